@@ -1,0 +1,37 @@
+# Two commands for users: `make demo` and `make test`. Both set up .venv first, once.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: setup demo test check bench soak clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -d .venv || $(PYTHON) -m venv .venv
+	@echo "Setting up .venv (once, about two minutes) …"
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: setup  ## spend a label budget on two tasks of the built-in corpus; leaves runs/demo/report.html
+	$(BIN)/bursar demo
+
+test: setup  ## every test but the long ones
+	$(BIN)/python -m pytest -m "not soak"
+
+check: setup  ## style, types, the rooms of the house, the examples in docstrings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --doctest-modules src
+
+bench: setup  ## every side-by-side measurement, one JSON line a case
+	$(BIN)/bursar bench --json
+
+soak: setup  ## the long kill, load and fuzz runs
+	$(BIN)/python -m pytest -m soak
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist

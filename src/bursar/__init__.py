@@ -1,0 +1,1 @@
+"""Bursar spends a label budget: which items to label, for which tasks, and what that buys."""

@@ -1,0 +1,209 @@
+"""Building a corpus item by item, into columns from the start. Every reader uses this."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.corpus.corpus import Corpus, Labels
+from bursar.corpus.words import Texts, find_words
+from bursar.errors import DataError, LabelError, SchemaError
+from bursar.ragged import IntArray, Ragged, Strings, offsets_of
+from bursar.tasks import Task, Vocabulary, make_task
+from bursar.tasks.task import Row
+
+
+class _Column:
+    """One task's labels while they are being read."""
+
+    def __init__(self, task: Task, closed: bool) -> None:
+        self.task = task
+        self.vocabulary = {f: Vocabulary(getattr(task, f), closed=closed) for f in task.vocabularies}
+        self.values = array("d" if task.dtype is np.float64 else "i")
+        self.counts = array("i")
+        self.present = bytearray()
+
+    def add(self, rows: Sequence[Row] | None) -> None:
+        self.present.append(rows is not None)
+        self.counts.append(len(rows) if rows else 0)
+        for row in rows or ():
+            self.values.extend(row)  # type: ignore[arg-type]
+
+    def build(self) -> tuple[Task, Labels]:
+        options = {f.name: getattr(self.task, f.name) for f in fields(self.task)}
+        task = type(self.task)(**options | {f: v.labels for f, v in self.vocabulary.items()})
+        values = np.frombuffer(self.values, dtype=self.task.dtype) if self.values else np.zeros(0, self.task.dtype)
+        rows = Ragged(values.reshape(-1, task.width), offsets_of(np.frombuffer(self.counts, np.int32)))
+        return task, Labels(np.frombuffer(bytes(self.present), dtype=np.bool_), rows)
+
+
+class CorpusBuilder:
+    """Collects items; ``build()`` gives the corpus. Errors name the file and line last told with ``at``.
+
+    A schema maps task names to descriptions such as ``{"kind": "tagging", "labels": [...]}``. Where labels are
+    listed they are the only ones allowed; where they are not, they are gathered as they come.
+    """
+
+    def __init__(self, schema: Mapping[str, Mapping[str, Any] | Task] | None = None) -> None:
+        self._columns: dict[str, _Column] = {}
+        self._ids: dict[str, None] = {}
+        self._splits: dict[str, int] = {}
+        self._split_codes = array("h")
+        self._texts: list[str] = []
+        self._spans = array("i")
+        self._span_counts = array("i")
+        self._pairs: list[str] = []
+        self._groups: list[str] = []
+        self._images: list[NDArray[Any]] = []
+        self.path: Path | None = None
+        self.line: int | None = None
+        for name, task in (schema or {}).items():
+            self.add_task(name, task)
+
+    def at(self, path: Path, line: int | None = None) -> None:
+        """Where the reader is, for messages."""
+        self.path, self.line = path, line
+
+    def error(self, message: str, *, item: str | None = None, fix: str | None = None) -> DataError:
+        return DataError(message, path=self.path, line=self.line, item=item, fix=fix)
+
+    def add_task(self, name: str, task: Mapping[str, Any] | Task) -> None:
+        """Announce a task. Items added before it have no label for it."""
+        if name in self._columns:
+            return
+        if not isinstance(task, Task):
+            try:
+                task = make_task(name, task)
+            except SchemaError as wrong:
+                raise self.error(wrong.message, fix=wrong.fix) from None
+        column = _Column(task, closed=any(getattr(task, f) for f in task.vocabularies))
+        column.present.extend(bytes(len(self._ids)))
+        column.counts.extend([0] * len(self._ids))
+        self._columns[name] = column
+
+    def add(
+        self,
+        id: str,
+        *,
+        split: str = "train",
+        text: str | None = None,
+        words: Iterable[tuple[int, int]] | None = None,
+        pair: str | None = None,
+        image: NDArray[Any] | None = None,
+        group: str | None = None,
+        labels: Mapping[str, Any] | None = None,
+        rows: Mapping[str, Sequence[Row]] | None = None,
+    ) -> None:
+        """One item. ``labels`` are JSON values, checked; ``rows`` are label rows that a reader made itself."""
+        if not id:
+            raise self.error("an id must not be empty")
+        if id in self._ids:
+            raise self.error("this id was used before", item=id, fix="give every item an id of its own")
+        if "\x00" in id or "\n" in id:
+            raise self.error("an id must be one line of text", item=id)
+        spans = (find_words(text) if words is None else list(words)) if text is not None else []
+        coded = dict(rows) if rows else {}
+        for name, value in (labels or {}).items():
+            column = self._columns.get(name)
+            if column is None:
+                raise self.error(f"there is no task {name!r} in the schema", item=id, fix=f"known: {self.tasks}")
+            try:
+                coded[name] = column.task.rows(value, len(spans), column.vocabulary)
+            except LabelError as wrong:
+                raise self.error(f"task {name!r}: {wrong.message}", item=id, fix=wrong.fix) from None
+        self._ids[id] = None
+        self._split_codes.append(self._splits.setdefault(split, len(self._splits)))
+        self._texts.append(text if text is not None else "")
+        for span in spans:
+            self._spans.extend(span)
+        self._span_counts.append(len(spans))
+        self._pairs.append(pair or "")
+        self._groups.append(group or "")
+        if image is not None:
+            self._images.append(image)
+        for name, column in self._columns.items():
+            column.add(coded.get(name))
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(self._columns)
+
+    def code(self, task: str, label: str, field: str = "labels") -> int:
+        """The code of a label, for readers that make rows themselves."""
+        return self._columns[task].vocabulary[field].code(label)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def build(self, images: NDArray[Any] | None = None) -> Corpus:
+        """The corpus. Images may be handed over as one array instead of item by item."""
+        if images is None and self._images:
+            if len({image.shape for image in self._images}) > 1 or len(self._images) != len(self._ids):
+                raise self.error("all images of a corpus must have one size, and every item must have one")
+            images = np.stack(self._images)
+        built = {name: column.build() for name, column in self._columns.items()}
+        counts = np.frombuffer(self._span_counts, np.int32) if self._span_counts else np.zeros(0, np.int32)
+        values = np.frombuffer(self._spans, np.int32) if self._spans else np.zeros(0, np.int32)
+        texts = Texts(Strings.of(self._texts), Ragged(values.reshape(-1, 2), offsets_of(counts)))
+        return Corpus(
+            ids=Strings.of(self._ids),
+            split_codes=np.array(self._split_codes, dtype=np.int16),
+            splits=tuple(self._splits),
+            schema={name: task for name, (task, _) in built.items()},
+            labels={name: labels for name, (_, labels) in built.items()},
+            texts=texts if images is None else None,
+            pairs=_found_words(self._pairs) if any(self._pairs) else None,
+            images=images,
+            groups=Strings.of(self._groups) if any(self._groups) else None,
+        )
+
+
+def _found_words(texts: Sequence[str]) -> Texts:
+    spans = [find_words(text) for text in texts]
+    flat = np.array([end for words in spans for word in words for end in word], dtype=np.int32)
+    return Texts(Strings.of(texts), Ragged(flat.reshape(-1, 2), offsets_of([len(words) for words in spans])))
+
+
+def merge_schemas(schemas: Sequence[Mapping[str, Task]]) -> dict[str, Task]:
+    """Tasks of the same name become one that knows the labels of all; their kinds and options must agree."""
+    merged: dict[str, Task] = {}
+    for schema in schemas:
+        for name, task in schema.items():
+            if name not in merged:
+                merged[name] = task
+                continue
+            mine, yours = merged[name].describe(), task.describe()
+            for f in task.vocabularies:
+                mine[f] = yours[f] = [*mine[f], *(label for label in yours[f] if label not in set(mine[f]))]
+            if mine != yours:
+                raise SchemaError(f"task {name!r} is not the same in all parts: {mine} against {yours}")
+            merged[name] = make_task(name, mine)
+    return merged
+
+
+# Which columns of a label row hold codes of which vocabulary.
+def code_columns(task: Task) -> dict[str, tuple[int, ...]]:
+    """The columns of a row that hold label codes, by the field that names those labels."""
+    return {"relations": {"labels": (6,), "entity_types": (2, 5)}, "regression": {}}.get(
+        task.kind, {"labels": (task.width - 1,)}
+    )
+
+
+def recode(labels: Labels, old: Task, new: Task) -> Labels:
+    """Labels with the codes that they have in another task's lists."""
+    values = labels.rows.values
+    for field, columns in code_columns(old).items():
+        if getattr(old, field) == getattr(new, field)[: len(getattr(old, field))]:
+            continue
+        place = {label: code for code, label in enumerate(getattr(new, field))}
+        mapping: IntArray = np.array([place[label] for label in getattr(old, field)], dtype=np.int64)
+        values = values.copy()
+        for column in columns:
+            values[:, column] = mapping[values[:, column]]
+    return Labels(labels.present, Ragged(values, labels.rows.offsets))

@@ -1,0 +1,269 @@
+"""A corpus: items with stable ids, in splits, and the labels that are known of them, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.corpus.words import Texts
+from bursar.errors import DataError, SchemaError
+from bursar.ragged import BoolArray, IntArray, Ragged, Strings
+from bursar.tasks import Task
+
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of many items for one task. An item without a label has no rows and is not ``present``."""
+
+    present: BoolArray  # (items,)
+    rows: Ragged
+
+    def __len__(self) -> int:
+        return len(self.present)
+
+    def take(self, items: IntArray) -> Labels:
+        return Labels(self.present[items], self.rows.take(items))
+
+    def equals(self, other: Labels) -> bool:
+        return np.array_equal(self.present, other.present) and self.rows.equals(other.rows)
+
+    @staticmethod
+    def none(items: int, task: Task) -> Labels:
+        """No label for any item."""
+        empty = Ragged(np.zeros((0, task.width), task.dtype), np.zeros(items + 1, np.int64))
+        return Labels(np.zeros(items, dtype=bool), empty)
+
+    @staticmethod
+    def concatenate(parts: Sequence[Labels]) -> Labels:
+        return Labels(np.concatenate([p.present for p in parts]), Ragged.concatenate([p.rows for p in parts]))
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One item, for a person or a page: read from the columns when asked for."""
+
+    id: str
+    split: str
+    text: str | None
+    words: list[str]
+    pair: str | None
+    image: NDArray[Any] | None
+    group: str | None
+    labels: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Items and their labels in columns. Nothing in it is ever changed: every operation gives a new corpus.
+
+    >>> from bursar.corpus import CorpusBuilder
+    >>> builder = CorpusBuilder({"intent": {"kind": "classification"}})
+    >>> builder.add("u1", text="wake me at seven", labels={"intent": "alarm"})
+    >>> builder.add("u2", text="play some jazz")
+    >>> corpus = builder.build()
+    >>> len(corpus), corpus[0].words, corpus[1].labels
+    (2, ['wake', 'me', 'at', 'seven'], {})
+    >>> corpus.labels["intent"].present.tolist()
+    [True, False]
+    """
+
+    ids: Strings
+    split_codes: NDArray[np.int16]  # (items,) into ``splits``
+    splits: tuple[str, ...]
+    schema: Mapping[str, Task]
+    labels: Mapping[str, Labels]
+    texts: Texts | None = None
+    pairs: Texts | None = None
+    images: NDArray[Any] | None = None  # (items, height, width[, channels])
+    groups: Strings | None = None  # the document, source or speaker an item belongs to
+    _positions: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, item: int) -> Item:
+        text = self.texts.strings[item] if self.texts is not None else None
+        pair = self.pairs.strings[item] if self.pairs is not None else None
+        return Item(
+            id=self.ids[item],
+            split=self.splits[self.split_codes[item]],
+            text=text,
+            words=self.texts.words(item) if self.texts is not None else [],
+            pair=pair or None,
+            image=self.images[item] if self.images is not None else None,
+            group=self.groups[item] or None if self.groups is not None else None,
+            labels={
+                name: self.schema[name].value(column.rows[item])
+                for name, column in self.labels.items()
+                if column.present[item]
+            },
+        )
+
+    # -- looking things up ---------------------------------------------------------------------------------------
+    @cached_property
+    def words(self) -> IntArray:
+        """How many words each item has, those of its pair not counted."""
+        return self.texts.word_counts if self.texts is not None else np.zeros(len(self), dtype=np.int64)
+
+    @cached_property
+    def reading(self) -> IntArray:
+        """How many words there are to read in each item: its text's and its pair's."""
+        return self.words + (self.pairs.word_counts if self.pairs is not None else 0)
+
+    @cached_property
+    def id_ranks(self) -> IntArray:
+        """Each item's place in the order of ids: what ties are broken by."""
+        ranks = np.empty(len(self), dtype=np.int64)
+        ranks[np.argsort(np.array(self.ids.tolist(), dtype=object), kind="stable")] = np.arange(len(self))
+        return ranks
+
+    def positions(self, ids: Iterable[str]) -> IntArray:
+        """Where the items with these ids stand; an unknown id is an error that names it."""
+        if not self._positions:
+            self._positions.update({id: at for at, id in enumerate(self.ids.tolist())})
+        try:
+            return np.array([self._positions[id] for id in ids], dtype=np.int64)
+        except KeyError as missing:
+            raise DataError("no such item in this corpus", item=str(missing.args[0])) from None
+
+    def in_split(self, split: str) -> IntArray:
+        """The positions of a split's items."""
+        if split not in self.splits:
+            raise DataError(f"there is no split {split!r}", fix=f"this corpus has {', '.join(self.splits)}")
+        return np.flatnonzero(self.split_codes == self.splits.index(split))
+
+    def split_counts(self) -> dict[str, int]:
+        counts = np.bincount(self.split_codes, minlength=len(self.splits)).tolist()
+        return dict(zip(self.splits, counts, strict=True))
+
+    # -- making another corpus of it --------------------------------------------------------------------------------
+    def take(self, items: IntArray) -> Corpus:
+        """The items at these positions, in this order."""
+        items = np.asarray(items, dtype=np.int64)
+        return Corpus(
+            ids=self.ids.take(items),
+            split_codes=self.split_codes[items],
+            splits=self.splits,
+            schema=self.schema,
+            labels={name: column.take(items) for name, column in self.labels.items()},
+            texts=self.texts.take(items) if self.texts is not None else None,
+            pairs=self.pairs.take(items) if self.pairs is not None else None,
+            images=self.images[items] if self.images is not None else None,
+            groups=self.groups.take(items) if self.groups is not None else None,
+        )
+
+    def split(self, name: str) -> Corpus:
+        """One split as a corpus of its own."""
+        return self.take(self.in_split(name))
+
+    def with_tasks(self, names: Sequence[str]) -> Corpus:
+        """The same items with these tasks only."""
+        for name in names:
+            if name not in self.schema:
+                raise SchemaError(f"there is no task {name!r}", fix=f"this corpus has {', '.join(self.schema)}")
+        return self.with_labels({name: self.labels[name] for name in names})
+
+    def with_labels(self, labels: Mapping[str, Labels]) -> Corpus:
+        """The same items with these labels and no others."""
+        return replace(
+            self, labels=dict(labels), schema={name: self.schema[name] for name in labels}, _positions=self._positions
+        )
+
+    def unlabelled(self) -> Corpus:
+        """The same items with every label forgotten: what a strategy may see of a pool."""
+        return self.with_labels({name: Labels.none(len(self), task) for name, task in self.schema.items()})
+
+    def equals(self, other: Corpus) -> bool:
+        """The same items, splits and labels, whatever the codes inside."""
+        return len(self) == len(other) and not self.differences(other)
+
+    def differences(self, other: Corpus, most: int = 3) -> list[str]:
+        """In what two corpora differ, in words; for tests and for people who convert files."""
+        if len(self) != len(other):
+            return [f"{len(self)} items against {len(other)}"]
+        found: list[str] = []
+        if set(self.schema) != set(other.schema):
+            found.append(f"tasks {sorted(self.schema)} against {sorted(other.schema)}")
+        for at in range(len(self)):
+            mine, yours = self[at], other[at]
+            found += [
+                f"item {mine.id!r}: {what} {getattr(mine, what)!r} against {getattr(yours, what)!r}"
+                for what in ("id", "split", "text", "words", "pair", "group", "labels")
+                if getattr(mine, what) != getattr(yours, what)
+            ]
+            if not np.array_equal(mine.image, yours.image):  # type: ignore[arg-type]
+                found.append(f"item {mine.id!r}: another image")
+            if len(found) >= most:
+                break
+        return found[:most]
+
+
+def concatenate(parts: Sequence[Corpus]) -> Corpus:
+    """Several corpora as one: tasks are united, an item has no labels for tasks that its part did not have."""
+    from bursar.corpus.builder import merge_schemas, recode
+
+    if len(parts) == 1:
+        return parts[0]
+    schema = merge_schemas([part.schema for part in parts])
+    splits = tuple(dict.fromkeys(name for part in parts for name in part.splits))
+    shapes = {None if part.images is None else part.images.shape[1:] for part in parts}
+    if len(shapes) > 1:
+        raise DataError("images of different sizes, or images and texts, do not go into one corpus")
+    labels = {
+        name: Labels.concatenate(
+            [
+                recode(part.labels[name], part.schema[name], task)
+                if name in part.schema
+                else Labels.none(len(part), task)
+                for part in parts
+            ]
+        )
+        for name, task in schema.items()
+    }
+    codes = [np.array([splits.index(name) for name in part.splits], dtype=np.int16) for part in parts]
+    merged = Corpus(
+        ids=Strings.concatenate([part.ids for part in parts]),
+        split_codes=np.concatenate(
+            [code[part.split_codes] if len(part) else part.split_codes for code, part in zip(codes, parts, strict=True)]
+        ),
+        splits=splits,
+        schema=schema,
+        labels=labels,
+        texts=_join_texts([part.texts for part in parts], parts),
+        pairs=_join_texts([part.pairs for part in parts], parts),
+        images=np.concatenate([part.images for part in parts if part.images is not None])
+        if None not in shapes
+        else None,
+        groups=_join_groups(parts),
+    )
+    _refuse_doubles(merged)
+    return merged
+
+
+def _join_texts(columns: Sequence[Texts | None], parts: Sequence[Corpus]) -> Texts | None:
+    if all(column is None for column in columns):
+        return None
+    return Texts.concatenate(
+        [Texts.blank(len(part)) if column is None else column for column, part in zip(columns, parts, strict=True)]
+    )
+
+
+def _join_groups(parts: Sequence[Corpus]) -> Strings | None:
+    if all(part.groups is None for part in parts):
+        return None
+    return Strings.concatenate([Strings.of([""] * len(p)) if p.groups is None else p.groups for p in parts])
+
+
+def _refuse_doubles(corpus: Corpus) -> None:
+    seen: set[str] = set()
+    for id in corpus.ids.tolist():
+        if id in seen:
+            raise DataError("this id stands in two of the files", item=id, fix="give every item an id of its own")
+        seen.add(id)

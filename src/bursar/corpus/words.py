@@ -1,0 +1,80 @@
+"""Words of a text as character offsets: found by rule, or laid out from tokens that came without a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bursar.ragged import IntArray, Ragged, Strings
+
+# Letters and digits with inner apostrophes, hyphens and points belong together; every other mark is a word.
+WORD = re.compile(r"\w+(?:['’.\-]\w+)*|[^\w\s]")
+
+
+def find_words(text: str) -> list[tuple[int, int]]:
+    """Where the words of a text stand, in characters, the end exclusive.
+
+    >>> [("Don't wake me at 4.30!")[a:b] for a, b in find_words("Don't wake me at 4.30!")]
+    ["Don't", 'wake', 'me', 'at', '4.30', '!']
+    """
+    return [match.span() for match in WORD.finditer(text)]
+
+
+def lay_out(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Tokens as a text with single blanks between them.
+
+    >>> lay_out(["book", "it"])
+    ('book it', [(0, 4), (5, 7)])
+    """
+    spans, at = [], 0
+    for token in tokens:
+        spans.append((at, at + len(token)))
+        at += len(token) + 1
+    return " ".join(tokens), spans
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """The texts of many items and where their words stand."""
+
+    strings: Strings
+    spans: Ragged  # (words, 2): start and end in characters
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    @property
+    def word_counts(self) -> IntArray:
+        return self.spans.lengths
+
+    def words(self, item: int) -> list[str]:
+        text = self.strings[item]
+        return [text[a:b] for a, b in self.spans[item].tolist()]
+
+    def all_words(self) -> list[list[str]]:
+        """The words of every item; what tokenisers want."""
+        bounds, spans = self.spans.offsets.tolist(), self.spans.values.tolist()
+        return [
+            [text[a:b] for a, b in spans[start:end]]
+            for text, start, end in zip(self.strings.tolist(), bounds, bounds[1:], strict=False)
+        ]
+
+    def take(self, items: IntArray) -> Texts:
+        return Texts(self.strings.take(items), self.spans.take(items))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Texts]) -> Texts:
+        return Texts(
+            Strings.concatenate([part.strings for part in parts]), Ragged.concatenate([part.spans for part in parts])
+        )
+
+    def equals(self, other: Texts) -> bool:
+        return self.strings.equals(other.strings) and self.spans.equals(other.spans)
+
+    @staticmethod
+    def blank(items: int) -> Texts:
+        nothing = np.zeros(items + 1, dtype=np.int64)
+        return Texts(Strings(np.zeros(0, np.uint8), nothing), Ragged(np.zeros((0, 2), np.int32), nothing))

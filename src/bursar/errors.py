@@ -1,0 +1,64 @@
+"""Every error a person can meet, each with the way out.
+
+>>> raise DataError("the label is not in the schema", path="a.jsonl", line=3, item="u7", fix="add it to 'labels'")
+Traceback (most recent call last):
+    ...
+bursar.errors.DataError: a.jsonl:3: item 'u7': the label is not in the schema. Fix: add it to 'labels'
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class BursarError(Exception):
+    """What went wrong, in a sentence for the person who has to mend it. The command line exits with 2."""
+
+    def __init__(self, message: str, *, fix: str | None = None) -> None:
+        self.message = message
+        self.fix = fix
+        super().__init__(f"{message}. Fix: {fix}" if fix else message)
+
+
+class DataError(BursarError):
+    """A file, a line or an item that cannot be read as it claims to be."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | PathLike[str] | None = None,
+        line: int | None = None,
+        item: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.path = None if path is None else str(path)
+        self.line = line
+        self.item = item
+        place = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        whose = "" if item is None else f"item {item!r}: "
+        super().__init__(f"{place}{whose}{message}", fix=fix)
+
+
+class LabelError(BursarError):
+    """A label that its task cannot hold. Readers catch it and say where it stood."""
+
+
+class SchemaError(BursarError):
+    """Tasks that do not fit each other, or a task asked for that is not there."""
+
+
+class ConfigError(BursarError):
+    """A campaign file with a key that is missing, unknown or has a wrong value."""
+
+
+class LedgerError(BursarError):
+    """A ledger that cannot be opened, or a submission that it refuses."""
+
+
+class SelectionError(BursarError):
+    """Confidences, costs or a budget that no selection can be made from."""
+
+
+class LearnerError(BursarError):
+    """A learner that cannot be made, trained, saved or loaded as asked."""

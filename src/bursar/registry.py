@@ -1,0 +1,61 @@
+"""Things found by name: strategies, learners, formats, task kinds. Third parties add theirs by entry point.
+
+>>> colours: Registry[str] = Registry("colour", "bursar.colours")
+>>> _ = colours.add("sea", "#1b9e77")
+>>> colours["sea"]
+'#1b9e77'
+>>> colours["see"]
+Traceback (most recent call last):
+    ...
+bursar.errors.ConfigError: there is no colour 'see'. Fix: did you mean 'sea'? Known: sea
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from bursar.errors import ConfigError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names to things of one sort. An unknown name is answered with the nearest known one."""
+
+    def __init__(self, noun: str, group: str) -> None:
+        self.noun = noun
+        self.group = group
+        self._entries: dict[str, T] = {}
+        self._discovered = False
+
+    def add(self, name: str, thing: T) -> T:
+        self._entries[name] = thing
+        return thing
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._entries:
+            self._discover()
+        if name in self._entries:
+            return self._entries[name]
+        near = get_close_matches(name, self._entries, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ConfigError(f"there is no {self.noun} {name!r}", fix=f"{hint}Known: {', '.join(self.names())}")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def names(self) -> list[str]:
+        self._discover()
+        return list(self._entries)
+
+    def _discover(self) -> None:
+        if not self._discovered:
+            self._discovered = True
+            for point in entry_points(group=self.group):
+                self._entries.setdefault(point.name, point.load())

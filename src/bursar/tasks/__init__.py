@@ -1,0 +1,25 @@
+"""Task kinds, one file each: label codec, scores, annotation cost, head, loss and decoding live together."""
+
+from bursar.tasks.beliefs import Beliefs
+from bursar.tasks.classification import Classification
+from bursar.tasks.costs import CostModel, Prices
+from bursar.tasks.parsing import Parsing
+from bursar.tasks.regression import Regression
+from bursar.tasks.relations import Relations
+from bursar.tasks.tagging import Tagging
+from bursar.tasks.task import KINDS, Task, Vocabulary, make_task
+
+__all__ = [
+    "KINDS",
+    "Beliefs",
+    "Classification",
+    "CostModel",
+    "Parsing",
+    "Prices",
+    "Regression",
+    "Relations",
+    "Tagging",
+    "Task",
+    "Vocabulary",
+    "make_task",
+]

@@ -1,0 +1,75 @@
+"""Classification: one label an item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bursar.tasks.beliefs import Beliefs
+
+
+@dataclass(frozen=True)
+class Classification(Task):
+    """One label an item; its JSON is the label's name.
+
+    >>> task = Classification("intent", ("alarm", "music"))
+    >>> task.encode("music", words=4).tolist(), task.value(np.array([[1]]))
+    ([[1]], 'music')
+    >>> gold, guess = Ragged.of([[0], [1]], 1), Ragged.of([[0], [0]], 1)
+    >>> task.evaluate(gold, guess, words=np.array([4, 4]))["accuracy"]
+    0.5
+    """
+
+    kind = "classification"
+    width = 1
+    metric = "accuracy"
+    counted = "item"
+    prices = {"per_item": 3}  # paper 1, section 7: ts = 3
+
+    def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
+        return [(vocabulary["labels"].code(value),)]
+
+    def value(self, rows: NDArray[Any]) -> str:
+        return self.labels[int(rows[0, 0])]
+
+    def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
+        right = gold.values[:, 0] == guess.values[:, 0]
+        return np.stack([right, np.ones_like(right)], axis=1).astype(float)
+
+    def score(self, totals: FloatArray) -> FloatArray:
+        return ratio(totals[..., 0], totals[..., 1])
+
+    def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
+        macro, weighted = class_f1(gold.values[:, 0], guess.values[:, 0], len(self.labels))
+        accuracy = float(self.score(self.tally(gold, guess).sum(axis=0)))
+        return {"accuracy": accuracy, "macro_f1": macro, "weighted_f1": weighted}
+
+    def head(self, width: int) -> nn.Module:
+        from bursar.tasks.heads import ItemHead
+
+        return ItemHead(width, len(self.labels))
+
+    def targets(self, labels: Ragged, words: IntArray) -> IntArray:
+        return labels.values[:, 0].astype(np.int64)
+
+    def loss(self, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+        from torch.nn.functional import cross_entropy
+
+        return cross_entropy(logits, targets, label_smoothing=smoothing)
+
+    def decode(self, beliefs: Beliefs) -> Ragged:
+        best = beliefs.dense().mean(axis=0).argmax(axis=1).astype(np.int32)
+        return Ragged(best[:, None], beliefs.offsets)
+
+
+KINDS.add(Classification.kind, Classification)

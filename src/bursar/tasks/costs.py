@@ -1,0 +1,143 @@
+"""What annotation costs: reading is paid once an item, every task adds its own (paper 1, section 7; errata 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+
+from bursar.errors import ConfigError
+from bursar.ragged import BoolArray, IntArray, Ragged
+from bursar.tasks.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """The price of every item for every subset of the tasks, in whole units: reading + Σ own costs of the subset.
+
+    >>> prices = Prices(("intent", "slots"), reading=np.array([5]), own=np.array([[3, 2]]))
+    >>> prices.of(np.array([[True, True]])).tolist(), prices.of(np.array([[True, False]])).tolist()
+    ([10], [8])
+    """
+
+    tasks: tuple[str, ...]
+    reading: IntArray  # (items,)
+    own: IntArray  # (items, tasks)
+
+    def __len__(self) -> int:
+        return len(self.reading)
+
+    def of(self, subsets: BoolArray) -> IntArray:
+        """The joint price of a subset of tasks for each item: (items, tasks) to (items,). No task costs nothing."""
+        total: IntArray = np.where(subsets.any(axis=1), self.reading, 0) + (self.own * subsets).sum(axis=1)
+        return total
+
+    def joint(self) -> IntArray:
+        """The price of all tasks together."""
+        return self.of(np.ones_like(self.own, dtype=bool))
+
+    def take(self, items: IntArray) -> Prices:
+        return Prices(self.tasks, self.reading[items], self.own[items])
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Prices in money, kept as whole numbers of the smallest ``unit``.
+
+    The default is paper 1's: a unit a word for reading, 3 for an intent, a unit for every slot.
+
+    >>> from bursar.tasks import Classification, Tagging
+    >>> tasks = [Classification("intent", ("a",)), Tagging("slots", ("b",))]
+    >>> model = CostModel.of(tasks)
+    >>> prices = model.price(tasks, words=np.array([5]), counts={"slots": np.array([2])})
+    >>> prices.joint().tolist()
+    [10]
+    """
+
+    reading: Mapping[str, int]  # per_item, per_word; in units
+    own: Mapping[str, Mapping[str, int]]  # task to per_item, per_<counted>; in units
+    unit: Decimal = field(default=Decimal(1))
+    currency: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        tasks: Sequence[Task],
+        prices: Mapping[str, Mapping[str, float]] | None = None,
+        *,
+        unit: float = 1,
+        currency: str = "",
+    ) -> CostModel:
+        """From prices in money by task name (and ``reading``); what is not given has its default."""
+        try:
+            step = Decimal(str(unit))
+        except InvalidOperation:
+            step = Decimal(0)
+        if not step > 0 or not step.is_finite():
+            raise ConfigError(f"costs.unit = {unit!r} is not a positive number", fix="unit = 1, or 0.01 for cents")
+        given = dict(prices or {})
+        names = [task.name for task in tasks]
+        for name in given:
+            if name not in ("reading", *names):
+                raise ConfigError(f"costs.{name}: there is no such task", fix=f"use reading or one of {names}")
+        reading = _in_units("reading", given.get("reading", {}), {"per_item": 0, "per_word": 1}, step)
+        own: dict[str, Mapping[str, int]] = {}
+        for task in tasks:
+            defaults = {"per_item": 0.0, f"per_{task.counted}": 0.0} | dict(task.prices)
+            own[task.name] = _in_units(task.name, given.get(task.name, {}), defaults, step)
+        return cls(reading, own, step, currency)
+
+    def price(self, tasks: Sequence[Task], words: IntArray, counts: Mapping[str, IntArray]) -> Prices:
+        """Prices of items of so many words, given how much of what each task counts they hold."""
+        words = words.astype(np.int64)
+        columns = []
+        for task in tasks:
+            own = self.own[task.name]
+            count = words if task.counted == "word" else counts.get(task.name, np.zeros_like(words))
+            scale = 0 if task.counted == "item" else own[f"per_{task.counted}"]
+            columns.append(own["per_item"] + scale * count)
+        reading = self.reading["per_item"] + self.reading["per_word"] * words
+        return Prices(tuple(t.name for t in tasks), reading, np.stack(columns, axis=1).astype(np.int64))
+
+    def money(self, units: int) -> Decimal:
+        """Whole units as money."""
+        return int(units) * self.unit
+
+    def units(self, money: float) -> int:
+        """Money as whole units, rounded down: a budget never grows by rounding."""
+        return int(Decimal(str(money)) // self.unit)
+
+    def show(self, units: int) -> str:
+        """Whole units as a person writes them.
+
+        >>> CostModel({}, {}, Decimal("0.01"), "€").show(123456)
+        '€1,234.56'
+        """
+        return f"{self.currency}{self.money(units):,}"
+
+
+def counts_of(tasks: Sequence[Task], labels: Mapping[str, Ragged]) -> dict[str, IntArray]:
+    """What each task's own cost counts, item by item, in known or predicted labels."""
+    return {task.name: task.count(labels[task.name]) for task in tasks if task.name in labels}
+
+
+def _in_units(name: str, given: Mapping[str, float], defaults: Mapping[str, float], unit: Decimal) -> dict[str, int]:
+    """Prices of one entry as whole units; the defaults are in units already."""
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"costs.{name} must be a table", fix=f"costs.{name} = {{ per_item = 3 }}")
+    units = {key: int(value) for key, value in defaults.items()}
+    for key, price in given.items():
+        if key not in units:
+            raise ConfigError(f"costs.{name}.{key} is no price of this task", fix=f"use {', '.join(units)}")
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e12:
+            raise ConfigError(f"costs.{name}.{key} = {price!r} is not a price", fix="use a number from 0 up")
+        steps = Decimal(str(price)) / unit
+        if steps != int(steps):
+            raise ConfigError(
+                f"costs.{name}.{key} = {price} is not a whole number of units of {unit}",
+                fix="set costs.unit to the smallest amount in use, such as 0.01",
+            )
+        units[key] = int(steps)
+    return units

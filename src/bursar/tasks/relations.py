@@ -1,0 +1,79 @@
+"""Relations: typed links between two typed spans of an item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bursar.errors import LabelError
+from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.tasks.task import KINDS, Row, Task, Vocabulary, f1_of_counts, matched_counts, ratio, span_of
+
+
+@dataclass(frozen=True)
+class Relations(Task):
+    """Links between spans; their JSON is a list of ``[[start, end, type], [start, end, type], relation]``.
+
+    A relation says what it takes its two spans to be, so the strict score (both spans, both types and the
+    relation must be right) needs nothing but the relations themselves.
+
+    >>> task = Relations("rel", ("used-for",), entity_types=("method", "task"))
+    >>> rows = task.encode([[[0, 2, "method"], [3, 4, "task"], "used-for"]], words=5)
+    >>> rows.tolist()
+    [[0, 2, 0, 3, 4, 1, 0]]
+    >>> task.value(rows)
+    [[[0, 2, 'method'], [3, 4, 'task'], 'used-for']]
+    """
+
+    entity_types: tuple[str, ...] = ()
+
+    kind = "relations"
+    width = 7
+    metric = "f1"
+    counted = "relation"
+    prices = {"per_item": 0, "per_relation": 1}
+    vocabularies = ("labels", "entity_types")
+
+    def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
+        if not isinstance(value, list):
+            raise LabelError("relations must be a list of [span, span, relation]")
+        types = vocabulary["entity_types"]
+        rows: list[Row] = []
+        for entry in value:
+            match entry:
+                case [[_, _, first], [_, _, second], label]:
+                    source, target = span_of(entry[0], words), span_of(entry[1], words)
+                    ends = (*source, types.code(first), *target, types.code(second))
+                    rows.append((*ends, vocabulary["labels"].code(label)))
+                case _:
+                    raise LabelError(
+                        f"a relation must be [[start, end, type], [start, end, type], label], not {entry!r}"
+                    )
+        return rows
+
+    def value(self, rows: NDArray[Any]) -> list[Any]:
+        kinds = self.entity_types
+        return [
+            [[a, b, kinds[first]], [c, d, kinds[second]], self.labels[label]]
+            for a, b, first, c, d, second, label in rows.tolist()
+        ]
+
+    def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
+        return matched_counts(gold, guess)
+
+    def score(self, totals: FloatArray) -> FloatArray:
+        return f1_of_counts(totals)
+
+    def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
+        totals = self.tally(gold, guess).sum(axis=0)
+        return {
+            "f1": float(self.score(totals)),
+            "precision": float(ratio(totals[0], totals[1])),
+            "recall": float(ratio(totals[0], totals[2])),
+        }
+
+
+KINDS.add(Relations.kind, Relations)

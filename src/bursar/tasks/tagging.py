@@ -1,0 +1,125 @@
+"""Tagging: labelled spans of words (entities, slots), or a label for every word (parts of speech)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.errors import LabelError, SchemaError
+from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.tasks.schemes import codes_of_spans, spans_of_codes
+from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, f1_of_counts, matched_counts, ratio, span_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bursar.tasks.beliefs import Beliefs
+
+
+@dataclass(frozen=True)
+class Tagging(Task):
+    """Spans of words with a label; their JSON is a list of ``[start, end, label]``, the end exclusive.
+
+    With ``every_word`` each word carries exactly one label, and the JSON is the list of labels.
+
+    >>> task = Tagging("slots", ("time", "city"))
+    >>> task.encode([[3, 5, "time"]], words=5).tolist()
+    [[3, 5, 0]]
+    >>> gold, guess = Ragged.of([[(3, 5, 0)]], 3), Ragged.of([[(4, 5, 0)]], 3)
+    >>> task.evaluate(gold, guess, words=np.array([5]))["f1"]
+    0.0
+    >>> pos = Tagging("pos", ("NOUN", "VERB"), every_word=True)
+    >>> pos.encode(["VERB", "NOUN"], words=2).tolist()
+    [[0, 1, 1], [1, 2, 0]]
+    """
+
+    every_word: bool = False
+
+    kind = "tagging"
+    width = 3
+    metric = "f1"
+    counted = "span"
+    prices = {"per_item": 0, "per_span": 1}  # paper 1, section 7: tp = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.every_word, bool):
+            raise SchemaError(f"task {self.name!r}: every_word must be true or false")
+
+    def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
+        code = vocabulary["labels"].code
+        if self.every_word:
+            if not isinstance(value, list) or len(value) != words:
+                raise LabelError(f"{words} words need a list of {words} labels, not {_short(value)}")
+            return [(i, i + 1, code(label)) for i, label in enumerate(value)]
+        if not isinstance(value, list):
+            raise LabelError(f"spans must be a list of [start, end, label], not {_short(value)}")
+        rows: list[Row] = []
+        for entry in value:
+            start, end = span_of(entry, words)
+            if len(entry) != 3:
+                raise LabelError(f"a span must be [start, end, label] in words, not {entry!r}")
+            rows.append((start, end, code(entry[2])))
+        return rows
+
+    def value(self, rows: NDArray[Any]) -> list[Any]:
+        if self.every_word:
+            return [self.labels[label] for label in rows[:, 2].tolist()]
+        return [[start, end, self.labels[label]] for start, end, label in rows.tolist()]
+
+    def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
+        return matched_counts(gold, guess)
+
+    def score(self, totals: FloatArray) -> FloatArray:
+        return f1_of_counts(totals)
+
+    def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
+        totals = self.tally(gold, guess).sum(axis=0)
+        scores = {
+            "f1": float(self.score(totals)),
+            "precision": float(ratio(totals[0], totals[1])),
+            "recall": float(ratio(totals[0], totals[2])),
+        }
+        try:
+            tags = self.targets(gold, words), self.targets(guess, words)
+        except LabelError:  # nested spans have no tags
+            return scores
+        return scores | {"token_weighted_f1": class_f1(*tags, self.tags)[1]}  # paper 4's score for entities
+
+    @property
+    def tags(self) -> int:
+        """How many classes a word can have."""
+        return len(self.labels) if self.every_word else 1 + 2 * len(self.labels)
+
+    def head(self, width: int) -> nn.Module:
+        from bursar.tasks.heads import WordHead
+
+        return WordHead(width, self.tags)
+
+    def targets(self, labels: Ragged, words: IntArray) -> IntArray:
+        if self.every_word:
+            return labels.values[:, 2].astype(np.int64)
+        return codes_of_spans(labels, words)
+
+    def loss(self, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+        from torch.nn.functional import cross_entropy
+
+        return cross_entropy(logits, targets, label_smoothing=smoothing)
+
+    def decode(self, beliefs: Beliefs) -> Ragged:
+        best = beliefs.dense().mean(axis=0).argmax(axis=1)
+        if not self.every_word:
+            return spans_of_codes(best, beliefs.units)
+        position = np.arange(len(best)) - np.repeat(beliefs.offsets[:-1], beliefs.units)
+        return Ragged(np.stack([position, position + 1, best], axis=1).astype(np.int32), beliefs.offsets)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+KINDS.add(Tagging.kind, Tagging)

@@ -1,0 +1,229 @@
+"""What every kind of task must bring: its label codec, its scores, what its annotation counts.
+
+A label of one item is a few *rows* of small numbers (a span is ``start, end, label``; a class is ``label``), so
+that the labels of a million items are two arrays. Each kind says how its rows read as JSON and back.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.errors import LabelError, SchemaError
+from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.registry import Registry
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bursar.tasks.beliefs import Beliefs
+
+Row = tuple[float, ...]
+
+
+class Vocabulary:
+    """Label names to codes, growing as a reader meets them, or closed by a schema.
+
+    >>> v = Vocabulary(["yes", "no"], closed=True)
+    >>> v.code("no")
+    1
+    >>> v.code("maybe")
+    Traceback (most recent call last):
+        ...
+    bursar.errors.LabelError: unknown label 'maybe'. Fix: use one of: yes, no
+    """
+
+    def __init__(self, labels: Iterable[str] = (), *, closed: bool = False) -> None:
+        self._codes: dict[str, int] = {label: code for code, label in enumerate(labels)}
+        self.closed = closed
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self._codes)
+
+    def code(self, label: Any) -> int:
+        known = self._codes.get(label) if isinstance(label, str) else None
+        if known is not None:
+            return known
+        if not isinstance(label, str) or not label:
+            raise LabelError(f"a label must be a non-empty string, not {label!r}")
+        if self.closed:
+            some = ", ".join(list(self._codes)[:12]) + (", …" if len(self._codes) > 12 else "")
+            raise LabelError(f"unknown label {label!r}", fix=f"use one of: {some}")
+        return self._codes.setdefault(label, len(self._codes))
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """A named annotation scheme of one kind. Subclasses are the kinds; each lives in one file.
+
+    ``tally`` counts per item and ``score`` turns summed counts into the main score, so that a score over any
+    subset of items (a split, an audit slice, a bootstrap draw) is a sum and one division.
+    """
+
+    name: str
+    labels: tuple[str, ...] = ()
+
+    kind: ClassVar[str]
+    width: ClassVar[int]  # numbers in a label row
+    dtype: ClassVar[Any] = np.int32
+    metric: ClassVar[str]  # the name of the main score
+    counted: ClassVar[str]  # what an annotator's effort grows with: span, word, relation, item
+    prices: ClassVar[Mapping[str, float]]  # default prices: per_item and per_<counted>
+    vocabularies: ClassVar[tuple[str, ...]] = ("labels",)  # the fields that hold label names
+
+    # -- codec -------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
+        """A JSON label of an item of so many words as rows; ``LabelError`` if it cannot be one."""
+
+    @abstractmethod
+    def value(self, rows: NDArray[Any]) -> Any:
+        """Rows as the JSON label that ``rows`` reads."""
+
+    def encode(self, value: Any, words: int) -> NDArray[Any]:
+        """A JSON label as an array of rows, with this task's own labels and no others."""
+        rows = self.rows(value, words, self.closed_vocabularies())
+        return np.asarray(rows, dtype=self.dtype).reshape(-1, self.width)
+
+    def closed_vocabularies(self) -> dict[str, Vocabulary]:
+        return {field: Vocabulary(getattr(self, field), closed=True) for field in self.vocabularies}
+
+    def describe(self) -> dict[str, Any]:
+        """The task as a schema states it: its kind, labels and options."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name"}
+        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in own.items()}
+
+    # -- scores ------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
+        """What ``score`` needs, per item: (items, counts)."""
+
+    @abstractmethod
+    def score(self, totals: FloatArray) -> FloatArray:
+        """The main score of summed tallies: (..., counts) to (...)."""
+
+    @abstractmethod
+    def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
+        """Every score of this kind by name, the main one among them, for items of so many words."""
+
+    # -- cost --------------------------------------------------------------------------------------------------
+    def count(self, labels: Ragged) -> IntArray:
+        """How many of what ``counted`` names each item's label holds."""
+        return labels.lengths
+
+    # -- model (the kinds that a neural learner can train) -------------------------------------------------------
+    def head(self, width: int) -> nn.Module:
+        """Encoder vectors to logits: one row a unit."""
+        raise SchemaError(f"no head for {self.kind} tasks yet, which task {self.name!r} is")
+
+    def targets(self, labels: Ragged, words: IntArray) -> IntArray:
+        """The label code of every unit, item after item, for items of so many words."""
+        raise SchemaError(f"no training targets for {self.kind} tasks yet, which task {self.name!r} is")
+
+    def loss(self, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+        raise SchemaError(f"no loss for {self.kind} tasks yet, which task {self.name!r} is")
+
+    def decode(self, beliefs: Beliefs) -> Ragged:
+        """Beliefs to the label rows they speak for."""
+        raise SchemaError(f"no decoding for {self.kind} tasks yet, which task {self.name!r} is")
+
+
+KINDS: Registry[type[Task]] = Registry("task kind", "bursar.tasks")
+
+
+def make_task(name: str, description: Mapping[str, Any]) -> Task:
+    """A task from its description in a schema.
+
+    >>> make_task("intent", {"kind": "classification", "labels": ["alarm", "music"]}).labels
+    ('alarm', 'music')
+    """
+    options = dict(description)
+    kind = options.pop("kind", None)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise SchemaError(f"task {name!r} has no known kind: {kind!r}", fix=f"kind = one of {', '.join(KINDS)}")
+    maker = KINDS[kind]
+    known = {f.name for f in fields(maker)} - {"name"}
+    for key, value in options.items():
+        if key not in known:
+            raise SchemaError(f"task {name!r}: a {kind} task has no {key!r}", fix=f"it may have {sorted(known)}")
+        if key in maker.vocabularies:
+            options[key] = _label_names(name, key, value)
+    return maker(name, **options)
+
+
+def _label_names(task: str, field: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(v, str) and v for v in value):
+        raise SchemaError(f"task {task!r}: {field} must be a list of non-empty strings")
+    if len(set(value)) != len(value):
+        raise SchemaError(f"task {task!r}: {field} names a label twice")
+    return tuple(value)
+
+
+# -- shared kernels ----------------------------------------------------------------------------------------------
+def span_of(value: Any, words: int, what: str = "span") -> tuple[int, int]:
+    """Two word positions, start and end (exclusive), checked against the item."""
+    match value:
+        case [int(start), int(end), *_] if not isinstance(start, bool) and not isinstance(end, bool):
+            if 0 <= start < end <= words:
+                return start, end
+            raise LabelError(f"{what} [{start}, {end}] does not lie in the item's {words} words")
+    raise LabelError(f"a {what} must be [start, end, label] in words, not {value!r}")
+
+
+def keys_of(columns: Iterable[NDArray[Any]], bounds: Iterable[int]) -> IntArray:
+    """Several small columns as one integer a row, so that sets of rows are sets of numbers."""
+    key: IntArray | None = None
+    room = 1
+    for column, bound in zip(columns, bounds, strict=True):
+        room *= max(int(bound), 1)
+        key = column.astype(np.int64) if key is None else key * max(int(bound), 1) + column
+    if room >= 2**62 or key is None:
+        raise SchemaError("too many items, words and labels to compare in one go", fix="score the items in parts")
+    return key
+
+
+def matched_counts(gold: Ragged, guess: Ragged) -> FloatArray:
+    """Per item: rows in both, rows guessed, rows in gold; rows count once however often they stand there."""
+    both = np.concatenate([gold.values, guess.values])
+    bounds = [len(gold), *(both.max(axis=0, initial=0) + 2)]
+
+    def keys(rows: Ragged) -> IntArray:
+        return np.unique(keys_of([rows.owners, *(rows.values + 1).T], bounds))
+
+    gold_keys, guess_keys = keys(gold), keys(guess)
+    shared = np.intersect1d(gold_keys, guess_keys, assume_unique=True)
+    span = int(np.prod([int(b) for b in bounds[1:]], dtype=object))
+    counts = [np.bincount(k // span, minlength=len(gold)) for k in (shared, guess_keys, gold_keys)]
+    return np.stack(counts, axis=1).astype(np.float64)
+
+
+def ratio(numerator: Any, denominator: Any) -> FloatArray:
+    """A quotient that is 0 where there is nothing to divide by."""
+    numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
+    out: FloatArray = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+    return out
+
+
+def f1_of_counts(totals: FloatArray) -> FloatArray:
+    """F1 of (matched, guessed, gold) counts."""
+    return ratio(2 * totals[..., 0], totals[..., 1] + totals[..., 2])
+
+
+def class_f1(gold: IntArray, guess: IntArray, classes: int) -> tuple[float, float]:
+    """Macro and support-weighted F1 over the classes that occur in gold or guess."""
+    hits = np.bincount(gold[gold == guess], minlength=classes)
+    support, guessed = np.bincount(gold, minlength=classes), np.bincount(guess, minlength=classes)
+    seen = support + guessed > 0
+    f1 = ratio(2.0 * hits, (support + guessed).astype(float))[seen]
+    if not len(f1):
+        return 0.0, 0.0
+    return float(f1.mean()), float(np.average(f1, weights=support[seen])) if support.sum() else 0.0
