@@ -32,13 +32,13 @@ def offsets_of(lengths: Any) -> IntArray:
 
 
 def flat_positions(offsets: IntArray, rows: IntArray) -> IntArray:
-    """Where the values of the given rows stand, row after row.
+    """Where the values of the given rows stand, row after row. Rows below 0 are counted from the end.
 
     >>> flat_positions(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
     [2, 3, 4, 0, 1]
     """
-    starts = offsets[rows]
-    lengths = offsets[rows + 1] - starts
+    starts = offsets[:-1][rows]
+    lengths = offsets[1:][rows] - starts
     total = offsets_of(lengths)
     return np.repeat(starts - total[:-1], lengths) + np.arange(total[-1])
 
@@ -68,10 +68,10 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> NDArray[Any]:
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
+        return self.values[self.offsets[:-1][row] : self.offsets[1:][row]]
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        return (self[row] for row in range(len(self)))
+        return (self.values[a:b] for a, b in pairwise(self.offsets.tolist()))
 
     @property
     def lengths(self) -> IntArray:
@@ -120,9 +120,7 @@ class Strings:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> str:
-        if row < 0:
-            row += len(self)
-        return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes().decode()
+        return self.data[self.offsets[:-1][row] : self.offsets[1:][row]].tobytes().decode()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())

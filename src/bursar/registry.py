@@ -40,8 +40,9 @@ class Registry(Generic[T]):
             self._discover()
         if name in self._entries:
             return self._entries[name]
-        near = get_close_matches(name, self._entries, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        folded = {known.casefold(): known for known in self._entries}
+        near = get_close_matches(name.casefold(), folded, n=1)
+        hint = f"did you mean {folded[near[0]]!r}? " if near else ""
         raise ConfigError(f"there is no {self.noun} {name!r}", fix=f"{hint}Known: {', '.join(self.names())}")
 
     def __contains__(self, name: object) -> bool:

@@ -55,7 +55,7 @@ class Beliefs:
         width = int(self.choices[1]) if units else 1
         if units and (np.diff(self.choices) != width).any():
             raise ValueError("these beliefs have units with different numbers of choices")
-        return self.values.reshape(self.passes, units, width if units else -1)
+        return self.values.reshape(self.passes, units, width)
 
     @staticmethod
     def concatenate(parts: Sequence[Beliefs]) -> Beliefs:

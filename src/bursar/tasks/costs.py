@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 
 import numpy as np
 
 from bursar.errors import ConfigError
 from bursar.ragged import BoolArray, IntArray, Ragged
 from bursar.tasks.task import Task
+
+MOST_UNITS = 10**9  # a price; with it a million items of a thousand words still add up in 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +74,16 @@ class CostModel:
         currency: str = "",
     ) -> CostModel:
         """From prices in money by task name (and ``reading``); what is not given has its default."""
-        try:
-            step = Decimal(str(unit))
-        except InvalidOperation:
-            step = Decimal(0)
-        if not step > 0 or not step.is_finite():
+        step = _decimal(unit)
+        if step is None or step <= 0:
             raise ConfigError(f"costs.unit = {unit!r} is not a positive number", fix="unit = 1, or 0.01 for cents")
         given = dict(prices or {})
         names = [task.name for task in tasks]
         for name in given:
             if name not in ("reading", *names):
                 raise ConfigError(f"costs.{name}: there is no such task", fix=f"use reading or one of {names}")
+            if name == "reading" and name in names:
+                raise ConfigError("costs.reading: a task is called that as well", fix="give the task another name")
         reading = _in_units("reading", given.get("reading", {}), {"per_item": 0, "per_word": 1}, step)
         own: dict[str, Mapping[str, int]] = {}
         for task in tasks:
@@ -107,7 +109,10 @@ class CostModel:
 
     def units(self, money: float) -> int:
         """Money as whole units, rounded down: a budget never grows by rounding."""
-        return int(Decimal(str(money)) // self.unit)
+        amount = _decimal(money)
+        if amount is None or amount < 0:
+            raise ConfigError(f"{money!r} is not an amount of money", fix="use a number from 0 up")
+        return int(Fraction(amount) // Fraction(self.unit))
 
     def show(self, units: int) -> str:
         """Whole units as a person writes them.
@@ -123,6 +128,15 @@ def counts_of(tasks: Sequence[Task], labels: Mapping[str, Ragged]) -> dict[str, 
     return {task.name: task.count(labels[task.name]) for task in tasks if task.name in labels}
 
 
+def _decimal(number: object) -> Decimal | None:
+    """A number as it is written; None for what is no number, or not finite."""
+    try:
+        decimal = Decimal(str(number))
+    except InvalidOperation:
+        return None
+    return decimal if decimal.is_finite() else None
+
+
 def _in_units(name: str, given: Mapping[str, float], defaults: Mapping[str, float], unit: Decimal) -> dict[str, int]:
     """Prices of one entry as whole units; the defaults are in units already."""
     if not isinstance(given, Mapping):
@@ -134,6 +148,11 @@ def _in_units(name: str, given: Mapping[str, float], defaults: Mapping[str, floa
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e12:
             raise ConfigError(f"costs.{name}.{key} = {price!r} is not a price", fix="use a number from 0 up")
         steps = Decimal(str(price)) / unit
+        if steps > MOST_UNITS:
+            raise ConfigError(
+                f"costs.{name}.{key} = {price} is more than {MOST_UNITS:,} units of {unit}",
+                fix="set costs.unit to a larger amount",
+            )
         if steps != int(steps):
             raise ConfigError(
                 f"costs.{name}.{key} = {price} is not a whole number of units of {unit}",

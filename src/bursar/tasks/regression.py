@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -40,13 +40,13 @@ class Regression(Task):
 
     def __post_init__(self) -> None:
         for end in (self.low, self.high):
-            if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
+            if not _is_number(end):
                 raise SchemaError(f"task {self.name!r}: low and high must be numbers")
         if self.low >= self.high:
             raise SchemaError(f"task {self.name!r}: low ({self.low}) must be below high ({self.high})")
 
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not _is_number(value):
             raise LabelError(f"a score must be a number, not {value!r}")
         if not self.low <= value <= self.high:
             raise LabelError(
@@ -60,25 +60,39 @@ class Regression(Task):
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
         """The moments that Pearson's correlation is made of, from the middle of the range for precision."""
         middle = (self.low + self.high) / 2
-        x, y = gold.values[:, 0] - middle, guess.values[:, 0] - middle
-        return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+        return _moments(gold.values[:, 0] - middle, guess.values[:, 0] - middle)
 
     def score(self, totals: FloatArray) -> FloatArray:
         n, x, y, xx, yy, xy = np.moveaxis(np.asarray(totals, dtype=float), -1, 0)
-        spread = np.maximum(n * xx - x * x, 0) * np.maximum(n * yy - y * y, 0)
-        return ratio(n * xy - x * y, np.sqrt(spread))
+        spread = np.sqrt(_spread(n, x, xx)) * np.sqrt(_spread(n, y, yy))
+        return np.clip(ratio(n * xy - x * y, spread), -1, 1)
 
     def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
-        ranks = [_midranks(r.values[:, 0])[:, None] for r in (gold, guess)]
-        ranked = [Ragged(rank, r.offsets) for rank, r in zip(ranks, (gold, guess), strict=True)]
-        pearson, spearman = (float(self.score(self.tally(*pair).sum(axis=0))) for pair in ((gold, guess), ranked))
+        ranked = _moments(_midranks(gold.values[:, 0]), _midranks(guess.values[:, 0]))
+        pearson, spearman = (float(self.score(t.sum(axis=0))) for t in (self.tally(gold, guess), ranked))
         return {"pearson": pearson, "spearman": spearman}
 
 
+def _is_number(value: Any) -> bool:
+    """A number that a float can hold: neither true nor NaN, nor one of JSON's endless whole numbers."""
+    largest = sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def _moments(x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+
+
+def _spread(n: FloatArray, x: FloatArray, xx: FloatArray) -> FloatArray:
+    """n² variances, and 0 where that is no more than the rounding of n summands: a constant correlates with nothing."""
+    spread = n * xx - x * x
+    return np.where(spread > 4 * np.finfo(float).eps * n * (n * xx), spread, 0.0)
+
+
 def _midranks(values: FloatArray) -> FloatArray:
-    """Ranks with ties at their mean, scaled to 0 .. 1 so that sums of squares stay small."""
+    """Ranks with ties at their mean, from -1/2 to 1/2 so that sums of squares stay small."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts + 1) / 2
+    middle = np.cumsum(counts) - (counts + len(values)) / 2
     ranks: FloatArray = middle[group] / max(len(values), 1)
     return ranks
 

@@ -99,6 +99,9 @@ class Tagging(Task):
 
         return WordHead(width, self.tags)
 
+    def units(self, words: IntArray) -> IntArray:
+        return words
+
     def targets(self, labels: Ragged, words: IntArray) -> IntArray:
         if self.every_word:
             return labels.values[:, 2].astype(np.int64)
@@ -107,6 +110,8 @@ class Tagging(Task):
     def loss(self, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
         from torch.nn.functional import cross_entropy
 
+        if not len(targets):  # a batch without a word: the mean of nothing would be NaN
+            return logits.sum()
         return cross_entropy(logits, targets, label_smoothing=smoothing)
 
     def decode(self, beliefs: Beliefs) -> Ragged:

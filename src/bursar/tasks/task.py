@@ -7,7 +7,7 @@ that the labels of a million items are two arrays. Each kind says how its rows r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -57,7 +57,8 @@ class Vocabulary:
             raise LabelError(f"a label must be a non-empty string, not {label!r}")
         if self.closed:
             some = ", ".join(list(self._codes)[:12]) + (", …" if len(self._codes) > 12 else "")
-            raise LabelError(f"unknown label {label!r}", fix=f"use one of: {some}")
+            fix = f"use one of: {some}" if some else "list it in the schema: the task has no labels"
+            raise LabelError(f"unknown label {label!r}", fix=fix)
         return self._codes.setdefault(label, len(self._codes))
 
 
@@ -97,9 +98,15 @@ class Task(ABC):
     def closed_vocabularies(self) -> dict[str, Vocabulary]:
         return {field: Vocabulary(getattr(self, field), closed=True) for field in self.vocabularies}
 
+    @classmethod
+    def options(cls) -> list[str]:
+        """What a schema may say about a task of this kind, besides its name and kind."""
+        hidden = {"name"} | {"labels"} - set(cls.vocabularies)
+        return [f.name for f in fields(cls) if f.name not in hidden]
+
     def describe(self) -> dict[str, Any]:
         """The task as a schema states it: its kind, labels and options."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name"}
+        own = {name: getattr(self, name) for name in self.options()}
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in own.items()}
 
     # -- scores ------------------------------------------------------------------------------------------------
@@ -125,6 +132,10 @@ class Task(ABC):
         """Encoder vectors to logits: one row a unit."""
         raise SchemaError(f"no head for {self.kind} tasks yet, which task {self.name!r} is")
 
+    def units(self, words: IntArray) -> IntArray:
+        """How many units (rows of logits) items of so many words have."""
+        return np.ones_like(words)
+
     def targets(self, labels: Ragged, words: IntArray) -> IntArray:
         """The label code of every unit, item after item, for items of so many words."""
         raise SchemaError(f"no training targets for {self.kind} tasks yet, which task {self.name!r} is")
@@ -146,12 +157,14 @@ def make_task(name: str, description: Mapping[str, Any]) -> Task:
     >>> make_task("intent", {"kind": "classification", "labels": ["alarm", "music"]}).labels
     ('alarm', 'music')
     """
+    if not isinstance(description, Mapping):
+        raise SchemaError(f"task {name!r} is described by {description!r}", fix="{ kind = ..., labels = [...] }")
     options = dict(description)
     kind = options.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise SchemaError(f"task {name!r} has no known kind: {kind!r}", fix=f"kind = one of {', '.join(KINDS)}")
     maker = KINDS[kind]
-    known = {f.name for f in fields(maker)} - {"name"}
+    known = maker.options()
     for key, value in options.items():
         if key not in known:
             raise SchemaError(f"task {name!r}: a {kind} task has no {key!r}", fix=f"it may have {sorted(known)}")
@@ -179,30 +192,26 @@ def span_of(value: Any, words: int, what: str = "span") -> tuple[int, int]:
     raise LabelError(f"a {what} must be [start, end, label] in words, not {value!r}")
 
 
-def keys_of(columns: Iterable[NDArray[Any]], bounds: Iterable[int]) -> IntArray:
-    """Several small columns as one integer a row, so that sets of rows are sets of numbers."""
-    key: IntArray | None = None
-    room = 1
-    for column, bound in zip(columns, bounds, strict=True):
-        room *= max(int(bound), 1)
-        key = column.astype(np.int64) if key is None else key * max(int(bound), 1) + column
-    if room >= 2**62 or key is None:
-        raise SchemaError("too many items, words and labels to compare in one go", fix="score the items in parts")
+def keys_of(columns: Sequence[NDArray[Any]]) -> IntArray:
+    """Columns of whole numbers from 0 up as one number a row, so that sets of rows are sets of numbers."""
+    key: IntArray = columns[0].astype(np.int64)
+    for column in columns[1:]:
+        bound = int(column.max(initial=0)) + 1
+        if int(key.max(initial=0)) >= 2**62 // bound:  # no room left: number the rows met so far
+            key = np.unique(key, return_inverse=True)[1]
+        key = key * bound + column
     return key
 
 
 def matched_counts(gold: Ragged, guess: Ragged) -> FloatArray:
     """Per item: rows in both, rows guessed, rows in gold; rows count once however often they stand there."""
-    both = np.concatenate([gold.values, guess.values])
-    bounds = [len(gold), *(both.max(axis=0, initial=0) + 2)]
-
-    def keys(rows: Ragged) -> IntArray:
-        return np.unique(keys_of([rows.owners, *(rows.values + 1).T], bounds))
-
-    gold_keys, guess_keys = keys(gold), keys(guess)
-    shared = np.intersect1d(gold_keys, guess_keys, assume_unique=True)
-    span = int(np.prod([int(b) for b in bounds[1:]], dtype=object))
-    counts = [np.bincount(k // span, minlength=len(gold)) for k in (shared, guess_keys, gold_keys)]
+    owners = np.concatenate([gold.owners, guess.owners])
+    keys = keys_of([owners, *np.concatenate([gold.values, guess.values]).T])
+    split = len(gold.values)
+    gold_keys, in_gold = np.unique(keys[:split], return_index=True)
+    guess_keys, in_guess = np.unique(keys[split:], return_index=True)
+    in_both = in_gold[np.isin(gold_keys, guess_keys, assume_unique=True)]
+    counts = [np.bincount(owners[at], minlength=len(gold)) for at in (in_both, split + in_guess, in_gold)]
     return np.stack(counts, axis=1).astype(np.float64)
 
 

@@ -1,0 +1,35 @@
+"""Who answers: in a simulation, the gold labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from bursar.corpus import Corpus
+from bursar.errors import DataError
+
+
+class Annotator(Protocol):
+    """Answers for one item and some tasks."""
+
+    name: str
+
+    def annotate(self, item: str, tasks: Sequence[str]) -> dict[str, Any]:
+        """Labels by task, as JSON."""
+        ...
+
+
+class GoldAnnotator:
+    """Knows all the answers."""
+
+    name = "gold"
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+
+    def annotate(self, item: str, tasks: Sequence[str]) -> dict[str, Any]:
+        labels = self.corpus[int(self.corpus.positions([item])[0])].labels
+        for task in tasks:
+            if task not in labels:
+                raise DataError(f"there is no gold label for task {task!r}", item=item)
+        return {task: labels[task] for task in tasks}

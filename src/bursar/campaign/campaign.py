@@ -1,0 +1,361 @@
+"""A campaign: ask what to annotate, be told the answers, and go on until the money, the pool or the patience ends.
+
+Everything that is decided is written to the ledger before it is acted upon, and everything that is computed depends
+on the ledger and the seed alone. So a campaign can be killed anywhere: run it again and it goes on as if nothing had
+happened, with the same rounds, the same selections and the same spending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from bursar.campaign.annotators import Annotator
+from bursar.campaign.audit import AuditPlan
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.models import Models
+from bursar.campaign.pricing import charges_of, estimates_of, prices_of, typical_counts
+from bursar.campaign.splits import Parts, fully_labelled, load_parts
+from bursar.campaign.summaries import confidence_summary
+from bursar.corpus import Corpus
+from bursar.errors import ConfigError
+from bursar.learners import Learner
+from bursar.ledger import Annotation, Ledger, Receipt, Submission
+from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.selection import Candidates, Selection, make_strategy
+from bursar.tasks import Beliefs, CostModel, Prices
+from bursar.uncertainty import MEASURES
+
+# Pools are scored in parts of this many items, so that memory does not grow with the pool.
+ITEMS_A_PART = 20_000
+
+
+class Watcher(Protocol):
+    """Somebody who wants to know how it goes."""
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        """What is going on in a round, and how far it is."""
+        ...
+
+    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+        """A round's model has been trained and scored."""
+        ...
+
+
+class Nobody:
+    """Watches nothing."""
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        """Is not told."""
+
+    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+        """Is not told."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One item that a round wants annotated: for which tasks, why, and what that is thought to cost."""
+
+    id: str
+    tasks: tuple[str, ...]
+    purpose: str
+    estimate: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a round wants annotated and has not been told yet."""
+
+    round: int
+    items: tuple[Wanted, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class Campaign:
+    """One strategy spending one budget on one corpus, in a folder that holds its ledger.
+
+    ``ask`` and ``tell`` are all that an annotator needs, simulated or not; ``run`` is the loop of the two.
+    """
+
+    def __init__(
+        self,
+        config: CampaignConfig,
+        folder: Path,
+        *,
+        parts: Parts | None = None,
+        models: Models | None = None,
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.config = config
+        self.folder = folder
+        self.parts = parts or load_parts(config)
+        self.corpus = self.parts.corpus
+        self.tasks = list(self.corpus.schema.values())
+        self.costs = CostModel.of(
+            self.tasks, config.costs.prices, unit=config.costs.unit, currency=config.costs.currency
+        )
+        self.strategy = make_strategy(config.strategy.name)
+        self.watcher = watcher or Nobody()
+        self.ledger = Ledger.open(folder / "ledger.sqlite", self.corpus)
+        self.models = models or Models(folder / "models", config, self.corpus.schema)
+        self.pool = self.parts.pool
+        if config.costs.pricing == "gold":
+            self.pool = fully_labelled(self.corpus, self.pool)
+        if len(self.pool) < config.budget.seed_items:
+            raise ConfigError(
+                f"the pool has {len(self.pool)} items, fewer than budget.seed_items = {config.budget.seed_items}",
+                fix="ask for fewer seed items or give a larger pool",
+            )
+        rng = np.random.default_rng([config.seed, 11])
+        self._seed_items = rng.choice(self._by_id(self.pool), config.budget.seed_items, replace=False)
+        rest = np.setdiff1d(self.pool, self._seed_items)
+        self.audit = AuditPlan.of(config, self.corpus, rest, self._typical_price)
+        self._open: tuple[int, dict[str, Wanted]] | None = None  # the newest round and what it wants
+
+    def close(self) -> None:
+        self.ledger.close()
+
+    # -- ask and tell ------------------------------------------------------------------------------------------------
+    def ask(self) -> Ask | None:
+        """What to annotate next: the rest of the open round, or a new round. ``None`` when the campaign is over."""
+        if self.ledger.decision(0, "selection") is None:
+            self._open_round(0, self._seed_selection())
+        round = self.rounds_opened
+        pending = self.pending(round)
+        if not pending:
+            self._conclude(round)
+            if self.is_over(round):
+                return None
+            opened = self._next_selection(round)
+            if not opened["items"]:
+                return None
+            round += 1
+            self._open_round(round, opened)
+            pending = self.pending(round)
+        return Ask(round, pending)
+
+    def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
+        """Answers by item and task. Each item is one submission, on disk when its receipt is given."""
+        round = self.rounds_opened
+        wanted = self._wanted(round)
+        receipts = []
+        for item, labels in answers.items():
+            want = wanted.get(item)
+            if want is None:
+                raise ConfigError(f"round {round} did not ask about item {item!r}")
+            at = self.corpus.take(self.corpus.positions([item]))
+            submission = Submission(
+                key=_key(round, item),
+                annotations=tuple(Annotation(item, task, label) for task, label in labels.items()),
+                charges=charges_of(self.costs, at, labels, want.estimate),
+                round=round,
+                purpose=want.purpose,
+                annotator=annotator,
+            )
+            receipts.append(self.ledger.submit(submission))
+        return receipts
+
+    def run(self, annotator: Annotator) -> None:
+        """Ask and tell until it is over."""
+        while ask := self.ask():
+            for done, want in enumerate(ask.items, start=1):
+                self.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
+                self.watcher.stage(ask.round, "annotating", done / len(ask))
+
+    # -- where we are ------------------------------------------------------------------------------------------------
+    @property
+    def rounds_opened(self) -> int:
+        """The number of the newest round that has a selection; −1 before the first."""
+        if self._open is None:
+            newest = max(self.ledger.decided("selection"), default=-1)
+            if newest < 0:
+                return -1
+            self._open = newest, self._wanted(newest)
+        return self._open[0]
+
+    def pending(self, round: int) -> tuple[Wanted, ...]:
+        """What a round asked for and was not told."""
+        told = self.ledger.keys()
+        return tuple(want for want in self._wanted(round).values() if _key(round, want.id) not in told)
+
+    def is_over(self, round: int) -> bool:
+        """Whether no round can follow this one."""
+        budget = self.config.budget
+        if round >= budget.rounds or self._allowance(round + 1) <= 0:
+            return True
+        if budget.patience is None or round < budget.patience:
+            return False
+        scores = [record["dev"] or 0.0 for _, record in self.ledger.decisions("scores")]
+        return max(scores[-budget.patience :]) <= max(scores[: -budget.patience])
+
+    def _wanted(self, round: int) -> dict[str, Wanted]:
+        if self._open is not None and self._open[0] == round:
+            return self._open[1]
+        decided = self.ledger.decision(round, "selection") or {"items": []}
+        return {i["id"]: Wanted(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"]) for i in decided["items"]}
+
+    def _allowance(self, round: int) -> int:
+        """What may be spent by the end of a round and has not been: what one round saves, the next may spend."""
+        budget = self.config.budget
+        free = self.ledger.spent(round=0) + round * self.costs.units(budget.per_round) - self.ledger.spent()
+        return free if budget.total is None else min(free, self.costs.units(budget.total) - self.ledger.spent())
+
+    # -- a round -----------------------------------------------------------------------------------------------------
+    def _open_round(self, round: int, selection: dict[str, Any]) -> None:
+        self.ledger.decide(round, "selection", selection)
+        self._open = None
+
+    def _seed_selection(self) -> dict[str, Any]:
+        """Random items for all tasks, before there is a model."""
+        items = self._seed_items
+        prices = self._prices(items, {})
+        if self.config.budget.total is not None:
+            affordable = np.cumsum(prices.joint()) <= self.costs.units(self.config.budget.total)
+            items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
+        return {"budget": None, "items": self._entries(items, prices, None, "seed")}
+
+    def _conclude(self, round: int) -> None:
+        """Train and score the model of all that is known after a round; nothing if that has been done."""
+        if self.ledger.decision(round, "scores") is not None:
+            return
+        annotated = self.ledger.view()
+        learner, best = self._model(round, annotated)
+        test = learner.evaluate(self.corpus.take(self.parts.test)) if len(self.parts.test) else {}
+        record = {
+            "spent": self.ledger.spent(),
+            "items": len(annotated),
+            "labels": {name: int(column.present.sum()) for name, column in annotated.labels.items()},
+            "test": {task: {k: round_to(v) for k, v in scores.items()} for task, scores in test.items()},
+            "dev": None if best is None else round_to(best),
+        }
+        self.ledger.decide(round, "scores", record)
+        self.watcher.scored(round, record)
+
+    def _model(self, round: int, annotated: Corpus, what: str = "training") -> tuple[Learner, float | None]:
+        def progress(stage: str, done: float) -> None:
+            self.watcher.stage(round, what if stage == "training" else stage, done)
+
+        dev = self.corpus.take(self.parts.dev) if len(self.parts.dev) else None
+        return self.models.fitted(annotated, dev, progress)
+
+    def _next_selection(self, round: int) -> dict[str, Any]:
+        """What the next round buys: the audit slice first, then the strategy's choice with the rest of the money."""
+        known = self.ledger.bought()
+        learner, _ = self._model(round, self.ledger.view())
+        budget = self._allowance(round + 1)
+        slice_ = self.audit.slice(round + 1)
+        slice_ = slice_[: int((np.cumsum(self._prices(slice_, learner).joint()) <= budget).sum())]
+        audit = self._entries(slice_, self._prices(slice_, learner), None, "audit")
+        left = budget - sum(sum(entry["estimate"].values()) for entry in audit)
+
+        free = np.setdiff1d(self.audit.outside_reserve(self.pool), self.corpus.positions(known))
+        confidence, guesses = self._score(learner, free, round)
+        prices = self._prices(free, guesses)
+        pool = Candidates(self.corpus.ids.take(free).tolist(), confidence, prices)
+        if self.config.costs.pricing == "predicted":
+            left = int(left / (1 + self.config.costs.reserve))
+        chosen = self.strategy.select(pool, left, seed=self._round_seed(round + 1))
+        if len(slice_):
+            self.ledger.decide(round + 1, "guesses", self._guesses(round, learner, slice_))
+        if len(free) and self.strategy.needs_model:
+            shown = confidence_summary(self.corpus, free, confidence, guesses, chosen)
+            self.ledger.decide(round, "confidence", shown)
+        return {"budget": budget, "items": audit + self._entries(free, prices, chosen, "strategy")}
+
+    def _score(self, learner: Learner, items: IntArray, round: int) -> tuple[FloatArray, dict[str, Ragged]]:
+        """The confidence of every item for every task, and the labels that the model would give."""
+        measure = MEASURES[self.strategy.measure]
+        names = [task.name for task in self.tasks]
+        if not self.strategy.needs_model and self.config.costs.pricing == "gold":
+            return np.zeros((len(items), len(names))), self._gold(items)
+        confidence = np.zeros((len(items), len(names)))
+        guesses: dict[str, list[Ragged]] = {name: [] for name in names}
+        for at in range(0, len(items), ITEMS_A_PART):
+            part = items[at : at + ITEMS_A_PART]
+
+            def progress(stage: str, done: float, start: int = at, size: int = len(part)) -> None:
+                self.watcher.stage(round, "scoring", (start + done * size) / len(items))
+
+            beliefs: dict[str, Beliefs] = learner.believe(self.corpus.take(part), progress)
+            for column, name in enumerate(names):
+                confidence[at : at + len(part), column] = measure(beliefs[name])
+                guesses[name].append(self.corpus.schema[name].decode(beliefs[name]))
+        return confidence, {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts}
+
+    def _guesses(self, round: int, learner: Learner, slice_: IntArray) -> dict[str, Any]:
+        """What this round's models say of the audit slice before its answers are known: nobody can have peeked."""
+        asked = self.corpus.take(slice_).unlabelled()
+        found: dict[str, Any] = {"ids": asked.ids.tolist(), "model": self._values(learner.predict(asked))}
+        if self.config.audit.shadow:
+            random_items = self.ledger.bought(purposes=("seed", "audit"))
+            spent = self.ledger.spent_on(random_items)
+            shadow, _ = self._model(round, self.ledger.view(random_items), "training on random items")
+            found |= {"shadow": self._values(shadow.predict(asked)), "shadow_spent": spent}
+        return found
+
+    def _values(self, guesses: Mapping[str, Ragged]) -> dict[str, list[Any]]:
+        return {name: [self.corpus.schema[name].value(rows) for rows in column] for name, column in guesses.items()}
+
+    # -- prices ------------------------------------------------------------------------------------------------------
+    def _prices(self, items: IntArray, source: Learner | Mapping[str, Ragged]) -> Prices:
+        """Prices of items: by gold where that is the rule, else by what the learner predicts."""
+        part = self.corpus.take(items)
+        if self.config.costs.pricing == "gold":
+            labels: Mapping[str, Ragged] = self._gold(items)
+        elif isinstance(source, Learner):
+            labels = source.predict(part.unlabelled()) if len(items) else {}
+        else:
+            labels = source
+        return prices_of(self.costs, self.tasks, part, labels, self._typical)
+
+    def _gold(self, items: IntArray) -> dict[str, Ragged]:
+        return {name: column.rows.take(items) for name, column in self.corpus.labels.items()}
+
+    @cached_property
+    def _typical(self) -> dict[str, float]:
+        return typical_counts(self.tasks, self.corpus.take(self.parts.dev))
+
+    @cached_property
+    def _typical_price(self) -> float:
+        return float(self._prices(self.pool, {}).joint().mean()) if len(self.pool) else 0.0
+
+    # -- small things ------------------------------------------------------------------------------------------------
+    def _entries(self, items: IntArray, prices: Prices, chosen: Selection | None, purpose: str) -> list[dict[str, Any]]:
+        names = prices.tasks
+        picks: Iterable[tuple[int, tuple[str, ...]]] = ((at, names) for at in range(len(items)))
+        if chosen is not None:
+            picks = (
+                (int(at), tuple(name for name, wanted in zip(names, row, strict=True) if wanted))
+                for at, row in zip(chosen.items, chosen.tasks, strict=True)
+            )
+        return [
+            {
+                "id": self.corpus.ids[int(items[at])],
+                "tasks": list(tasks),
+                "purpose": purpose,
+                "estimate": estimates_of(prices, at, tasks),
+            }
+            for at, tasks in picks
+        ]
+
+    def _by_id(self, items: IntArray) -> IntArray:
+        return items[np.argsort(self.corpus.id_ranks[items])]
+
+    def _round_seed(self, round: int) -> int:
+        return int(np.random.SeedSequence([self.config.seed, 13, round]).generate_state(1)[0])
+
+
+def round_to(value: float) -> float:
+    """Six digits: more would be noise, and a ledger should not depend on noise."""
+    return round(float(value), 6)
+
+
+def _key(round: int, item: str) -> str:
+    return f"round {round}: {item}"

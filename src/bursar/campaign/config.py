@@ -1,0 +1,182 @@
+"""One TOML file describes a campaign. What is wrong with it is said with the key and the fix."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bursar.errors import ConfigError
+from bursar.learners.learner import LEARNERS
+from bursar.selection import make_strategy
+
+BUILTIN = "builtin"
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys are errors, values are never quietly changed into another type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class CorpusSection(Section):
+    """Where the items come from and which splits play which part."""
+
+    source: str = BUILTIN
+    format: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)  # what the format's reader takes
+    items: int = Field(default=20_000, gt=0)  # of the built-in corpus
+    seed: int = Field(default=0, ge=0)  # of the built-in corpus
+    pool: str = "train"
+    dev: str | None = "dev"
+    test: str | None = "test"
+    pool_items: int | None = Field(default=None, gt=0)  # a random part of each split; all of it if not given
+    dev_items: int | None = Field(default=None, gt=0)
+    test_items: int | None = Field(default=None, gt=0)
+
+
+class CostsSection(Section):
+    """Prices in money: for reading, and by task name."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    unit: int | float = 1
+    currency: str = ""
+    pricing: Literal["gold", "predicted"] = "gold"  # what is counted before buying (errata 11)
+    reserve: float = Field(default=0.1, ge=0, le=10)  # kept back for overruns when prices are predicted
+
+    @property
+    def prices(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class BudgetSection(Section):
+    """How much may be spent, and how fast."""
+
+    seed_items: int = Field(default=50, gt=0)  # bought at random before the first model
+    per_round: float = Field(default=500, gt=0)
+    rounds: int = Field(default=5, ge=0)
+    total: float | None = Field(default=None, gt=0)  # the purse, seed items included
+    patience: int | None = Field(default=None, gt=0)  # rounds without a better development score
+
+
+class StrategySection(Section):
+    """How items are chosen."""
+
+    name: str = "MT-AVG"
+
+    @model_validator(mode="after")
+    def _known(self) -> StrategySection:
+        make_strategy(self.name)
+        return self
+
+
+class LearnerSection(Section):
+    """What is trained; every other key is an option of that learner."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: str = "transformer"
+
+    @model_validator(mode="after")
+    def _known(self) -> LearnerSection:
+        LEARNERS[self.name]
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class AuditSection(Section):
+    """The random slice that keeps scores honest."""
+
+    share: float = Field(default=0.1, ge=0, lt=1)  # of each round's money
+    shadow: bool = True  # also train on random items alone, to tell what was saved against random
+
+
+class CampaignConfig(Section):
+    """A whole campaign."""
+
+    name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
+    seed: int = Field(default=0, ge=0)
+    tasks: list[str] = Field(default_factory=list)  # all of the corpus's if empty
+    compare: list[str] = Field(default_factory=list)  # strategies to run beside, for comparison
+    corpus: CorpusSection = CorpusSection()
+    costs: CostsSection = CostsSection()
+    budget: BudgetSection = BudgetSection()
+    strategy: StrategySection = StrategySection()
+    learner: LearnerSection = LearnerSection()
+    audit: AuditSection = AuditSection()
+
+    @model_validator(mode="after")
+    def _strategies_exist(self) -> CampaignConfig:
+        for name in self.compare:
+            make_strategy(name)
+        return self
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of everything that a result depends on; the name does not matter."""
+        text = json.dumps(self.model_dump(exclude={"name", "compare"}), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+    def arm(self, strategy: str) -> CampaignConfig:
+        """The same campaign with another strategy; a random one needs no audit slice, all of it is one."""
+        chosen = make_strategy(strategy)
+        changes: dict[str, Any] = {"strategy": StrategySection(name=chosen.name), "compare": []}
+        if not chosen.needs_model:
+            changes["audit"] = AuditSection(share=0.0, shadow=False)
+        return self.model_copy(update=changes)
+
+
+def load_config(path: str | Path) -> CampaignConfig:
+    """A campaign from its TOML file; relative corpus paths are taken from the file's folder."""
+    path = Path(path)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise ConfigError(f"{path} cannot be read: {wrong}") from None
+    except tomllib.TOMLDecodeError as wrong:
+        raise ConfigError(f"{path} is not TOML: {wrong}") from None
+    raw.setdefault("name", path.stem)
+    corpus = raw.get("corpus")
+    if isinstance(corpus, dict) and isinstance(source := corpus.get("source"), str) and source != BUILTIN:
+        local = path.parent / source
+        if local.exists():
+            corpus["source"] = str(local)
+    return parse_config(raw, str(path))
+
+
+def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig:
+    """A campaign from a table, checked.
+
+    >>> parse_config({"budget": {"per_round": -5}})
+    Traceback (most recent call last):
+        ...
+    bursar.errors.ConfigError: campaign: budget.per_round = -5: Input should be greater than 0. Fix: mend that key
+    >>> parse_config({"budget": {"per_rond": 5}})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    bursar.errors.ConfigError: campaign: budget.per_rond is no key. Fix: use patience, per_round, rounds, ...
+    """
+    try:
+        return CampaignConfig.model_validate(raw)
+    except ConfigError as wrong:
+        raise ConfigError(f"{where}: {wrong.message}", fix=wrong.fix) from None
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            section = CampaignConfig.model_fields.get(str(first["loc"][0])) if len(first["loc"]) > 1 else None
+            model = section.annotation if section is not None else CampaignConfig
+            known = ", ".join(sorted(model.model_fields))  # type: ignore[union-attr]
+            raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
+        raise ConfigError(
+            f"{where}: {key} = {first.get('input')!r}: {first['msg'].removeprefix('Value error, ')}",
+            fix="mend that key",
+        ) from None

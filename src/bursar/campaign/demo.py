@@ -1,0 +1,21 @@
+"""The demo's campaign: two tasks of the built-in corpus share one budget, beside random labelling."""
+
+from __future__ import annotations
+
+from bursar.campaign.config import CampaignConfig, parse_config
+
+
+def demo_config() -> CampaignConfig:
+    """What ``bursar demo`` runs."""
+    return parse_config(
+        {
+            "name": "demo",
+            "tasks": ["intent", "slots"],
+            "compare": ["RANDOM"],
+            "corpus": {"items": 6000, "pool_items": 2500, "dev_items": 100, "test_items": 600},
+            "budget": {"seed_items": 60, "per_round": 750, "rounds": 5},
+            "strategy": {"name": "MT-AVG"},
+            "learner": {"frozen_layers": 4, "epochs": 12, "evaluate_every": 4},
+        },
+        "demo",
+    )

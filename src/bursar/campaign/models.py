@@ -1,0 +1,80 @@
+"""Trained models by what they were trained on: the same set is never trained on twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from bursar.campaign.config import CampaignConfig
+from bursar.corpus import Corpus
+from bursar.errors import LearnerError
+from bursar.learners import Learner, make_learner
+from bursar.learners.learner import Progress
+from bursar.tasks import Task
+
+KEPT = 4  # models on disk: enough for a resumed round and its shadow
+
+
+class Models:
+    """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed."""
+
+    def __init__(self, folder: Path, config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
+        self.folder = folder
+        self.config = config
+        self.tasks = tasks
+        self._learner: Learner | None = None
+        self._fitted: tuple[str, float | None] | None = None
+
+    def fitted(self, annotated: Corpus, dev: Corpus | None, progress: Progress) -> tuple[Learner, float | None]:
+        """A learner trained on these items, and its best development score. It is this object's until the next call."""
+        digest = self._digest(annotated)
+        learner = self._make()
+        if self._fitted is not None and self._fitted[0] == digest:
+            return learner, self._fitted[1]
+        place = self.folder / digest
+        best = self._load(place, learner)
+        if best is None:
+            report = learner.fit(annotated, dev=dev, seed=self.config.seed, progress=progress)
+            best = (report.best_score,)
+            self._save(place, learner, report.best_score)
+        self._fitted = digest, best[0]
+        return learner, best[0]
+
+    def _make(self) -> Learner:
+        if self._learner is None:
+            self._learner = make_learner(self.config.learner.name, self.tasks, self.config.learner.options)
+        return self._learner
+
+    def _digest(self, annotated: Corpus) -> str:
+        about = {
+            "learner": self.config.learner.model_dump(),
+            "seed": self.config.seed,
+            "corpus": self.config.corpus.model_dump(),
+            "labels": sorted((annotated.ids[i], annotated[i].labels) for i in range(len(annotated))),
+        }
+        text = json.dumps(about, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+    def _load(self, place: Path, learner: Learner) -> tuple[float | None] | None:
+        """Fill the learner from disk; ``None`` if it is not there or cannot be trusted."""
+        try:
+            best = json.loads((place / "fit.json").read_text())["best"]
+            learner.restore(place)
+        except (OSError, ValueError, KeyError, LearnerError):
+            return None
+        return (best,)
+
+    def _save(self, place: Path, learner: Learner, best: float | None) -> None:
+        """Write a model whole or not at all, and forget the oldest."""
+        draft = place.with_name(f".{place.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        learner.save(draft)
+        (draft / "fit.json").write_text(json.dumps({"best": best}))
+        shutil.rmtree(place, ignore_errors=True)
+        draft.rename(place)
+        kept = sorted((p for p in self.folder.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime_ns)
+        for old in kept[:-KEPT]:
+            shutil.rmtree(old, ignore_errors=True)

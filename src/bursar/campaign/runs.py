@@ -1,0 +1,197 @@
+"""A run: a campaign in a folder, with the strategies that it is compared with, and all that a report needs."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bursar.campaign.annotators import GoldAnnotator
+from bursar.campaign.audit import audit_scores, audit_slices, savings
+from bursar.campaign.campaign import Campaign, Watcher
+from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.models import Models
+from bursar.campaign.splits import Parts, load_parts
+from bursar.errors import ConfigError, LedgerError
+
+CONFIG_FILE = "campaign.json"
+
+
+class Run:
+    """A folder with a campaign's ledger, its models and those of the strategies beside it."""
+
+    def __init__(self, folder: Path, config: CampaignConfig, parts: Parts | None = None) -> None:
+        self.folder = folder
+        self.config = config
+        self.parts = parts or load_parts(config)
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """A run that was started before."""
+        try:
+            stored = json.loads((folder / CONFIG_FILE).read_text())
+        except FileNotFoundError:
+            raise ConfigError(f"{folder} holds no run", fix="start one with: bursar run CAMPAIGN.toml") from None
+        except (OSError, ValueError) as wrong:
+            raise ConfigError(f"{folder / CONFIG_FILE} cannot be read: {wrong}") from None
+        return cls(folder, parse_config(stored["campaign"], str(folder / CONFIG_FILE)))
+
+    @property
+    def arms(self) -> list[str]:
+        """The campaign's strategy and those beside it."""
+        others = [self.config.arm(name).strategy.name for name in self.config.compare]
+        return list(dict.fromkeys([self.config.arm(self.config.strategy.name).strategy.name, *others]))
+
+    def campaign(self, arm: str, watcher: Watcher | None = None) -> Campaign:
+        """The campaign of one arm. All arms share their trained models: the first is the same for all."""
+        main = arm == self.arms[0]
+        config = self.config if main else self.config.arm(arm)
+        folder = self.folder if main else self.folder / "compare" / arm
+        models = Models(self.folder / "models", config, self.parts.corpus.schema)
+        return Campaign(config, folder, parts=self.parts, models=models, watcher=watcher)
+
+    # -- starting and going on ---------------------------------------------------------------------------------------
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time; the lock goes with the process, however it ends."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / "lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise LedgerError(f"another process is running {self.folder}", fix="wait for it or stop it") from None
+            yield
+
+    def pin(self) -> None:
+        """Write down what this run is about, or refuse to go on with something else under its name."""
+        path = self.folder / CONFIG_FILE
+        mine: dict[str, Any] = {
+            "campaign": self.config.model_dump(mode="json"),
+            "digest": self.config.digest,
+            "corpus": _fingerprint(self.parts),
+        }
+        if not path.exists():
+            draft = path.with_suffix(".draft")
+            draft.write_text(json.dumps(mine, indent=1))
+            draft.replace(path)
+            return
+        stored = json.loads(path.read_text())
+        if stored["corpus"] != mine["corpus"]:
+            raise ConfigError(f"{self.folder} was started on another corpus", fix="choose another --run folder")
+        if stored["digest"] != mine["digest"]:
+            changed = ", ".join(_differences(stored["campaign"], mine["campaign"])) or "a default"
+            raise ConfigError(
+                f"{self.folder} was started with other settings: {changed}",
+                fix="choose another --run folder, or start anew with --fresh",
+            )
+
+    # -- what came of it ---------------------------------------------------------------------------------------------
+    def result(self) -> dict[str, Any]:
+        """Everything a report shows, as JSON."""
+        arms = {}
+        for arm in self.arms:
+            if arm == self.arms[0] or (self.folder / "compare" / arm / "ledger.sqlite").exists():
+                arms[arm] = self._arm_result(arm)
+        corpus = self.parts.corpus
+        return {
+            "name": self.config.name,
+            "config": self.config.model_dump(mode="json"),
+            "strategy": self.arms[0],
+            "tasks": {
+                n: {"kind": t.kind, "metric": t.metric, "labels": len(t.labels)} for n, t in corpus.schema.items()
+            },
+            "corpus": {
+                "source": self.config.corpus.source,
+                "pool": len(self.parts.pool),
+                "dev": len(self.parts.dev),
+                "test": len(self.parts.test),
+            },
+            "arms": arms,
+            "comparison": _comparison(arms, self.arms, corpus.schema),
+        }
+
+    def _arm_result(self, arm: str) -> dict[str, Any]:
+        campaign = self.campaign(arm)
+        try:
+            ledger, tasks = campaign.ledger, campaign.corpus.schema
+            slices = audit_slices(ledger, tasks)
+            return {
+                "rounds": [{"round": number} | record for number, record in ledger.decisions("scores")],
+                "spending": ledger.spending(),
+                "spent": ledger.spent(),
+                "selections": [
+                    {"round": number, "budget": body["budget"], "items": body["items"]}
+                    for number, body in ledger.decisions("selection")
+                ],
+                "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],
+                "audit": audit_scores(slices, tasks),
+                "savings": savings(slices, tasks),
+                "over": campaign.is_over(campaign.rounds_opened) and not campaign.pending(campaign.rounds_opened),
+            }
+        finally:
+            campaign.close()
+
+
+def run_campaign(run: Run, watch: Callable[[str], Watcher | None] = lambda arm: None) -> dict[str, Any]:
+    """Run, or go on with, every arm of a simulated campaign; what came of it."""
+    with run.locked():
+        run.pin()
+        for arm in run.arms:
+            campaign = run.campaign(arm, watch(arm))
+            try:
+                campaign.run(GoldAnnotator(run.parts.corpus))
+            finally:
+                campaign.close()
+    return run.result()
+
+
+def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The mean over tasks of the area under each arm's money curve, as a share of the largest possible."""
+    found: dict[str, Any] = {}
+    curves = {}
+    for arm in order:
+        rounds = [r for r in arms.get(arm, {}).get("rounds", []) if r["test"]]
+        if len(rounds) < 2:
+            return {}
+        money = np.array([r["spent"] for r in rounds], dtype=float)
+        scores = {n: np.array([r["test"][n][schema[n].metric] for r in rounds]) for n in schema}
+        curves[arm] = money, scores
+    low = max(money[0] for money, _ in curves.values())
+    high = min(money[-1] for money, _ in curves.values())
+    for arm, (money, scores) in curves.items():
+        areas = {name: _area(money, score, low, high) for name, score in scores.items()}
+        found[arm] = {"area": areas, "mean": float(np.mean(list(areas.values())))}
+    return found
+
+
+def _area(money: Any, score: Any, low: float, high: float) -> float:
+    """The mean score between two amounts of money, by straight lines between the points."""
+    if high <= low:
+        return float(score[-1])
+    at = np.unique(np.concatenate([[low, high], money[(money > low) & (money < high)]]))
+    values = np.interp(at, money, score)
+    return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(at)) / (high - low))
+
+
+def _fingerprint(parts: Parts) -> str:
+    digest = hashlib.blake2b(digest_size=12)
+    for column in (parts.corpus.ids, *([parts.corpus.texts.strings] if parts.corpus.texts is not None else [])):
+        digest.update(column.data.tobytes())
+    return digest.hexdigest()
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    found = []
+    for key in sorted({*old, *new}):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            found += _differences(a, b, f"{prefix}{key}.")
+        elif a != b and prefix + key not in ("name", "compare"):
+            found.append(f"{prefix}{key} was {a!r}, now {b!r}")
+    return found

@@ -1,0 +1,60 @@
+"""Which items of a corpus play which part in a campaign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bursar.campaign.config import BUILTIN, CampaignConfig
+from bursar.corpus import Corpus, read
+from bursar.errors import ConfigError
+from bursar.ragged import IntArray
+from bursar.simulation import assistant_corpus
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The corpus of a campaign and the positions of its pool, development and test items."""
+
+    corpus: Corpus
+    pool: IntArray
+    dev: IntArray
+    test: IntArray
+
+
+def load_parts(config: CampaignConfig) -> Parts:
+    """Read the corpus and draw the parts; draws depend on the campaign's seed and the ids alone."""
+    wanted = config.corpus
+    if wanted.source == BUILTIN:
+        corpus = assistant_corpus(wanted.items, wanted.seed)
+    else:
+        corpus = read(wanted.source, wanted.format, **wanted.options)
+    if not corpus.schema:
+        raise ConfigError(f"{wanted.source} states no task", fix="state the tasks on the first line of the JSONL file")
+    corpus = corpus.with_tasks(config.tasks or list(corpus.schema))
+    return Parts(
+        corpus,
+        pool=_draw(corpus, wanted.pool, wanted.pool_items, config.seed, "pool"),
+        dev=_draw(corpus, wanted.dev, wanted.dev_items, config.seed, "dev"),
+        test=_draw(corpus, wanted.test, wanted.test_items, 0, "test"),  # one test set for all seeds
+    )
+
+
+def fully_labelled(corpus: Corpus, items: IntArray) -> IntArray:
+    """Those of the items that have a label for every task."""
+    known = np.all([column.present[items] for column in corpus.labels.values()], axis=0)
+    return items[known]
+
+
+def _draw(corpus: Corpus, split: str | None, count: int | None, seed: int, part: str) -> IntArray:
+    if split is None or (part != "pool" and split not in corpus.splits):
+        return np.zeros(0, dtype=np.int64)
+    items = corpus.in_split(split)
+    if part != "pool":
+        items = fully_labelled(corpus, items)
+    if count is None or count >= len(items):
+        return items
+    order = items[np.argsort(corpus.id_ranks[items])]
+    key = {"pool": 1, "dev": 2, "test": 3}[part]
+    return np.sort(np.random.default_rng([seed, key]).choice(order, count, replace=False))

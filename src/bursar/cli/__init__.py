@@ -1,0 +1,63 @@
+"""The command line. Exit codes: 0 it worked, 1 it broke, 2 something given to it was wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from bursar.cli import bench, data, runs
+from bursar.errors import BursarError
+
+app = typer.Typer(
+    name="bursar",
+    help="Spend a label budget: which items to label, for which tasks, and what that buys.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(data.app, name="data")
+runs.register(app)
+bench.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"bursar {version('bursar')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run a command; say what was wrong in a sentence, never in a traceback."""
+    try:
+        app()
+    except BursarError as wrong:
+        _complain(str(wrong), 2)
+    except KeyboardInterrupt:
+        _complain("stopped; run the same command again to go on", 1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as broken:
+        if os.environ.get("BURSAR_DEBUG"):
+            raise
+        _complain(f"this should not happen: {type(broken).__name__}: {broken} (BURSAR_DEBUG=1 shows where)", 1)
+
+
+def _complain(message: str, code: int) -> None:
+    typer.echo(f"bursar: {message}", err=True)
+    sys.exit(code)

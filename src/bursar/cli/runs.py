@@ -1,0 +1,122 @@
+"""``bursar demo``, ``bursar run``, ``bursar report``: campaigns and what came of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bursar.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bursar.campaign import CampaignConfig
+
+RunOption = Annotated[Path | None, typer.Option("--run", help="Folder of the run; runs/NAME if not given.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Throw away what is in the folder and start anew.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object at the end, for machines; no progress.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the campaign's.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    app.command()(demo)
+    app.command()(run)
+    app.command()(report)
+
+
+def demo(
+    folder: RunOption = None, fresh: FreshOption = False, seed: SeedOption = None, as_json: JsonOption = False
+) -> None:
+    """Spend a label budget on two tasks of the built-in corpus, beside random labelling, and show what it bought.
+
+    Stop it whenever you like: the same command goes on where it was.
+    """
+    from bursar.campaign.demo import demo_config
+
+    _run(demo_config(), folder, fresh, seed, as_json)
+
+
+def run(
+    campaign: Annotated[Path, typer.Argument(help="The campaign's TOML file.")],
+    folder: RunOption = None,
+    fresh: FreshOption = False,
+    seed: SeedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a campaign against gold labels, or go on with one that was stopped."""
+    from bursar.campaign import load_config
+
+    _run(load_config(campaign), folder, fresh, seed, as_json)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Where to write the page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON; write no page.")] = False,
+) -> None:
+    """Write the page of a run, finished or not."""
+    from bursar.campaign import Run
+    from bursar.report import write_report
+
+    found = Run.open(folder)
+    if as_json:
+        typer.echo(json.dumps(found.result(), ensure_ascii=False))
+    else:
+        typer.echo(f"Report: {write_report(found, out)}")
+
+
+def _run(config: CampaignConfig, folder: Path | None, fresh: bool, seed: int | None, as_json: bool) -> None:
+    from bursar.campaign import Run, run_campaign
+    from bursar.cli.show import RunDisplay
+    from bursar.report import write_report
+    from bursar.tasks import CostModel
+
+    if seed is not None:
+        config = config.model_copy(update={"seed": seed})
+    place = folder or Path("runs") / config.name
+    if fresh:
+        _clear(place)
+    current = Run(place, config)
+    if as_json:
+        result = run_campaign(current)
+        write_report(current)
+        typer.echo(json.dumps(result, ensure_ascii=False))
+        return
+    tasks = current.parts.corpus.schema
+    costs = CostModel.of(
+        list(tasks.values()), config.costs.prices, unit=config.costs.unit, currency=config.costs.currency
+    )
+    with RunDisplay(current.arms, config.budget.rounds, tasks, costs) as display:
+        result = run_campaign(current, display.watcher)
+        display.progress.update(display.bar, completed=1.0, description="writing the report", left="")
+        page = write_report(current)
+    _conclude(result, page)
+
+
+def _clear(place: Path) -> None:
+    """Remove a run's folder, and nothing that is not one."""
+    from bursar.campaign.runs import CONFIG_FILE
+
+    if not place.exists():
+        return
+    if not (place / CONFIG_FILE).exists() and any(place.iterdir()):
+        raise ConfigError(f"{place} is not a run's folder; it is left alone", fix="choose another --run folder")
+    shutil.rmtree(place)
+
+
+def _conclude(result: dict[str, Any], page: Path) -> None:
+    """What it came to, in a few lines."""
+    typer.echo("")
+    for arm, found in result["comparison"].items():
+        typer.echo(f"{arm:<10} mean score along the way, over tasks and money: {100 * found['mean']:.1f}")
+    saved = result["arms"][result["strategy"]]["savings"]
+    if saved is not None:
+        share, low, high = (f"{100 * saved[key]:.0f}" for key in ("saved", "low", "high"))
+        typer.echo(
+            f"By the audit slice ({saved['items']} random items) {result['strategy']} saved {share} % of what random "
+            f"labelling would have cost (90 % interval {low} to {high} %)."
+        )
+    typer.echo(f"Report: {page}")

@@ -1,0 +1,109 @@
+"""What people see while they wait, and tables."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from bursar.tasks import CostModel, Task
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table, its first column left, the others right. Cells are text, never markup."""
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2))
+    for place, column in enumerate(columns):
+        table.add_column(Text(column, style="dim"), justify="left" if place == 0 else "right")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console()
+    console.print(table)
+    console.print()
+
+
+class RunDisplay:
+    """A bar for the whole run with what is going on and the time left, and a line a round as it is scored."""
+
+    # How the time of a round is spent, roughly: training is most of it.
+    WEIGHTS = {"annotating": (0.0, 0.02), "training": (0.02, 0.7), "scoring": (0.7, 0.85)}
+    LAST = (0.85, 1.0)
+
+    def __init__(self, arms: Sequence[str], rounds: int, tasks: Mapping[str, Task], costs: CostModel) -> None:
+        self.arms, self.rounds, self.tasks, self.costs = list(arms), rounds, tasks, costs
+        self.started = time.monotonic()
+        self.console = Console(file=sys.stderr)
+        self.progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=self.console,
+            transient=True,
+        )
+        self.bar = self.progress.add_task("starting", total=1.0, left="")
+
+    def __enter__(self) -> RunDisplay:
+        self.progress.start()
+        header = "".join(f"{name + ' ' + task.metric:>22}" for name, task in self.tasks.items())
+        self.console.print(Text(f"{'strategy':<10}{'round':>6}{'spent':>12}{'items':>8}{header}", style="dim"))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.progress.stop()
+
+    def watcher(self, arm: str) -> ArmDisplay:
+        """Who watches one arm."""
+        return ArmDisplay(self, arm)
+
+    def at(self, arm: str, round: int, what: str, done: float) -> None:
+        """Move the bar."""
+        start, end = self.WEIGHTS.get(what, self.LAST)
+        # Later rounds train on more items, so they take longer: a round weighs as much as its number, plus two.
+        weights = [r + 2.0 for r in range(self.rounds + 1)]
+        part = (sum(weights[:round]) + weights[round] * (start + (end - start) * done)) / sum(weights)
+        whole = (self.arms.index(arm) + part) / len(self.arms)
+        elapsed = time.monotonic() - self.started
+        left = f"about {_clock(elapsed * (1 - whole) / whole)} left" if whole > 0.03 else ""
+        self.progress.update(self.bar, completed=whole, description=f"{arm}, round {round}: {what}", left=left)
+
+    def row(self, arm: str, round: int, record: Mapping[str, Any]) -> None:
+        """A round's scores."""
+        scores = "".join(f"{_score(record, name, task):>22}" for name, task in self.tasks.items())
+        spent = self.costs.show(record["spent"])
+        self.console.print(Text(f"{arm:<10}{round:>6}{spent:>12}{record['items']:>8,}{scores}"))
+
+
+class ArmDisplay:
+    """Passes on what one arm does."""
+
+    def __init__(self, display: RunDisplay, arm: str) -> None:
+        self.display, self.arm = display, arm
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        """Move the bar."""
+        self.display.at(self.arm, round, what, done)
+
+    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+        """Print the round."""
+        self.display.row(self.arm, round, record)
+
+
+def _score(record: Mapping[str, Any], name: str, task: Task) -> str:
+    if name not in record["test"]:
+        return "–"
+    return f"{100 * record['test'][name][task.metric]:.1f}"
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"

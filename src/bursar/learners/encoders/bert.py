@@ -1,0 +1,145 @@
+"""BERT over word-pieces laid end to end: only attention ever sees padding, every other layer does no work on it.
+
+Reads the weights of any model of type ``bert`` in Hugging Face's layout. The arithmetic is that of transformers'
+``BertModel`` (a test compares them); what differs is that a batch is one long row of real pieces, and that the
+layers can be run in two parts, so that frozen ones need running only once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout, gelu, scaled_dot_product_attention
+
+from bursar.errors import LearnerError
+from bursar.learners.encoders.encoder import Batch, Encoder, PieceMaker
+
+MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
+
+
+class Layer(nn.Module):
+    """Self-attention and feed-forward, each with its residual and normalisation after it."""
+
+    def __init__(self, width: int, inner: int, heads: int, epsilon: float, drop: float) -> None:
+        super().__init__()
+        self.heads, self.drop = heads, drop
+        self.query_key_value = nn.Linear(width, 3 * width)
+        self.attended = nn.Linear(width, width)
+        self.attention_norm = nn.LayerNorm(width, eps=epsilon)
+        self.inner = nn.Linear(width, inner)
+        self.outer = nn.Linear(inner, width)
+        self.output_norm = nn.LayerNorm(width, eps=epsilon)
+
+    def forward(self, x: Tensor, real: Tensor | None, mask: Tensor | None, shape: tuple[int, int]) -> Tensor:
+        mixed = self._attend(self.query_key_value(x), real, mask, shape)
+        x = self.attention_norm(x + dropout(self.attended(mixed), self.drop, self.training))
+        fed = self.outer(gelu(self.inner(x)))
+        normed: Tensor = self.output_norm(x + dropout(fed, self.drop, self.training))
+        return normed
+
+    def _attend(self, qkv: Tensor, real: Tensor | None, mask: Tensor | None, shape: tuple[int, int]) -> Tensor:
+        """Attention among the pieces of each window: the one place where windows stand side by side, padded."""
+        windows, longest = shape
+        if real is not None:
+            qkv = qkv.new_zeros(windows * longest, qkv.shape[1]).index_copy(0, real, qkv)
+        q, k, v = qkv.view(windows, longest, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        flat = mixed.transpose(1, 2).reshape(windows * longest, -1)
+        return flat if real is None else flat.index_select(0, real)
+
+
+class BertEncoder(Encoder):
+    """A BERT model that reads batches without padding."""
+
+    def __init__(self, settings: dict[str, Any], pieces: PieceMaker) -> None:
+        super().__init__()
+        self.width, self.depth = int(settings["hidden_size"]), int(settings["num_hidden_layers"])
+        self.pieces = pieces
+        epsilon = float(settings.get("layer_norm_eps", 1e-12))
+        drop = float(settings.get("hidden_dropout_prob", 0.1))
+        self.word_embedding = nn.Embedding(int(settings["vocab_size"]), self.width)
+        self.place_embedding = nn.Embedding(int(settings["max_position_embeddings"]), self.width)
+        self.type_embedding = nn.Embedding(int(settings.get("type_vocab_size", 2)), self.width)
+        self.embedding_norm = nn.LayerNorm(self.width, eps=epsilon)
+        heads, inner = int(settings["num_attention_heads"]), int(settings["intermediate_size"])
+        self.layers = nn.ModuleList(Layer(self.width, inner, heads, epsilon, drop) for _ in range(self.depth))
+
+    @classmethod
+    def load(cls, folder: Path, settings: dict[str, Any]) -> BertEncoder:
+        """From a folder with config.json, model.safetensors and tokenizer.json."""
+        from safetensors.torch import load_file
+        from tokenizers import Tokenizer
+
+        if settings.get("hidden_act", "gelu") != "gelu":
+            raise LearnerError(f"{folder}: activation {settings['hidden_act']!r} is not known here")
+        try:
+            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            weights = load_file(folder / "model.safetensors")
+        except Exception as wrong:  # tokenizers raises nothing narrower for a file that it cannot read
+            raise LearnerError(f"{folder} cannot be loaded as an encoder: {wrong}") from None
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        marks = {name: tokenizer.token_to_id(mark) for name, mark in MARKS.items()}
+        longest = int(settings["max_position_embeddings"])
+        maker = PieceMaker(tokenizer, longest=longest, **{name: int(mark or 0) for name, mark in marks.items()})
+        encoder = cls(settings, maker)
+        try:
+            encoder.load_state_dict(_renamed(weights, encoder.depth))
+        except (KeyError, RuntimeError) as wrong:
+            raise LearnerError(f"{folder}: the weights do not fit config.json: {wrong}") from None
+        return encoder
+
+    def lower(self, batch: Batch, layers: int) -> Tensor:
+        hidden = self.embedding_norm(
+            self.word_embedding(batch.ids) + self.type_embedding(batch.types) + self.place_embedding(batch.places)
+        )
+        return self._run(hidden, batch, self.layers[:layers])
+
+    def upper(self, hidden: Tensor, batch: Batch, layers: int) -> Tensor:
+        return self._run(hidden, batch, self.layers[layers:])
+
+    def trainable(self, layers: int) -> list[nn.Parameter]:
+        return list(self.layers[layers:].parameters())
+
+    def _run(self, hidden: Tensor, batch: Batch, layers: Any) -> Tensor:
+        shape = len(batch.windows), max(batch.windows)
+        real = mask = None
+        if min(batch.windows) < shape[1]:
+            lengths = torch.tensor(batch.windows)
+            keep = torch.arange(shape[1]) < lengths[:, None]
+            real = keep.view(-1).nonzero().squeeze(1)
+            mask = keep[:, None, None, :]
+        for layer in layers:
+            hidden = layer(hidden, real, mask, shape)
+        return hidden
+
+
+def _renamed(weights: dict[str, Tensor], depth: int) -> dict[str, Tensor]:
+    """Hugging Face's names to ours, with the three projections of attention as one matrix."""
+    weights = {name.removeprefix("bert."): value for name, value in weights.items()}
+    ours = {
+        "word_embedding.weight": weights["embeddings.word_embeddings.weight"],
+        "place_embedding.weight": weights["embeddings.position_embeddings.weight"],
+        "type_embedding.weight": weights["embeddings.token_type_embeddings.weight"],
+        "embedding_norm.weight": weights["embeddings.LayerNorm.weight"],
+        "embedding_norm.bias": weights["embeddings.LayerNorm.bias"],
+    }
+    parts = {
+        "attended": "attention.output.dense",
+        "attention_norm": "attention.output.LayerNorm",
+        "inner": "intermediate.dense",
+        "outer": "output.dense",
+        "output_norm": "output.LayerNorm",
+    }
+    for number in range(depth):
+        theirs, mine = f"encoder.layer.{number}", f"layers.{number}"
+        for kind in ("weight", "bias"):
+            ours[f"{mine}.query_key_value.{kind}"] = torch.cat(
+                [weights[f"{theirs}.attention.self.{name}.{kind}"] for name in ("query", "key", "value")]
+            )
+            for name, old in parts.items():
+                ours[f"{mine}.{name}.{kind}"] = weights[f"{theirs}.{old}.{kind}"]
+    return ours

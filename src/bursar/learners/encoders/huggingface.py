@@ -1,0 +1,67 @@
+"""Any encoder that transformers can load, by folder or by its name on the hub."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bursar.errors import LearnerError
+from bursar.learners.encoders.encoder import Batch, Encoder, PieceMaker
+
+
+class HuggingFaceEncoder(Encoder):
+    """A model of the transformers library. Its layers run as one: none of them can be frozen by number."""
+
+    depth = 0
+
+    def __init__(self, model: Any, pieces: PieceMaker) -> None:
+        super().__init__()
+        self.model, self.pieces = model, pieces
+        self.width = int(model.config.hidden_size)
+
+    @classmethod
+    def load(cls, name: str) -> HuggingFaceEncoder:
+        """From a folder or, online, from the hub."""
+        from transformers import AutoModel, AutoTokenizer
+
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
+            model = AutoModel.from_pretrained(name)
+        except (OSError, ValueError) as wrong:
+            raise LearnerError(
+                f"the encoder {name!r} cannot be loaded: {str(wrong).splitlines()[0]}",
+                fix="name a folder that holds one, or 'minilm' for the bundled encoder",
+            ) from None
+        start = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
+        end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if backend is None or start is None or end is None:
+            raise LearnerError(f"the encoder {name!r} has no fast tokeniser with start and end marks")
+        backend.no_padding()
+        backend.no_truncation()
+        longest = int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 512)))
+        unknown = tokenizer.unk_token_id if tokenizer.unk_token_id is not None else start
+        return cls(model, PieceMaker(backend, start=start, end=end, unknown=unknown, longest=longest))
+
+    def lower(self, batch: Batch, layers: int) -> Tensor:
+        """The padded model run whole; the real pieces of what comes out, end to end."""
+        lengths = torch.tensor(batch.windows)
+        keep = torch.arange(int(lengths.max())) < lengths[:, None]
+        ids = torch.zeros(keep.shape, dtype=torch.long)
+        ids[keep] = batch.ids
+        inputs = {"input_ids": ids, "attention_mask": keep.long()}
+        if getattr(self.model.config, "type_vocab_size", 0) > 1:
+            types = torch.zeros_like(ids)
+            types[keep] = batch.types
+            inputs["token_type_ids"] = types
+        hidden: Tensor = self.model(**inputs).last_hidden_state[keep]
+        return hidden
+
+    def upper(self, hidden: Tensor, batch: Batch, layers: int) -> Tensor:
+        return hidden
+
+    def trainable(self, layers: int) -> list[nn.Parameter]:
+        embeddings = {id(p) for p in self.model.get_input_embeddings().parameters()}
+        return [p for p in self.model.parameters() if id(p) not in embeddings]

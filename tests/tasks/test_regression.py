@@ -1,0 +1,95 @@
+"""Correlations against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
+
+from bursar.errors import LabelError
+from bursar.ragged import Ragged
+from bursar.tasks import Regression
+
+
+def scores(task: Regression, gold: object, guess: object) -> dict[str, float]:
+    rows = np.arange(len(gold) + 1)
+    columns = (Ragged(np.asarray(x, dtype=float)[:, None], rows) for x in (gold, guess))
+    return task.evaluate(*columns, np.ones(len(gold), int))
+
+
+def by_scipy(gold: object, guess: object) -> dict[str, float]:
+    """0 where scipy has no answer because one side is constant."""
+    if len(set(gold)) < 2 or len(set(guess)) < 2:
+        return {"pearson": 0.0, "spearman": 0.0}
+    return {"pearson": pearsonr(gold, guess).statistic, "spearman": spearmanr(gold, guess).statistic}
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=20))
+def test_correlations_of_numbers_with_many_ties_are_scipys(pairs):
+    gold, guess = ([x / 5 for x in side] for side in zip(*pairs, strict=True))
+    assert scores(Regression("similarity"), gold, guess) == pytest.approx(by_scipy(gold, guess), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-1, 5), (0, 100)])
+def test_correlations_are_scipys_whatever_the_range(seed, low, high):
+    rng = np.random.default_rng(seed)
+    items = rng.integers(2, 400)
+    gold = rng.uniform(low, high, items)
+    guess = (gold + rng.normal(0, (high - low) * rng.choice([0.01, 0.3, 3]), items)).round(rng.integers(0, 6))
+    assert scores(Regression("similarity", low=low, high=high), gold, guess) == pytest.approx(
+        by_scipy(gold, guess), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.3, 1 / 3, 0.5, 0.7, 1.0])
+@pytest.mark.parametrize("items", [1, 2, 10, 1000, 200_000])
+def test_a_constant_guess_correlates_with_nothing(constant, items):
+    gold, guess = np.random.default_rng(0).random(items), np.full(items, constant)
+    task = Regression("similarity")
+    nothing = {"pearson": 0.0, "spearman": 0.0}
+    assert scores(task, gold, guess) == scores(task, guess, gold) == scores(task, guess, guess) == nothing
+
+
+def test_ranks_do_not_depend_on_the_range_of_the_task():
+    rng = np.random.default_rng(1)
+    gold, guess = rng.random(50), rng.random(50)
+    for high in (1, 1e3, 1e9):
+        found = scores(Regression("similarity", high=high), gold * high, guess * high)
+        assert found == pytest.approx(by_scipy(gold, guess), abs=1e-9)
+        narrow = scores(Regression("similarity", high=high), gold, guess)  # all at one end of the range
+        assert narrow["spearman"] == pytest.approx(spearmanr(gold, guess).statistic, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12))
+def test_a_correlation_never_leaves_its_bounds(pairs):
+    gold, guess = [a for a, _ in pairs], [b for _, b in pairs]
+    for found in (scores(Regression("similarity"), gold, guess), scores(Regression("similarity"), gold, gold)):
+        assert all(-1 <= value <= 1 for value in found.values())
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.floats(-3, 1e6) | st.integers(-3, 10**6))
+def test_any_number_in_the_range_comes_back_from_its_row(value):
+    task = Regression("similarity", low=-3, high=10**6)
+    assert task.value(task.encode(value, 0)) == value
+
+
+def test_no_items_have_no_correlation():
+    assert scores(Regression("similarity"), [], []) == {"pearson": 0.0, "spearman": 0.0}
+
+
+@pytest.mark.parametrize("value", [None, "0.5", True, [0.5], float("nan"), float("inf"), 10**400, -(10**400)])
+def test_what_is_no_number_is_refused_in_words(value):
+    with pytest.raises(LabelError, match="a score must be a number"):
+        Regression("similarity").encode(value, 3)
+
+
+@pytest.mark.parametrize("value", [-0.01, 1.01, 10**30])
+def test_a_number_outside_the_range_is_refused_with_the_range(value):
+    with pytest.raises(LabelError, match=r"is outside 0.0 to 1.0. Fix: mend it, or the task's range"):
+        Regression("similarity").encode(value, 3)
