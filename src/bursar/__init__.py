@@ -1,1 +1,90 @@
-"""Bursar spends a label budget: which items to label, for which tasks, and what that buys."""
+"""Bursar spends a label budget: which items to label, for which tasks, and what that buys.
+
+>>> import bursar
+>>> corpus = bursar.assistant_corpus(100)
+>>> sorted(corpus.schema)
+['dependencies', 'intent', 'relations', 'slots', 'urgency']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bursar.campaign import Campaign, CampaignConfig, GoldAnnotator, Run, load_config, run_campaign
+    from bursar.corpus import Corpus, CorpusBuilder, read, write
+    from bursar.errors import BursarError
+    from bursar.learners import Learner, make_learner
+    from bursar.ledger import Annotation, Ledger, Submission
+    from bursar.report import write_report
+    from bursar.selection import Candidates, Selection, Strategy, make_strategy
+    from bursar.simulation import assistant_corpus
+    from bursar.tasks import Beliefs, CostModel, Task
+
+# Where each public name lives. Nothing is imported before it is asked for: ``import bursar`` is quick.
+_HOMES = {
+    "Annotation": "ledger",
+    "Beliefs": "tasks",
+    "BursarError": "errors",
+    "Campaign": "campaign",
+    "CampaignConfig": "campaign",
+    "Candidates": "selection",
+    "Corpus": "corpus",
+    "CorpusBuilder": "corpus",
+    "CostModel": "tasks",
+    "GoldAnnotator": "campaign",
+    "Learner": "learners",
+    "Ledger": "ledger",
+    "Run": "campaign",
+    "Selection": "selection",
+    "Strategy": "selection",
+    "Submission": "ledger",
+    "Task": "tasks",
+    "assistant_corpus": "simulation",
+    "load_config": "campaign",
+    "make_learner": "learners",
+    "make_strategy": "selection",
+    "read": "corpus",
+    "run_campaign": "campaign",
+    "write": "corpus",
+    "write_report": "report",
+}
+
+__all__ = [
+    "Annotation",
+    "Beliefs",
+    "BursarError",
+    "Campaign",
+    "CampaignConfig",
+    "Candidates",
+    "Corpus",
+    "CorpusBuilder",
+    "CostModel",
+    "GoldAnnotator",
+    "Learner",
+    "Ledger",
+    "Run",
+    "Selection",
+    "Strategy",
+    "Submission",
+    "Task",
+    "assistant_corpus",
+    "load_config",
+    "make_learner",
+    "make_strategy",
+    "read",
+    "run_campaign",
+    "write",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"bursar.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'bursar' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

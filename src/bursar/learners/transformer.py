@@ -235,7 +235,8 @@ class TransformerLearner(Learner):
             if about != self._about():
                 raise LearnerError("it is a learner of other tasks or settings")
             weights = load_file(folder / "weights.safetensors")
-            model = SharedModel(self.encoder, self.tasks)
+            with torch.random.fork_rng(devices=[]):
+                model = SharedModel(self.encoder, self.tasks)
             missing, extra = model.load_state_dict(weights, strict=False)
         except Exception as wrong:  # whatever a damaged file may raise
             raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None

@@ -85,9 +85,10 @@ class BertEncoder(Encoder):
         marks = {name: tokenizer.token_to_id(mark) for name, mark in MARKS.items()}
         longest = int(settings["max_position_embeddings"])
         maker = PieceMaker(tokenizer, longest=longest, **{name: int(mark or 0) for name, mark in marks.items()})
-        encoder = cls(settings, maker)
+        with torch.device("meta"):  # no random numbers drawn for weights that are about to be replaced
+            encoder = cls(settings, maker)
         try:
-            encoder.load_state_dict(_renamed(weights, encoder.depth))
+            encoder.load_state_dict(_renamed(weights, encoder.depth), assign=True)
         except (KeyError, RuntimeError) as wrong:
             raise LearnerError(f"{folder}: the weights do not fit config.json: {wrong}") from None
         return encoder

@@ -1,0 +1,91 @@
+"""What goes wrong between a thought and a transcript: fillers, repeated words, lost articles, slips of the fingers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bursar.simulation.grammar import Dice, Piece, Span
+
+FILLERS = ("uh", "um", "er", "like", "hmm", "actually", "basically")
+ARTICLES = frozenset(("a", "an", "the", "my"))
+KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+NEIGHBOURS = {key: row[max(at - 1, 0) : at] + row[at + 1 : at + 2] for row in KEYBOARD for at, key in enumerate(row)}
+SHORTEST_TYPO = 4  # letters: shorter words become other words
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How often a sentence has each kind of noise.
+
+    >>> Noise() * 0
+    Noise(filler=0.0, repeat=0.0, dropped=0.0, typo=0.0)
+    """
+
+    filler: float = 0.07
+    repeat: float = 0.015
+    dropped: float = 0.09
+    typo: float = 0.11
+
+    def __mul__(self, factor: float) -> Noise:
+        return Noise(*(min(rate * factor, 1.0) for rate in (self.filler, self.repeat, self.dropped, self.typo)))
+
+
+def disturb(sentence: Piece, noise: Noise, dice: Dice) -> Piece:
+    """The sentence with its noise; its tree stays a tree and its slots keep their words."""
+    if dice.chance(noise.dropped):
+        sentence = _without_articles(sentence)
+    if dice.chance(noise.filler):
+        sentence = _with_word(sentence, dice.pick(FILLERS), "discourse", dice)
+    if dice.chance(noise.repeat):
+        sentence = _with_word(sentence, None, "reparandum", dice)
+    if dice.chance(noise.typo):
+        long = [at for at, word in enumerate(sentence.words) if len(word) >= SHORTEST_TYPO and word.isalpha()]
+        if long:
+            at = dice.pick(long)
+            sentence.words[at] = misspelt(sentence.words[at], dice)
+    return sentence
+
+
+def misspelt(word: str, dice: Dice) -> str:
+    """A word with two letters swapped, one lost, one doubled or one from the key beside it."""
+    at = 1 + dice.below(len(word) - 2)
+    slip = dice.below(4)
+    if slip == 0:
+        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    if slip == 1:
+        return word[:at] + word[at + 1 :]
+    if slip == 2:
+        return word[:at] + word[at] + word[at:]
+    return word[:at] + dice.pick(NEIGHBOURS.get(word[at].lower(), word[at])) + word[at + 1 :]
+
+
+def _without_articles(sentence: Piece) -> Piece:
+    """Articles outside of slots are left out, as in a note; they have no dependents, so the tree loses only leaves."""
+    inside = {at for span in sentence.spans for at in range(span.start, span.end)}
+    kept = [at for at, word in enumerate(sentence.words) if word not in ARTICLES or at in inside]
+    return sentence if len(kept) < 3 else _rearranged(sentence, kept)
+
+
+def _with_word(sentence: Piece, filler: str | None, label: str, dice: Dice) -> Piece:
+    """A filler, or the next word said twice, before a word that does not continue a slot; it hangs on that word."""
+    inner = {at for span in sentence.spans for at in range(span.start + 1, span.end)}
+    before = dice.pick([at for at in range(len(sentence.words)) if at not in inner])
+    word = sentence.words[before].lower() if filler is None else filler
+    order = list(range(len(sentence.words)))
+    order.insert(before, -1)
+    result = _rearranged(sentence, order)
+    result.words[before], result.heads[before], result.labels[before] = word, before + 1, label
+    return result
+
+
+def _rearranged(sentence: Piece, order: list[int]) -> Piece:
+    """The words at the given positions in this order; -1 leaves room for a new one."""
+    place = {old: new for new, old in enumerate(order) if old >= 0}
+    place[-1] = -1  # the head of the root
+    return Piece(
+        words=[sentence.words[at] if at >= 0 else "" for at in order],
+        heads=[place[sentence.heads[at]] if at >= 0 else -1 for at in order],
+        labels=[sentence.labels[at] if at >= 0 else "" for at in order],
+        spans=[Span(place[s.start], place[s.end - 1] + 1, s.kind, s.role) for s in sentence.spans],
+        urgency=sentence.urgency,
+    )

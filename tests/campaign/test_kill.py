@@ -1,0 +1,102 @@
+"""A campaign's process is killed at random moments; what is resumed ends in the ledger of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from bursar.campaign import Run
+from tests.tiny import tiny_encoder
+
+TOML = """
+tasks = ["intent", "slots"]
+compare = ["RANDOM"]
+[corpus]
+items = 400
+dev_items = 20
+test_items = 30
+[budget]
+seed_items = 20
+per_round = 200
+rounds = 3
+[learner]
+encoder = "{encoder}"
+epochs = 12
+evaluate_every = 2
+learning_rate = 0.01
+[audit]
+share = 0.15
+"""
+
+
+def start(folder, toml):
+    """The command as a user types it, in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "bursar", "run", str(toml), "--run", str(folder), "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def finish(folder, toml):
+    process = start(folder, toml)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors.decode()
+
+
+def fingerprints(folder):
+    run = Run.open(folder)
+    found = []
+    for arm in run.arms:
+        campaign = run.campaign(arm)
+        found.append(campaign.ledger.fingerprint())
+        campaign.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    place = tmp_path_factory.mktemp("kill")
+    toml = place / "campaign.toml"
+    toml.write_text(TOML.format(encoder=tiny_encoder(place / "encoder")))
+    begun = time.monotonic()
+    finish(place / "whole", toml)
+    return place, toml, time.monotonic() - begun, fingerprints(place / "whole")
+
+
+def kill_and_resume(undisturbed, kills, seed):
+    place, toml, took, expected = undisturbed
+    rng = np.random.default_rng(seed)
+    folder = place / f"killed-{seed}"
+    struck = 0
+    while struck < kills:
+        process = start(folder, toml)
+        try:
+            process.wait(timeout=rng.uniform(0.2, 1.0) * took)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        else:  # it got to the end: what is there must be right, and the next strikes hit a new run
+            assert fingerprints(folder) == expected
+            folder = place / f"killed-{seed}-{struck}"
+        struck += 1
+    finish(folder, toml)
+    assert fingerprints(folder) == expected
+
+
+def test_a_campaign_killed_several_times_ends_in_the_same_ledger(undisturbed):
+    kill_and_resume(undisturbed, kills=4, seed=1)
+
+
+@pytest.mark.soak
+def test_a_campaign_killed_a_hundred_times_ends_in_the_same_ledger(undisturbed):
+    for seed in range(20):
+        kill_and_resume(undisturbed, kills=5, seed=100 + seed)

