@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tiny import WordCounts
 
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
 from bursar.campaign.config import parse_config
@@ -12,6 +11,7 @@ from bursar.campaign.splits import load_parts
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners import LEARNERS
 from bursar.ledger import Ledger
+from tests.tiny import WordCounts
 
 
 @pytest.fixture(autouse=True, scope="module")

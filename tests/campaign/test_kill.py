@@ -27,7 +27,7 @@ per_round = 200
 rounds = 3
 [learner]
 encoder = "{encoder}"
-epochs = 12
+epochs = 6
 evaluate_every = 2
 learning_rate = 0.01
 [audit]

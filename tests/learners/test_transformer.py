@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.tiny import tiny_encoder
 
 from bursar.corpus import CorpusBuilder
 from bursar.curriculum import FixedPolicy
@@ -18,6 +17,7 @@ from bursar.learners.encoders.encoder import batch_of
 from bursar.learners.training import batches
 from bursar.learners.transformer import TransformerLearner
 from bursar.simulation import assistant_corpus
+from tests.tiny import tiny_encoder
 
 
 @pytest.fixture(scope="module")

@@ -128,18 +128,18 @@ class Campaign:
         if self.ledger.decision(0, "selection") is None:
             self._open_round(0, self._seed_selection())
         round = self.rounds_opened
-        pending = self.pending(round)
-        if not pending:
-            self._conclude(round)
-            if self.is_over(round):
-                return None
-            opened = self._next_selection(round)
-            if not opened["items"]:
-                return None
-            round += 1
-            self._open_round(round, opened)
-            pending = self.pending(round)
-        return Ask(round, pending)
+        if pending := self.pending(round):
+            return Ask(round, pending)
+        self._conclude(round)
+        if self.ended is not None:
+            return None
+        why = self._reason_to_end(round)
+        selection = self._next_selection(round) if why is None else {"items": []}
+        if not selection["items"]:
+            self.ledger.decide(round, "end", why or "nothing that is left can be afforded")
+            return None
+        self._open_round(round + 1, selection)
+        return Ask(round + 1, self.pending(round + 1))
 
     def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
         """Answers by item and task. Each item is one submission, on disk when its receipt is given."""
@@ -185,15 +185,23 @@ class Campaign:
         told = self.ledger.keys()
         return tuple(want for want in self._wanted(round).values() if _key(round, want.id) not in told)
 
-    def is_over(self, round: int) -> bool:
-        """Whether no round can follow this one."""
+    @property
+    def ended(self) -> str | None:
+        """Why the campaign is over; ``None`` while it is not."""
+        return next((why for _, why in self.ledger.decisions("end")), None)
+
+    def _reason_to_end(self, round: int) -> str | None:
+        """Why no round can follow this one."""
         budget = self.config.budget
-        if round >= budget.rounds or self._allowance(round + 1) <= 0:
-            return True
-        if budget.patience is None or round < budget.patience:
-            return False
-        scores = [record["dev"] or 0.0 for _, record in self.ledger.decisions("scores")]
-        return max(scores[-budget.patience :]) <= max(scores[: -budget.patience])
+        if round >= budget.rounds:
+            return "all rounds are done"
+        if self._allowance(round + 1) <= 0:
+            return "the money is spent"
+        if budget.patience is not None and round >= budget.patience:
+            scores = [record["dev"] or 0.0 for _, record in self.ledger.decisions("scores")]
+            if max(scores[-budget.patience :]) <= max(scores[: -budget.patience]):
+                return f"{budget.patience} rounds brought no better development score"
+        return None
 
     def _wanted(self, round: int) -> dict[str, Wanted]:
         if self._open is not None and self._open[0] == round:

@@ -12,10 +12,10 @@ def demo_config() -> CampaignConfig:
             "name": "demo",
             "tasks": ["intent", "slots"],
             "compare": ["RANDOM"],
-            "corpus": {"items": 6000, "pool_items": 2500, "dev_items": 100, "test_items": 600},
-            "budget": {"seed_items": 60, "per_round": 750, "rounds": 5},
+            "corpus": {"items": 8000, "pool_items": 3000, "dev_items": 100, "test_items": 600},
+            "budget": {"seed_items": 60, "per_round": 900, "rounds": 5},
             "strategy": {"name": "MT-AVG"},
-            "learner": {"frozen_layers": 4, "epochs": 12, "evaluate_every": 4},
+            "learner": {"frozen_layers": 4, "epochs": 10, "evaluate_every": 5},
         },
         "demo",
     )

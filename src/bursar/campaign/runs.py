@@ -132,7 +132,8 @@ class Run:
                 "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],
                 "audit": audit_scores(slices, tasks),
                 "savings": savings(slices, tasks),
-                "over": campaign.is_over(campaign.rounds_opened) and not campaign.pending(campaign.rounds_opened),
+                "over": campaign.ended is not None,
+                "ended": campaign.ended,
             }
         finally:
             campaign.close()

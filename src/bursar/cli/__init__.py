@@ -47,7 +47,9 @@ def main() -> None:
         app()
     except BursarError as wrong:
         _complain(str(wrong), 2)
-    except KeyboardInterrupt:
+    except SystemExit as ended:
+        if ended.code != 130:  # what the command-line library makes of Ctrl-C
+            raise
         _complain("stopped; run the same command again to go on", 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -103,6 +103,7 @@ class TransformerLearner(Learner):
         self._untrained = {k: v.clone() for k, v in self.encoder.state_dict().items() if k in trained}
         self._pieces: dict[tuple[str, bytes, str], Pieces] = {}
         self._hidden: dict[int, Tensor] = {}  # by the identity of the pieces, which ``_pieces`` keeps alive
+        self._hidden_bytes = 0
         self.model: SharedModel | None = None
 
     # -- training ----------------------------------------------------------------------------------------------------
@@ -207,13 +208,11 @@ class TransformerLearner(Learner):
         with torch.no_grad():
             hidden = self.encoder.lower(batch, self.settings.frozen_layers)
         self.encoder.train(training)
-        if sum(len(item.ids) for item in items) * self.encoder.width * 4 + self._cached_bytes() < CACHE_BYTES:
-            for item, part in zip(items, torch.split(hidden, [len(item.ids) for item in items]), strict=True):
+        for item, part in zip(items, torch.split(hidden, [len(item.ids) for item in items]), strict=True):
+            if id(item) not in self._hidden and self._hidden_bytes + part.nbytes < CACHE_BYTES:
                 self._hidden[id(item)] = part.clone()
+                self._hidden_bytes += part.nbytes
         return hidden
-
-    def _cached_bytes(self) -> int:
-        return sum(part.numel() * 4 for part in self._hidden.values())
 
     # -- keeping ---------------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""Published experiments, one file each: its grid, and what came of it as JSON in ``studies/``."""

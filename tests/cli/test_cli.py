@@ -1,0 +1,241 @@
+"""The command line: what it prints, what it refuses, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from bursar.cli import main
+from bursar.learners import LEARNERS
+from tests.tiny import WordCounts
+
+CAMPAIGN = """
+tasks = ["intent", "slots"]
+compare = ["RANDOM"]
+[corpus]
+items = 400
+dev_items = 20
+test_items = 30
+[budget]
+seed_items = 15
+per_round = 150
+rounds = 2
+[learner]
+name = "word-counts"
+"""
+
+SCHEMA = {"intent": {"kind": "classification", "labels": ["a", "b"]}, "slots": {"kind": "tagging", "labels": ["t"]}}
+JSONL = (
+    json.dumps({"bursar": 1, "tasks": SCHEMA})
+    + """
+{"id": "1", "split": "train", "text": "wake me at seven", "labels": {"intent": "a", "slots": [[3, 4, "t"]]}}
+{"id": "2", "split": "train", "text": "play jazz", "labels": {"intent": "b"}}
+{"id": "3", "split": "test", "text": "stop", "group": "doc"}
+"""
+)
+
+
+@pytest.fixture(autouse=True)
+def word_counts():
+    LEARNERS.add("word-counts", WordCounts)
+    yield
+    LEARNERS._entries.pop("word-counts")
+
+
+@pytest.fixture
+def bursar(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["bursar", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        captured = capsys.readouterr()
+        return (0 if code is None else code), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_text(JSONL)
+    return path
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    path = tmp_path / "spring.toml"
+    path.write_text(CAMPAIGN)
+    return path
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["data"], ["data", "stats"], ["data", "convert"], ["run"], ["report"], ["demo"], ["bench"]]
+)
+def test_every_command_has_help(bursar, command):
+    code, out, _ = bursar(*command, "--help")
+    assert code == 0
+    assert "Usage" in out
+
+
+def test_the_version_is_told(bursar):
+    code, out, _ = bursar("--version")
+    assert (code, out.split()[0]) == (0, "bursar")
+
+
+def test_stats_count_items_tasks_and_labels(bursar, data):
+    code, out, _ = bursar("data", "stats", data, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["items"] == {"train": 2, "test": 1}
+    assert found["groups"] == {"train": 0, "test": 1}
+    assert found["total"] == 3
+    assert found["tasks"]["intent"] == {
+        "kind": "classification",
+        "counted": "label",
+        "annotated": {"train": 2, "test": 0},
+        "labels": {"a": 1, "b": 1},
+    }
+    assert found["tasks"]["slots"]["labels"] == {"t": 1}
+
+
+def test_stats_for_people_show_the_same(bursar, data):
+    code, out, _ = bursar("data", "stats", data)
+    assert code == 0
+    assert "labelled for intent" in out
+
+
+def test_the_built_in_corpus_has_stats_too(bursar):
+    code, out, _ = bursar("data", "stats", "builtin", "--set", "items=200", "--json")
+    assert code == 0
+    assert json.loads(out)["total"] == 200
+
+
+def test_data_sets_are_listed_with_their_formats(bursar, data, tmp_path):
+    (tmp_path / "notes.bin").write_bytes(b"\x00\x01")
+    code, out, _ = bursar("data", "list", tmp_path, "--json")
+    assert code == 0
+    assert {(d["name"], d["format"]) for d in json.loads(out)["data"]} == {("builtin", "builtin"), (str(data), "jsonl")}
+
+
+def test_converting_there_and_back_gives_the_same_corpus(bursar, data, tmp_path):
+    from bursar.corpus import read
+
+    assert bursar("data", "convert", data, tmp_path / "again.jsonl", "--to", "jsonl")[0] == 0
+    assert read(data).differences(read(tmp_path / "again.jsonl")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["data", "stats", "none.jsonl"], "no such file"),
+        (["data", "stats", "data.jsonl", "--format", "conl"], "conll"),
+        (["data", "stats", "data.jsonl", "--set", "speed=9"], "speed"),
+        (["data", "stats", "data.jsonl", "--set", "speed"], "key=value"),
+        (["data", "stats", "builtin", "--set", "items=many"], "items=many"),
+        (["data", "list", "nowhere"], "nowhere"),
+        (["data", "convert", "data.jsonl", "x", "--to", "pdf"], "pdf"),
+        (["run", "none.toml"], "none.toml"),
+        (["report", "nowhere"], "holds no run"),
+        (["bench", "speed"], "speed"),
+        (["bench", "selection", "--case", "none"], "greedy-1m"),
+        (["run", "spring.toml", "--seed", "-1"], "seed"),
+        (["fly"], "fly"),
+    ],
+)
+def test_bad_input_exits_with_2_and_a_sentence(bursar, data, campaign, arguments, said):
+    code, out, errors = bursar(*arguments)
+    assert code == 2
+    assert said in errors
+    assert "Traceback" not in errors + out
+
+
+def test_a_bad_line_is_named(bursar, tmp_path):
+    (tmp_path / "bad.jsonl").write_text(JSONL + '{"id": "4", "text": "x", "labels": {"intent": "c"}}\n')
+    code, _, errors = bursar("data", "stats", "bad.jsonl")
+    assert code == 2
+    assert "bad.jsonl:5: item '4': task 'intent': unknown label 'c'" in errors
+
+
+def test_a_breakdown_exits_with_1_and_no_traceback(bursar, data, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("bursar.cli.data.corpus_stats", broken)
+    code, _, errors = bursar("data", "stats", data)
+    assert code == 1
+    assert "a bug" in errors
+    assert "Traceback" not in errors
+
+
+def test_stopping_exits_with_1_and_says_how_to_go_on(bursar, campaign, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bursar.campaign.Campaign.run", stopped)
+    code, _, errors = bursar("run", campaign)
+    assert code == 1
+    assert "run the same command again" in errors
+
+
+def test_a_campaign_runs_shows_its_rounds_and_leaves_a_page(bursar, campaign, tmp_path):
+    code, out, errors = bursar("run", campaign)
+    assert code == 0
+    assert (tmp_path / "runs/spring/report.html").exists()
+    assert "mean score" in out
+    assert errors.count("RANDOM") >= 3
+    assert "MT-AVG" in errors
+
+
+def test_a_campaign_for_machines_prints_one_json_object(bursar, campaign):
+    code, out, _ = bursar("run", campaign, "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert [r["round"] for r in result["arms"]["MT-AVG"]["rounds"]] == [0, 1, 2]
+    assert json.loads(bursar("report", "runs/spring", "--json")[1]) == result
+
+
+def test_a_finished_run_is_not_run_again_and_fresh_starts_anew(bursar, campaign):
+    first = json.loads(bursar("run", campaign, "--json")[1])
+    assert json.loads(bursar("run", campaign, "--json")[1]) == first
+    assert json.loads(bursar("run", campaign, "--json", "--fresh")[1]) == first
+
+
+def test_changed_settings_do_not_go_into_an_old_run(bursar, campaign):
+    bursar("run", campaign, "--json")
+    code, _, errors = bursar("run", campaign, "--json", "--seed", "5")
+    assert code == 2
+    assert "seed was 0, now 5" in errors
+
+
+def test_fresh_does_not_remove_a_folder_that_is_no_run(bursar, campaign, tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.txt").write_text("years of work")
+    code, _, _ = bursar("run", campaign, "--run", "precious", "--fresh")
+    assert code == 2
+    assert (tmp_path / "precious" / "thesis.txt").exists()
+
+
+def test_a_report_of_a_run_can_be_written_elsewhere(bursar, campaign, tmp_path):
+    bursar("run", campaign, "--json")
+    code, out, _ = bursar("report", "runs/spring", "--out", tmp_path / "page.html")
+    assert code == 0
+    assert (tmp_path / "page.html").exists()
+    assert "page.html" in out
+
+
+def test_benchmarks_print_one_line_a_case(bursar, monkeypatch):
+    from bursar.bench import harness
+
+    quick = harness.Case("quick", "nothing against nothing", lambda: (lambda: None, lambda: None), repeats=1)
+    monkeypatch.setattr("bursar.bench.selection.CASES", [quick])
+    code, out, _ = bursar("bench", "selection", "--json")
+    assert code == 0
+    line = json.loads(out)
+    assert line["case"] == "selection/quick"
+    assert {"ours", "theirs", "ratio", "unit"} <= set(line)
