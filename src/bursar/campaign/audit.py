@@ -26,7 +26,9 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks import Task
 
 DRAWS = 2000
-FEWEST_ITEMS = 20
+FEWEST_ITEMS = 20  # to say anything about savings
+FEWEST_SLICES = 3
+FEWEST_FOR_INTERVAL = 10  # resampling fewer items than this says nothing
 LEAST_ERROR = 0.005  # an error of 0 on a few items is luck, and has no logarithm
 
 
@@ -98,19 +100,16 @@ def _tally(task: Task, gold: Corpus, at: IntArray, values: Sequence[Any]) -> Flo
 
 
 def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> list[dict[str, Any]]:
-    """Per slice, each task's score with a 90 % bootstrap interval."""
+    """Per slice, each task's score, with a 90 % bootstrap interval where there are items enough for one."""
     rng = np.random.default_rng(seed)
     rows = []
     for part in slices:
         scores = {}
         for name, tally in part.model.items():
-            draws = tasks[name].score(_resampled(tally, rng))
-            low, high = np.quantile(draws, [0.05, 0.95])
-            scores[name] = {
-                "score": float(tasks[name].score(tally.sum(axis=0))),
-                "low": float(low),
-                "high": float(high),
-            }
+            low = high = None
+            if len(tally) >= FEWEST_FOR_INTERVAL:
+                low, high = np.quantile(tasks[name].score(_resampled(tally, rng)), [0.05, 0.95]).tolist()
+            scores[name] = {"score": float(tasks[name].score(tally.sum(axis=0))), "low": low, "high": high}
         rows.append({"round": part.round - 1, "spent": part.spent, "items": len(tally), "scores": scores})
     return rows
 
@@ -119,7 +118,7 @@ def savings(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -
     """The share of the money saved against random labelling, with a 90 % interval; ``None`` if too little is known."""
     slices = [part for part in slices if part.shadow is not None and part.shadow_spent is not None]
     items = sum(len(next(iter(part.model.values()))) for part in slices)
-    if len(slices) < 3 or items < FEWEST_ITEMS:
+    if len(slices) < FEWEST_SLICES or items < FEWEST_ITEMS:
         return None
     rng = np.random.default_rng(seed)
     money = np.array([[part.spent, part.shadow_spent] for part in slices], dtype=float)  # (slices, 2)
@@ -169,5 +168,6 @@ def exchange_rate(errors: FloatArray, money: FloatArray, sizes: FloatArray) -> F
     # A curve that does not fall says nothing about savings; a flat slope would make them infinite.
     b = np.clip(-slope, 0.05, 3.0)
     level = y_mean[:, 0] + b[:, None] * x_mean[:, 0]  # log a − b·log c, and log a
-    rate: FloatArray = np.exp(np.clip((level[:, 1] - level[:, 0]) / b, -5, 5))
+    # Between a quarter and twenty times: further out the data say no more than "much less" and "much more".
+    rate: FloatArray = np.clip(np.exp((level[:, 1] - level[:, 0]) / b), 0.25, 20)
     return rate

@@ -124,12 +124,13 @@ class CampaignConfig(Section):
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     def arm(self, strategy: str) -> CampaignConfig:
-        """The same campaign with another strategy; a random one needs no audit slice, all of it is one."""
+        """The same campaign with another strategy, for comparison.
+
+        It needs no shadow, being compared already; a random one needs no audit slice, all of it is one.
+        """
         chosen = make_strategy(strategy)
-        changes: dict[str, Any] = {"strategy": StrategySection(name=chosen.name), "compare": []}
-        if not chosen.needs_model:
-            changes["audit"] = AuditSection(share=0.0, shadow=False)
-        return self.model_copy(update=changes)
+        audit = AuditSection(share=self.audit.share if chosen.needs_model else 0.0, shadow=False)
+        return self.model_copy(update={"strategy": StrategySection(name=chosen.name), "compare": [], "audit": audit})
 
 
 def load_config(path: str | Path) -> CampaignConfig:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,9 @@ class Run:
             raise ConfigError(f"{folder} holds no run", fix="start one with: bursar run CAMPAIGN.toml") from None
         except (OSError, ValueError) as wrong:
             raise ConfigError(f"{folder / CONFIG_FILE} cannot be read: {wrong}") from None
-        return cls(folder, parse_config(stored["campaign"], str(folder / CONFIG_FILE)))
+        run = cls(folder, parse_config(stored["campaign"], str(folder / CONFIG_FILE)))
+        run._check_corpus(stored["corpus"])
+        return run
 
     @property
     def arms(self) -> list[str]:
@@ -75,6 +79,8 @@ class Run:
             "campaign": self.config.model_dump(mode="json"),
             "digest": self.config.digest,
             "corpus": _fingerprint(self.parts),
+            "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
+            | {"python": platform.python_version()},
         }
         if not path.exists():
             draft = path.with_suffix(".draft")
@@ -82,14 +88,26 @@ class Run:
             draft.replace(path)
             return
         stored = json.loads(path.read_text())
-        if stored["corpus"] != mine["corpus"]:
-            raise ConfigError(f"{self.folder} was started on another corpus", fix="choose another --run folder")
+        self._check_corpus(stored["corpus"])
         if stored["digest"] != mine["digest"]:
             changed = ", ".join(_differences(stored["campaign"], mine["campaign"])) or "a default"
             raise ConfigError(
                 f"{self.folder} was started with other settings: {changed}",
                 fix="choose another --run folder, or start anew with --fresh",
             )
+
+    def _check_corpus(self, fingerprint: str) -> None:
+        if fingerprint != _fingerprint(self.parts):
+            raise ConfigError(
+                f"{self.folder} was started on another corpus than {self.config.corpus.source} now holds",
+                fix="choose another --run folder, or start anew with --fresh",
+            )
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions that the run was started with."""
+        stored = json.loads((self.folder / CONFIG_FILE).read_text())
+        return dict(stored.get("versions", {}))
 
     # -- what came of it ---------------------------------------------------------------------------------------------
     def result(self) -> dict[str, Any]:
@@ -102,6 +120,7 @@ class Run:
         return {
             "name": self.config.name,
             "config": self.config.model_dump(mode="json"),
+            "versions": self.versions,
             "strategy": self.arms[0],
             "tasks": {
                 n: {"kind": t.kind, "metric": t.metric, "labels": len(t.labels)} for n, t in corpus.schema.items()
@@ -132,7 +151,6 @@ class Run:
                 "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],
                 "audit": audit_scores(slices, tasks),
                 "savings": savings(slices, tasks),
-                "over": campaign.ended is not None,
                 "ended": campaign.ended,
             }
         finally:

@@ -1,0 +1,183 @@
+"""Items as a reader sees them: the text with the predicted spans marked, and what the model says for each task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bursar.corpus import Corpus, Item
+from bursar.tasks import Tagging, Task
+
+MOST_CHARACTERS = 420  # of a text; the rest is counted, not shown
+MOST_CHIPS = 12
+
+Offsets = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of text: plain, marked as a span, or a word with its tag."""
+
+    text: str
+    span: str = ""
+    tag: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the model says for one task, and how sure it is."""
+
+    task: str
+    kind: str
+    colour: int  # of the task, from 1
+    confidence: float
+    chips: tuple[str, ...]
+    more: int  # chips left out
+    marked: int | None  # how many labels are marked in the text; ``None`` where they stand here
+
+
+@dataclass(frozen=True)
+class ShownItem:
+    """An item of the report."""
+
+    id: str
+    pieces: tuple[Piece, ...]
+    pair: str | None
+    left_out: int  # characters
+    marks: int  # the colour of the task whose spans are marked
+    verdicts: tuple[Verdict, ...]
+
+
+def shown_item(example: Mapping[str, Any], corpus: Corpus) -> ShownItem:
+    """An example of a round's confidences with its text from the corpus."""
+    at = int(corpus.positions([example["id"]])[0])
+    item = corpus[at]
+    offsets = [(a, b) for a, b in corpus.texts.spans[at].tolist()] if corpus.texts is not None else []
+    marked = _marked(corpus.schema)
+    text = item.text or ""
+    end = len(text) if len(text) <= MOST_CHARACTERS else _word_end(offsets, MOST_CHARACTERS)
+    pieces: list[Piece] = []
+    if text:
+        task = corpus.schema[marked] if marked is not None else None
+        pieces = _pieces(text[:end], offsets, task, example["guess"].get(marked))
+    names = list(corpus.schema)
+    verdicts = []
+    for k, name in enumerate(names):
+        in_text = name == marked and bool(text)
+        chips = [] if in_text else chips_of(corpus.schema[name], example["guess"][name], item)
+        verdicts.append(
+            Verdict(
+                task=name,
+                kind=corpus.schema[name].kind,
+                colour=k % 5 + 1,
+                confidence=min(1.0, max(0.0, float(example["confidence"][name]))),
+                chips=tuple(chips[:MOST_CHIPS]),
+                more=max(0, len(chips) - MOST_CHIPS),
+                marked=len(example["guess"][name]) if in_text else None,
+            )
+        )
+    colour = names.index(marked) % 5 + 1 if marked is not None else 1
+    pair = item.pair if item.pair is None or len(item.pair) <= MOST_CHARACTERS else item.pair[:MOST_CHARACTERS] + "…"
+    return ShownItem(item.id, tuple(pieces), pair, len(text) - end, colour, tuple(verdicts))
+
+
+def chips_of(task: Task, value: Any, item: Item) -> list[str]:
+    """A label in short readable parts."""
+    show = CHIPS.get(task.kind)
+    if show is None:
+        return [json.dumps(value, ensure_ascii=False)]
+    return show(value, item.words)
+
+
+def _marked(schema: Mapping[str, Task]) -> str | None:
+    """The task whose labels are marked in the text: the first that has spans, else one that tags every word."""
+    taggings = sorted((t for t in schema.values() if isinstance(t, Tagging)), key=lambda task: task.every_word)
+    return taggings[0].name if taggings else None
+
+
+def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[Piece]:
+    """A text cut at the borders of what is marked in it. Of two spans that overlap, the first one is marked."""
+    if task is None or not value:
+        return [Piece(text)]
+    pieces, at = [], 0
+    every_word = isinstance(task, Tagging) and task.every_word
+    spans = [(k, k + 1, label) for k, label in enumerate(value)] if every_word else sorted(value, key=lambda s: s[:2])
+    for first, last, label in spans:
+        if last > len(offsets):
+            break
+        start, end = offsets[first][0], offsets[last - 1][1]
+        if start < at:
+            continue
+        if end > len(text):
+            break
+        if start > at:
+            pieces.append(Piece(text[at:start]))
+        pieces.append(Piece(text[start:end], tag=label) if every_word else Piece(text[start:end], span=label))
+        at = end
+    if at < len(text):
+        pieces.append(Piece(text[at:]))
+    return pieces
+
+
+def _word_end(offsets: Offsets, most: int) -> int:
+    """The end of the last word that ends within so many characters."""
+    return max((end for _, end in offsets if end <= most), default=most)
+
+
+# -- labels by kind --------------------------------------------------------------------------------------------------
+def _words(words: Sequence[str], start: int, end: int) -> str:
+    return " ".join(words[start:end])
+
+
+def _class(value: Any, words: Sequence[str]) -> list[str]:
+    return [str(value)]
+
+
+def _spans(value: Any, words: Sequence[str]) -> list[str]:
+    """Spans, or a tag for every word.
+
+    >>> _spans([[0, 2, "city"]], ["New", "York"]), _spans(["DET"], ["the"])
+    (['New York: city'], ['the: DET'])
+    """
+    if value and isinstance(value[0], str):
+        return [f"{word}: {tag}" for word, tag in zip(words, value, strict=False)]
+    return [f"{_words(words, start, end)}: {label}" for start, end, label in value]
+
+
+def _tree(value: Any, words: Sequence[str]) -> list[str]:
+    """What every word hangs on.
+
+    >>> _tree([[0, "root"], [1, "obj"]], ["wake", "me"])
+    ['wake: root', 'me: obj of wake']
+    """
+    return [
+        f"{word}: {label} of {words[head - 1]}" if head else f"{word}: {label}"
+        for word, (head, label) in zip(words, value, strict=False)
+    ]
+
+
+def _links(value: Any, words: Sequence[str]) -> list[str]:
+    """Relations between spans.
+
+    >>> _links([[[0, 1, "method"], [2, 3, "task"], "used-for"]], ["CRFs", "for", "tagging"])
+    ['CRFs (method) → used-for → tagging (task)']
+    """
+    return [
+        f"{_words(words, a, b)} ({first}) → {label} → {_words(words, c, d)} ({second})"
+        for (a, b, first), (c, d, second), label in value
+    ]
+
+
+def _number(value: Any, words: Sequence[str]) -> list[str]:
+    return [f"{value:.3g}"]
+
+
+CHIPS: dict[str, Callable[[Any, Sequence[str]], list[str]]] = {
+    "classification": _class,
+    "tagging": _spans,
+    "parsing": _tree,
+    "relations": _links,
+    "regression": _number,
+}

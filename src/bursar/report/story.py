@@ -1,0 +1,291 @@
+"""The answer in plain language: what was spent, how good the model is, how that compares with random."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bursar.campaign.audit import FEWEST_ITEMS, FEWEST_SLICES
+from bursar.report.curves import RANDOM, Comparison, baseline, compare, curves_of
+from bursar.report.spending import bought_words, items_of, labels_of, open_round
+from bursar.report.wording import THIN, Money, Scale, arm_name, counted, listed, metric_name, percent, sentence
+from bursar.selection import make_strategy
+
+NINETY_PERCENT = 1.645  # standard deviations on either side
+LEVEL = 0.0005  # scores that are nearer than this read the same
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A key number."""
+
+    title: str
+    value: str
+    note: str
+    tone: str = ""  # good or poor, where a number is either
+
+
+@dataclass(frozen=True)
+class FinalScore:
+    """The newest score of one task: on the test set, or on the newest audit slice with its 90 % interval."""
+
+    task: str
+    metric: str
+    score: float
+    interval: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        return Scale.of(self.metric).show(self.score)
+
+
+@dataclass(frozen=True)
+class Story:
+    """The top of the page."""
+
+    status: str
+    over: bool
+    lead: tuple[str, ...]  # sentences
+    cautions: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+
+
+def tell(result: Mapping[str, Any]) -> Story:
+    """The story of a run."""
+    over, status = _status(result)
+    lead = [_spent_words(result)]
+    if result["arms"][result["strategy"]]["rounds"]:
+        lead += [_score_words(result), comparison_words(result), audit_words(result)]
+    return Story(status, over, tuple(words for words in lead if words), _cautions(result), tuple(_tiles(result)))
+
+
+def final_scores(result: Mapping[str, Any]) -> list[FinalScore]:
+    """The newest score of every task; empty where nothing has been scored."""
+    main, tasks = result["arms"][result["strategy"]], result["tasks"]
+    tested = [r for r in main["rounds"] if r["test"]]
+    if tested:
+        return [FinalScore(n, t["metric"], tested[-1]["test"][n][t["metric"]]) for n, t in tasks.items()]
+    if main["audit"]:
+        last = main["audit"][-1]["scores"]
+        return [
+            FinalScore(
+                n,
+                t["metric"],
+                last[n]["score"],
+                None if last[n]["low"] is None else (last[n]["low"], last[n]["high"]),
+            )
+            for n, t in tasks.items()
+        ]
+    return []
+
+
+def comparison_of(result: Mapping[str, Any]) -> Comparison | None:
+    """The strategy against the baseline at equal money, where both have a curve."""
+    curves, other = curves_of(result), baseline(result)
+    if result["strategy"] not in curves or other not in curves:
+        return None
+    return compare(curves[result["strategy"]], curves[other])
+
+
+def comparison_words(result: Mapping[str, Any]) -> str:
+    """How the strategy did against the baseline at equal money, or why that cannot be told."""
+    other = baseline(result)
+    if other is None:
+        if result["config"]["compare"]:
+            return "The strategies to compare it with have not started yet."
+        return "No other strategy ran beside it, so the curves cannot say whether it was worth it."
+    name = arm_name(other)
+    if not result["corpus"]["test"]:
+        return f"Without a test set its curve cannot be laid beside that of {name}."
+    found = comparison_of(result)
+    if found is None:
+        return f"There is no second point yet to compare it with {name}."
+    scale = Scale.of(*(task["metric"] for task in result["tasks"].values()))
+    over_tasks = " in the mean over tasks" if len(result["tasks"]) > 1 else ""
+    if found.gain <= -LEVEL:
+        words = f"It did not beat {name} here: at equal money it ended {scale.difference(found.gain)} lower{over_tasks}"
+        return words + _on_the_way(result, other, scale, ended=-1)
+    if found.saved is None or found.saved < 0.005:
+        return f"At equal money it ended level with {name}{over_tasks}" + _on_the_way(result, other, scale, ended=0)
+    higher = f"{scale.difference(found.gain)} higher{over_tasks}"
+    if found.from_the_start:
+        mine = arm_name(result["strategy"])
+        return f"{sentence(name)} ended no higher than where both began; {mine} ended {higher} at equal money."
+    ended = "" if found.gain < LEVEL else f", and ended {higher} at equal money"
+    return f"It reached the score {name} had at the end with {percent(found.saved)} less money{ended}."
+
+
+def _on_the_way(result: Mapping[str, Any], other: str, scale: Scale, ended: int) -> str:
+    """How the curves ran before their ends, where that says more than the ends do."""
+    areas = result["comparison"]
+    if result["strategy"] not in areas or other not in areas:
+        return "."
+    gain = areas[result["strategy"]]["mean"] - areas[other]["mean"]
+    if abs(gain) < LEVEL:
+        return "."
+    joint = ", and was" if ended * gain >= 0 else ", though it was"
+    return f"{joint} {scale.difference(gain)} {'higher' if gain > 0 else 'lower'} on average on the way there."
+
+
+def audit_words(result: Mapping[str, Any]) -> str:
+    """What the audit slice says was saved against random, or why it cannot say yet."""
+    main, config = result["arms"][result["strategy"]], result["config"]
+    if result["strategy"] == RANDOM:
+        return ""
+    if not config["audit"]["share"]:
+        return "No audit slice was bought, so there is no second opinion on what was saved."
+    if not config["audit"]["shadow"]:
+        return "The audit slice has no shadow model, so it scores the model and does not say what was saved."
+    saved = main["savings"]
+    if saved is None:
+        slices, items = len(main["audit"]), sum(part["items"] for part in main["audit"])
+        lacks = [
+            *([f"{FEWEST_SLICES} slices (it has {slices})"] if slices < FEWEST_SLICES else []),
+            *([f"{FEWEST_ITEMS} items (it has {items})"] if items < FEWEST_ITEMS else []),
+        ]
+        return f"The audit slice cannot say yet what was saved: it needs {listed(lacks or ['more items'])}."
+    between = f"90{THIN}% interval {saving(saved['low'])} to {saving(saved['high'])}"
+    if saved["low"] <= 0 <= saved["high"]:
+        return f"The audit slice cannot tell it from random yet: its estimate is {saving(saved['saved'])} ({between})."
+    if saved["high"] < 0:
+        return f"The audit slice says that random would have been cheaper: {saving(saved['saved'])} ({between})."
+    return f"The audit slice estimates {saving(saved['saved'])} money than random for the same model ({between})."
+
+
+def saving(share: float) -> str:
+    """A share saved, as less or more money. Below the double it is only said that it is more than that.
+
+    >>> saving(0.314), saving(-0.2), saving(-146.0)
+    ('31\u202f% less', '20\u202f% more', 'over twice as much')
+    """
+    if share < -1:
+        return "over twice as much"
+    return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}"
+
+
+# -- parts of the story ----------------------------------------------------------------------------------------------
+def _status(result: Mapping[str, Any]) -> tuple[bool, str]:
+    main, planned = result["arms"][result["strategy"]], result["config"]["budget"]["rounds"]
+    scored = main["rounds"][-1]["round"] if main["rounds"] else None
+    if main["ended"] is not None:
+        done = counted(scored or 0, "round")
+        wanted = {make_strategy(name).name for name in result["config"]["compare"]}
+        if not all(arm in result["arms"] and result["arms"][arm]["ended"] is not None for arm in wanted):
+            return False, f"{done} done; the comparison is still running"
+        if not scored:
+            return True, "Finished: seed items only"
+        return True, f"Finished after {done}" + ("" if scored >= planned else f": {main['ended']}")
+    pending = open_round(result, result["strategy"])
+    if pending is not None:
+        number, annotated, asked = pending
+        which = "the seed items" if number == 0 else f"round {number} of {planned}"
+        return False, f"In progress: {which}, {annotated:,} of {asked:,} annotated"
+    if scored is None:
+        return False, "In progress: no model yet"
+    return False, f"In progress: {scored} of {counted(planned, 'round')} done"
+
+
+def _spent_words(result: Mapping[str, Any]) -> str:
+    main, name = result["arms"][result["strategy"]], arm_name(result["strategy"])
+    if not main["spending"]:
+        return f"{sentence(name)} has not bought anything yet."
+    return f"{sentence(name)} spent {Money.of(result).show(main['spent'])} on {bought_words(main['spending'])}."
+
+
+def _score_words(result: Mapping[str, Any]) -> str:
+    scores = final_scores(result)
+    if not scores:
+        return "There is neither a test set nor an audit slice, so its score is not known."
+    tested = any(r["test"] for r in result["arms"][result["strategy"]]["rounds"])
+    where = "on the test set" if tested else "on the newest audit slice"
+    parts = [f"{score} {metric_name(score.metric)} for {score.task}" for score in scores]
+    return f"The model now has {listed(parts)} {where}."
+
+
+def _cautions(result: Mapping[str, Any]) -> tuple[str, ...]:
+    if comparison_of(result) is None:
+        return ()
+    scale, luck = Scale.of(*(task["metric"] for task in result["tasks"].values())), luck_of(result)
+    return (
+        f"One run with one seed: {counted(result['corpus']['test'], 'test item')} tell a score to about "
+        f"±{scale.difference(luck)}, so a smaller difference may be luck.",
+    )
+
+
+def luck_of(result: Mapping[str, Any]) -> float:
+    """Half the 90 % interval of a share the size of the newest scores, on as many items as the test set has."""
+    scores = [min(1.0, max(0.0, score.score)) for score in final_scores(result)]
+    if not scores or not result["corpus"]["test"]:
+        return 0.0
+    share = sum(scores) / len(scores)
+    return NINETY_PERCENT * math.sqrt(share * (1 - share) / result["corpus"]["test"])
+
+
+def _tiles(result: Mapping[str, Any]) -> list[Tile]:
+    main, money = result["arms"][result["strategy"]], Money.of(result)
+    lines = main["spending"]
+    items = items_of(lines)
+    labels = f"{counted(labels_of(lines), 'label')}, {money.average(main['spent'], items)} an item"
+    tiles = [
+        Tile("Money spent", money.brief(main["spent"]), _budget_words(result)),
+        Tile("Items annotated", f"{items:,}", labels if items else "none yet"),
+    ]
+    compared = comparison_of(result)
+    for score in final_scores(result):
+        note, tone = metric_name(score.metric), ""
+        if compared is not None:
+            gain = compared.mine[score.task] - compared.others[score.task]
+            note += f", {_versus(Scale.of(score.metric), gain, arm_name(compared.other))}"
+            tone = _tone(gain, luck_of(result))
+        elif score.interval:
+            low, high = (Scale.of(score.metric).show(end) for end in score.interval)
+            note += f", 90{THIN}% interval {low} to {high}"
+        tiles.append(Tile(score.task, str(score), note, tone))
+    if compared is not None:
+        tiles.append(_saved_tile(compared, luck_of(result)))
+    tiles += _audit_tile(result)
+    return tiles
+
+
+def _versus(scale: Scale, gain: float, other: str) -> str:
+    if abs(gain) < LEVEL:
+        return f"level with {other}"
+    return f"{scale.difference(gain)} {'above' if gain > 0 else 'below'} {other}"
+
+
+def _tone(gain: float, luck: float) -> str:
+    """Good or poor, where that is more than luck."""
+    return "good" if gain > luck else "poor" if gain < -luck else ""
+
+
+def _saved_tile(compared: Comparison, luck: float) -> Tile:
+    other, tone = arm_name(compared.other), _tone(compared.gain, luck)
+    if compared.gain <= -LEVEL:
+        return Tile(f"Saved against {other}", "None", "its last score was not reached", tone)
+    if compared.saved is None or compared.saved < 0.005:
+        return Tile(f"Saved against {other}", percent(0), "ended level at equal money")
+    at_least = "at least, " if compared.from_the_start else ""
+    return Tile(f"Saved against {other}", percent(compared.saved), f"{at_least}to reach its last score", tone)
+
+
+def _audit_tile(result: Mapping[str, Any]) -> list[Tile]:
+    main = result["arms"][result["strategy"]]
+    saved = main["savings"]
+    if saved is None:
+        return []
+    note = f"90{THIN}% interval {saving(saved['low'])} to {saving(saved['high'])}, {saved['items']} items"
+    tone = "good" if saved["low"] > 0 else "poor" if saved["high"] < 0 else ""
+    return [Tile("Audit's estimate", sentence(saving(saved["saved"])), note, tone)]
+
+
+def _budget_words(result: Mapping[str, Any]) -> str:
+    budget, money = result["config"]["budget"], Money.of(result)
+    rounds = len({line["round"] for line in result["arms"][result["strategy"]]["spending"]} - {0})
+    if not result["arms"][result["strategy"]]["spending"]:
+        return "nothing yet"
+    spread = f"seed and {counted(rounds, 'round')}" if rounds else "on seed items"
+    if budget["total"] is not None:
+        total = round(budget["total"] / float(money.unit))
+        return f"{spread}, of {money.show(total)} at most"
+    return spread if money.currency else f"units, {spread}"

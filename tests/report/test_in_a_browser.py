@@ -1,0 +1,127 @@
+"""The page in a real browser: it draws, stays within the screen, answers its reader and calls nobody."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from bursar.report import render
+from tests.report.results import KINDS, make_corpus, make_result
+from tests.report.test_page import BETTER, HOSTILE
+
+pytestmark = pytest.mark.browser
+
+LONG = ("x" * 500, "https://example.org/" + "path/" * 90, "أيقظني في السابعة " * 40)
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+COLOUR = "document.querySelector('[data-figure] .lines path').style.stroke"
+WIDTH = "document.querySelector('.plot .main-svg').getBoundingClientRect().width"
+
+
+@pytest.fixture(scope="module")
+def show(browser, tmp_path_factory):
+    """Opens a page; what went wrong in it, and what it asked the network for, is kept."""
+    folder, opened = tmp_path_factory.mktemp("pages"), []
+
+    def open_page(html: str, width: int = 1280) -> SimpleNamespace:
+        path = folder / f"{len(opened)}.html"
+        path.write_text(html, encoding="utf-8")
+        tab = browser.new_page(viewport={"width": width, "height": 844}, color_scheme="light")
+        found = SimpleNamespace(tab=tab, errors=[], requests=[])
+        tab.on("console", lambda message: found.errors.append(message.text))
+        tab.on("pageerror", lambda error: found.errors.append(str(error)))
+        tab.on("request", lambda request: found.requests.append(request.url))
+        tab.goto(path.as_uri())
+        opened.append(tab)
+        return found
+
+    yield open_page
+    for tab in opened:
+        tab.close()
+
+
+def until(tab, holds: str) -> bool:
+    """Ask until it is true: the page's own policy forbids the browser's way of waiting."""
+    for _ in range(50):
+        if tab.evaluate(holds):
+            return True
+        tab.wait_for_timeout(100)
+    return False
+
+
+@pytest.fixture(scope="module")
+def hostile(show):
+    return show(render(make_result(BETTER, audit=5), make_corpus(texts=HOSTILE)))
+
+
+def test_every_chart_is_drawn_without_an_error_and_nothing_leaves_the_page(hostile):
+    places = hostile.tab.locator(".plot").count()
+    assert places == 3 + 1 + 2
+    assert hostile.tab.locator(".plot .main-svg:first-child").count() == places
+    assert hostile.errors == []
+    assert [url for url in hostile.requests if not url.startswith("file:")] == []
+    assert len(hostile.requests) == 1
+
+
+def test_a_hostile_text_is_read_and_not_run(hostile):
+    assert hostile.tab.evaluate("window.hacked") is None
+    assert hostile.tab.locator("img").count() == 0
+    assert "</script><!-- <img src=x onerror=hacked=1>" in hostile.tab.locator(".item .text").first.inner_text()
+
+
+def test_choosing_a_round_changes_the_items_and_the_histograms(hostile):
+    tab = hostile.tab
+    bars = "JSON.stringify(document.querySelector('[data-histogram]').data[0].y)"
+    before = tab.evaluate(bars)
+    assert tab.locator(".columns:visible").get_attribute("data-round") == "2"
+    tab.locator("#items-round").select_option("0")
+    assert tab.locator(".columns:visible").get_attribute("data-round") == "0"
+    assert tab.locator("#confidence-round").input_value() == "0"
+    assert tab.evaluate(bars) != before
+    assert "40 items" in tab.locator("[data-histogram]").first.get_attribute("aria-label")
+    tab.locator("#confidence-round").select_option("2")
+    assert tab.evaluate(bars) == before
+
+
+def test_charts_follow_the_theme(hostile):
+    light = hostile.tab.evaluate(COLOUR)
+    hostile.tab.emulate_media(color_scheme="dark")
+    assert until(hostile.tab, f"{COLOUR} !== '{light}'")
+    hostile.tab.emulate_media(color_scheme="light")
+    assert until(hostile.tab, f"{COLOUR} === '{light}'")
+
+
+def test_charts_fit_the_paper_and_come_back(hostile):
+    wide = hostile.tab.evaluate(WIDTH)
+    hostile.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert hostile.tab.evaluate(WIDTH) < 690
+    assert hostile.tab.locator("details:not([open])").count() == 0
+    hostile.tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert until(hostile.tab, f"Math.abs({WIDTH} - {wide}) < 2")
+    assert hostile.tab.locator("details[open]").count() == 0
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(lambda: render(make_result(BETTER), make_corpus(texts=LONG)), id="long texts"),
+        pytest.param(
+            lambda: render(
+                make_result(BETTER, tasks=tuple(KINDS), config={"costs": {"unit": 0.01, "currency": "USD "}}),
+                make_corpus(tuple(KINDS)),
+            ),
+            id="five tasks",
+        ),
+    ],
+)
+def test_neither_phone_nor_tablet_nor_paper_is_too_narrow(show, page):
+    found = show(page(), width=390)
+    found.tab.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    assert found.tab.evaluate(OVERFLOW) <= 0
+    found.tab.set_viewport_size({"width": 820, "height": 900})
+    assert until(found.tab, f"{OVERFLOW} <= 0")  # charts are resized a moment later
+    found.tab.emulate_media(media="print")
+    found.tab.set_viewport_size({"width": 690, "height": 900})
+    found.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert found.tab.evaluate(OVERFLOW) <= 0
+    assert found.errors == []

@@ -1,0 +1,220 @@
+"""The sentences at the top of the page say what the numbers say, and no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from bursar.report.spending import round_rows, spending_words
+from bursar.report.story import tell
+from tests.report.results import KINDS, make_result
+
+BETTER = {"MT-AVG": (0.4, 0.6, 0.72, 0.8), "RANDOM": (0.4, 0.5, 0.6, 0.7)}
+WORSE = {"MT-AVG": (0.4, 0.45, 0.5, 0.65), "RANDOM": (0.4, 0.5, 0.6, 0.7)}
+LEVEL = {"MT-AVG": (0.4, 0.5, 0.6, 0.7), "RANDOM": (0.4, 0.5, 0.6, 0.7)}
+FOUND = {"saved": 0.31, "low": 0.05, "high": 0.44, "items": 75, "slices": 3}
+
+
+def lead(result) -> str:
+    return " ".join(tell(result).lead).replace("\u202f", " ")
+
+
+def tiles(result) -> dict[str, str]:
+    return {tile.title: tile.value.replace("\u202f", " ") for tile in tell(result).tiles}
+
+
+# -- what was spent and scored ---------------------------------------------------------------------------------------
+def test_the_lead_states_money_items_labels_and_scores():
+    words = lead(make_result(BETTER))
+    assert "MT-AVG spent 400 units on 40 items and 80 labels." in words
+    assert "80.0 % accuracy for intent and 80.0 % F1 for slots on the test set" in words
+
+
+def test_money_has_its_currency():
+    result = make_result(BETTER, config={"costs": {"unit": 0.01, "currency": "€"}})
+    assert "spent €4.00 on 40 items" in lead(result)
+    assert tiles(result)["Money spent"] == "€4.00"
+
+
+def test_a_correlation_is_no_percentage():
+    result = make_result({"MT-AVG": (0.4, 0.5, 0.6, 0.7)}, tasks=("urgency",))
+    assert "0.700 correlation for urgency" in lead(result)
+
+
+# -- against random --------------------------------------------------------------------------------------------------
+def test_the_saving_is_the_one_the_curves_show():
+    """0.7 is reached at 283.33 of 400: 29 % less."""
+    words = lead(make_result(BETTER))
+    assert "It reached the score random had at the end with 29 % less money" in words
+    assert "ended 10.0 points higher in the mean over tasks at equal money" in words
+    assert tiles(make_result(BETTER))["Saved against random"] == "29 %"
+
+
+def test_a_strategy_that_lost_is_said_to_have_lost():
+    """Along the way it has (0.425 + 0.475 + 0.575) / 3 against 0.55: 5.8 points lower."""
+    words = lead(make_result(WORSE))
+    assert "It did not beat random here: at equal money it ended 5.0 points lower in the mean over tasks" in words
+    assert "and was 5.8 points lower on average on the way there." in words
+    assert tiles(make_result(WORSE))["Saved against random"] == "None"
+
+
+def test_a_draw_is_a_draw():
+    assert "At equal money it ended level with random in the mean over tasks." in lead(make_result(LEVEL))
+    assert tiles(make_result(LEVEL))["Saved against random"] == "0 %"
+
+
+def test_a_random_arm_that_never_rose_is_told_as_that():
+    words = lead(make_result({"MT-AVG": (0.4, 0.6), "RANDOM": (0.4, 0.4)}, money=(100, 200)))
+    assert "Random ended no higher than where both began; MT-AVG ended 20.0 points higher" in words
+
+
+def test_one_task_needs_no_mean_over_tasks():
+    assert "mean over tasks" not in lead(make_result(BETTER, tasks=("intent",)))
+
+
+def test_nothing_ran_beside_it():
+    words = lead(make_result())
+    assert "No other strategy ran beside it" in words
+    assert not any(title.startswith("Saved") for title in tiles(make_result()))
+
+
+def test_a_comparison_is_marked_as_one_run_with_one_seed():
+    """A share of 0.8 on 80 items: 1.645 · √(0.8 · 0.2 / 80) = 0.0736."""
+    (caution,) = tell(make_result(BETTER)).cautions
+    assert "One run with one seed: 80 test items tell a score to about ±7.4 points" in caution
+    assert tell(make_result()).cautions == ()
+
+
+def test_a_difference_is_praised_or_blamed_only_beyond_luck():
+    """On 80 items luck is about 7 points: 10 more are good, 5 less may be luck, 20 less are poor."""
+
+    def tones(mine: float) -> set[str]:
+        arms = {"MT-AVG": (0.4, mine), "RANDOM": (0.4, 0.7)}
+        tiles = tell(make_result(arms, money=(100, 200))).tiles
+        return {tile.tone for tile in tiles if tile.title in ("intent", "slots", "Saved against random")}
+
+    assert tones(0.8) == {"good"}
+    assert tones(0.65) == {""}
+    assert tones(0.5) == {"poor"}
+
+
+# -- the audit slice -------------------------------------------------------------------------------------------------
+def test_the_audit_slice_gives_its_estimate_with_the_interval():
+    result = make_result(BETTER, audit=5, savings=FOUND)
+    assert "estimates 31 % less money than random for the same model (90 % interval 5 % less to 44 % less)" in lead(
+        result
+    )
+    assert tiles(result)["Audit's estimate"] == "31 % less"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "saved", "said"),
+    [
+        (-0.1, 0.4, 0.2, "cannot tell it from random yet: its estimate is 20 % less (90 % interval 10 % more to 40 %"),
+        (-0.4, -0.1, -0.2, "random would have been cheaper: 20 % more (90 % interval 40 % more to 10 % more)"),
+        (-140.0, 0.9, 0.2, "90 % interval over twice as much to 90 % less"),
+    ],
+)
+def test_the_audit_slice_does_not_boast(low, high, saved, said):
+    found = FOUND | {"low": low, "high": high, "saved": saved}
+    assert said in lead(make_result(BETTER, audit=5, savings=found))
+
+
+def test_the_audit_slice_says_what_it_lacks():
+    assert "it needs 20 items (it has 15)" in lead(make_result(BETTER, audit=5))
+    few = make_result({"MT-AVG": (0.4, 0.5)}, money=(100, 200), audit=5)
+    assert "it needs 3 slices (it has 1) and 20 items (it has 5)" in lead(few)
+
+
+def test_no_audit_and_no_shadow_are_told_apart():
+    assert "No audit slice was bought" in lead(make_result(BETTER))
+    without = make_result(BETTER, audit=5, config={"audit": {"share": 0.2, "shadow": False}})
+    assert "has no shadow model" in lead(without)
+    assert "audit slice" not in lead(make_result({"RANDOM": (0.4, 0.5)}, money=(100, 200)))
+
+
+def test_without_a_test_set_the_audit_slice_scores_and_nothing_is_compared():
+    """The last slice was answered by the model of round 2, whose score is 0.72."""
+    result = make_result(BETTER, test=False, audit=5)
+    assert "72.0 % accuracy for intent and 72.0 % F1 for slots on the newest audit slice" in lead(result)
+    assert "Without a test set its curve cannot be laid beside that of random" in lead(result)
+    assert [cell.score for cell in round_rows(result, "MT-AVG")[2].tasks] == ["72.0\u202f%", "72.0\u202f%"]
+
+
+def test_with_neither_test_set_nor_audit_no_score_is_claimed():
+    words = lead(make_result(test=False))
+    assert "its score is not known" in words
+    assert "%" not in words
+
+
+# -- how far it is ---------------------------------------------------------------------------------------------------
+def test_a_finished_run_says_so():
+    story = tell(make_result(BETTER))
+    assert story.over
+    assert story.status == "Finished after 3 rounds"
+
+
+def test_a_run_that_ended_early_says_why():
+    early = make_result({"MT-AVG": (0.4, 0.6)}, money=(100, 200, 300), ended="the money is spent")
+    assert tell(early).status == "Finished after 1 round: the money is spent"
+
+
+def test_a_run_that_is_being_annotated_says_how_far_it_is():
+    result = make_result({"MT-AVG": (0.4, 0.6)}, money=(100, 200, 300, 400), ended=None)
+    asked = [{"id": f"i{k}"} for k in range(9)]
+    result["arms"]["MT-AVG"]["selections"].append({"round": 2, "budget": 100, "items": asked})
+    line = {"round": 2, "purpose": "strategy", "what": "reading", "estimate": 8, "actual": 8, "items": 2}
+    result["arms"]["MT-AVG"]["spending"].append(line)
+    story = tell(result)
+    assert not story.over
+    assert story.status == "In progress: round 2 of 3, 2 of 9 annotated"
+    assert round_rows(result, "MT-AVG")[-1].open
+
+
+def test_a_run_whose_comparison_has_not_finished_is_not_over():
+    result = make_result(BETTER)
+    del result["arms"]["RANDOM"]
+    story = tell(result)
+    assert not story.over
+    assert "comparison is still running" in story.status
+    assert "have not started yet" in lead(result)
+
+
+def test_a_run_that_has_not_begun_claims_nothing():
+    result = make_result({"MT-AVG": ()}, money=(100,), ended=None)
+    story = tell(result)
+    assert not story.over
+    assert story.lead == ("MT-AVG has not bought anything yet.",)
+    assert tiles(result) == {"Money spent": "0", "Items annotated": "0"}
+
+
+def test_a_campaign_of_no_rounds_has_a_score_and_nothing_to_compare():
+    result = make_result({"MT-AVG": (0.4,), "RANDOM": (0.4,)}, money=(100,))
+    assert tell(result).status == "Finished: seed items only"
+    assert "There is no second point yet to compare it with random" in lead(result)
+
+
+# -- spending --------------------------------------------------------------------------------------------------------
+def test_every_round_has_its_money_items_labels_and_scores():
+    row = round_rows(make_result(BETTER), "MT-AVG")[1]
+    assert (row.name, row.items, row.money, row.total, row.per_item) == ("1", 10, "100", "200", "10.0")
+    assert [(cell.task, cell.labels, cell.score) for cell in row.tasks] == [
+        ("intent", 10, "60.0\u202f%"),
+        ("slots", 10, "60.0\u202f%"),
+    ]
+    assert row.off is None
+
+
+def test_estimates_that_were_off_are_shown():
+    result = make_result(BETTER, config={"costs": {"pricing": "predicted"}})
+    for line in result["arms"]["MT-AVG"]["spending"]:
+        line["estimate"] = line["actual"] // 2
+    row = round_rows(result, "MT-AVG")[0]
+    assert (row.estimate, row.off) == ("50", "100.0\u202f% over the estimate")
+    assert "estimated at 200 units and cost 400 units" in " ".join(spending_words(result))
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_any_number_of_tasks_has_a_tile_each(count):
+    tasks = tuple(KINDS)[:count]
+    found = tiles(make_result(BETTER, tasks=tasks))
+    assert [title for title in found if title in KINDS] == list(tasks)
