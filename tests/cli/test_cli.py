@@ -239,3 +239,11 @@ def test_benchmarks_print_one_line_a_case(bursar, monkeypatch):
     line = json.loads(out)
     assert line["case"] == "selection/quick"
     assert {"ours", "theirs", "ratio", "unit"} <= set(line)
+
+
+def test_tasks_can_be_left_out_and_renamed_on_the_way(bursar, data, tmp_path):
+    arguments = ["--tasks", "slots", "--rename", "slots=entities", "--to", "jsonl"]
+    assert bursar("data", "convert", data, tmp_path / "other.jsonl", *arguments)[0] == 0
+    code, out, _ = bursar("data", "stats", tmp_path / "other.jsonl", "--json")
+    assert code == 0
+    assert list(json.loads(out)["tasks"]) == ["entities"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.tiny import WordCounts, tiny_encoder
 
 from bursar.errors import LearnerError
 from bursar.learners.learner import geometric_mean
 from bursar.learners.transformer import TransformerLearner
 from bursar.simulation import assistant_corpus
 from bursar.uncertainty import entropy_confidence
+from tests.tiny import WordCounts, tiny_encoder
 
 TASKS = ["intent", "slots"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.tasks.examples import EXAMPLES, column, items_of
 
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import Ragged
 from bursar.tasks import KINDS, Beliefs, CostModel, Task, Vocabulary, make_task
+from tests.tasks.examples import EXAMPLES, column, items_of
 
 often = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 every_kind = pytest.mark.parametrize("case", EXAMPLES.values(), ids=EXAMPLES)

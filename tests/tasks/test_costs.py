@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tasks.examples import column
 
 from bursar.errors import ConfigError
 from bursar.tasks import Classification, CostModel, Parsing, Prices, Regression, Relations, Tagging
 from bursar.tasks.costs import MOST_UNITS, counts_of
+from tests.tasks.examples import column
 
 INTENT, SLOTS = Classification("intent", ("a", "b")), Tagging("slots", ("c",))
 TREE, LINKS, URGENCY = Parsing("tree", ("d",)), Relations("links", ("e",), ("c",)), Regression("urgency")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tasks.examples import LABELS, column, trees
 
 from bursar.errors import LabelError
 from bursar.tasks import Parsing
+from tests.tasks.examples import LABELS, column, trees
 
 TASK = Parsing("tree", LABELS)
 pairs = st.integers(0, 5).flatmap(lambda words: st.tuples(st.just(words), trees(words), trees(words)))

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.tasks.examples import EXAMPLES, LABELS, column, items_of
 
 from bursar.errors import LabelError
 from bursar.tasks import Relations
+from tests.tasks.examples import EXAMPLES, LABELS, column, items_of
 
 TASK = Relations("links", ("used-for", "part-of"), entity_types=LABELS)
 GOLD = [[0, 2, "city"], [3, 4, "größe"], "used-for"]

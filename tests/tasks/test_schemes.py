@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
-from tests.tasks import conlleval
-from tests.tasks.examples import flat_spans
 
 from bursar.errors import LabelError
 from bursar.ragged import Ragged
 from bursar.tasks.schemes import SCHEMES, codes_of_spans, spans_of_codes, spans_of_tags, split_tag, tags_of_spans
+from tests.tasks import conlleval
+from tests.tasks.examples import flat_spans
 
 often = settings(deadline=None, max_examples=100)
 TYPES = ("a", "b", "a-b", "from.city")

@@ -13,13 +13,13 @@ from seqeval.metrics import f1_score as seqeval_f1
 from seqeval.metrics import precision_score, recall_score
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import accuracy_score, f1_score
-from tests.tasks import conlleval
-from tests.tasks.examples import LABELS, any_spans, column
 
 from bursar.errors import LabelError
 from bursar.ragged import Ragged
 from bursar.tasks import Beliefs, Tagging
 from bursar.tasks.schemes import spans_of_tags, tags_of_spans
+from tests.tasks import conlleval
+from tests.tasks.examples import LABELS, any_spans, column
 
 TAGS = ["O", *(f"{prefix}-{label}" for label in LABELS for prefix in "BI")]
 TASK = Tagging("slots", LABELS)

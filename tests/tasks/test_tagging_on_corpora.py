@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 from sklearn.metrics import f1_score
-from tests.tasks import conlleval
 
 from bursar.ragged import Ragged
 from bursar.tasks import Tagging
 from bursar.tasks.schemes import codes_of_spans, spans_of_codes, spans_of_tags
+from tests.tasks import conlleval
 
 DATA = Path(os.environ.get("BURSAR_DATA") or Path(__file__).parents[2].parent / "shared" / "data")
 MOST = 3000  # sentences of a split: all there are of the dev and test ones, nearly; the peers take their time

@@ -18,8 +18,18 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Look into data sets and convert them.", no_args_is_help=True)
 
 BUILTIN = "builtin"
+
+
+def _formats() -> list[str]:
+    from bursar.corpus import FORMATS
+
+    return FORMATS.names()
+
+
 PathArgument = Annotated[str, typer.Argument(help="A file or folder, or 'builtin' for the built-in corpus.")]
-FormatOption = Annotated[str | None, typer.Option("--format", "-f", help="The format; guessed if not given.")]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", "-f", help="The format; guessed if not given.", autocompletion=_formats)
+]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="An option of the format's reader, such as layer=PATH.")
 ]
@@ -51,8 +61,9 @@ def list_data(
         return
     from bursar.cli.show import print_table
 
-    print_table(f"Data sets in {place}", ["data set", "format"], [[d["name"], d["format"]] for d in found])
-    print_table("Formats", ["format", "what it is"], [[name, text] for name, text in formats.items()])
+    sets = [[d["name"], d["format"]] for d in found]
+    print_table(f"Data sets in {place}", ["data set", "format"], sets, numbers=False)
+    print_table("Formats", ["format", "what it is"], [*map(list, formats.items())], numbers=False)
 
 
 @app.command()
@@ -88,18 +99,23 @@ def stats(path: PathArgument, format: FormatOption = None, set: SetOption = None
 def convert(
     source: PathArgument,
     target: Annotated[Path, typer.Argument(help="The file or folder to write.")],
-    to: Annotated[str, typer.Option("--to", "-t", help="The format to write.")] = "jsonl",
+    to: Annotated[str, typer.Option("--to", "-t", help="The format to write.", autocompletion=_formats)] = "jsonl",
     format: FormatOption = None,
     set: SetOption = None,
     write: Annotated[
         list[str] | None, typer.Option("--write", help="An option of the writer, such as scheme=BIOES.")
     ] = None,
+    tasks: Annotated[str | None, typer.Option("--tasks", help="Only these tasks, such as intent,slots.")] = None,
+    rename: Annotated[list[str] | None, typer.Option("--rename", help="A task's other name: slots=entities.")] = None,
 ) -> None:
     """Read a data set in one format and write it in another."""
     from bursar.corpus import FORMATS
 
     writer = FORMATS[to]
     corpus = _read(source, format, set)
+    if tasks:
+        corpus = corpus.with_tasks(tasks.split(","))
+    corpus = corpus.with_renamed_tasks(_options(rename))
     _call(writer.write, corpus, target, options=_options(write), what=f"the {to} writer")
     typer.echo(f"{len(corpus):,} items written to {target}")
 
@@ -155,7 +171,7 @@ def _read(path: str, format: str | None, options: list[str] | None) -> Corpus:
     return corpus
 
 
-def _call(function: Any, *arguments: Any, options: Mapping[str, str], what: str) -> Any:
+def _call(function: Any, *arguments: Any, options: Mapping[str, Any], what: str) -> Any:
     """Call with options that a person typed; one that does not exist is their mistake, not ours."""
     try:
         return function(*arguments, **options)
@@ -165,18 +181,19 @@ def _call(function: Any, *arguments: Any, options: Mapping[str, str], what: str)
         raise
 
 
-def _options(given: list[str] | None) -> dict[str, str]:
-    options = {}
+def _options(given: list[str] | None) -> dict[str, Any]:
+    """``key=value`` as an option; a value with commas is a list."""
+    options: dict[str, Any] = {}
     for entry in given or ():
         key, equals, value = entry.partition("=")
         if not equals or not key:
             raise ConfigError(f"{entry!r} is not an option", fix="write it as key=value")
-        options[key] = value
+        options[key] = value.split(",") if "," in value else value
     return options
 
 
-def _integers(options: Mapping[str, str]) -> dict[str, int]:
+def _integers(options: Mapping[str, Any]) -> dict[str, int]:
     for key, value in options.items():
-        if key not in ("items", "seed") or not value.isdigit():
+        if key not in ("items", "seed") or not str(value).isdigit():
             raise ConfigError(f"the built-in corpus does not take {key}={value}", fix="items=20000 or seed=0")
     return {key: int(value) for key, value in options.items()}

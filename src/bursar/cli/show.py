@@ -16,14 +16,15 @@ from rich.text import Text
 from bursar.tasks import CostModel, Task
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table, its first column left, the others right. Cells are text, never markup."""
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2))
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True) -> None:
+    """A table under its title; columns after the first stand to the right if they hold numbers. Cells are no markup."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
-        table.add_column(Text(column, style="dim"), justify="left" if place == 0 else "right")
+        table.add_column(Text(column, style="dim"), justify="right" if numbers and place else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console = Console()
+    console.print(Text(title, style="bold"))
     console.print(table)
     console.print()
 

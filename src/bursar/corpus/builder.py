@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from bursar.ragged import IntArray, Ragged, Strings, offsets_of
 from bursar.tasks import Task, Vocabulary, make_task
 from bursar.tasks.task import Row
 
+MOST_SPLITS = 1000
+
 
 class _Column:
     """One task's labels while they are being read."""
@@ -30,10 +33,13 @@ class _Column:
         self.present = bytearray()
 
     def add(self, rows: Sequence[Row] | None) -> None:
-        self.present.append(rows is not None)
-        self.counts.append(len(rows) if rows else 0)
-        for row in rows or ():
-            self.values.extend(row)  # type: ignore[arg-type]
+        if rows is None:
+            self.present.append(False)
+            self.counts.append(0)
+        else:
+            self.present.append(True)
+            self.counts.append(len(rows))
+            self.values.fromlist([*chain.from_iterable(rows)])  # type: ignore[list-item]
 
     def build(self) -> tuple[Task, Labels]:
         options = {f.name: getattr(self.task, f.name) for f in fields(self.task)}
@@ -93,7 +99,7 @@ class CorpusBuilder:
         *,
         split: str = "train",
         text: str | None = None,
-        words: Iterable[tuple[int, int]] | None = None,
+        words: Sequence[Sequence[int]] | None = None,
         pair: str | None = None,
         image: NDArray[Any] | None = None,
         group: str | None = None,
@@ -107,7 +113,9 @@ class CorpusBuilder:
             raise self.error("this id was used before", item=id, fix="give every item an id of its own")
         if "\x00" in id or "\n" in id:
             raise self.error("an id must be one line of text", item=id)
-        spans = (find_words(text) if words is None else list(words)) if text is not None else []
+        spans: Sequence[Sequence[int]] = ()
+        if text is not None:
+            spans = find_words(text) if words is None else words
         coded = dict(rows) if rows else {}
         for name, value in (labels or {}).items():
             column = self._columns.get(name)
@@ -117,11 +125,12 @@ class CorpusBuilder:
                 coded[name] = column.task.rows(value, len(spans), column.vocabulary)
             except LabelError as wrong:
                 raise self.error(f"task {name!r}: {wrong.message}", item=id, fix=wrong.fix) from None
+        if split not in self._splits and len(self._splits) >= MOST_SPLITS:
+            raise self.error(f"the items have more than {MOST_SPLITS} splits", item=id, fix="use few, such as train")
         self._ids[id] = None
         self._split_codes.append(self._splits.setdefault(split, len(self._splits)))
         self._texts.append(text if text is not None else "")
-        for span in spans:
-            self._spans.extend(span)
+        self._spans.fromlist([*chain.from_iterable(spans)])
         self._span_counts.append(len(spans))
         self._pairs.append(pair or "")
         self._groups.append(group or "")
@@ -134,6 +143,14 @@ class CorpusBuilder:
     def tasks(self) -> list[str]:
         return list(self._columns)
 
+    def __contains__(self, task: str) -> bool:
+        return task in self._columns
+
+    def task(self, name: str) -> Task | None:
+        """The task of this name as it was announced, if it was."""
+        column = self._columns.get(name)
+        return None if column is None else column.task
+
     def code(self, task: str, label: str, field: str = "labels") -> int:
         """The code of a label, for readers that make rows themselves."""
         return self._columns[task].vocabulary[field].code(label)
@@ -143,6 +160,12 @@ class CorpusBuilder:
 
     def build(self, images: NDArray[Any] | None = None) -> Corpus:
         """The corpus. Images may be handed over as one array instead of item by item."""
+        try:
+            return self._build(images)
+        except UnicodeEncodeError as wrong:
+            raise self.error(f"{wrong.object[:60]!r} holds half a surrogate pair, which is no character") from None
+
+    def _build(self, images: NDArray[Any] | None) -> Corpus:
         if images is None and self._images:
             if len({image.shape for image in self._images}) > 1 or len(self._images) != len(self._ids):
                 raise self.error("all images of a corpus must have one size, and every item must have one")

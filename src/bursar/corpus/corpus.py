@@ -170,6 +170,18 @@ class Corpus:
                 raise SchemaError(f"there is no task {name!r}", fix=f"this corpus has {', '.join(self.schema)}")
         return self.with_labels({name: self.labels[name] for name in names})
 
+    def with_renamed_tasks(self, names: Mapping[str, str]) -> Corpus:
+        """The same items with some tasks under other names, such as ``{"slots": "entities"}``."""
+        self.with_tasks(list(names))  # an unknown task is an error that names it
+        new = {name: names.get(name, name) for name in self.schema}
+        if len(set(new.values())) < len(new):
+            raise SchemaError(f"two tasks would have one name: {', '.join(new.values())}")
+        return replace(
+            self,
+            schema={new[name]: replace(task, name=new[name]) for name, task in self.schema.items()},
+            labels={new[name]: column for name, column in self.labels.items()},
+        )
+
     def with_labels(self, labels: Mapping[str, Labels]) -> Corpus:
         """The same items with these labels and no others."""
         return replace(

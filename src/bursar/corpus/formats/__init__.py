@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable
+from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats import jsonl
-from bursar.corpus.formats.format import FORMATS, Format
-from bursar.errors import DataError
+from bursar.corpus.formats import conll, conllu, dygie, glue, hub, images, iob2, jsonl, slots, topv2, wordtag
+from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
+from bursar.errors import ConfigError, DataError
 
-__all__ = ["FORMATS", "Format", "guess_format", "jsonl", "read", "write"]
+# The modules are named here because importing them is what puts their formats into FORMATS.
+__all__ = ["FORMATS", "Format", "conll", "conllu", "dygie", "glue", "guess_format", "hub", "images", "iob2", "jsonl"]
+__all__ += ["read", "slots", "topv2", "wordtag", "write"]
 
 
 def guess_format(path: Path) -> Format:
@@ -20,6 +26,10 @@ def guess_format(path: Path) -> Format:
     for name in FORMATS:
         if FORMATS[name].sniff(path):
             return FORMATS[name]
+    if path.is_file() and not path.stat().st_size:
+        raise DataError("the file is empty", path=path)
+    if path.is_file():
+        deque(islice(numbered_lines(path), 20), maxlen=0)  # if it is not even text, this says so and where
     raise DataError("no known format fits this", path=path, fix=f"name one with --format: {', '.join(FORMATS.names())}")
 
 
@@ -27,9 +37,19 @@ def read(path: str | Path, format: str | None = None, **options: Any) -> Corpus:
     """A corpus from a file or folder, in a format that is named or guessed."""
     path = Path(path)
     chosen = guess_format(path) if format is None else FORMATS[format]
+    _check_options(chosen.name, chosen.read, options)
     return chosen.read(path, **options)
 
 
 def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None:
     """A corpus to a file or folder, in a named format."""
-    FORMATS[format].write(corpus, Path(path), **options)
+    chosen = FORMATS[format]
+    _check_options(chosen.name, chosen.write, options)
+    chosen.write(corpus, Path(path), **options)
+
+
+def _check_options(format: str, function: Callable[..., object], options: Iterable[str]) -> None:
+    known = [name for name in signature(function).parameters if name not in ("corpus", "path")]
+    for option in options:
+        if option not in known:
+            raise ConfigError(f"format {format!r} has no option {option!r} here", fix=f"it has {', '.join(known)}")

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
+import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
+from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
 from bursar.errors import DataError
 from bursar.registry import Registry
+from bursar.tasks import Task
 
 SPLIT_NAMES = {
     "train": "train",
@@ -66,7 +71,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                         fix="save the file as UTF-8",
                     ) from None
                 yield number, line.rstrip("\n").removesuffix("\r")
-    except (OSError, EOFError) as wrong:
+    except (OSError, EOFError, zlib.error) as wrong:
         raise DataError(f"cannot be read: {wrong}", path=path) from None
 
 
@@ -95,26 +100,149 @@ def split_of(name: str) -> str | None:
     return next((SPLIT_NAMES[part] for part in parts if part in SPLIT_NAMES), None)
 
 
-def split_files(path: Path, suffixes: tuple[str, ...]) -> list[tuple[str, Path]]:
-    """The data files of a folder by split (train, dev, test first), or a single file with its split."""
-    if path.is_file():
+def split_files(path: Path, suffixes: Sequence[str]) -> list[tuple[str, Path]]:
+    """The data files of a folder by split (train, dev, test first), or a single file with its split.
+
+    A file may be compressed: ``train.txt.gz`` counts as ``.txt``.
+    """
+    if not path.is_dir():
         return [(split_of(path.name) or "train", path)]
     found = [
         (split, file)
         for file in sorted(path.iterdir())
-        if file.is_file() and (file.suffix in suffixes or not suffixes) and (split := split_of(file.name))
+        if file.is_file()
+        and not file.name.startswith(".")
+        and Path(file.name.removesuffix(".gz")).suffix in suffixes
+        and (split := split_of(file.name))
     ]
     order = list(dict.fromkeys(SPLIT_NAMES.values()))
     return sorted(found, key=lambda pair: (order.index(pair[0]), pair[1].name))
 
 
+def first_lines(path: Path, suffixes: Sequence[str], lines: int = 20) -> list[str]:
+    """The first lines of a file, or of the first split file of a folder; for guessing."""
+    files = split_files(path, suffixes)
+    return head_of(files[0][1], lines) if files else []
+
+
+def read_files(
+    path: Path,
+    suffixes: Sequence[str],
+    builder: CorpusBuilder,
+    read_file: Callable[[CorpusBuilder, Path, str], None],
+) -> Corpus:
+    """What every text reader does around its own work: find the files, read each, refuse to end with nothing."""
+    files = split_files(path, suffixes)
+    if not files:
+        kinds = ", ".join(suffix or "(no suffix)" for suffix in suffixes)
+        raise DataError(f"the folder holds no train, dev or test file ({kinds})", path=path)
+    for split, file in files:
+        before = len(builder)
+        read_file(builder, file, split)
+        if len(builder) == before:
+            raise DataError("there is no item in it", path=file)
+    return builder.build()
+
+
+def declare(builder: CorpusBuilder, task: Task) -> None:
+    """Announce a task that a format brings. A schema may have named it before, with labels, but not as another task."""
+    stated = builder.task(task.name)
+    if stated is None:
+        builder.add_task(task.name, task)
+    elif stated is not task and without_labels(stated) != without_labels(task):
+        raise builder.error(f"task {task.name!r} is {without_labels(task)} here, the schema says {stated.describe()}")
+
+
+def without_labels(task: Task) -> dict[str, Any]:
+    """What a task is, whatever its labels: its kind and options."""
+    return {key: value for key, value in task.describe().items() if key not in task.vocabularies}
+
+
+class Places:
+    """Names for what has none in its file: a prefix and the place among those with it, over all files of a corpus.
+
+    >>> places = Places()
+    >>> places.next("train"), places.next("train"), places.next("dev")
+    ('train-000001', 'train-000002', 'dev-000001')
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def next(self, prefix: str) -> str:
+        self._counts[prefix] = number = self._counts.get(prefix, 0) + 1
+        return numbered(prefix, number)
+
+
+def numbered(prefix: str, number: int) -> str:
+    """A prefix and a number.
+
+    >>> numbered("train", 7)
+    'train-000007'
+    """
+    return f"{prefix}-{number:06d}"
+
+
+def names_in(option: str | Iterable[str]) -> list[str]:
+    """An option that lists names, given as a list or, from a command line, with commas.
+
+    >>> names_in("word, pos"), names_in(("word", "pos"))
+    (['word', 'pos'], ['word', 'pos'])
+    """
+    return [name.strip() for name in option.split(",") if name.strip()] if isinstance(option, str) else [*option]
+
+
+def blank_cells(line: str) -> list[str]:
+    """The cells between blanks and tabs. Nothing else parts them: a no-break space belongs to its word."""
+    return [cell for cell in line.replace("\t", " ").split(" ") if cell]
+
+
+def json_object(builder: CorpusBuilder, line: str) -> dict[str, Any]:
+    """A line as a JSON object, or an error that says where it is none."""
+    line = line.strip(" \t")
+    try:
+        record, end = _decode(line)
+        if end != len(line):
+            raise ValueError(f"there is more after column {end}")
+        if "\\" in line and "\\ud" in line.lower():  # half a surrogate pair, which no UTF-8 file can hold?
+            json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise builder.error("an escape such as \\ud800 stands alone: that is no character") from None
+    except (ValueError, RecursionError) as wrong:
+        raise builder.error(f"not JSON: {wrong}", fix="one JSON object a line") from None
+    if not isinstance(record, dict):
+        raise builder.error("the line is not a JSON object", fix='such as {"id": "u1", "text": "…"}')
+    return record
+
+
+_decode = json.JSONDecoder().raw_decode
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
+    """Write a text file whole or not at all; compressed if its name ends in ``.gz``."""
+    with (
+        replacing_bytes(path) as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else nullcontext(raw) as stream,
+    ):
+        text = io.TextIOWrapper(cast(IO[bytes], stream), encoding="utf-8", newline="\n")
+        try:
+            yield text
+        finally:
+            text.detach()
+
+
+@contextmanager
+def replacing_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Write a file whole or not at all: it appears under its name only when it is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
-        with open(draft, "w", encoding="utf-8", newline="\n") as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(draft, "wb")  # noqa: SIM115
+    except OSError as wrong:
+        raise DataError(f"cannot be written: {wrong}", path=path) from None
+    try:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())

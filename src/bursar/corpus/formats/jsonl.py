@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,60 +20,55 @@ import numpy as np
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import FORMATS, Format, head_of, numbered_lines, replacing, split_files, split_of
-from bursar.errors import DataError
+from bursar.corpus.formats.format import (
+    FORMATS,
+    Format,
+    declare,
+    first_lines,
+    json_object,
+    numbered,
+    numbered_lines,
+    read_files,
+    replacing,
+)
+from bursar.corpus.formats.limits import Limits
+from bursar.errors import SchemaError
+from bursar.tasks import make_task
 
 VERSION = 1
 KEYS = {"id", "split", "text", "words", "pair", "image", "group", "labels"}
-SUFFIXES = (".jsonl", ".ndjson", ".gz")
+STRING_OR_NULL = {str, type(None)}
+SUFFIXES = (".jsonl", ".ndjson")
 
 
 def sniff(path: Path) -> bool:
     """A first line that is a JSON object with a text, an image or a schema."""
-    file = path
-    if path.is_dir():
-        files = split_files(path, SUFFIXES)
-        if not files:
-            return False
-        file = files[0][1]
-    first = next((line for line in head_of(file, 5) if line.strip()), "")
+    first = next((line for line in first_lines(path, SUFFIXES, 5) if line.strip()), "")
     try:
         record = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and ("bursar" in record or "text" in record or "image" in record)
+    return isinstance(record, dict) and not record.keys().isdisjoint({"bursar", "text", "image"})
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     """A file, or a folder with a file a split; ``schema`` states the tasks where the file does not."""
-    builder = CorpusBuilder(schema)
-    files = split_files(path, SUFFIXES) if path.is_dir() else [(split_of(path.name) or "train", path)]
-    if not files:
-        raise DataError("the folder holds no train, dev or test .jsonl file", path=path)
-    for split, file in files:
-        _read_file(builder, file, split, many=len(files) > 1)
-    if not len(builder):
-        raise DataError("there is no item in it", path=path)
-    return builder.build()
+    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir()))
 
 
 def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool) -> None:
-    stem = f"{path.stem}-" if many else "line-"
-    loads = json.loads
+    prefix = path.stem if many else "line"
     for number, line in numbered_lines(path):
         if not line or line.isspace():
             continue
         builder.at(path, number)
-        try:
-            record = loads(line)
-        except (ValueError, RecursionError) as wrong:
-            raise builder.error(f"not JSON: {wrong}", fix="one JSON object a line") from None
-        if not isinstance(record, dict):
-            raise builder.error("the line is not a JSON object", fix='such as {"id": "u1", "text": "…"}')
+        record = json_object(builder, line)
         if "bursar" in record:
             _read_header(builder, record)
         else:
-            _read_item(builder, record, split, f"{stem}{number:06d}")
+            if "id" not in record:
+                record["id"] = numbered(prefix, number)
+            _read_item(builder, record, split)
 
 
 def _read_header(builder: CorpusBuilder, record: dict[str, Any]) -> None:
@@ -82,54 +78,61 @@ def _read_header(builder: CorpusBuilder, record: dict[str, Any]) -> None:
     if not isinstance(tasks, dict) or not all(isinstance(task, dict) for task in tasks.values()):
         raise builder.error("tasks must map names to descriptions", fix='{"intent": {"kind": "classification"}}')
     for name, task in tasks.items():
-        builder.add_task(name, task)
+        try:
+            declare(builder, make_task(name, task))
+        except SchemaError as wrong:
+            raise builder.error(wrong.message, fix=wrong.fix) from None
 
 
-def _read_item(builder: CorpusBuilder, record: dict[str, Any], split: str, fallback: str) -> None:
-    id = record.get("id", fallback)
+def _read_item(builder: CorpusBuilder, record: dict[str, Any], default_split: str) -> None:
+    get = record.get
+    id, text, image = record["id"], get("text"), get("image")
+    pair, group, split = get("pair"), get("group"), get("split")
     if not isinstance(id, str):
         raise builder.error(f"id must be a string, not {id!r}")
     if not KEYS.issuperset(record):
         extra = sorted(set(record) - KEYS)
         raise builder.error(f"unknown key {extra[0]!r}", item=id, fix=f"known keys: {', '.join(sorted(KEYS))}")
-    for key in ("text", "pair", "group", "split"):
-        if not isinstance(record.get(key, ""), str):
-            raise builder.error(f"{key} must be a string", item=id)
-    text, image = record.get("text"), record.get("image")
+    if not STRING_OR_NULL.issuperset((type(text), type(pair), type(group), type(split))):
+        raise builder.error("text, pair, group and split must be strings", item=id)
     if (text is None) == (image is None):
         raise builder.error("an item needs either a text or an image", item=id)
-    labels = record.get("labels") or {}
+    labels = get("labels") or {}
     if not isinstance(labels, dict):
         raise builder.error("labels must map task names to labels", item=id)
     for name, value in labels.items():
-        if name not in builder.tasks:
+        if name not in builder:
             builder.add_task(name, {"kind": _kind_of(builder, name, value, id)} | _every_word(value))
+    words = get("words")
     builder.add(
         id,
-        split=record.get("split") or split,
+        split=split or default_split,
         text=text,
-        words=_words(builder, record["words"], text or "", id) if record.get("words") is not None else None,
-        pair=record.get("pair"),
-        image=_image(builder, image, id) if image is not None else None,
-        group=record.get("group"),
+        words=None if words is None else _words(builder, words, text or "", id),
+        pair=pair,
+        image=None if image is None else _image(builder, image, id),
+        group=group,
         labels=labels,
     )
 
 
-def _words(builder: CorpusBuilder, value: Any, text: str, id: str) -> list[tuple[int, int]]:
-    if not isinstance(value, list):
+def _words(builder: CorpusBuilder, words: Any, text: str, id: str) -> list[list[int]]:
+    if not isinstance(words, list):
         raise builder.error("words must be a list of [start, end]", item=id)
-    end, size = 0, len(text)
-    for word in value:
-        match word:
-            case [int(a), int(b)] if end <= a < b <= size:
-                end = b
-            case _:
-                raise builder.error(
-                    f"words must be [start, end] in characters of the text, in order and apart; {word!r} is not",
-                    item=id,
-                )
-    return value
+    last, word = 0, None
+    try:
+        for word in words:
+            start, end = word
+            if type(start) is not int or type(end) is not int or not last <= start < end:
+                raise ValueError
+            last = end
+        if last <= len(text):
+            return words
+    except (TypeError, ValueError):
+        pass
+    raise builder.error(
+        f"words must be [start, end] in characters of the text, in order and apart; {word!r} is not", item=id
+    )
 
 
 def _image(builder: CorpusBuilder, value: Any, id: str) -> np.ndarray[Any, Any]:
@@ -172,6 +175,9 @@ def _every_word(value: Any) -> dict[str, bool]:
 
 def write(corpus: Corpus, path: Path) -> None:
     """All splits in one file, the schema on its first line."""
+    limits = Limits(corpus, "jsonl")
+    if corpus.images is not None and corpus.images.dtype != np.uint8:
+        raise limits.error(f"holds images of bytes, not of {corpus.images.dtype}", corpus.ids[0], fix="write npz")
     tasks = {name: task.describe() for name, task in corpus.schema.items()}
     with replacing(path) as file:
         file.write(json.dumps({"bursar": VERSION, "tasks": tasks}, ensure_ascii=False) + "\n")

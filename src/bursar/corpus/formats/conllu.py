@@ -1,0 +1,120 @@
+"""CoNLL-U: the treebanks of Universal Dependencies.
+
+The tasks are ``dependencies`` (with full labels such as ``nsubj:pass``), ``upos`` and ``xpos``, each where the file has
+it. Words are placed in ``# text``; several words that are written as one share its characters; empty nodes are left
+out. With ``layer=PATH`` the entities of an IOB2 layer are joined on ``sent_id``, word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.formats.format import FORMATS, Format, Places, declare, first_lines, names_in, read_files, replacing
+from bursar.corpus.formats.iob2 import DROPPED, ENTITIES, Layer
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.sentences import Sentence, group_of, sentences, text_of, write_comments
+from bursar.tasks import Parsing, Tagging
+
+SUFFIXES = (".conllu", ".conll", ".txt")
+WIDTHS = range(10, 11)
+UPOS, XPOS, HEAD, DEPREL = 3, 4, 6, 7
+NOTHING = "_"
+TASKS = (Parsing("dependencies"), Tagging("upos", every_word=True), Tagging("xpos", every_word=True))
+
+
+def sniff(path: Path) -> bool:
+    """Numbered words with ten cells a line."""
+    rows = [line.split("\t") for line in first_lines(path, SUFFIXES) if line and line[0] != "#"]
+    return bool(rows) and all(len(row) == 10 and row[0][:1].isdecimal() for row in rows)
+
+
+def read(
+    path: Path,
+    layer: str | Path | None = None,
+    drop: str | Collection[str] = DROPPED,
+    schema: Mapping[str, Any] | None = None,
+) -> Corpus:
+    """A file, or a folder with a file a split; ``layer`` is an IOB2 file or folder, see there for ``drop``."""
+    entities = None if layer is None else Layer(Path(layer), names_in(drop))
+    reader = partial(_read_file, layer=entities, places=Places())
+    corpus = read_files(path, SUFFIXES, CorpusBuilder(schema), reader)
+    if entities is not None:
+        entities.check_all_claimed()
+    return corpus
+
+
+def _read_file(builder: CorpusBuilder, path: Path, split: str, layer: Layer | None, places: Places) -> None:
+    builder.at(path)
+    if layer is not None:
+        declare(builder, ENTITIES)
+    group: str | None = None
+    for found in sentences(builder, path, WIDTHS):
+        group = group_of(found, group, split, places)
+        text, words = text_of(builder, found)
+        labels = _labels(builder, found)
+        id = found.comments.get("sent_id") or places.next(split)
+        builder.at(path, found.line)
+        for task in TASKS:
+            if task.name in labels:
+                declare(builder, task)
+        if layer is not None:
+            labels["entities"] = layer.claim(builder, id, found.forms)
+        builder.add(id, split=split, text=text, words=words, group=group, labels=labels)
+
+
+def _labels(builder: CorpusBuilder, found: Sentence) -> dict[str, Any]:
+    """What the file says of a sentence; a column that is ``_`` for every word says nothing."""
+    labels: dict[str, Any] = {}
+    for name, column in (("upos", UPOS), ("xpos", XPOS)):
+        tags = [row[column] for row in found.rows]
+        if any(tag != NOTHING for tag in tags):
+            labels[name] = tags
+    heads = [row[HEAD] for row in found.rows]
+    if any(head != NOTHING for head in heads):
+        for line, head in zip(found.lines, heads, strict=True):
+            if not head.isdecimal() or len(head) > 6:
+                builder.at(found.path, line)
+                raise builder.error(f"the head {head!r} is not a number", item=found.comments.get("sent_id"))
+        labels["dependencies"] = [[int(head), row[DEPREL]] for head, row in zip(heads, found.rows, strict=True)]
+    return labels
+
+
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """A folder with a file a split, or one file. Entities go to a layer of their own, with the format ``iob2``."""
+    limits = Limits(corpus, "conllu", lose)
+    limits.texts_only()
+    limits.no_pairs()
+    limits.tasks(TASKS)
+    with ExitStack() as stack:
+        for split, path_of_split in limits.files(path, ".conllu"):
+            file = stack.enter_context(replacing(path_of_split))
+            group: str | None = None
+            for item in limits.items(split):
+                write_comments(limits, file, item, group)
+                group = item.group
+                _write_words(limits, file, item)
+
+
+def _write_words(limits: Limits, file: IO[str], item: Item) -> None:
+    nothing = [NOTHING] * len(item.words)
+    upos, xpos = item.labels.get("upos", nothing), item.labels.get("xpos", nothing)
+    for name, tags in (("upos", upos), ("xpos", xpos)):
+        if name in item.labels and set(tags) == {NOTHING}:
+            raise limits.error(f"takes {NOTHING!r} for no label, and every word of task {name!r} has it", item)
+    tree = item.labels.get("dependencies", [[NOTHING, NOTHING]] * len(item.words))
+    text, at = item.text or "", 0
+    for number, (word, up, xp, (head, deprel)) in enumerate(zip(item.words, upos, xpos, tree, strict=True), 1):
+        at = text.index(word, at) + len(word)
+        misc = NOTHING if at == len(text) or text[at].isspace() else "SpaceAfter=No"
+        cells = [limits.cell(item, cell, "") for cell in (word, up, xp, deprel)]
+        file.write(f"{number}\t{cells[0]}\t_\t{cells[1]}\t{cells[2]}\t_\t{head}\t{cells[3]}\t_\t{misc}\n")
+    file.write("\n")
+
+
+FORMATS.add("conllu", Format("conllu", "CoNLL-U treebanks, with an entity layer if wished", sniff, read, write))

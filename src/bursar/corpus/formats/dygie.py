@@ -1,0 +1,196 @@
+"""DyGIE documents: one JSON object a line with sentences, entities and relations, counted in words of the document.
+
+```
+{"doc_key": "d1", "sentences": [["Ada", "sings"]], "ner": [[[0, 0, "PER"]]], "relations": [[]]}
+```
+The items are the sentences, called ``d1-0``, ``d1-1``, …; the group is the document. Spans end with their last word
+here, and become spans of the sentence that end after it. Relations take the types of their ends from the entities.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.formats.format import (
+    FORMATS,
+    Format,
+    declare,
+    first_lines,
+    json_object,
+    numbered,
+    numbered_lines,
+    read_files,
+    replacing,
+)
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.words import lay_out
+from bursar.tasks import Relations, Tagging
+
+SUFFIXES = (".json", ".jsonl")
+ENTITIES, RELATIONS = Tagging("entities"), Relations("relations")
+
+
+def sniff(path: Path) -> bool:
+    """A first line that is a JSON object with sentences."""
+    first = next((line for line in first_lines(path, SUFFIXES, 5) if line.strip()), "")
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and isinstance(record.get("sentences"), list) and "text" not in record
+
+
+def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+    """A file, or a folder with a file a split."""
+    return read_files(path, SUFFIXES, CorpusBuilder(schema), _read_file)
+
+
+def _read_file(builder: CorpusBuilder, path: Path, split: str) -> None:
+    for number, line in numbered_lines(path):
+        if line and not line.isspace():
+            builder.at(path, number)
+            _read_document(builder, json_object(builder, line), split, numbered(split, number))
+
+
+def _read_document(builder: CorpusBuilder, record: dict[str, Any], split: str, fallback: str) -> None:
+    key = record.get("doc_key", fallback)
+    if not isinstance(key, str) or not key:
+        raise builder.error(f"doc_key must be a string, not {key!r}")
+    sentences = _lists(builder, record.get("sentences"), "sentences", None)
+    if not sentences:
+        raise builder.error("the document has no sentences", item=key)
+    columns = {
+        name: _lists(builder, record[name], name, len(sentences)) for name in ("ner", "relations") if name in record
+    }
+    if "ner" in columns:
+        declare(builder, ENTITIES)
+    if "relations" in columns:
+        declare(builder, RELATIONS)
+        if "ner" not in columns:
+            raise builder.error("the document has relations but no entities", item=key)
+    start = 0
+    for n, words in enumerate(sentences):
+        id = f"{key}-{n}"
+        if not all(isinstance(word, str) and word for word in words):
+            raise builder.error("words must be strings that are not empty", item=id)
+        sentence = range(start, start + len(words))
+        labels: dict[str, Any] = {}
+        if "ner" in columns:
+            labels["entities"] = [_entity(builder, entry, sentence, id) for entry in columns["ner"][n]]
+        if "relations" in columns:
+            types = _types(labels["entities"])
+            labels["relations"] = [_relation(builder, e, sentence, types, id) for e in columns["relations"][n]]
+        text, spans = lay_out(words)
+        builder.add(id, split=split, text=text, words=spans, group=key, labels=labels)
+        start += len(words)
+
+
+def _lists(builder: CorpusBuilder, value: Any, name: str, length: int | None) -> list[list[Any]]:
+    if not isinstance(value, list) or not all(isinstance(entry, list) for entry in value):
+        raise builder.error(f"{name} must be a list with a list for each sentence")
+    if length is not None and len(value) != length:
+        raise builder.error(f"{name} has {len(value)} lists for {length} sentences")
+    return value
+
+
+def _span(builder: CorpusBuilder, first: Any, last: Any, sentence: range, id: str) -> tuple[int, int]:
+    """First and last word in the document to start and end in the sentence."""
+    if type(first) is not int or type(last) is not int:
+        raise builder.error(f"a span must be two numbers, not {first!r} and {last!r}", item=id)
+    if not (first in sentence and last in sentence and first <= last):
+        words = f"words {sentence.start} to {sentence.stop - 1}"
+        raise builder.error(f"span [{first}, {last}] does not lie in its sentence, which is {words}", item=id)
+    return first - sentence.start, last + 1 - sentence.start
+
+
+def _entity(builder: CorpusBuilder, entry: Any, sentence: range, id: str) -> list[Any]:
+    if not isinstance(entry, list) or len(entry) != 3:
+        raise builder.error(f"an entity must be [first, last, type], not {entry!r}", item=id)
+    return [*_span(builder, entry[0], entry[1], sentence, id), entry[2]]
+
+
+def _types(entities: list[Any]) -> dict[tuple[int, int], set[Any]]:
+    """The types of each span: one, unless it was annotated twice."""
+    types: dict[tuple[int, int], set[Any]] = {}
+    for start, end, kind in entities:
+        types.setdefault((start, end), set()).add(str(kind))
+    return types
+
+
+def _relation(
+    builder: CorpusBuilder, entry: Any, sentence: range, types: dict[tuple[int, int], set[Any]], id: str
+) -> list[Any]:
+    if not isinstance(entry, list) or len(entry) != 5:
+        raise builder.error(f"a relation must be [first, last, first, last, label], not {entry!r}", item=id)
+    ends = []
+    for first, last in (entry[0:2], entry[2:4]):
+        span = _span(builder, first, last, sentence, id)
+        found = types.get(span, set())
+        if len(found) != 1:
+            what = f"has several types: {', '.join(sorted(found))}" if found else "is no entity"
+            raise builder.error(f"relation {entry}: span [{first}, {last}] {what}", item=id)
+        ends.append([*span, *found])
+    return [*ends, entry[4]]
+
+
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """A folder with a file a split, or one file. Neighbours of one group are a document."""
+    limits = Limits(corpus, "dygie", lose)
+    limits.texts_only()
+    limits.no_pairs()
+    limits.single_blanks()
+    limits.tasks([ENTITIES, RELATIONS])
+    with ExitStack() as stack:
+        for split, path_of_split in limits.files(path, ".json"):
+            file = stack.enter_context(replacing(path_of_split))
+            for number, (_, items) in enumerate(groupby(limits.items(split), lambda i: i.group or i.id), start=1):
+                record = _document(limits, [*items], numbered(split, number))
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _document(limits: Limits, items: list[Item], unnamed: str) -> dict[str, Any]:
+    """One document; it needs no key where it would be called the same without one."""
+    key = items[0].group or unnamed
+    record: dict[str, Any] = {} if key == unnamed else {"doc_key": key}
+    record["sentences"] = [item.words for item in items]
+    labelled = {task: [item for item in items if task in item.labels] for task in ("entities", "relations")}
+    for task, having in labelled.items():
+        if having and len(having) < len(items):
+            bare = next(item for item in items if task not in item.labels)
+            raise limits.error(f"labels whole documents, and task {task!r} has labels for some sentences only", bare)
+    start = 0
+    for n, item in enumerate(items):
+        limits.group(item, key)
+        limits.id(item, f"{key}-{n}")
+        if "relations" in item.labels:
+            _check_ends(limits, item)
+        if "entities" in item.labels:
+            entities = [[start + a, start + b - 1, kind] for a, b, kind in item.labels["entities"]]
+            record.setdefault("ner", []).append(entities)
+        if "relations" in item.labels:
+            links = [
+                [start + a, start + b - 1, start + c, start + d - 1, label]
+                for (a, b, _), (c, d, _), label in item.labels["relations"]
+            ]
+            record.setdefault("relations", []).append(links)
+        start += len(item.words)
+    return record
+
+
+def _check_ends(limits: Limits, item: Item) -> None:
+    """The ends of relations must be entities, with one type each, for that is how they are read."""
+    types = _types(item.labels.get("entities", []))
+    for *ends, _ in item.labels["relations"]:
+        for start, end, kind in ends:
+            if types.get((start, end)) != {kind}:
+                raise limits.error(f"cannot hold a relation of [{start}, {end}, {kind!r}], which is no entity", item)
+
+
+FORMATS.add("dygie", Format("dygie", "documents with entities and relations (DyGIE, SciERC)", sniff, read, write))

@@ -1,0 +1,216 @@
+"""GLUE: one folder a task with train.tsv, dev.tsv and test.tsv, or a folder of such folders.
+
+A task is called after its folder, and items after the task, so that all of GLUE is one corpus in which every item has a
+label for its own task only. Columns are told by the header; CoLA, which has none, by its four columns. Cells hold
+quotation marks as they are. A file without a label column gives items without a label, as the tests of GLUE do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus, Item, concatenate
+from bursar.corpus.formats.format import (
+    FORMATS,
+    Format,
+    Places,
+    declare,
+    head_of,
+    numbered,
+    numbered_lines,
+    replacing,
+    split_of,
+)
+from bursar.corpus.formats.limits import Limits
+from bursar.errors import DataError, SchemaError
+from bursar.tasks import Classification, Regression, Task
+
+# Which names columns have: the text and its pair, and the label. No task of GLUE has two of them.
+TEXTS = (
+    ("sentence1", "sentence2"),
+    ("#1 String", "#2 String"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("sentence", None),
+)
+LABELS = ("label", "gold_label", "Quality", "is_duplicate", "score")
+SCORE, LOW, HIGH = "score", 0.0, 5.0  # STS-B
+# Other files of these folders (dev_ids.tsv, test-labeled.tsv, …) are not what GLUE publishes as its splits.
+FILES = ("train", "dev", "dev_matched", "dev_mismatched", "test", "test_matched", "test_mismatched")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where in a row the text, its pair and the label stand."""
+
+    width: int
+    text: int
+    pair: int | None
+    label: int | None
+    is_score: bool = False
+    has_header: bool = True
+
+
+COLA = Columns(width=4, text=3, pair=None, label=1, has_header=False)
+
+
+def columns_of(first: str) -> Columns | None:
+    """The columns that a first line speaks of; nothing if it is not GLUE's.
+
+    >>> columns_of("index\\tsentence1\\tsentence2\\tlabel")
+    Columns(width=4, text=1, pair=2, label=3, is_score=False, has_header=True)
+    """
+    cells = first.split("\t")
+    for text, pair in TEXTS:
+        if text in cells and (pair is None or pair in cells):
+            label = next((name for name in LABELS if name in cells), None)
+            return Columns(
+                width=len(cells),
+                text=cells.index(text),
+                pair=None if pair is None else cells.index(pair),
+                label=None if label is None else cells.index(label),
+                is_score=label == SCORE,
+            )
+    return COLA if len(cells) == 4 and cells[1] in ("0", "1") and cells[2] in ("", "*") else None
+
+
+def sniff(path: Path) -> bool:
+    """A file with GLUE's columns, a folder with such files, or a folder of such folders."""
+    return any(columns_of(line) for file in _task_files(path)[:1] for line in head_of(file, 1))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [file for name in FILES if (file := folder / f"{name}.tsv").is_file()]
+
+
+def _task_folders(path: Path) -> list[Path]:
+    """The folders of tasks in or at a path."""
+    if not path.is_dir():
+        return []
+    return [path] if _files(path) else [f for f in sorted(path.iterdir()) if f.is_dir() and _files(f)]
+
+
+def _task_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path] if path.suffix == ".tsv" else []
+    return [file for folder in _task_folders(path) for file in _files(folder)]
+
+
+def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+    """A folder of tasks, the folder of one task, or one file, whose task is called after the folder it is in."""
+    if not path.is_dir():
+        return _read_task(path.absolute().parent.name or "glue", [path], schema)
+    folders = _task_folders(path)
+    if not folders:
+        raise DataError("the folder holds no train.tsv, dev.tsv or test.tsv, nor folders that do", path=path)
+    stated = dict(schema or {})
+    parts = []
+    for folder in folders:
+        name = folder.absolute().name
+        parts.append(_read_task(name, _files(folder), {name: stated.pop(name)} if name in stated else None))
+    if stated:
+        raise SchemaError(f"there is no folder for task {min(stated)!r} in {path}")
+    return concatenate(parts)
+
+
+def _read_task(name: str, files: Iterable[Path], schema: Mapping[str, Any] | None) -> Corpus:
+    builder = CorpusBuilder(schema)
+    places = Places()
+    for file in files:
+        before = len(builder)
+        _read_file(builder, file, name, places)
+        if len(builder) == before:
+            raise DataError("there is no item in it", path=file)
+    return builder.build()
+
+
+def _read_file(builder: CorpusBuilder, path: Path, name: str, places: Places) -> None:
+    split = split_of(path.name) or "train"
+    columns: Columns | None = None
+    for number, line in numbered_lines(path):
+        builder.at(path, number)
+        if columns is None:
+            columns = columns_of(line)
+            if columns is None:
+                raise builder.error("these are not the columns of a GLUE task", fix=f"a header with {TEXTS[0]}")
+            if columns.label is not None:
+                declare(builder, _task(name, columns.is_score))
+            if columns.has_header:
+                continue
+        if not line and columns.width > 1:
+            continue
+        cells = line.split("\t")
+        if len(cells) != columns.width:
+            raise builder.error(f"expected {columns.width} cells between tabs, not {len(cells)}")
+        labels = {} if columns.label is None else {name: _label(builder, cells[columns.label], columns.is_score)}
+        pair = None if columns.pair is None else cells[columns.pair]
+        id = places.next(f"{name}-{split}")
+        builder.add(id, split=split, text=cells[columns.text], pair=pair, labels=labels)
+
+
+def _task(name: str, is_score: bool) -> Task:
+    return Regression(name, low=LOW, high=HIGH) if is_score else Classification(name)
+
+
+def _label(builder: CorpusBuilder, cell: str, is_score: bool) -> str | float:
+    if not is_score:
+        return cell
+    try:
+        return float(cell)
+    except ValueError:
+        raise builder.error(f"the score {cell!r} is not a number") from None
+
+
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """A folder a task in ``path``, each with a file a split; files always have a header."""
+    limits = Limits(corpus, "glue", lose)
+    limits.texts_only()
+    limits.no_groups()
+    limits.found_words()
+    limits.tasks([_task(name, task.kind == "regression") for name, task in corpus.schema.items()])
+    limits.known_splits(split for split, count in corpus.split_counts().items() if count)
+    contents: dict[Path, list[Item]] = {}
+    for at in range(len(corpus)):
+        item = corpus[at]
+        contents.setdefault(path / _task_of(limits, item) / f"{item.split}.tsv", []).append(item)
+    strangers = set(_task_files(path)) - set(contents)
+    if strangers:
+        raise DataError("a file of another corpus is in this folder", path=min(strangers), fix="use an empty folder")
+    paired = {file.parent for file, items in contents.items() if any(item.pair is not None for item in items)}
+    with ExitStack() as stack:
+        for file, items in contents.items():
+            out = stack.enter_context(replacing(file))
+            for row in _rows(limits, items, file.parent.name, file.parent in paired):
+                out.write("\t".join(row) + "\n")
+
+
+def _task_of(limits: Limits, item: Item) -> str:
+    """The task that an item belongs to: the one it is labelled for, or else the one that its id begins with."""
+    schema = limits.corpus.schema
+    tasks = [*item.labels] or [name for name in schema if item.id.startswith(f"{name}-")] or [*schema]
+    if len(tasks) != 1:
+        raise limits.error(f"has one task an item, and this one has {', '.join(tasks) or 'none'}", item)
+    if Path(tasks[0]).name != tasks[0] or tasks[0].startswith("."):
+        raise limits.error(f"names folders after tasks, and {tasks[0]!r} is no name for a folder", item)
+    return tasks[0]
+
+
+def _rows(limits: Limits, items: list[Item], task: str, paired: bool) -> Iterable[list[str]]:
+    split, labelled = items[0].split, task in items[0].labels
+    is_score = limits.corpus.schema[task].kind == "regression"
+    texts = ["sentence1", "sentence2"] if paired else ["sentence"]
+    yield ["index", *texts, *[SCORE if is_score else LABELS[0]] * labelled]
+    for number, item in enumerate(items, start=1):
+        limits.id(item, numbered(f"{task}-{split}", number))
+        if (task in item.labels) != labelled:
+            raise limits.error(f"has labels for all or none of a split, and {split} has some", item)
+        cells = [item.text or "", *[item.pair or ""] * paired, *[str(item.labels[task]) for _ in range(labelled)]]
+        yield [str(number - 1), *(limits.cell(item, cell, "") if cell else "" for cell in cells)]
+
+
+FORMATS.add("glue", Format("glue", "GLUE tasks as tsv", sniff, read, write))

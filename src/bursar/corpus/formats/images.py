@@ -1,0 +1,297 @@
+"""Images with labels: IDX files, as MNIST and Fashion-MNIST are published, and NumPy's npz.
+
+**idx**: ``train-images-idx3-ubyte`` and ``train-labels-idx1-ubyte`` (``t10k-…`` for the test split), compressed or not;
+the task is ``label``, its labels are the numbers.
+
+**npz**: an array of images (the largest, or ``images=NAME``), and a classification task for every array with an integer
+an image; ``<task>_names`` names its labels, -1 is no label. Arrays of strings called ``path``, ``split`` and ``group``
+give ids, splits and groups. Nothing in the file is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus
+from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, Places, declare, replacing_bytes, split_of
+from bursar.corpus.formats.limits import Limits
+from bursar.errors import DataError
+from bursar.tasks import Classification
+
+IDX_NAME = re.compile(r"(?P<split>.+)[-.](?P<what>images|labels)[-.]idx\d-ubyte(\.gz)?")
+UBYTE = 0x08
+LABEL = Classification("label")
+BYTES = frozenset(str(code) for code in range(256))
+STRINGS = ("path", "split", "group")
+NO_LABEL = -1
+
+
+# -- idx ------------------------------------------------------------------------------------------------------------
+def sniff_idx(path: Path) -> bool:
+    """A folder with IDX images, or such a file."""
+    names = [file.name for file in path.iterdir()] if path.is_dir() else [path.name] * path.is_file()
+    return any((match := IDX_NAME.fullmatch(name)) and match["what"] == "images" for name in names)
+
+
+def _idx_files(path: Path, what: str) -> dict[str, Path]:
+    """The IDX files of images or labels by split, in a folder or beside a file of images."""
+    folder, only = (path, None) if path.is_dir() else (path.parent, IDX_NAME.fullmatch(path.name))
+    if not folder.is_dir() or (not path.is_dir() and (only is None or not path.is_file())):
+        return {}
+    found: dict[str, Path] = {}
+    for file in sorted(folder.iterdir()):
+        name = IDX_NAME.fullmatch(file.name)
+        if name and name["what"] == what and (only is None or only["split"] == name["split"]):
+            split = split_of(name["split"]) or "train"
+            before = found.setdefault(split, file)
+            if f"{before.name}.gz" != file.name and before != file:  # a file beside its archive is the same file
+                raise DataError(f"there are two files of {what} for {split}: {before.name} too", path=file)
+    order = [*dict.fromkeys(SPLIT_NAMES.values())]
+    return dict(sorted(found.items(), key=lambda pair: order.index(pair[0])))
+
+
+def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+    """A folder of IDX files, or the images of one split with their labels beside them."""
+    files, labels = _idx_files(path, "images"), _idx_files(path, "labels")
+    if not files:
+        raise DataError("there are no images such as train-images-idx3-ubyte.gz", path=path)
+    if alone := [file for split, file in labels.items() if split not in files]:
+        raise DataError("these labels have no images", path=alone[0])
+    builder = CorpusBuilder(schema)
+    if labels:
+        declare(builder, LABEL)
+    places = Places()
+    parts: list[NDArray[np.uint8]] = []
+    for split, file in files.items():
+        images = _idx_array(file, (3, 4))
+        if parts and images.shape[1:] != parts[0].shape[1:]:
+            raise DataError(f"images of {images.shape[1:]} after images of {parts[0].shape[1:]}", path=file)
+        codes = _idx_array(labels[split], (1,)) if split in labels else None
+        if codes is not None and len(codes) != len(images):
+            raise DataError(f"{len(codes)} labels for {len(images)} images", path=labels[split])
+        builder.at(file)
+        for at in range(len(images)):
+            label = {} if codes is None else {"label": str(codes[at])}
+            builder.add(places.next(split), split=split, labels=label)
+        parts.append(images)
+    return builder.build(images=np.concatenate(parts))
+
+
+def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
+    """The array of an IDX file: two zeros, its type, its number of dimensions, their sizes, then its bytes."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rb") as file:
+            data = file.read()
+    except (OSError, EOFError, zlib.error) as wrong:
+        raise DataError(f"cannot be read: {wrong}", path=path) from None
+    if len(data) < 4 or data[:3] != bytes((0, 0, UBYTE)) or data[3] not in dimensions:
+        raise DataError(f"not an IDX file of bytes in {' or '.join(map(str, dimensions))} dimensions", path=path)
+    header = 4 + 4 * data[3]
+    if len(data) < header:
+        raise DataError("the file ends in its header", path=path)
+    shape = struct.unpack(f">{data[3]}I", data[4:header])
+    size = 1
+    for length in shape:
+        size *= length
+    if len(data) - header != size:
+        raise DataError(f"{len(data) - header} bytes where {shape} need {size}", path=path)
+    if not size:
+        raise DataError("there is no item in it", path=path)
+    return np.frombuffer(data, dtype=np.uint8, offset=header).reshape(shape)
+
+
+def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """A folder with two compressed files a split; a split without labels has one."""
+    limits = Limits(corpus, "idx", lose)
+    images = _images_of(limits)
+    if images.dtype != np.uint8:
+        raise limits.error(f"holds images of bytes, not of {images.dtype}", corpus.ids[0], fix="write npz")
+    limits.no_groups()
+    limits.tasks([LABEL])
+    splits = [split for split, count in corpus.split_counts().items() if count]
+    limits.known_splits(splits)
+    strangers = {split for what in ("images", "labels") for split in _idx_files(path, what)} - set(splits)
+    if strangers:
+        raise DataError(f"images or labels of another corpus are in this folder: {min(strangers)}", path=path)
+    places = Places()
+    path.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        for split in splits:
+            prefix = path / {"test": "t10k"}.get(split, split)
+            codes = _idx_labels(limits, split, places)
+            arrays = {"images-idx%d": images[corpus.in_split(split)], "labels-idx%d": codes}
+            for name, array in arrays.items():
+                if array is not None:
+                    file = stack.enter_context(replacing_bytes(Path(f"{prefix}-{name % array.ndim}-ubyte.gz")))
+                    header = struct.pack(f">BBBB{array.ndim}I", 0, 0, UBYTE, array.ndim, *array.shape)
+                    file.write(gzip.compress(header + array.tobytes(), 6, mtime=0))
+
+
+def _idx_labels(limits: Limits, split: str, places: Places) -> NDArray[np.uint8] | None:
+    codes: list[int] = []
+    labelled: bool | None = None
+    for item in limits.items(split):
+        limits.id(item, places.next(split))
+        label = item.labels.get("label")
+        labelled = label is not None if labelled is None else labelled
+        if (label is not None) != labelled:
+            raise limits.error(f"has labels for all or none of a split, and {split} has some", item)
+        if label is not None:
+            if label not in BYTES:
+                raise limits.error(f"holds labels from 0 to 255, not {label!r}", item)
+            codes.append(int(label))
+    return np.array(codes, dtype=np.uint8) if codes else None
+
+
+def _images_of(limits: Limits) -> NDArray[Any]:
+    images = limits.corpus.images
+    if images is None:
+        raise limits.error(
+            "holds images, not texts", limits.corpus.ids[0], fix="write jsonl or another format of texts"
+        )
+    return images
+
+
+FORMATS.add("idx", Format("idx", "IDX images and labels (MNIST)", sniff_idx, read_idx, write_idx))
+
+
+# -- npz ------------------------------------------------------------------------------------------------------------
+def sniff_npz(path: Path) -> bool:
+    """A file that NumPy saved several arrays to."""
+    files = _npz_files(path)
+    return len(files) == 1 and files[0].suffix == ".npz" and zipfile.is_zipfile(files[0])
+
+
+def _npz_files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.npz")) if path.is_dir() else [path]
+
+
+def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | None = None) -> Corpus:
+    """A file, or a folder that holds one; ``images`` names the array of images if it is not the largest."""
+    files = _npz_files(path)
+    if len(files) != 1:
+        raise DataError(f"the folder must hold one .npz file, not {len(files)}", path=path)
+    arrays = _npz_arrays(files[0])
+    builder = CorpusBuilder(schema)
+    builder.at(files[0])
+    pictures = _pick_images(builder, arrays, images)
+    count = len(pictures)
+    strings = {name: _strings(arrays.get(name), count) for name in STRINGS}
+    codes: dict[str, list[int]] = {}
+    names: dict[str, list[str] | None] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind in "iu" and array.shape == (count,):
+            codes[name], names[name] = array.tolist(), _strings(arrays.get(f"{name}_names"), None)
+            declare(builder, Classification(name, _label_names(builder, name, names[name])))
+    places = Places()
+    splits, groups, ids = strings["split"], strings["group"], strings["path"]
+    named = ids is not None and len(set(ids)) == count
+    for at in range(count):
+        split = splits[at] if splits else "train"
+        id = ids[at] if ids and named else places.next(split)
+        labels = {}
+        for name, column in codes.items():
+            if column[at] != NO_LABEL:
+                labels[name] = _label(builder, name, column[at], names[name], id)
+        builder.add(id, split=split, group=groups[at] if groups else None, labels=labels)
+    return builder.build(images=pictures)
+
+
+def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Every array of the file. A member is read whole first: its checksum is checked before its shape is believed."""
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            file.seek(0)
+            if file.read(2) != b"PK":  # an archive may begin anywhere in a file, an npz may not
+                raise ValueError("it does not begin as one")
+            for name in archive.namelist():
+                if name.endswith(".npy"):
+                    array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+                    arrays[name.removesuffix(".npy")] = array
+                    if array.dtype.kind == "U":
+                        array.tolist()  # refuses what are no characters
+    except Exception as wrong:  # an archive can be broken in more ways than its modules document
+        raise DataError(f"cannot be read as npz: {wrong}", path=path) from None
+    return arrays
+
+
+def _pick_images(builder: CorpusBuilder, arrays: Mapping[str, NDArray[Any]], chosen: str | None) -> NDArray[Any]:
+    """The array that was asked for, or the largest that can be images."""
+    fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
+    if chosen is not None and chosen not in fit:
+        raise builder.error(f"there is no array of images called {chosen!r}", fix=f"it has {', '.join(fit) or 'none'}")
+    if not fit:
+        raise builder.error("there is no array of images in it", fix="one of shape (items, height, width)")
+    return fit[chosen if chosen is not None else max(fit, key=lambda name: fit[name].size)]
+
+
+def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
+    """An array of strings as a list, if it is one and has so many."""
+    if array is None or array.dtype.kind != "U" or array.ndim != 1 or count not in (None, len(array)):
+        return None
+    return [str(value) for value in array]
+
+
+def _label_names(builder: CorpusBuilder, task: str, names: list[str] | None) -> tuple[str, ...]:
+    if names and (len(set(names)) != len(names) or "" in names):
+        raise builder.error(f"{task}_names has a name twice, or an empty one")
+    return tuple(names or ())
+
+
+def _label(builder: CorpusBuilder, task: str, code: int, names: list[str] | None, id: str) -> str:
+    if names is None:
+        return str(code)
+    if not 0 <= code < len(names):
+        raise builder.error(f"task {task!r}: {task}_names has no name for {code}", item=id)
+    return names[code]
+
+
+def write_npz(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """One file with all images, labels with their names, ids, splits and groups."""
+    limits = Limits(corpus, "npz", lose)
+    arrays: dict[str, NDArray[Any]] = {"images": _images_of(limits)}
+    arrays["path"] = _string_array(limits, corpus.ids.tolist())
+    arrays["split"] = _string_array(limits, [corpus.splits[code] for code in corpus.split_codes])
+    if corpus.groups is not None:
+        arrays["group"] = _string_array(limits, corpus.groups.tolist())
+    limits.tasks([Classification(name) for name in corpus.schema])
+    for name, task in corpus.schema.items():
+        if name in (*arrays, *STRINGS) or name.endswith("_names") or not name.isprintable():
+            raise limits.error(f"has no array for a task called {name!r}")
+        column = corpus.labels[name]
+        codes = np.full(len(corpus), NO_LABEL, dtype=np.int32)
+        codes[column.present] = column.rows.values[:, 0]
+        arrays[name] = codes
+        arrays[f"{name}_names"] = _string_array(limits, task.labels)
+    file_path = path / "images.npz" if path.is_dir() or not path.suffix else path
+    with replacing_bytes(file_path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.save(member, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue(), zipfile.ZIP_DEFLATED)
+
+
+def _string_array(limits: Limits, strings: Sequence[str]) -> NDArray[np.str_]:
+    for at, string in enumerate(strings):
+        if "\x00" in string:
+            item = limits.corpus.ids[at] if len(strings) == len(limits.corpus) else None
+            raise limits.error(f"cannot hold the character NUL, as in {string!r}", item)
+    return np.array(strings, dtype=np.str_)
+
+
+FORMATS.add("npz", Format("npz", "arrays of images and labels (NumPy)", sniff_npz, read_npz, write_npz))

@@ -1,0 +1,158 @@
+"""IOB2 layers: named entities on the sentences of a CoNLL-U file, as Universal NER publishes them.
+
+```
+# sent_id = letters-1
+# text = Ada sings
+1	Ada	B-PER	-	annotator
+2	sings	O	-	-
+```
+Such a file is read alone, or joined to its treebank with ``layer=…`` of the format ``conllu``. Types that mean "none of
+these" (``OTH``, and ``O`` where a file has ``B-O``) are no entities; ``drop`` says which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus
+from bursar.corpus.formats.format import (
+    FORMATS,
+    Format,
+    Places,
+    declare,
+    first_lines,
+    names_in,
+    read_files,
+    replacing,
+    split_files,
+)
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.sentences import Sentence, group_of, sentences, text_of, write_comments
+from bursar.errors import DataError, LabelError
+from bursar.tasks import Tagging
+from bursar.tasks.schemes import Span, spans_of_tags, split_tag
+
+SUFFIXES = (".iob2",)
+WIDTHS = range(3, 6)  # number, word, tag, and perhaps what the annotator said and who that was
+DROPPED = ("OTH", "O")
+ENTITIES = Tagging("entities")
+ROW = re.compile(r"[0-9]+\t[^\t]+\t(O|[BI]-[^\t]+)(\t[^\t]*){0,2}")
+
+
+def sniff(path: Path) -> bool:
+    """Sentences with an id, and numbered words with a tag."""
+    lines = [line for line in first_lines(path, SUFFIXES) if line]
+    rows = [line for line in lines if line[0] != "#"]
+    named = any(line.startswith("# sent_id") for line in lines)
+    return named and bool(rows) and all(ROW.fullmatch(row) for row in rows)
+
+
+def read(path: Path, drop: str | Collection[str] = DROPPED, schema: Mapping[str, Any] | None = None) -> Corpus:
+    """A file, or a folder with a file a split."""
+    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, drop=names_in(drop), places=Places()))
+
+
+def _read_file(builder: CorpusBuilder, path: Path, split: str, drop: Collection[str], places: Places) -> None:
+    builder.at(path)
+    declare(builder, ENTITIES)
+    group: str | None = None
+    for found in sentences(builder, path, WIDTHS):
+        group = group_of(found, group, split, places)
+        text, words = text_of(builder, found)
+        labels = {"entities": entities_of(builder, found, drop)}
+        id = found.comments.get("sent_id") or places.next(split)
+        builder.at(path, found.line)
+        builder.add(id, split=split, text=text, words=words, group=group, labels=labels)
+
+
+def entities_of(builder: CorpusBuilder, found: Sentence, drop: Collection[str]) -> list[Span]:
+    """The spans of a sentence, without those that mean "none of these"."""
+    tags = [row[2] for row in found.rows]
+    try:
+        return [span for span in spans_of_tags(tags) if span[2] not in drop]
+    except LabelError:
+        for line, tag in zip(found.lines, tags, strict=True):
+            builder.at(found.path, line)
+            try:
+                split_tag(tag)
+            except LabelError as wrong:
+                raise builder.error(wrong.message, item=found.comments.get("sent_id"), fix=wrong.fix) from None
+        raise
+
+
+@dataclass
+class _LayerSentence:
+    path: Path
+    line: int
+    words: list[str]
+    spans: list[Span]
+    used: bool = False
+
+
+class Layer:
+    """The sentences of a layer by ``sent_id``, each to be claimed by the sentence of the treebank that it is about."""
+
+    def __init__(self, path: Path, drop: Collection[str]) -> None:
+        self.path = path
+        self._sentences: dict[str, _LayerSentence] = {}
+        files = split_files(path, SUFFIXES)
+        if not files:
+            raise DataError("the folder holds no train, dev or test .iob2 file", path=path)
+        places = CorpusBuilder()  # nothing is built: it says where errors stand
+        for found in (found for _, file in files for found in sentences(places, file, WIDTHS)):
+            id = found.comments.get("sent_id")
+            if id is None or id in self._sentences:
+                raise places.error("a sentence of a layer needs a sent_id of its own", item=id)
+            spans = entities_of(places, found, drop)
+            self._sentences[id] = _LayerSentence(found.path, found.line, found.forms, spans)
+
+    def claim(self, builder: CorpusBuilder, id: str, words: list[str]) -> list[Span]:
+        """The entities of a sentence; its words must be the same in both files."""
+        mine = self._sentences.get(id)
+        if mine is None:
+            raise builder.error(f"the layer {self.path} does not have this sentence", item=id)
+        if mine.words != words:
+            at = next((i for i, (a, b) in enumerate(zip(words, mine.words, strict=False)) if a != b), -1)
+            what = f"word {at + 1} is {mine.words[at]!r}, in the treebank {words[at]!r}" if at >= 0 else "more or fewer"
+            raise DataError(f"not the words of the treebank: {what}", path=mine.path, line=mine.line, item=id)
+        mine.used = True
+        return mine.spans
+
+    def check_all_claimed(self) -> None:
+        """A layer file that was used must have been used up: a sentence that nobody claimed is a mistake."""
+        used = {sentence.path for sentence in self._sentences.values() if sentence.used}
+        for id, sentence in self._sentences.items():
+            if sentence.path in used and not sentence.used:
+                raise DataError("the treebank has no such sentence", path=sentence.path, line=sentence.line, item=id)
+
+
+def write(corpus: Corpus, path: Path, drop: str | Collection[str] = DROPPED, lose: str | Collection[str] = ()) -> None:
+    """A folder with a file a split, or one file."""
+    limits = Limits(corpus, "iob2", lose)
+    limits.texts_only()
+    limits.no_pairs()
+    limits.tasks([ENTITIES], needed=["entities"])
+    dropped = names_in(drop)
+    with ExitStack() as stack:
+        for split, path_of_split in limits.files(path, ".iob2"):
+            file = stack.enter_context(replacing(path_of_split))
+            group: str | None = None
+            for item in limits.items(split):
+                write_comments(limits, file, item, group)
+                group = item.group
+                for number, (word, tag) in enumerate(zip(item.words, limits.tags(item, "entities"), strict=True), 1):
+                    if tag[2:] in dropped and tag != "O":
+                        raise limits.error(f"takes {tag} for no entity", item, fix="write and read with drop=()")
+                    cells = (limits.cell(item, word, ""), limits.cell(item, tag, ""))
+                    file.write(f"{number}\t{cells[0]}\t{cells[1]}\t-\t-\n")
+                file.write("\n")
+
+
+FORMATS.add("iob2", Format("iob2", "entities on the sentences of a CoNLL-U file", sniff, read, write))

@@ -1,0 +1,175 @@
+"""What a format cannot say. Writers ask here before they write, so that nothing is ever dropped in silence.
+
+Most formats know less than a corpus: no ids, no documents, words with one blank between them. A writer refuses what
+its format cannot hold and names the item. What a person is willing to lose is named with ``lose``:
+
+- ``ids``: items are named by their place when they are read again
+- ``groups``: groups are named by their place, or not kept at all
+- ``spacing``: the text is the words with one blank between them
+- ``words``: words are found again by rule
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.formats.format import SPLIT_NAMES, names_in, split_files, split_of, without_labels
+from bursar.corpus.words import find_words
+from bursar.errors import ConfigError, DataError, LabelError
+from bursar.ragged import IntArray
+from bursar.tasks import Task
+from bursar.tasks.schemes import spans_of_tags, tags_of_spans
+
+LOSSES = ("ids", "groups", "spacing", "words")
+
+
+class Limits:
+    """A corpus on its way into a format: each method refuses one thing that the format cannot say."""
+
+    def __init__(self, corpus: Corpus, format: str, lose: str | Collection[str] = ()) -> None:
+        self.lose = frozenset(names_in(lose))
+        for loss in self.lose:
+            if loss not in LOSSES:
+                raise ConfigError(f"there is no loss {loss!r}", fix=f"lose = some of {', '.join(LOSSES)}")
+        if not len(corpus):
+            raise DataError(f"{format}: there is no item to write")
+        self.corpus = corpus
+        self.format = format
+
+    def error(self, message: str, item: Item | str | None = None, fix: str | None = None) -> DataError:
+        return DataError(f"{self.format} {message}", item=item.id if isinstance(item, Item) else item, fix=fix)
+
+    # -- what items are ---------------------------------------------------------------------------------------------
+    def texts_only(self) -> None:
+        if self.corpus.texts is None:
+            raise self.error("holds texts, not images", self.corpus.ids[0], fix="write npz, idx or jsonl")
+
+    def no_pairs(self) -> None:
+        if self.corpus.pairs is not None:
+            self._refuse_first(self.corpus.pairs.strings.offsets, "holds no second text")
+
+    def no_groups(self) -> None:
+        if self.corpus.groups is not None and "groups" not in self.lose:
+            self._refuse_first(self.corpus.groups.offsets, "holds no groups", fix="lose = groups")
+
+    def _refuse_first(self, offsets: IntArray, message: str, fix: str | None = None) -> None:
+        filled = np.flatnonzero(np.diff(offsets))
+        if len(filled):
+            raise self.error(message, self.corpus.ids[int(filled[0])], fix=fix)
+
+    def single_blanks(self) -> None:
+        """The text must be its words with one blank between them."""
+        if self.corpus.texts is None or "spacing" in self.lose:
+            return
+        for at, words in enumerate(self.corpus.texts.all_words()):
+            if " ".join(words) != self.corpus.texts.strings[at]:
+                raise self.error(
+                    "holds words with one blank between them, and this text is spaced otherwise",
+                    self.corpus.ids[at],
+                    fix="lose = spacing",
+                )
+
+    def found_words(self) -> None:
+        """The words must be those that are found by rule."""
+        if self.corpus.texts is None or "words" in self.lose:
+            return
+        for at, text in enumerate(self.corpus.texts.strings.tolist()):
+            if [*map(tuple, self.corpus.texts.spans[at].tolist())] != find_words(text):
+                raise self.error(
+                    "does not hold words, and these are not the ones that the rule finds",
+                    self.corpus.ids[at],
+                    fix="lose = words",
+                )
+
+    def id(self, item: Item, expected: str) -> None:
+        """The id that the item will have when it is read again must be its own."""
+        if item.id != expected and "ids" not in self.lose:
+            raise self.error(f"holds no ids: it would be read as {expected!r}", item, fix="lose = ids")
+
+    def group(self, item: Item, expected: str | None) -> None:
+        if item.group != expected and "groups" not in self.lose:
+            raise self.error(
+                f"cannot keep group {item.group!r}: it would be read as {expected!r}", item, fix="lose = groups"
+            )
+
+    def cell(self, item: Item, value: str, forbidden: str = " ") -> str:
+        """A value that stands between separators: not empty, one line, none of ``forbidden`` in it."""
+        if not value or value[0] == "\ufeff" or any(mark in value for mark in f"\t\n\r{forbidden}"):
+            raise self.error(f"has no way to write {value!r}", item)
+        return value
+
+    # -- what labels are --------------------------------------------------------------------------------------------
+    def tasks(self, known: Iterable[Task], needed: Collection[str] = ()) -> None:
+        """Every task must be one that the format knows, labels aside; those ``needed`` must be there."""
+        places = {task.name: task for task in known}
+        for name, task in self.corpus.schema.items():
+            if name not in places:
+                raise self.error(f"has no place for task {name!r}", fix="corpus.with_tasks([…]) leaves tasks out")
+            if without_labels(task) != without_labels(places[name]):
+                raise self.error(f"cannot hold task {name!r} as it is: {without_labels(task)}")
+        for name in needed:
+            if name not in self.corpus.schema:
+                raise self.error(f"needs a task {name!r}, and this corpus has none")
+
+    def label(self, item: Item, task: str) -> Any:
+        """The label of an item in a format where every item has one."""
+        if task not in item.labels:
+            raise self.error(
+                f"cannot leave task {task!r} unlabelled", item, fix="corpus.take(…) the items that are labelled"
+            )
+        return item.labels[task]
+
+    def tags(self, item: Item, task: str, scheme: str = "IOB2") -> list[str]:
+        """The spans of an item as tags that read back as those spans."""
+        spans = sorted((start, end, kind) for start, end, kind in self.label(item, task))
+        try:
+            tags = tags_of_spans(spans, len(item.words), scheme)
+        except LabelError as wrong:
+            raise self.error(f"cannot hold task {task!r}: {wrong.message}", item, fix=wrong.fix) from None
+        if spans_of_tags(tags) != spans:
+            raise self.error(
+                f"in scheme {scheme} cannot tell neighbours of one type apart", item, fix="use IOB1, IOB2 or BIOES"
+            )
+        return tags
+
+    # -- where it goes ----------------------------------------------------------------------------------------------
+    def files(self, path: Path, suffix: str, names: Mapping[str, str] | None = None) -> Iterator[tuple[str, Path]]:
+        """The splits that have items and the file that each goes to.
+
+        A path with a suffix is one file for one split; any other is a folder with a file a split.
+        """
+        splits = [split for split, count in self.corpus.split_counts().items() if count]
+        if path.suffix and not path.is_dir():
+            if splits != [split_of(path.name) or "train"]:
+                what = f"is read as split {split_of(path.name) or 'train'!r}, and this corpus has {', '.join(splits)}"
+                raise self.error(f"file {path.name} {what}", fix="write to a folder")
+            yield splits[0], path
+            return
+        files = {split: path / f"{(names or {}).get(split, split)}{suffix}" for split in splits}
+        self.known_splits(splits)
+        self.no_strangers(path, [suffix], files.values())
+        order = [*dict.fromkeys(SPLIT_NAMES.values())]
+        yield from sorted(files.items(), key=lambda pair: order.index(pair[0]))
+
+    def known_splits(self, splits: Iterable[str]) -> None:
+        for split in splits:
+            if split not in SPLIT_NAMES.values():
+                item = self.corpus.ids[int(self.corpus.in_split(split)[0])]
+                raise self.error(f"has files for train, dev and test, not for a split {split!r}", item)
+
+    def no_strangers(self, folder: Path, suffixes: Collection[str], files: Iterable[Path]) -> None:
+        """Files of another corpus in the folder would be read as part of this one."""
+        strangers = {file for _, file in split_files(folder, list(suffixes))} if folder.is_dir() else set()
+        strangers -= set(files)
+        if strangers:
+            raise DataError(
+                "a file of another corpus is in this folder", path=min(strangers), fix="use an empty folder"
+            )
+
+    def items(self, split: str) -> Iterator[Item]:
+        return (self.corpus[int(at)] for at in self.corpus.in_split(split))

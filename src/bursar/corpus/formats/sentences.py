@@ -1,0 +1,191 @@
+"""What CoNLL-U and its layers share: sentences of numbered word lines under ``# key = value`` comments.
+
+```
+# newdoc id = letters
+# sent_id = letters-1
+# text = Don't sing!
+1-2	Don't	…
+1	Do	…
+2	n't	…
+```
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Item
+from bursar.corpus.formats.format import Places, numbered_lines
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.words import lay_out
+
+RANGE = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
+EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
+COMMENTS = ("sent_id", "text", "newdoc", "newdoc id")
+Spans = list[tuple[int, int]]
+
+
+@dataclass
+class Token:
+    """What is written in one piece: a word, or several words in one."""
+
+    form: str
+    words: list[str]
+    cells: list[str]
+
+
+@dataclass
+class Sentence:
+    """One sentence as it stands in the file; empty nodes are not part of it."""
+
+    path: Path
+    line: int  # of its first comment or word
+    comments: dict[str, str] = field(default_factory=dict)
+    rows: list[list[str]] = field(default_factory=list)  # the cells of each word
+    lines: list[int] = field(default_factory=list)  # the line of each word
+    tokens: list[Token] = field(default_factory=list)
+
+    @property
+    def forms(self) -> list[str]:
+        return [row[1] for row in self.rows]
+
+
+def sentences(builder: CorpusBuilder, path: Path, widths: range) -> Iterator[Sentence]:
+    """The sentences of a file whose word lines have as many cells as ``widths`` allows."""
+    lines: list[tuple[int, str]] = []
+    for number, line in numbered_lines(path):
+        if line.strip(" "):
+            lines.append((number, line))
+        elif lines:
+            yield _sentence(builder, path, lines, widths)
+            lines = []
+    if lines:
+        yield _sentence(builder, path, lines, widths)
+
+
+def _sentence(builder: CorpusBuilder, path: Path, lines: list[tuple[int, str]], widths: range) -> Sentence:
+    found = Sentence(path, lines[0][0])
+    rows, tokens = found.rows, found.tokens
+    inside = 0  # words still to come of a token that is several words
+    for number, line in lines:
+        if line[0] == "#":
+            builder.at(path, number)
+            _add_comment(builder, found, line)
+            continue
+        cells = line.split("\t")
+        if len(cells) not in widths or not cells[1]:
+            builder.at(path, number)
+            expected = " or ".join(map(str, widths))
+            raise builder.error(f"expected {expected} cells between tabs, a word in the second, not {cells}")
+        if cells[0] == str(len(rows) + 1):
+            rows.append(cells)
+            found.lines.append(number)
+            if inside:
+                inside -= 1
+                tokens[-1].words.append(cells[1])
+            else:
+                tokens.append(Token(cells[1], [cells[1]], cells))
+        elif not inside and (last := _last_of_range(cells[0], len(rows) + 1)):
+            inside = last - len(rows)
+            tokens.append(Token(cells[1], [], cells))
+        elif not EMPTY_NODE.fullmatch(cells[0]):
+            builder.at(path, number)
+            raise builder.error(f"expected word {len(rows) + 1}, not {cells[0]!r}")
+    builder.at(path, found.line)
+    if inside or not rows:
+        raise builder.error("the sentence does not have the words it speaks of", item=found.comments.get("sent_id"))
+    return found
+
+
+def _last_of_range(cell: str, first: int) -> int:
+    """The last word of a range such as ``1-2`` if the range begins at ``first``, else 0."""
+    bounds = RANGE.fullmatch(cell)
+    return int(bounds[2]) if bounds and int(bounds[1]) == first <= int(bounds[2]) else 0
+
+
+def _add_comment(builder: CorpusBuilder, found: Sentence, line: str) -> None:
+    if found.rows:
+        raise builder.error("a comment in the middle of a sentence", fix="part sentences by a blank line")
+    key, equals, value = line[1:].partition("=")
+    key = " ".join(key.split())
+    if key not in COMMENTS:
+        return
+    if key in found.comments or (equals and key != "text" and not value.strip()):
+        raise builder.error(f"a second or an empty {key!r} of one sentence")
+    found.comments[key] = value.removeprefix(" ") if key == "text" else value.strip()
+
+
+def group_of(found: Sentence, group: str | None, split: str, places: Places) -> str | None:
+    """The document that a sentence belongs to, given that of the sentence before."""
+    if "newdoc id" in found.comments:
+        return found.comments["newdoc id"]
+    return places.next(f"{split}-doc") if "newdoc" in found.comments else group
+
+
+def text_of(builder: CorpusBuilder, found: Sentence) -> tuple[str, Spans]:
+    """The text of a sentence and where its words stand in it.
+
+    Where a token has fewer characters than words, the text cannot show them all and is made of the words instead.
+    """
+    if any(len(token.words) > len(token.form) for token in found.tokens):
+        return lay_out(found.forms)
+    text = found.comments.get("text")
+    if text is None:
+        spaced = [t.form if "SpaceAfter=No" in t.cells[-1].split("|") else f"{t.form} " for t in found.tokens]
+        text = "".join(spaced).removesuffix(" ")
+    spans = align(text, [(token.form, token.words) for token in found.tokens])
+    if spans is None:
+        builder.at(found.path, found.line)
+        raise builder.error(
+            "its words do not add up to its text", item=found.comments.get("sent_id"), fix="mend or remove '# text'"
+        )
+    return text, spans
+
+
+def align(text: str, tokens: Iterable[tuple[str, Sequence[str]]]) -> Spans | None:
+    """Where words stand in a text, given its tokens and the words of each; nothing if they do not fit the text.
+
+    Words of one token share its characters, for they need not be written as they are: each has its own length, but
+    leaves one character for each that follows.
+
+    >>> align("du  vin!", [("du", ["de", "le"]), ("vin", ["vin"]), ("!", ["!"])])
+    [(0, 1), (1, 2), (4, 7), (7, 8)]
+    >>> align("don't", [("don't", ["do", "n't"])])
+    [(0, 2), (2, 5)]
+    """
+    spans: Spans = []
+    at = 0
+    for form, words in tokens:
+        while not text.startswith(form, at):
+            if not text[at : at + 1].isspace():
+                return None
+            at += 1
+        end = at + len(form)
+        for later in range(len(words) - 1, 0, -1):
+            share = min(at + len(words[-1 - later]), end - later)
+            spans.append((at, share))
+            at = share
+        spans.append((at, end))
+        at = end
+    return None if text[at:].strip() else spans
+
+
+def write_comments(limits: Limits, file: IO[str], item: Item, group: str | None) -> None:
+    """What stands above a sentence; ``group`` is that of the sentence before it."""
+    if item.group != group:
+        if item.group is None or item.group != item.group.strip():
+            limits.group(item, group)
+        else:
+            file.write(f"# newdoc id = {limits.cell(item, item.group, '')}\n")
+    if item.id != item.id.strip():
+        raise limits.error("cannot keep an id with blanks around it", item)
+    text = item.text or ""
+    spans = align(text, [(word, [word]) for word in item.words])
+    if not item.words or spans is None or [text[a:b] for a, b in spans] != item.words:
+        raise limits.error("cannot hold a text that is more than its words and the blanks between them", item)
+    file.write(f"# sent_id = {limits.cell(item, item.id, '')}\n# text = {limits.cell(item, text, '')}\n")

@@ -1,0 +1,159 @@
+"""TOPv2: utterances of a domain with a semantic parse.
+
+```
+domain	utterance	semantic_parse
+alarm	Wake me at seven!	[IN:CREATE_ALARM Wake me [SL:DATE_TIME at seven ] ! ]
+```
+``intent`` is the outermost intent, ``slots`` are the outermost slots (a slot without words is none), the group is the
+domain. Words are those of the parse, placed in the utterance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.formats.format import (
+    FORMATS,
+    Format,
+    Places,
+    blank_cells,
+    declare,
+    first_lines,
+    numbered_lines,
+    read_files,
+    replacing,
+)
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.sentences import align
+from bursar.tasks import Classification, Tagging
+from bursar.tasks.schemes import Span
+
+SUFFIXES = (".tsv",)
+HEADER = ("domain", "utterance", "semantic_parse")
+INTENT, SLOT, CLOSE = "[IN:", "[SL:", "]"
+TASKS = (Classification("intent"), Tagging("slots"))
+
+
+def sniff(path: Path) -> bool:
+    """The header of TOPv2."""
+    return first_lines(path, SUFFIXES, 1) == ["\t".join(HEADER)]
+
+
+def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
+    """A file, or a folder with files such as ``alarm_train.tsv``."""
+    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, places=Places()))
+
+
+def _read_file(builder: CorpusBuilder, path: Path, split: str, places: Places) -> None:
+    builder.at(path, 1)
+    for task in TASKS:
+        declare(builder, task)
+    for number, line in numbered_lines(path):
+        builder.at(path, number)
+        cells = line.split("\t")
+        if number == 1:
+            if cells != [*HEADER]:
+                raise builder.error(f"expected the header {', '.join(HEADER)}, not {line!r}")
+        elif line.strip(" "):
+            _read_row(builder, cells, split, places)
+
+
+def _read_row(builder: CorpusBuilder, cells: list[str], split: str, places: Places) -> None:
+    if len(cells) != 3 or not cells[0]:
+        raise builder.error(f"expected {', '.join(HEADER)} between tabs, not {len(cells)} cells")
+    domain, text, parse = cells
+    id = places.next(f"{domain}-{split}")
+    try:
+        intent, words, slots = read_parse(parse)
+    except ValueError as wrong:
+        raise builder.error(f"the parse is broken: {wrong}", item=id) from None
+    spans = align(text, [(word, [word]) for word in words])
+    if spans is None:
+        raise builder.error("the words of the parse are not those of the utterance", item=id)
+    builder.add(id, split=split, text=text, words=spans, group=domain, labels={"intent": intent, "slots": slots})
+
+
+def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
+    """The outermost intent, the words and the outermost slots; ``ValueError`` where brackets do not fit.
+
+    >>> read_parse("[IN:CREATE wake me [SL:TIME at [IN:SUM 7 ] ] ]")
+    ('CREATE', ['wake', 'me', 'at', '7'], [(2, 4, 'TIME')])
+    """
+    cells = blank_cells(parse)
+    if not cells or not cells[0].startswith(INTENT) or cells[0] == INTENT:
+        raise ValueError(f"it does not open with {INTENT}…")
+    words: list[str] = []
+    slots: list[Span] = []
+    open_at: list[tuple[str, int]] = []  # brackets that are open: their label, and the word that they open before
+    for place, cell in enumerate(cells):
+        if place and not open_at:
+            raise ValueError(f"{cell!r} stands after its end")
+        if cell.startswith((INTENT, SLOT)):
+            open_at.append((cell, len(words)))
+        elif cell != CLOSE:
+            words.append(cell)
+        else:
+            label, start = open_at.pop()
+            outermost = not any(outer.startswith(SLOT) for outer, _ in open_at)
+            if label.startswith(SLOT) and outermost and start < len(words):
+                slots.append((start, len(words), label.removeprefix(SLOT)))
+    if open_at:
+        raise ValueError(f"{open_at[-1][0]} is not closed")
+    return cells[0].removeprefix(INTENT), words, slots
+
+
+def write_parse(intent: str, words: Sequence[str], slots: Sequence[Span]) -> str:
+    """A parse with one intent and slots that do not overlap.
+
+    >>> write_parse("CREATE", ["wake", "me"], [(1, 2, "WHO")])
+    '[IN:CREATE wake [SL:WHO me ] ]'
+    """
+    cells = [f"{INTENT}{intent}"]
+    at = 0
+    for start, end, label in slots:
+        cells += [*words[at:start], f"{SLOT}{label}", *words[start:end], CLOSE]
+        at = end
+    return " ".join([*cells, *words[at:], CLOSE])
+
+
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """A folder with train.tsv, eval.tsv and test.tsv, or one file."""
+    limits = Limits(corpus, "topv2", lose)
+    limits.texts_only()
+    limits.no_pairs()
+    limits.tasks(TASKS, needed=("intent", "slots"))
+    places = Places()
+    with ExitStack() as stack:
+        for split, path_of_split in limits.files(path, ".tsv", {"dev": "eval"}):
+            file = stack.enter_context(replacing(path_of_split))
+            file.write("\t".join(HEADER) + "\n")
+            for item in limits.items(split):
+                if item.group is None:
+                    raise limits.error("needs a group for every item: the domain", item)
+                limits.id(item, places.next(f"{item.group}-{split}"))
+                domain, text = limits.cell(item, item.group, ""), limits.cell(item, item.text or "", "")
+                file.write(f"{domain}\t{text}\t{_parse(limits, item)}\n")
+
+
+def _parse(limits: Limits, item: Item) -> str:
+    """The parse of an item, if it reads back as the item."""
+    intent = limits.cell(item, limits.label(item, "intent"))
+    slots = sorted((start, end, limits.cell(item, kind)) for start, end, kind in limits.label(item, "slots"))
+    parse = write_parse(intent, [limits.cell(item, word) for word in item.words], slots)
+    try:
+        same = read_parse(parse) == (intent, item.words, slots)
+    except ValueError:
+        same = False
+    spans = align(item.text or "", [(word, [word]) for word in item.words])
+    if not same or spans is None or [(item.text or "")[a:b] for a, b in spans] != item.words:
+        raise limits.error("has no parse for this: slots overlap, or words are brackets or not all of the text", item)
+    return parse
+
+
+FORMATS.add("topv2", Format("topv2", "TOPv2: domain, utterance, semantic parse", sniff, read, write))
