@@ -40,7 +40,7 @@ def blocks(path: Path) -> int:
 
 
 def conll_blocks(path: Path) -> int:
-    kept = [line if line.split(" ")[0].split("\t")[0] != "-DOCSTART-" else "" for line in lines_of(path)]
+    kept = [line if line.strip(" ").split(" ")[0].split("\t")[0] != "-DOCSTART-" else "" for line in lines_of(path)]
     kept = [line if line.strip(" \t") else "" for line in kept]
     return sum(bool(block.strip("\n")) for block in "\n".join(kept).split("\n\n"))
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +48,40 @@ def conllu() -> Sides:
             return list(parse_incr(file))
 
     return lambda: read(path, "conllu"), theirs
+
+
+# A million sentences, each way in a process of its own, which says at the end how much memory it took.
+OURS = "from bursar.corpus import read; corpus = read({path!r}); assert len(corpus) == 1_000_000"
+PLAIN = "import json; rows = [json.loads(line) for line in open({path!r})]; assert len(rows) == 1_000_001"
+PEAK = "; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)"
+
+
+@cache
+def _a_million() -> str:
+    """The built-in corpus over and over, under a million ids."""
+    once = _built_in("corpus.jsonl", "jsonl", ["intent", "slots"]).read_text().splitlines()
+    items = [json.loads(line) for line in once[1:]]
+    path = Path(tempfile.mkdtemp(prefix="bursar-bench-")) / "million.jsonl"
+    with open(path, "w") as file:
+        file.write(once[0] + "\n")
+        for number in range(1_000_000):
+            file.write(json.dumps(items[number % len(items)] | {"id": f"u{number:07d}"}) + "\n")
+    return str(path)
+
+
+def _million_sides() -> Sides:
+    path = _a_million()
+
+    def side(code: str) -> Callable[[], float]:
+        command = [sys.executable, "-c", code.format(path=path) + PEAK]
+        return lambda: float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    return side(OURS), side(PLAIN)
+
+
+def _gigabytes(side: Callable[[], float]) -> float:
+    return side()
+
+
+bench_case(CASES, "jsonl-1m", "1,000,000 sentences: checked columns, against a list of dictionaries", 1)(_million_sides)
+bench_case(CASES, "jsonl-1m-memory", "peak memory of the same", 1, unit="GB", measure=_gigabytes)(_million_sides)

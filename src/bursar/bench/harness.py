@@ -16,28 +16,40 @@ from bursar.registry import Registry
 Sides = tuple[Callable[[], Any], Callable[[], Any]]
 
 
+def seconds(side: Callable[[], Any]) -> float:
+    """How long it takes to call it."""
+    gc.collect()
+    start = time.perf_counter()
+    side()
+    return time.perf_counter() - start
+
+
 @dataclass(frozen=True)
 class Case:
-    """One measurement: ``prepare`` gives the two things to run, ours and theirs."""
+    """One measurement: ``prepare`` gives the two things to run, ours and theirs.
+
+    ``measure`` turns calling one of them into a number of ``unit``, less being better: seconds, unless it is said.
+    """
 
     name: str
     summary: str
     prepare: Callable[[], Sides]
     repeats: int = 5
+    unit: str = "s"
+    measure: Callable[[Callable[[], Any]], float] = seconds
 
     def run(self) -> dict[str, Any]:
         """Both sides in turn, so that a noisy moment hits both; the medians and their ratio."""
-        ours, theirs = self.prepare()
-        ours(), theirs()  # once for nothing: caches, imports, page faults
-        seconds: tuple[list[float], list[float]] = ([], [])
+        sides = self.prepare()
+        if self.repeats > 1:
+            for side in sides:
+                side()  # once for nothing: caches, imports, page faults
+        found: tuple[list[float], list[float]] = ([], [])
         for _ in range(self.repeats):
-            for side, times in zip((ours, theirs), seconds, strict=True):
-                gc.collect()
-                start = time.perf_counter()
-                side()
-                times.append(time.perf_counter() - start)
-        mine, other = (statistics.median(times) for times in seconds)
-        return {"ours": mine, "theirs": other, "ratio": other / mine, "unit": "s", "what": self.summary}
+            for side, values in zip(sides, found, strict=True):
+                values.append(self.measure(side))
+        mine, other = (statistics.median(values) for values in found)
+        return {"ours": mine, "theirs": other, "ratio": other / mine, "unit": self.unit, "what": self.summary}
 
 
 # Group to the module that holds its cases; a module's CASES are looked up only when they are asked for.
@@ -47,11 +59,13 @@ BENCHES.add("scores", "bursar.bench.scores")
 BENCHES.add("selection", "bursar.bench.selection")
 
 
-def bench_case(cases: list[Case], name: str, summary: str, repeats: int = 5) -> Callable[[Callable[[], Sides]], None]:
+def bench_case(
+    cases: list[Case], name: str, summary: str, repeats: int = 5, **more: Any
+) -> Callable[[Callable[[], Sides]], None]:
     """Make a function that prepares two sides a case of a list."""
 
     def register(prepare: Callable[[], Sides]) -> None:
-        cases.append(Case(name, summary, prepare, repeats))
+        cases.append(Case(name, summary, prepare, repeats, **more))
 
     return register
 
