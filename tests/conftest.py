@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,3 +22,14 @@ def data_folder() -> Callable[[str], Path]:
         return path
 
     return folder
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Tiny models are fastest on one thread of torch."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

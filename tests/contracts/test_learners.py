@@ -12,6 +12,8 @@ from bursar.simulation import assistant_corpus
 from bursar.uncertainty import entropy_confidence
 from tests.tiny import WordCounts, tiny_encoder
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TASKS = ["intent", "slots"]
 
 

@@ -100,3 +100,11 @@ def test_an_unknown_item_or_split_is_named() -> None:
         two().positions(["nobody"])
     with pytest.raises(DataError, match="no split 'pool'"):
         two().in_split("pool")
+
+
+def test_each_list_of_labels_is_closed_by_itself():
+    builder = CorpusBuilder({"links": {"kind": "relations", "labels": ["near"]}})
+    builder.add("u1", text="cup on table", labels={"links": [[[0, 1, "thing"], [2, 3, "place"], "near"]]})
+    assert builder.build().schema["links"].entity_types == ("thing", "place")
+    with pytest.raises(DataError, match="unknown label 'far'"):
+        builder.add("u2", text="cup on table", labels={"links": [[[0, 1, "thing"], [2, 3, "place"], "far"]]})

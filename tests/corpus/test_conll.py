@@ -142,7 +142,7 @@ def test_an_unknown_loss_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_of_another_corpus_in_the_folder_is_not_mixed_in(tmp_path: Path) -> None:
     corpus = read(put(tmp_path, "a O\n"))
-    put(tmp_path, "b O\n", "test.txt")
+    put(tmp_path, "b O\n", "test.conll")
     with pytest.raises(DataError, match="another corpus"):
         write(corpus, tmp_path, "conll")
 

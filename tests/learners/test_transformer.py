@@ -19,6 +19,8 @@ from bursar.learners.transformer import TransformerLearner
 from bursar.simulation import assistant_corpus
 from tests.tiny import tiny_encoder
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -90,7 +90,6 @@ class Campaign:
         folder: Path,
         *,
         parts: Parts | None = None,
-        models: Models | None = None,
         watcher: Watcher | None = None,
     ) -> None:
         self.config = config
@@ -104,7 +103,7 @@ class Campaign:
         self.strategy = make_strategy(config.strategy.name)
         self.watcher = watcher or Nobody()
         self.ledger = Ledger.open(folder / "ledger.sqlite", self.corpus)
-        self.models = models or Models(folder / "models", config, self.corpus.schema)
+        self.models = Models(folder / "models", config, self.corpus.schema)
         self.pool = self.parts.pool
         if config.costs.pricing == "gold":
             self.pool = fully_labelled(self.corpus, self.pool)

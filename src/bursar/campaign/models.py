@@ -15,7 +15,7 @@ from bursar.learners import Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
 
-KEPT = 4  # models on disk: the first, which all arms share, and enough for a resumed round and its shadow
+KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
 class Models:
@@ -76,5 +76,5 @@ class Models:
         shutil.rmtree(place, ignore_errors=True)
         draft.rename(place)
         oldest_first = sorted((p for p in self.folder.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime_ns)
-        for old in oldest_first[1 : 1 - KEPT]:
+        for old in oldest_first[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)

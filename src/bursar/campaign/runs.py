@@ -8,6 +8,7 @@ import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices, savings
-from bursar.campaign.campaign import Campaign, Watcher
+from bursar.campaign.campaign import Campaign, Nobody, Watcher
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.models import Models
 from bursar.campaign.splits import Parts, load_parts
+from bursar.compute import Tell, run_all
 from bursar.errors import ConfigError, LedgerError
 
 CONFIG_FILE = "campaign.json"
@@ -53,12 +54,10 @@ class Run:
         return list(dict.fromkeys([self.config.arm(self.config.strategy.name).strategy.name, *others]))
 
     def campaign(self, arm: str, watcher: Watcher | None = None) -> Campaign:
-        """The campaign of one arm. All arms share their trained models: the first is the same for all."""
-        main = arm == self.arms[0]
-        config = self.config if main else self.config.arm(arm)
-        folder = self.folder if main else self.folder / "compare" / arm
-        models = Models(self.folder / "models", config, self.parts.corpus.schema)
-        return Campaign(config, folder, parts=self.parts, models=models, watcher=watcher)
+        """The campaign of one arm: the strategy's in the run's own folder, the others in folders below."""
+        if arm == self.arms[0]:
+            return Campaign(self.config, self.folder, parts=self.parts, watcher=watcher)
+        return Campaign(self.config.arm(arm), self.folder / "compare" / arm, parts=self.parts, watcher=watcher)
 
     # -- starting and going on ---------------------------------------------------------------------------------------
     @contextmanager
@@ -157,17 +156,51 @@ class Run:
             campaign.close()
 
 
-def run_campaign(run: Run, watch: Callable[[str], Watcher | None] = lambda arm: None) -> dict[str, Any]:
-    """Run, or go on with, every arm of a simulated campaign; what came of it."""
+def run_campaign(
+    run: Run, watch: Callable[[str], Watcher | None] = lambda arm: None, workers: int = 1
+) -> dict[str, Any]:
+    """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it."""
     with run.locked():
         run.pin()
-        for arm in run.arms:
-            campaign = run.campaign(arm, watch(arm))
-            try:
-                campaign.run(GoldAnnotator(run.parts.corpus))
-            finally:
-                campaign.close()
+        watchers = {arm: watch(arm) or Nobody() for arm in run.arms}
+
+        def tell(event: tuple[str, str, tuple[Any, ...]]) -> None:
+            arm, what, arguments = event
+            getattr(watchers[arm], what)(*arguments)
+
+        run_all([_Arm(run if workers <= 1 else None, run.folder, arm) for arm in run.arms], workers, tell)
     return run.result()
+
+
+@dataclass
+class _Arm:
+    """One arm as a unit of work; in another process it opens the run for itself."""
+
+    run: Run | None
+    folder: Path
+    name: str
+
+    def __call__(self, tell: Tell) -> None:
+        run = self.run or Run.open(self.folder)
+        campaign = run.campaign(self.name, _Teller(self.name, tell))
+        try:
+            campaign.run(GoldAnnotator(run.parts.corpus))
+        finally:
+            campaign.close()
+
+
+@dataclass
+class _Teller:
+    """A watcher that passes on what it sees, with the name of the arm."""
+
+    arm: str
+    tell: Tell
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        self.tell((self.arm, "stage", (round, what, done)))
+
+    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+        self.tell((self.arm, "scored", (round, dict(record))))
 
 
 def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 RunOption = Annotated[Path | None, typer.Option("--run", help="Folder of the run; runs/NAME if not given.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Throw away what is in the folder and start anew.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object at the end, for machines; no progress.")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Strategies at a time; as many as there are cores if not given.")
+]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the campaign's.")]
 
 
@@ -28,7 +31,11 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    folder: RunOption = None, fresh: FreshOption = False, seed: SeedOption = None, as_json: JsonOption = False
+    folder: RunOption = None,
+    fresh: FreshOption = False,
+    seed: SeedOption = None,
+    workers: WorkersOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Spend a label budget on two tasks of the built-in corpus, beside random labelling, and show what it bought.
 
@@ -36,7 +43,7 @@ def demo(
     """
     from bursar.campaign.demo import demo_config
 
-    _run(demo_config(), folder, fresh, seed, as_json)
+    _run(demo_config(), folder, fresh, seed, workers, as_json)
 
 
 def run(
@@ -44,12 +51,13 @@ def run(
     folder: RunOption = None,
     fresh: FreshOption = False,
     seed: SeedOption = None,
+    workers: WorkersOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a campaign against gold labels, or go on with one that was stopped."""
     from bursar.campaign import load_config
 
-    _run(load_config(campaign), folder, fresh, seed, as_json)
+    _run(load_config(campaign), folder, fresh, seed, workers, as_json)
 
 
 def report(
@@ -68,9 +76,12 @@ def report(
         typer.echo(f"Report: {write_report(found, out)}")
 
 
-def _run(config: CampaignConfig, folder: Path | None, fresh: bool, seed: int | None, as_json: bool) -> None:
+def _run(
+    config: CampaignConfig, folder: Path | None, fresh: bool, seed: int | None, workers: int | None, as_json: bool
+) -> None:
     from bursar.campaign import Run, run_campaign
     from bursar.cli.show import RunDisplay
+    from bursar.compute import cores
     from bursar.report import write_report
     from bursar.tasks import CostModel
 
@@ -80,8 +91,9 @@ def _run(config: CampaignConfig, folder: Path | None, fresh: bool, seed: int | N
     if fresh:
         _clear(place)
     current = Run(place, config)
+    workers = workers or cores()
     if as_json:
-        result = run_campaign(current)
+        result = run_campaign(current, workers=workers)
         write_report(current)
         typer.echo(json.dumps(result, ensure_ascii=False))
         return
@@ -90,7 +102,7 @@ def _run(config: CampaignConfig, folder: Path | None, fresh: bool, seed: int | N
         list(tasks.values()), config.costs.prices, unit=config.costs.unit, currency=config.costs.currency
     )
     with RunDisplay(current.arms, config.budget.rounds, tasks, costs) as display:
-        result = run_campaign(current, display.watcher)
+        result = run_campaign(current, display.watcher, workers)
         display.progress.update(display.bar, completed=1.0, description="writing the report", left="")
         page = write_report(current)
     _conclude(result, page)

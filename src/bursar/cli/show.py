@@ -39,6 +39,7 @@ class RunDisplay:
     def __init__(self, arms: Sequence[str], rounds: int, tasks: Mapping[str, Task], costs: CostModel) -> None:
         self.arms, self.rounds, self.tasks, self.costs = list(arms), rounds, tasks, costs
         self.started = time.monotonic()
+        self.done = dict.fromkeys(self.arms, 0.0)
         self.console = Console(file=sys.stderr)
         self.progress = Progress(
             SpinnerColumn(),
@@ -73,13 +74,16 @@ class RunDisplay:
         # Later rounds train on more items, so they take longer: a round weighs as much as its number, plus two.
         weights = [r + 2.0 for r in range(self.rounds + 1)]
         part = (sum(weights[:round]) + weights[round] * (start + (end - start) * done)) / sum(weights)
-        whole = (self.arms.index(arm) + part) / len(self.arms)
+        self.done[arm] = max(self.done[arm], part)
+        whole = sum(self.done.values()) / len(self.arms)
         elapsed = time.monotonic() - self.started
         left = f"about {_clock(elapsed * (1 - whole) / whole)} left" if whole > 0.03 else ""
         self.progress.update(self.bar, completed=whole, description=f"{arm}, round {round}: {what}", left=left)
 
     def row(self, arm: str, round: int, record: Mapping[str, Any]) -> None:
         """A round's scores."""
+        if round == self.rounds:
+            self.done[arm] = 1.0
         scores = "".join(f"{_score(record, name, task):>22}" for name, task in self.tasks.items())
         spent = self.costs.show(record["spent"])
         self.console.print(Text(f"{arm:<10}{round:>6}{spent:>12}{record['items']:>8,}{scores}"))

@@ -25,9 +25,10 @@ MOST_SPLITS = 1000
 class _Column:
     """One task's labels while they are being read."""
 
-    def __init__(self, task: Task, closed: bool) -> None:
+    def __init__(self, task: Task) -> None:
         self.task = task
-        self.vocabulary = {f: Vocabulary(getattr(task, f), closed=closed) for f in task.vocabularies}
+        # A list that is given is the whole list; one that is not is gathered as labels come.
+        self.vocabulary = {f: Vocabulary(getattr(task, f), closed=bool(getattr(task, f))) for f in task.vocabularies}
         self.values = array("d" if task.dtype is np.float64 else "i")
         self.counts = array("i")
         self.present = bytearray()
@@ -88,7 +89,7 @@ class CorpusBuilder:
                 task = make_task(name, task)
             except SchemaError as wrong:
                 raise self.error(wrong.message, fix=wrong.fix) from None
-        column = _Column(task, closed=any(getattr(task, f) for f in task.vocabularies))
+        column = _Column(task)
         column.present.extend(bytes(len(self._ids)))
         column.counts.extend([0] * len(self._ids))
         self._columns[name] = column

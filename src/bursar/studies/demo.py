@@ -19,6 +19,7 @@ import numpy as np
 
 from bursar.campaign import Run, run_campaign
 from bursar.campaign.demo import demo_config
+from bursar.compute import cores
 from bursar.corpus.formats.format import replacing
 
 STRATEGIES = ("MT-AVG", "MT-MAX", "MT-MIN", "RANDOM")
@@ -30,7 +31,7 @@ def run_study(seeds: Sequence[int], folder: Path) -> dict[str, Any]:
     for seed in seeds:
         config = demo_config().model_copy(update={"seed": seed, "compare": list(STRATEGIES[1:])})
         begun = time.monotonic()
-        result = run_campaign(Run(folder / f"seed-{seed}", config))
+        result = run_campaign(Run(folder / f"seed-{seed}", config), workers=cores())
         runs.append(
             {
                 "seed": seed,

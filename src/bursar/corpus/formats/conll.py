@@ -184,7 +184,7 @@ def write(
     names = _columns_to_write(limits, columns)
     places = Places()
     with ExitStack() as stack:
-        for split, file in limits.files(path, ".txt", {"dev": "valid"}):
+        for split, file in limits.files(path, SUFFIXES, {"dev": "valid"}):
             _write_split(limits, split, stack.enter_context(replacing(file)), names, scheme, separator, places)
 
 

@@ -92,7 +92,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     limits.no_pairs()
     limits.tasks(TASKS)
     with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, ".conllu"):
+        for split, path_of_split in limits.files(path, SUFFIXES):
             file = stack.enter_context(replacing(path_of_split))
             group: str | None = None
             for item in limits.items(split):

@@ -148,7 +148,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     limits.single_blanks()
     limits.tasks([ENTITIES, RELATIONS])
     with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, ".json"):
+        for split, path_of_split in limits.files(path, SUFFIXES):
             file = stack.enter_context(replacing(path_of_split))
             for number, (_, items) in enumerate(groupby(limits.items(split), lambda i: i.group or i.id), start=1):
                 record = _document(limits, [*items], numbered(split, number))

@@ -217,7 +217,7 @@ def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             file.seek(0)
-            if file.read(2) != b"PK":  # an archive may begin anywhere in a file, an npz may not
+            if file.read(4) != b"PK\x03\x04":  # an archive may begin anywhere in a file, an npz may not
                 raise ValueError("it does not begin as one")
             for name in archive.namelist():
                 if name.endswith(".npy"):

@@ -141,7 +141,7 @@ def write(corpus: Corpus, path: Path, drop: str | Collection[str] = DROPPED, los
     limits.tasks([ENTITIES], needed=["entities"])
     dropped = names_in(drop)
     with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, ".iob2"):
+        for split, path_of_split in limits.files(path, SUFFIXES):
             file = stack.enter_context(replacing(path_of_split))
             group: str | None = None
             for item in limits.items(split):

@@ -11,7 +11,7 @@ its format cannot hold and names the item. What a person is willing to lose is n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,10 +138,13 @@ class Limits:
         return tags
 
     # -- where it goes ----------------------------------------------------------------------------------------------
-    def files(self, path: Path, suffix: str, names: Mapping[str, str] | None = None) -> Iterator[tuple[str, Path]]:
+    def files(
+        self, path: Path, suffixes: Sequence[str], names: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[str, Path]]:
         """The splits that have items and the file that each goes to.
 
-        A path with a suffix is one file for one split; any other is a folder with a file a split.
+        A path with a suffix is one file for one split; any other is a folder with a file a split, which has the first
+        of the ``suffixes`` that the format reads.
         """
         splits = [split for split, count in self.corpus.split_counts().items() if count]
         if path.suffix and not path.is_dir():
@@ -150,9 +153,9 @@ class Limits:
                 raise self.error(f"file {path.name} {what}", fix="write to a folder")
             yield splits[0], path
             return
-        files = {split: path / f"{(names or {}).get(split, split)}{suffix}" for split in splits}
         self.known_splits(splits)
-        self.no_strangers(path, [suffix], files.values())
+        files = {split: path / f"{(names or {}).get(split, split)}{suffixes[0]}" for split in splits}
+        self.no_strangers(path, suffixes, files.values())
         order = [*dict.fromkeys(SPLIT_NAMES.values())]
         yield from sorted(files.items(), key=lambda pair: order.index(pair[0]))
 
@@ -162,9 +165,9 @@ class Limits:
                 item = self.corpus.ids[int(self.corpus.in_split(split)[0])]
                 raise self.error(f"has files for train, dev and test, not for a split {split!r}", item)
 
-    def no_strangers(self, folder: Path, suffixes: Collection[str], files: Iterable[Path]) -> None:
+    def no_strangers(self, folder: Path, suffixes: Sequence[str], files: Iterable[Path]) -> None:
         """Files of another corpus in the folder would be read as part of this one."""
-        strangers = {file for _, file in split_files(folder, list(suffixes))} if folder.is_dir() else set()
+        strangers = {file for _, file in split_files(folder, suffixes)} if folder.is_dir() else set()
         strangers -= set(files)
         if strangers:
             raise DataError(

@@ -130,7 +130,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     limits.tasks(TASKS, needed=("intent", "slots"))
     places = Places()
     with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, ".tsv", {"dev": "eval"}):
+        for split, path_of_split in limits.files(path, SUFFIXES, {"dev": "eval"}):
             file = stack.enter_context(replacing(path_of_split))
             file.write("\t".join(HEADER) + "\n")
             for item in limits.items(split):

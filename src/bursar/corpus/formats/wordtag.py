@@ -91,7 +91,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     limits.tasks([ENTITIES, INTENT], needed=["entities"])
     places = Places()
     with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, "", {"dev": "valid"}):
+        for split, path_of_split in limits.files(path, SUFFIXES, {"dev": "valid"}):
             file = stack.enter_context(replacing(path_of_split))
             for item in limits.items(split):
                 limits.id(item, places.next(split))
