@@ -59,10 +59,14 @@ class Tagging(Task):
             raise LabelError(f"spans must be a list of [start, end, label], not {_short(value)}")
         rows: list[Row] = []
         for entry in value:
-            start, end = span_of(entry, words)
-            if len(entry) != 3:
-                raise LabelError(f"a span must be [start, end, label] in words, not {entry!r}")
-            rows.append((start, end, code(entry[2])))
+            # Plain tests, in the order of what is likely: this runs for every span of every file.
+            if isinstance(entry, list | tuple) and len(entry) == 3:
+                start, end, label = entry
+                if type(start) is int and type(end) is int and 0 <= start < end <= words:
+                    rows.append((start, end, code(label)))
+                    continue
+            span_of(entry, words)  # says what is wrong with the span, if that is it
+            raise LabelError(f"a span must be [start, end, label] in words, not {_short(entry)}")
         return rows
 
     def value(self, rows: NDArray[Any]) -> list[Any]:
