@@ -30,6 +30,7 @@ encoder = "{encoder}"
 epochs = 6
 evaluate_every = 2
 learning_rate = 0.01
+frozen_layers = 1
 [audit]
 share = 0.15
 """
@@ -75,21 +76,24 @@ def undisturbed(tmp_path_factory):
 def kill_and_resume(undisturbed, kills, seed):
     place, toml, took, expected = undisturbed
     rng = np.random.default_rng(seed)
-    folder = place / f"killed-{seed}"
-    struck = 0
+    struck = runs = 0
     while struck < kills:
-        process = start(folder, toml)
-        try:
-            process.wait(timeout=rng.uniform(0.2, 1.0) * took)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        else:  # it got to the end: what is there must be right, and the next strikes hit a new run
-            assert fingerprints(folder) == expected
-            folder = place / f"killed-{seed}-{struck}"
-        struck += 1
-    finish(folder, toml)
-    assert fingerprints(folder) == expected
+        folder = place / f"killed-{seed}-{runs}"
+        runs += 1
+        while struck < kills:
+            process = start(folder, toml)
+            try:
+                process.wait(timeout=rng.uniform(0.2, 0.9) * took)
+                break  # it got to the end; the next strikes hit a new run
+            except subprocess.TimeoutExpired:
+                struck += 1
+                if struck % 2:
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:  # the process alone: its workers must notice
+                    process.kill()
+                process.wait()
+        finish(folder, toml)
+        assert fingerprints(folder) == expected
 
 
 def test_a_campaign_killed_several_times_ends_in_the_same_ledger(undisturbed):

@@ -272,3 +272,38 @@ def test_any_encoder_of_the_transformers_library_can_be_used(corpus, tmp_path):
     learner = TransformerLearner(corpus.schema, **options(tmp_path))
     learner.fit(corpus.split("train").take(np.arange(20)))
     assert learner.believe(corpus.split("test"))["slots"].units.sum() == corpus.split("test").words.sum()
+
+
+@pytest.mark.parametrize("frozen", [0, 1])
+def test_what_was_scored_before_does_not_change_what_is_learned(folder, corpus, frozen):
+    """A run that is resumed meets its items in another order than one that was not."""
+    train, test = corpus.split("train").take(np.arange(40)), corpus.split("test")
+    fresh, seasoned = (TransformerLearner(corpus.schema, **options(folder, frozen_layers=frozen)) for _ in range(2))
+    seasoned.fit(corpus.split("dev"))
+    seasoned.believe(corpus.split("train"))
+    for learner in (fresh, seasoned):
+        learner.fit(train)
+    for name, beliefs in fresh.believe(test).items():
+        assert np.array_equal(beliefs.values, seasoned.believe(test)[name].values)
+
+
+def test_a_word_longer_than_a_window_leaves_the_others_in_place(folder):
+    encoder = load_encoder(str(folder))
+    builder = CorpusBuilder()
+    builder.add("u", text="-" * 90 + " hello", words=[(0, 90), (91, 96)])
+    made = encoder.pieces.make(builder.build())[0]
+    hello = encoder.pieces.make(texts("hello"))[0].ids[1]
+    assert made.ids[made.words[1]] == hello
+    assert max(made.windows) <= 64
+
+
+def test_a_task_that_scores_nothing_yet_does_not_freeze_the_first_epoch(folder, corpus, monkeypatch):
+    learner = TransformerLearner(corpus.schema, **options(folder, epochs=4, patience=9))
+    scores = iter([(0.0, 0.1), (0.0, 0.3), (0.0, 0.2), (0.0, 0.25)])
+    kept = []
+    monkeypatch.setattr(learner, "_scorer", lambda dev: lambda: next(scores))
+    clone = torch.Tensor.clone
+    monkeypatch.setattr(torch.Tensor, "clone", lambda self, *a, **k: kept.append(1) or clone(self, *a, **k))
+    learner.fit(corpus.split("train").take(np.arange(20)), dev=corpus.split("dev"))
+    trained = sum(p.requires_grad for p in learner.model.parameters())
+    assert len(kept) == 2 * trained  # the state was kept at the first and at the second evaluation, and no more

@@ -83,7 +83,7 @@ def test_taking_back_hides_a_label_but_keeps_its_entry_and_its_cost(ledger):
 @pytest.mark.parametrize("verb", ["UPDATE {} SET id = id", "DELETE FROM {}"])
 def test_nobody_can_change_or_remove_a_row(ledger, table, verb):
     ledger.submit(bought())
-    ledger.decide(0, "selection", {"items": []})
+    ledger.decide((0, "selection", {"items": []}))
     with sqlite3.connect(ledger.where) as raw, pytest.raises(sqlite3.IntegrityError, match="append-only"):
         raw.execute(verb.format(table))
 
@@ -140,10 +140,10 @@ def test_every_kind_of_label_comes_back_as_it_went_in(ledger):
 
 
 def test_decisions_stand_once_made(ledger):
-    ledger.decide(1, "selection", {"items": ["u1"]})
-    ledger.decide(1, "selection", {"items": ["u1"]})
+    ledger.decide((1, "selection", {"items": ["u1"]}))
+    ledger.decide((1, "selection", {"items": ["u1"]}))
     with pytest.raises(LedgerError, match="another selection"):
-        ledger.decide(1, "selection", {"items": ["u2"]})
+        ledger.decide((2, "selection", {}), (1, "selection", {"items": ["u2"]}))
     assert ledger.decision(1, "selection") == {"items": ["u1"]}
     assert ledger.decision(2, "selection") is None
 

@@ -84,19 +84,20 @@ def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
         if not set(guesses["ids"]) <= known:
             continue  # the round is still open
         gold = ledger.view(guesses["ids"])
-        at = gold.positions(guesses["ids"])
         both = {}
         for which in ("model", "shadow"):
             if which in guesses:
-                both[which] = {name: _tally(tasks[name], gold, at, guesses[which][name]) for name in tasks}
+                both[which] = {name: _tally(tasks[name], gold, guesses["ids"], guesses[which][name]) for name in tasks}
         found.append(Slice(number, spent[number - 1], guesses.get("shadow_spent"), both["model"], both.get("shadow")))
     return found
 
 
-def _tally(task: Task, gold: Corpus, at: IntArray, values: Sequence[Any]) -> FloatArray:
-    words = gold.words[at].tolist()
-    rows = [task.encode(value, count) for value, count in zip(values, words, strict=True)]
-    return task.tally(gold.labels[task.name].rows.take(at), Ragged.of(rows, task.width, task.dtype))
+def _tally(task: Task, gold: Corpus, ids: Sequence[str], values: Sequence[Any]) -> FloatArray:
+    """The tallies of the items whose label still stands; one may have been taken back since."""
+    guess = dict(zip(ids, values, strict=True))
+    known = np.flatnonzero(gold.labels[task.name].present)
+    rows = [task.encode(guess[gold.ids[at]], int(gold.words[at])) for at in known.tolist()]
+    return task.tally(gold.labels[task.name].rows.take(known), Ragged.of(rows, task.width, task.dtype))
 
 
 def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> list[dict[str, Any]]:
@@ -110,13 +111,14 @@ def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int =
             if len(tally) >= FEWEST_FOR_INTERVAL:
                 low, high = np.quantile(tasks[name].score(_resampled(tally, rng)), [0.05, 0.95]).tolist()
             scores[name] = {"score": float(tasks[name].score(tally.sum(axis=0))), "low": low, "high": high}
-        rows.append({"round": part.round - 1, "spent": part.spent, "items": len(tally), "scores": scores})
+        items = max(len(tally) for tally in part.model.values())
+        rows.append({"round": part.round - 1, "spent": part.spent, "items": items, "scores": scores})
     return rows
 
 
 def savings(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> dict[str, Any] | None:
     """The share of the money saved against random labelling, with a 90 % interval; ``None`` if too little is known."""
-    slices = [part for part in slices if part.shadow is not None and part.shadow_spent is not None]
+    slices = [part for part in slices if part.shadow and part.shadow_spent and min(map(len, part.model.values()))]
     items = sum(len(next(iter(part.model.values()))) for part in slices)
     if len(slices) < FEWEST_SLICES or items < FEWEST_ITEMS:
         return None
@@ -135,11 +137,13 @@ def _errors(part: Slice, tasks: Mapping[str, Task], rng: np.random.Generator) ->
 
     Both models are scored on the same draws, so that what is easy for both cancels out.
     """
-    size = len(next(iter(part.model.values())))
-    weights = np.vstack([np.ones(size), rng.multinomial(size, np.full(size, 1 / size), DRAWS)]).astype(float)
+    weights = {}
+    for size in {len(tally) for tally in part.model.values()}:
+        draws = rng.multinomial(size, np.full(size, 1 / size), DRAWS)
+        weights[size] = np.vstack([np.ones(size), draws]).astype(float)
     columns = []
     for tallies in (part.model, part.shadow or {}):
-        scores = [tasks[name].score(weights @ tally) for name, tally in tallies.items()]
+        scores = [tasks[name].score(weights[len(tally)] @ tally) for name, tally in tallies.items()]
         columns.append(1 - np.mean(scores, axis=0))
     return np.stack(columns, axis=-1)
 

@@ -18,12 +18,13 @@ import numpy as np
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
 from bursar.campaign.pricing import charges_of, estimates_of, prices_of, typical_counts
 from bursar.campaign.splits import Parts, fully_labelled, load_parts
 from bursar.campaign.summaries import confidence_summary
 from bursar.corpus import Corpus
-from bursar.errors import ConfigError
+from bursar.errors import ConfigError, LedgerError
 from bursar.learners import Learner
 from bursar.ledger import Annotation, Ledger, Receipt, Submission
 from bursar.ragged import FloatArray, IntArray, Ragged
@@ -117,15 +118,36 @@ class Campaign:
         rest = np.setdiff1d(self.pool, self._seed_items)
         self.audit = AuditPlan.of(config, self.corpus, rest, self._typical_price)
         self._open: tuple[int, dict[str, Wanted]] | None = None  # the newest round and what it wants
+        self._lock: Lock | None = None
 
     def close(self) -> None:
+        """Let go of the ledger and the folder."""
         self.ledger.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _begin(self) -> None:
+        """Before anything is written: be the only one in this folder, and on the campaign that it was started with."""
+        if self._lock is not None:
+            return
+        self._lock = Lock(self.folder / "lock")
+        if self.ledger.decision(0, "campaign") is None:
+            self.models.check()
+        try:
+            about = {"settings": self.config.digest, "corpus": self.parts.fingerprint}
+            self.ledger.decide((0, "campaign", about))
+        except LedgerError:
+            raise ConfigError(
+                f"{self.folder} was started with other settings or on another corpus", fix="choose another folder"
+            ) from None
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
     def ask(self) -> Ask | None:
         """What to annotate next: the rest of the open round, or a new round. ``None`` when the campaign is over."""
+        self._begin()
         if self.ledger.decision(0, "selection") is None:
-            self._open_round(0, self._seed_selection())
+            self.ledger.decide((0, "selection", self._seed_selection()))
         round = self.rounds_opened
         if pending := self.pending(round):
             return Ask(round, pending)
@@ -133,33 +155,37 @@ class Campaign:
         if self.ended is not None:
             return None
         why = self._reason_to_end(round)
-        selection = self._next_selection(round) if why is None else {"items": []}
-        if not selection["items"]:
-            self.ledger.decide(round, "end", why or "nothing that is left can be afforded")
+        decisions = self._next_round(round) if why is None else []
+        if not decisions:
+            self.ledger.decide((round, "end", why or "nothing that is left can be afforded"))
             return None
-        self._open_round(round + 1, selection)
+        self.ledger.decide(*decisions)
+        self._open = None
         return Ask(round + 1, self.pending(round + 1))
 
     def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
-        """Answers by item and task. Each item is one submission, on disk when its receipt is given."""
-        round = self.rounds_opened
-        wanted = self._wanted(round)
-        receipts = []
-        for item, labels in answers.items():
-            want = wanted.get(item)
-            if want is None:
-                raise ConfigError(f"round {round} did not ask about item {item!r}")
-            at = self.corpus.take(self.corpus.positions([item]))
-            submission = Submission(
-                key=_key(round, item),
-                annotations=tuple(Annotation(item, task, label) for task, label in labels.items()),
-                charges=charges_of(self.costs, at, labels, want.estimate),
-                round=round,
-                purpose=want.purpose,
-                annotator=annotator,
+        """Answers by item and task. Each item is one submission, on disk when its receipt is given.
+
+        An answer may be sent again at any time, also when its round is over: it is recorded and charged once.
+        """
+        self._begin()
+        return [self.ledger.submit(self._submission(item, labels, annotator)) for item, labels in answers.items()]
+
+    def _submission(self, item: str, labels: Mapping[str, Any], annotator: str) -> Submission:
+        round = next((r for r in range(self.rounds_opened, -1, -1) if item in self._wanted(r)), None)
+        if round is None:
+            raise ConfigError(f"nobody asked about item {item!r}")
+        want = self._wanted(round)[item]
+        if set(labels) != set(want.tasks):
+            raise ConfigError(
+                f"item {item!r} was asked about for {', '.join(want.tasks)}, and answered for "
+                f"{', '.join(labels) or 'nothing'}",
+                fix="answer for all of those tasks at once",
             )
-            receipts.append(self.ledger.submit(submission))
-        return receipts
+        annotations = tuple(Annotation(item, task, labels[task]) for task in want.tasks)
+        self.ledger.check(annotations)
+        charges = charges_of(self.costs, self.corpus.take(self.corpus.positions([item])), annotations, want.estimate)
+        return Submission(_key(round, item), annotations, charges, round, want.purpose, annotator)
 
     def run(self, annotator: Annotator) -> None:
         """Ask and tell until it is over."""
@@ -211,14 +237,10 @@ class Campaign:
     def _allowance(self, round: int) -> int:
         """What may be spent by the end of a round and has not been: what one round saves, the next may spend."""
         budget = self.config.budget
-        free = self.ledger.spent(round=0) + round * self.costs.units(budget.per_round) - self.ledger.spent()
+        free = self.ledger.spent(purpose="seed") + round * self.costs.units(budget.per_round) - self.ledger.spent()
         return free if budget.total is None else min(free, self.costs.units(budget.total) - self.ledger.spent())
 
     # -- a round -----------------------------------------------------------------------------------------------------
-    def _open_round(self, round: int, selection: dict[str, Any]) -> None:
-        self.ledger.decide(round, "selection", selection)
-        self._open = None
-
     def _seed_selection(self) -> dict[str, Any]:
         """Random items for all tasks, before there is a model."""
         items = self._seed_items
@@ -242,7 +264,7 @@ class Campaign:
             "test": {task: {k: round_to(v) for k, v in scores.items()} for task, scores in test.items()},
             "dev": None if best is None else round_to(best),
         }
-        self.ledger.decide(round, "scores", record)
+        self.ledger.decide((round, "scores", record))
         self.watcher.scored(round, record)
 
     def _model(self, round: int, annotated: Corpus, what: str = "training") -> tuple[Learner, float | None]:
@@ -252,29 +274,36 @@ class Campaign:
         dev = self.corpus.take(self.parts.dev) if len(self.parts.dev) else None
         return self.models.fitted(annotated, dev, progress)
 
-    def _next_selection(self, round: int) -> dict[str, Any]:
-        """What the next round buys: the audit slice first, then the strategy's choice with the rest of the money."""
-        known = self.ledger.bought()
+    def _next_round(self, round: int) -> list[tuple[int, str, Any]]:
+        """What the next round buys: the audit slice first, then the strategy's choice with the rest of the money.
+
+        Empty if there is nothing to buy. All of it is one decision: a round is open altogether or not at all.
+        """
         learner, _ = self._model(round, self.ledger.view())
         budget = self._allowance(round + 1)
+        if self.config.costs.pricing == "predicted":
+            budget = int(budget / (1 + self.config.costs.reserve))
         slice_ = self.audit.slice(round + 1)
-        slice_ = slice_[: int((np.cumsum(self._prices(slice_, learner).joint()) <= budget).sum())]
-        audit = self._entries(slice_, self._prices(slice_, learner), None, "audit")
-        left = budget - sum(sum(entry["estimate"].values()) for entry in audit)
+        slice_prices = self._prices(slice_, learner)
+        if slice_prices.joint().sum() > budget:  # whole or not at all: a slice cut to its price would not be random
+            slice_, slice_prices = slice_[:0], slice_prices.take(slice_[:0])
+        left = budget - int(slice_prices.joint().sum())
 
-        free = np.setdiff1d(self.audit.outside_reserve(self.pool), self.corpus.positions(known))
+        free = np.setdiff1d(self.audit.outside_reserve(self.pool), self.corpus.positions(self.ledger.bought()))
         confidence, guesses = self._score(learner, free, round)
         prices = self._prices(free, guesses)
         pool = Candidates(self.corpus.ids.take(free).tolist(), confidence, prices)
-        if self.config.costs.pricing == "predicted":
-            left = int(left / (1 + self.config.costs.reserve))
         chosen = self.strategy.select(pool, left, seed=self._round_seed(round + 1))
-        if len(slice_):
-            self.ledger.decide(round + 1, "guesses", self._guesses(round, learner, slice_))
+        items = self._entries(slice_, slice_prices, None, "audit") + self._entries(free, prices, chosen, "strategy")
+        if not items:
+            return []
+        decisions: list[tuple[int, str, Any]] = [(round + 1, "selection", {"budget": budget, "items": items})]
         if len(free) and self.strategy.needs_model:
             shown = confidence_summary(self.corpus, free, confidence, guesses, chosen)
-            self.ledger.decide(round, "confidence", shown)
-        return {"budget": budget, "items": audit + self._entries(free, prices, chosen, "strategy")}
+            decisions.append((round, "confidence", shown))
+        if len(slice_):  # last, for the shadow takes the place of the model
+            decisions.append((round + 1, "guesses", self._guesses(round, learner, slice_)))
+        return decisions
 
     def _score(self, learner: Learner, items: IntArray, round: int) -> tuple[FloatArray, dict[str, Ragged]]:
         """The confidence of every item for every task, and the labels that the model would give."""
@@ -290,7 +319,7 @@ class Campaign:
             def progress(stage: str, done: float, start: int = at, size: int = len(part)) -> None:
                 self.watcher.stage(round, "scoring", (start + done * size) / len(items))
 
-            beliefs: dict[str, Beliefs] = learner.believe(self.corpus.take(part), progress)
+            beliefs: dict[str, Beliefs] = learner.believe(self.corpus.take(part).unlabelled(), progress)
             for column, name in enumerate(names):
                 confidence[at : at + len(part), column] = measure(beliefs[name])
                 guesses[name].append(self.corpus.schema[name].decode(beliefs[name]))

@@ -20,7 +20,7 @@ BUILTIN = "builtin"
 class Section(BaseModel):
     """A table of the file: unknown keys are errors, values are never quietly changed into another type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class CorpusSection(Section):
@@ -115,12 +115,17 @@ class CampaignConfig(Section):
     def _strategies_exist(self) -> CampaignConfig:
         for name in self.compare:
             make_strategy(name)
+        if self.budget.patience is not None and self.corpus.dev is None:
+            raise ConfigError("budget.patience needs development items", fix="name a split as corpus.dev")
         return self
 
     @property
     def digest(self) -> str:
         """A fingerprint of everything that a result depends on; the name does not matter."""
-        text = json.dumps(self.model_dump(exclude={"name", "compare"}), sort_keys=True)
+        settings = self.model_dump(exclude={"name", "compare"})
+        if self.corpus.source != BUILTIN:
+            del settings["corpus"]["source"]  # a corpus may move; what is in it is told by its own fingerprint
+        text = json.dumps(settings, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     def arm(self, strategy: str) -> CampaignConfig:
@@ -146,20 +151,28 @@ def load_config(path: str | Path) -> CampaignConfig:
         raise ConfigError(f"{path} is not TOML: {wrong}") from None
     raw.setdefault("name", path.stem)
     corpus = raw.get("corpus")
-    if isinstance(corpus, dict) and isinstance(source := corpus.get("source"), str) and source != BUILTIN:
-        local = path.parent / source
-        if local.exists():
-            corpus["source"] = str(local)
+    if isinstance(corpus, dict):
+        _resolve(corpus, "source", path.parent)
+        _resolve(corpus.get("options"), "layer", path.parent)
+    _resolve(raw.get("learner"), "encoder", path.parent)
     return parse_config(raw, str(path))
+
+
+def _resolve(table: Any, key: str, folder: Path) -> None:
+    """A path relative to the campaign's file, made whole so that it holds from every folder."""
+    if isinstance(table, dict) and isinstance(value := table.get(key), str) and value != BUILTIN:
+        local = folder / value
+        if local.exists():
+            table[key] = str(local.resolve())
 
 
 def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig:
     """A campaign from a table, checked.
 
-    >>> parse_config({"budget": {"per_round": -5}})
+    >>> parse_config({"budget": {"per_round": -5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    bursar.errors.ConfigError: campaign: budget.per_round = -5: Input should be greater than 0. Fix: mend that key
+    bursar.errors.ConfigError: campaign: budget.per_round = -5: ... Fix: for instance budget.per_round = 500.0
     >>> parse_config({"budget": {"per_rond": 5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
@@ -179,5 +192,13 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
             raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
         raise ConfigError(
             f"{where}: {key} = {first.get('input')!r}: {first['msg'].removeprefix('Value error, ')}",
-            fix="mend that key",
+            fix=f"for instance {key} = {_default_of(first['loc'])}",
         ) from None
+
+
+def _default_of(place: tuple[int | str, ...]) -> str:
+    """The default of a key, as an example of a value that works."""
+    value: Any = CampaignConfig()
+    for part in place:
+        value = getattr(value, str(part), None) if isinstance(value, BaseModel) else None
+    return json.dumps(value.model_dump() if isinstance(value, BaseModel) else value)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
-from bursar.errors import LearnerError
 from bursar.learners import Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
@@ -43,6 +42,10 @@ class Models:
         self._fitted = digest, best[0]
         return learner, best[0]
 
+    def check(self) -> None:
+        """Make the learner, so that what is wrong with it or its tasks is said before money is spent."""
+        self._make()
+
     def _make(self) -> Learner:
         if self._learner is None:
             self._learner = make_learner(self.config.learner.name, self.tasks, self.config.learner.options)
@@ -63,7 +66,7 @@ class Models:
         try:
             best = json.loads((place / "fit.json").read_text())["best"]
             learner.restore(place)
-        except (OSError, ValueError, KeyError, LearnerError):
+        except Exception:  # whatever a learner may raise over a damaged file: it is trained again
             return None
         return (best,)
 

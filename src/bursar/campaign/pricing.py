@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from bursar.corpus import Corpus
-from bursar.ledger import Charge
+from bursar.ledger import Annotation, Charge
 from bursar.ledger.records import READING
-from bursar.ragged import IntArray, Ragged
+from bursar.ragged import Ragged
 from bursar.tasks import CostModel, Prices, Task
+from bursar.tasks.costs import counts_of
 
 
 def prices_of(
@@ -22,13 +22,8 @@ def prices_of(
     typical: Mapping[str, float],
 ) -> Prices:
     """Prices by the labels at hand, gold or predicted; for a task without any, by what is typical, rounded up."""
-    counts: dict[str, IntArray] = {}
-    for task in tasks:
-        if task.name in labels:
-            counts[task.name] = task.count(labels[task.name])
-        else:
-            counts[task.name] = np.full(len(items), int(np.ceil(typical[task.name])))
-    return model.price(tasks, items.reading, counts)
+    usual = {task.name: np.full(len(items), int(np.ceil(typical[task.name]))) for task in tasks}
+    return model.price(tasks, items.reading, usual | counts_of(tasks, labels))
 
 
 def typical_counts(tasks: Sequence[Task], items: Corpus) -> dict[str, float]:
@@ -42,12 +37,15 @@ def typical_counts(tasks: Sequence[Task], items: Corpus) -> dict[str, float]:
 
 
 def charges_of(
-    model: CostModel, item: Corpus, answers: Mapping[str, Any], estimate: Mapping[str, int]
+    model: CostModel, item: Corpus, answers: Sequence[Annotation], estimate: Mapping[str, int]
 ) -> tuple[Charge, ...]:
     """What answering for one item cost: reading once, and each task by what the answer holds."""
-    tasks = [item.schema[name] for name in answers]
+    tasks = [item.schema[answer.task] for answer in answers]
     words = int(item.words[0])
-    counts = {t.name: t.count(Ragged.of([t.encode(answers[t.name], words)], t.width, t.dtype)) for t in tasks}
+    counts = {
+        task.name: task.count(Ragged.of([task.encode(answer.label, words)], task.width, task.dtype))
+        for task, answer in zip(tasks, answers, strict=True)
+    }
     actual = model.price(tasks, item.reading, counts)
     paid = {READING: int(actual.reading[0])} | dict(zip(actual.tasks, actual.own[0].tolist(), strict=True))
     return tuple(Charge(item.ids[0], what, int(estimate.get(what, paid[what])), paid[what]) for what in paid)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +17,10 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices, savings
 from bursar.campaign.campaign import Campaign, Nobody, Watcher
 from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.lock import Lock
 from bursar.campaign.splits import Parts, load_parts
 from bursar.compute import Tell, run_all
-from bursar.errors import ConfigError, LedgerError
+from bursar.errors import ConfigError
 
 CONFIG_FILE = "campaign.json"
 
@@ -63,13 +62,11 @@ class Run:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One process at a time; the lock goes with the process, however it ends."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise LedgerError(f"another process is running {self.folder}", fix="wait for it or stop it") from None
+        lock = Lock(self.folder / "run.lock", patience=0.5)
+        try:
             yield
+        finally:
+            lock.release()
 
     def pin(self) -> None:
         """Write down what this run is about, or refuse to go on with something else under its name."""
@@ -77,14 +74,12 @@ class Run:
         mine: dict[str, Any] = {
             "campaign": self.config.model_dump(mode="json"),
             "digest": self.config.digest,
-            "corpus": _fingerprint(self.parts),
+            "corpus": self.parts.fingerprint,
             "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
             | {"python": platform.python_version()},
         }
         if not path.exists():
-            draft = path.with_suffix(".draft")
-            draft.write_text(json.dumps(mine, indent=1))
-            draft.replace(path)
+            self._write_down(mine)
             return
         stored = json.loads(path.read_text())
         self._check_corpus(stored["corpus"])
@@ -94,9 +89,16 @@ class Run:
                 f"{self.folder} was started with other settings: {changed}",
                 fix="choose another --run folder, or start anew with --fresh",
             )
+        if stored["campaign"] != mine["campaign"]:  # another name, or other strategies beside it
+            self._write_down(stored | {"campaign": mine["campaign"]})
+
+    def _write_down(self, about: dict[str, Any]) -> None:
+        draft = self.folder / f"{CONFIG_FILE}.draft"
+        draft.write_text(json.dumps(about, indent=1))
+        draft.replace(self.folder / CONFIG_FILE)
 
     def _check_corpus(self, fingerprint: str) -> None:
-        if fingerprint != _fingerprint(self.parts):
+        if fingerprint != self.parts.fingerprint:
             raise ConfigError(
                 f"{self.folder} was started on another corpus than {self.config.corpus.source} now holds",
                 fix="choose another --run folder, or start anew with --fresh",
@@ -229,13 +231,6 @@ def _area(money: Any, score: Any, low: float, high: float) -> float:
     at = np.unique(np.concatenate([[low, high], money[(money > low) & (money < high)]]))
     values = np.interp(at, money, score)
     return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(at)) / (high - low))
-
-
-def _fingerprint(parts: Parts) -> str:
-    digest = hashlib.blake2b(digest_size=12)
-    for column in (parts.corpus.ids, *([parts.corpus.texts.strings] if parts.corpus.texts is not None else [])):
-        digest.update(column.data.tobytes())
-    return digest.hexdigest()
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +24,22 @@ class Parts:
     dev: IntArray
     test: IntArray
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of all that a campaign's result can depend on: items, splits, tasks and labels."""
+        corpus, digest = self.corpus, hashlib.blake2b(digest_size=12)
+        arrays = [corpus.ids.data, corpus.ids.offsets, corpus.split_codes]
+        for texts in (corpus.texts, corpus.pairs):
+            if texts is not None:
+                arrays += [texts.strings.data, texts.strings.offsets, texts.spans.values]
+        for labels in corpus.labels.values():
+            arrays += [labels.present, labels.rows.values, labels.rows.offsets]
+        arrays += [] if corpus.images is None else [corpus.images]
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(repr([task.describe() for task in corpus.schema.values()]).encode())
+        return digest.hexdigest()
+
 
 def load_parts(config: CampaignConfig) -> Parts:
     """Read the corpus and draw the parts; draws depend on the campaign's seed and the ids alone."""
@@ -30,6 +48,12 @@ def load_parts(config: CampaignConfig) -> Parts:
         corpus = assistant_corpus(wanted.items, wanted.seed)
     else:
         corpus = read(wanted.source, wanted.format, **wanted.options)
+    for part in ("dev", "test"):
+        named = getattr(wanted, part)
+        if part in wanted.model_fields_set and named is not None and named not in corpus.splits:
+            raise ConfigError(
+                f"corpus.{part} = {named!r}: there is no such split", fix=f"use {', '.join(corpus.splits)}"
+            )
     if not corpus.schema:
         raise ConfigError(f"{wanted.source} states no task", fix="state the tasks on the first line of the JSONL file")
     corpus = corpus.with_tasks(config.tasks or list(corpus.schema))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -90,6 +91,8 @@ def _run(
     place = folder or Path("runs") / config.name
     if fresh:
         _clear(place)
+    if place.exists() and not place.is_dir():
+        raise ConfigError(f"{place} is a file, not a run's folder", fix="choose another --run folder")
     current = Run(place, config)
     workers = workers or cores()
     if as_json:
@@ -110,13 +113,19 @@ def _run(
 
 def _clear(place: Path) -> None:
     """Remove a run's folder, and nothing that is not one."""
+    from bursar.campaign.lock import Lock
     from bursar.campaign.runs import CONFIG_FILE
 
     if not place.exists():
         return
-    if not (place / CONFIG_FILE).exists() and any(place.iterdir()):
+    if not place.is_dir() or not ((place / CONFIG_FILE).exists() or all(p.suffix == ".lock" for p in place.iterdir())):
         raise ConfigError(f"{place} is not a run's folder; it is left alone", fix="choose another --run folder")
-    shutil.rmtree(place)
+    lock = Lock(place / "run.lock", patience=0.5)
+    # Out of the way in one step: a run that is half removed must not be gone on with.
+    grave = place.with_name(f".{place.name}.removed-{os.getpid()}")
+    place.rename(grave)
+    lock.release()
+    shutil.rmtree(grave)
 
 
 def _conclude(result: dict[str, Any], page: Path) -> None:

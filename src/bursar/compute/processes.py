@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -87,9 +89,19 @@ def _work(number: int, unit: Unit, told: Any, parent: int, threads: int) -> None
     try:
         result = unit(lambda what: told.put((number, "told", what)))
     except BaseException as wrong:
-        told.put((number, "failed", wrong))
+        told.put((number, "failed", _portable(wrong)))
     else:
         told.put((number, "done", result))
+
+
+def _portable(wrong: BaseException) -> BaseException:
+    """The error as it can be sent to another process, with where it happened."""
+    wrong.add_note(traceback.format_exc())
+    try:
+        pickle.loads(pickle.dumps(wrong))
+    except Exception:  # an error may hold anything
+        return RuntimeError(f"{type(wrong).__name__}: {wrong}")
+    return wrong
 
 
 def _end_with(parent: int) -> None:

@@ -211,18 +211,10 @@ def merge_schemas(schemas: Sequence[Mapping[str, Task]]) -> dict[str, Task]:
     return merged
 
 
-# Which columns of a label row hold codes of which vocabulary.
-def code_columns(task: Task) -> dict[str, tuple[int, ...]]:
-    """The columns of a row that hold label codes, by the field that names those labels."""
-    return {"relations": {"labels": (6,), "entity_types": (2, 5)}, "regression": {}}.get(
-        task.kind, {"labels": (task.width - 1,)}
-    )
-
-
 def recode(labels: Labels, old: Task, new: Task) -> Labels:
     """Labels with the codes that they have in another task's lists."""
     values = labels.rows.values
-    for field, columns in code_columns(old).items():
+    for field, columns in old.code_columns.items():
         if getattr(old, field) == getattr(new, field)[: len(getattr(old, field))]:
             continue
         place = {label: code for code, label in enumerate(getattr(new, field))}

@@ -13,7 +13,7 @@ import numpy as np
 from bursar.corpus import Corpus
 from bursar.curriculum import Policy
 from bursar.errors import ConfigError
-from bursar.ragged import FloatArray, Ragged
+from bursar.ragged import Ragged
 from bursar.registry import Registry
 from bursar.tasks import Beliefs, Task
 
@@ -87,15 +87,6 @@ def evaluate(tasks: Mapping[str, Task], items: Corpus, guesses: Mapping[str, Rag
             gold = items.labels[name].rows.take(known)
             scores[name] = tasks[name].evaluate(gold, guess.take(known), items.words[known])
     return scores
-
-
-def tallies(tasks: Mapping[str, Task], items: Corpus, guesses: Mapping[str, Ragged]) -> dict[str, FloatArray]:
-    """Per task, the tally of every item that has its label (see ``Task.tally``)."""
-    found: dict[str, FloatArray] = {}
-    for name, guess in guesses.items():
-        known = np.flatnonzero(items.labels[name].present)
-        found[name] = tasks[name].tally(items.labels[name].rows.take(known), guess.take(known))
-    return found
 
 
 def geometric_mean(scores: Mapping[str, float]) -> float:

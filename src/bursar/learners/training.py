@@ -55,15 +55,19 @@ def train(
     tasks: Mapping[str, Task],
     settings: Settings,
     seed: int,
-    score: Callable[[], float] | None,
+    score: Callable[[], tuple[float, float]] | None,
     policy: Policy | None,
     progress: Progress,
 ) -> FitReport:
-    """Train until the epochs or the patience end, then go back to the best state seen."""
+    """Train until the epochs or the patience end, then go back to the best state seen.
+
+    ``score`` gives the geometric and the arithmetic mean of the tasks' scores: the second decides while a task that
+    still scores nothing holds the first at 0.
+    """
     rng = np.random.default_rng(seed)
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer, schedule = _optimizer(model, settings, steps=settings.epochs * -(-len(examples) // settings.batch_size))
-    best_score, best_state, stale = -1.0, None, 0
+    best_score, best_state, stale = (-1.0, -1.0), None, 0
     history: list[dict[str, float]] = []
     step = 0
     for epoch in range(1, settings.epochs + 1):
@@ -89,7 +93,8 @@ def train(
         progress("training", epoch / settings.epochs)
         if score is None or (epoch % settings.evaluate_every and epoch < settings.epochs):
             continue
-        history[-1]["score"] = now = score()
+        now = score()
+        history[-1]["score"] = now[0]
         if now > best_score:
             best_score, stale = now, 0
             best_state = {k: v.clone() for k, v in model.named_parameters() if v.requires_grad}
@@ -101,7 +106,7 @@ def train(
         model.load_state_dict(best_state, strict=False)
     model.eval()
     progress("training", 1.0)
-    return FitReport(len(examples), step, best_score if score is not None else None, tuple(history))
+    return FitReport(len(examples), step, best_score[0] if score is not None else None, tuple(history))
 
 
 def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> Iterator[IntArray]:

@@ -22,7 +22,8 @@ from bursar.ragged import IntArray
 from bursar.tasks import Beliefs, Task, make_task
 from bursar.tasks.heads import Encoded
 
-# Hidden states of frozen layers are kept up to here; a pool too large for it is simply computed again.
+# Word-pieces and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
+CACHE_ITEMS = 100_000
 CACHE_BYTES = 1_000_000_000
 
 
@@ -44,7 +45,9 @@ class Settings:
     evaluate_every: int = 2  # epochs
 
     def __post_init__(self) -> None:
+        whole = {f.name for f in fields(self) if f.type == "int"}
         for name, low, high in (
+            ("weight_decay", 0, 1),
             ("frozen_layers", 0, 1000),
             ("epochs", 1, 100_000),
             ("batch_size", 1, 100_000),
@@ -57,8 +60,10 @@ class Settings:
             ("evaluate_every", 1, 100_000),
         ):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-                raise ConfigError(f"learner.{name} = {value!r}", fix=f"use a number from {low} to {high:,}")
+            kind = int if name in whole else int | float
+            if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+                what = "whole number" if name in whole else "number"
+                raise ConfigError(f"learner.{name} = {value!r}", fix=f"use a {what} from {low} to {high:,}")
 
 
 class SharedModel(nn.Module):
@@ -101,8 +106,12 @@ class TransformerLearner(Learner):
             parameter.requires_grad_(True)
         trained = {name for name, p in self.encoder.named_parameters() if p.requires_grad}
         self._untrained = {k: v.clone() for k, v in self.encoder.state_dict().items() if k in trained}
+        with torch.device("meta"):
+            for task in self.tasks.values():
+                task.head(1)  # a kind without a head is refused here, before any label is bought for it
         self._pieces: dict[tuple[str, bytes, str], Pieces] = {}
-        self._hidden: dict[int, Tensor] = {}  # by the identity of the pieces, which ``_pieces`` keeps alive
+        self._kept: set[int] = set()  # the identities of what ``_pieces`` keeps alive
+        self._hidden: dict[int, Tensor] = {}  # by those identities
         self._hidden_bytes = 0
         self.model: SharedModel | None = None
 
@@ -147,17 +156,18 @@ class TransformerLearner(Learner):
                 progress=progress,
             )
 
-    def _scorer(self, dev: Corpus | None) -> Callable[[], float] | None:
-        """The geometric mean of the tasks' main scores on development items."""
+    def _scorer(self, dev: Corpus | None) -> Callable[[], tuple[float, float]] | None:
+        """The geometric and the arithmetic mean of the tasks' main scores on development items."""
         if dev is None or not len(dev):
             return None
         missing = [name for name in self.tasks if not dev.labels[name].present.any()]
         if missing:
             raise LearnerError(f"no development item is labelled for task {missing[0]!r}")
 
-        def score() -> float:
+        def score() -> tuple[float, float]:
             scores = evaluate(self.tasks, dev, self.predict(dev))
-            return geometric_mean({name: scores[name][self.tasks[name].metric] for name in self.tasks})
+            main = {name: scores[name][self.tasks[name].metric] for name in self.tasks}
+            return geometric_mean(main), sum(main.values()) / len(main)
 
         return score
 
@@ -188,7 +198,11 @@ class TransformerLearner(Learner):
         new = [at for at, key in enumerate(keys) if key not in self._pieces]
         if new:
             made = self.encoder.pieces.make(items.take(np.array(new)))
-            self._pieces |= {keys[at]: pieces for at, pieces in zip(new, made, strict=True)}
+            fresh = {keys[at]: pieces for at, pieces in zip(new, made, strict=True)}
+            if len(self._pieces) + len(fresh) <= CACHE_ITEMS:
+                self._pieces |= fresh
+                self._kept |= {id(pieces) for pieces in fresh.values()}
+            return [self._pieces.get(key) or fresh[key] for key in keys]
         return [self._pieces[key] for key in keys]
 
     def _logits(self, items: Sequence[Pieces], tasks: Sequence[str]) -> dict[str, Tensor]:
@@ -209,7 +223,11 @@ class TransformerLearner(Learner):
             hidden = self.encoder.lower(batch, self.settings.frozen_layers)
         self.encoder.train(training)
         for item, part in zip(items, torch.split(hidden, [len(item.ids) for item in items]), strict=True):
-            if id(item) not in self._hidden and self._hidden_bytes + part.nbytes < CACHE_BYTES:
+            if (
+                id(item) in self._kept
+                and id(item) not in self._hidden
+                and self._hidden_bytes + part.nbytes < CACHE_BYTES
+            ):
                 self._hidden[id(item)] = part.clone()
                 self._hidden_bytes += part.nbytes
         return hidden

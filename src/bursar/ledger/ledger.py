@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from bursar.corpus import Corpus, Labels
 from bursar.errors import LabelError, LedgerError
 from bursar.ledger import schema as tables
-from bursar.ledger.records import READING, Receipt, Submission
+from bursar.ledger.records import READING, Annotation, Receipt, Submission
 from bursar.ragged import Ragged, offsets_of
 
 
@@ -47,8 +47,9 @@ class Ledger:
         url = sa.URL.create("sqlite", database=where)
         if where != ":memory:":
             Path(where).parent.mkdir(parents=True, exist_ok=True)
-        # One connection for good: a ledger in memory must not vanish, and SQLite has one writer anyway.
-        engine = sa.create_engine(url, poolclass=sa.pool.StaticPool, connect_args={"timeout": 30})
+        # A ledger in memory is its one connection; on disk every thread has its own.
+        pool = sa.pool.StaticPool if where == ":memory:" else sa.pool.QueuePool
+        engine = sa.create_engine(url, poolclass=pool, connect_args={"timeout": 30})
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
         try:
@@ -63,7 +64,10 @@ class Ledger:
     # -- writing ---------------------------------------------------------------------------------------------------
     def submit(self, submission: Submission) -> Receipt:
         """Record a submission in one transaction. When this returns, it is on disk; a repeat changes nothing."""
-        self._check(submission)
+        if not submission.key or not submission.annotations:
+            raise LedgerError("a submission needs a key and at least one annotation")
+        self.check(submission.annotations)
+        self._check_money(submission)
         with self._engine.begin() as connection:
             known = connection.execute(
                 sa.select(tables.submissions.c.digest).where(tables.submissions.c.key == submission.key)
@@ -99,12 +103,10 @@ class Ledger:
                 connection.execute(tables.charges.insert(), paid)
         return Receipt(submission.key, repeated=False, cost=sum(c.actual for c in submission.charges))
 
-    def _check(self, submission: Submission) -> None:
-        """Refuse what could not be read back: unknown items, tasks and labels, and money that is not money."""
-        if not submission.key or not submission.annotations:
-            raise LedgerError("a submission needs a key and at least one annotation")
-        positions = self.corpus.positions([a.item for a in submission.annotations])
-        for annotation, at in zip(submission.annotations, positions.tolist(), strict=True):
+    def check(self, annotations: Sequence[Annotation]) -> None:
+        """Refuse what could not be read back: unknown items, tasks and labels."""
+        positions = self.corpus.positions([a.item for a in annotations])
+        for annotation, at in zip(annotations, positions.tolist(), strict=True):
             task = self.corpus.schema.get(annotation.task)
             if task is None:
                 raise LedgerError(
@@ -117,6 +119,8 @@ class Ledger:
                 except LabelError as wrong:
                     place = f"item {annotation.item!r}, task {annotation.task!r}"
                     raise LedgerError(f"{place}: {wrong.message}", fix=wrong.fix) from None
+
+    def _check_money(self, submission: Submission) -> None:
         for charge in submission.charges:
             if charge.what != READING and charge.what not in self.corpus.schema:
                 raise LedgerError(f"item {charge.item!r}: nothing called {charge.what!r} can be charged")
@@ -124,17 +128,20 @@ class Ledger:
                 if not isinstance(amount, int) or amount < 0:
                     raise LedgerError(f"item {charge.item!r}: {amount!r} is not a whole, non-negative amount")
 
-    def decide(self, round: int, kind: str, body: Any) -> None:
-        """Record what was decided in a round, once. Deciding the same again changes nothing; otherwise is an error."""
-        text = _dump(body)
+    def decide(self, *decisions: tuple[int, str, Any]) -> None:
+        """Record what was decided, as (round, kind, body), all of it or nothing.
+
+        Deciding the same again changes nothing; deciding otherwise is an error.
+        """
         with self._engine.begin() as connection:
-            known = _decision(connection, round, kind)
-            if known is None:
-                connection.execute(
-                    tables.decisions.insert().values(round=round, kind=kind, body=text, created_at=tables.now())
-                )
-            elif known != text:
-                raise LedgerError(f"{self.where}: round {round} has another {kind} already")
+            for round, kind, body in decisions:
+                text = _dump(body)
+                known = _decision(connection, round, kind)
+                if known is None:
+                    row = {"round": round, "kind": kind, "body": text, "created_at": tables.now()}
+                    connection.execute(tables.decisions.insert().values(row))
+                elif known != text:
+                    raise LedgerError(f"{self.where}: round {round} has another {kind} already")
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def decision(self, round: int, kind: str) -> Any | None:
@@ -161,11 +168,14 @@ class Ledger:
         with self._reading() as connection:
             return set(connection.execute(sa.select(tables.submissions.c.key)).scalars())
 
-    def spent(self, round: int | None = None) -> int:
-        """Money spent, in whole units, in all or in one round."""
-        query = sa.select(sa.func.coalesce(sa.func.sum(tables.charges.c.actual), 0))
+    def spent(self, round: int | None = None, purpose: str | None = None) -> int:
+        """Money spent, in whole units: in all, in one round, or for one purpose."""
+        s = tables.submissions.c
+        query = sa.select(sa.func.coalesce(sa.func.sum(tables.charges.c.actual), 0)).join(tables.submissions)
         if round is not None:
-            query = query.join(tables.submissions).where(tables.submissions.c.round == round)
+            query = query.where(s.round == round)
+        if purpose is not None:
+            query = query.where(s.purpose == purpose)
         with self._reading() as connection:
             return int(connection.execute(query).scalar_one())
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
-from sqlalchemy import Column, ForeignKey, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Column, ForeignKey, Integer, MetaData, Table, Text, UniqueConstraint
 
 from bursar.errors import LedgerError
 
@@ -45,8 +45,8 @@ charges = Table(
     Column("submission", Integer, ForeignKey("submissions.id"), nullable=False, index=True),
     Column("item", Text, nullable=False),
     Column("what", Text, nullable=False),
-    Column("estimate", Integer, nullable=False),
-    Column("actual", Integer, nullable=False),
+    Column("estimate", BigInteger, nullable=False),
+    Column("actual", BigInteger, nullable=False),
 )
 decisions = Table(
     "decisions",

@@ -49,7 +49,21 @@ class Strategy:
         if not len(pool):
             return Selection.joint(pool, np.zeros(0, dtype=np.int64))
         chosen = self.choose(pool, budget, np.random.default_rng(seed))
-        return chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
+        selection = chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
+        self._check(selection, pool, budget)
+        return selection
+
+    def _check(self, selection: Selection, pool: Candidates, budget: int) -> None:
+        """Whoever wrote the strategy: nothing is bought twice, for no task, or beyond the budget."""
+        wrong = None
+        if len(np.unique(selection.items)) != len(selection):
+            wrong = "chose an item twice"
+        elif not selection.tasks.any(axis=1).all():
+            wrong = "chose an item for no task"
+        elif int(pool.prices.take(selection.items).of(selection.tasks).sum()) > budget:
+            wrong = f"spent more than the budget of {budget}"
+        if wrong is not None:
+            raise SelectionError(f"strategy {self.name} {wrong}", fix="mend the strategy")
 
 
 STRATEGIES: Registry[Strategy] = Registry("strategy", "bursar.strategies")

@@ -35,6 +35,7 @@ class Classification(Task):
     metric = "accuracy"
     counted = "item"
     prices = {"per_item": 3}  # paper 1, section 7: ts = 3
+    code_columns = {"labels": (0,)}
 
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
         return [(vocabulary["labels"].code(value),)]

@@ -31,6 +31,7 @@ class Parsing(Task):
     metric = "las"
     counted = "word"
     prices = {"per_item": 0, "per_word": 1}
+    code_columns = {"labels": (1,)}
 
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
         if not isinstance(value, list) or len(value) != words:

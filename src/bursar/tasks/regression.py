@@ -36,6 +36,7 @@ class Regression(Task):
     metric = "pearson"
     counted = "item"
     prices = {"per_item": 3}
+    code_columns = {}
     vocabularies = ()
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ class Relations(Task):
     metric = "f1"
     counted = "relation"
     prices = {"per_item": 0, "per_relation": 1}
+    code_columns = {"labels": (6,), "entity_types": (2, 5)}
     vocabularies = ("labels", "entity_types")
 
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:

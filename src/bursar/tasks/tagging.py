@@ -44,6 +44,7 @@ class Tagging(Task):
     metric = "f1"
     counted = "span"
     prices = {"per_item": 0, "per_span": 1}  # paper 1, section 7: tp = 1
+    code_columns = {"labels": (2,)}
 
     def __post_init__(self) -> None:
         if not isinstance(self.every_word, bool):

@@ -80,6 +80,7 @@ class Task(ABC):
     counted: ClassVar[str]  # what an annotator's effort grows with: span, word, relation, item
     prices: ClassVar[Mapping[str, float]]  # default prices: per_item and per_<counted>
     vocabularies: ClassVar[tuple[str, ...]] = ("labels",)  # the fields that hold label names
+    code_columns: ClassVar[Mapping[str, tuple[int, ...]]]  # for each of those, the columns of a row with its codes
 
     # -- codec -------------------------------------------------------------------------------------------------
     @abstractmethod

@@ -1,4 +1,4 @@
-"""BERT over word-pieces laid end to end: only attention ever sees padding, every other layer does no work on it.
+"""BERT over word-pieces laid end to end: no work is done on padding, for there is none.
 
 Reads the weights of any model of type ``bert`` in Hugging Face's layout. The arithmetic is that of transformers'
 ``BertModel`` (a test compares them); what differs is that a batch is one long row of real pieces, and that the
@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, gelu, scaled_dot_product_attention
@@ -17,6 +18,7 @@ from torch.nn.functional import dropout, gelu, scaled_dot_product_attention
 from bursar.errors import LearnerError
 from bursar.learners.encoders.encoder import Batch, Encoder, PieceMaker
 
+FEWEST_ROWS = 16
 MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
 
 
@@ -25,7 +27,7 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, inner: int, heads: int, epsilon: float, drop: float) -> None:
         super().__init__()
-        self.heads, self.drop = heads, drop
+        self.heads, self.width, self.drop = heads, width // heads, drop
         self.query_key_value = nn.Linear(width, 3 * width)
         self.attended = nn.Linear(width, width)
         self.attention_norm = nn.LayerNorm(width, eps=epsilon)
@@ -33,22 +35,21 @@ class Layer(nn.Module):
         self.outer = nn.Linear(inner, width)
         self.output_norm = nn.LayerNorm(width, eps=epsilon)
 
-    def forward(self, x: Tensor, real: Tensor | None, mask: Tensor | None, shape: tuple[int, int]) -> Tensor:
-        mixed = self._attend(self.query_key_value(x), real, mask, shape)
+    def forward(self, x: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
+        mixed = self._attend(self.query_key_value(x), groups)
         x = self.attention_norm(x + dropout(self.attended(mixed), self.drop, self.training))
         fed = self.outer(gelu(self.inner(x)))
         normed: Tensor = self.output_norm(x + dropout(fed, self.drop, self.training))
         return normed
 
-    def _attend(self, qkv: Tensor, real: Tensor | None, mask: Tensor | None, shape: tuple[int, int]) -> Tensor:
-        """Attention among the pieces of each window: the one place where windows stand side by side, padded."""
-        windows, longest = shape
-        if real is not None:
-            qkv = qkv.new_zeros(windows * longest, qkv.shape[1]).index_copy(0, real, qkv)
-        q, k, v = qkv.view(windows, longest, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        mixed = scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        flat = mixed.transpose(1, 2).reshape(windows * longest, -1)
-        return flat if real is None else flat.index_select(0, real)
+    def _attend(self, qkv: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
+        """Attention among the pieces of each window, all windows of one length at a time."""
+        mixed = qkv.new_zeros(qkv.shape[0], qkv.shape[1] // 3)
+        for length, rows in groups:
+            q, k, v = qkv.index_select(0, rows).view(-1, length, 3, self.heads, self.width).permute(2, 0, 3, 1, 4)
+            attended = scaled_dot_product_attention(q, k, v)
+            mixed = mixed.index_copy(0, rows, attended.transpose(1, 2).reshape(len(rows), -1))
+        return mixed
 
 
 class BertEncoder(Encoder):
@@ -106,16 +107,28 @@ class BertEncoder(Encoder):
         return list(self.layers[layers:].parameters())
 
     def _run(self, hidden: Tensor, batch: Batch, layers: Any) -> Tensor:
-        shape = len(batch.windows), max(batch.windows)
-        real = mask = None
-        if min(batch.windows) < shape[1]:
-            lengths = torch.tensor(batch.windows)
-            keep = torch.arange(shape[1]) < lengths[:, None]
-            real = keep.view(-1).nonzero().squeeze(1)
-            mask = keep[:, None, None, :]
+        """Run some layers. An item's vectors come out the same to the bit whatever company it is in.
+
+        Windows attend with others of their length, so there is nothing to mask; and a batch of very few pieces gets
+        blank rows, for matrix products of a few rows are computed in another order than those of many.
+        """
+        real = len(hidden)
+        if real < FEWEST_ROWS:
+            hidden = torch.cat([hidden, hidden.new_zeros(FEWEST_ROWS - real, self.width)])
+        groups = _windows_by_length(batch.windows)
         for layer in layers:
-            hidden = layer(hidden, real, mask, shape)
-        return hidden
+            hidden = layer(hidden, groups)
+        return hidden[:real]
+
+
+def _windows_by_length(windows: list[int]) -> list[tuple[int, Tensor]]:
+    """For each length, the rows of the windows that have it, one window after the other."""
+    lengths = np.array(windows)
+    starts = np.cumsum(lengths) - lengths
+    return [
+        (int(length), torch.from_numpy((starts[lengths == length][:, None] + np.arange(length)).ravel()))
+        for length in np.unique(lengths)
+    ]
 
 
 def _renamed(weights: dict[str, Tensor], depth: int) -> dict[str, Tensor]:

@@ -111,8 +111,7 @@ class PieceMaker:
 
     def _windows(self, ids: list[int], counts: list[int]) -> Pieces:
         room = self.longest - 2
-        counts = [min(count, room) for count in counts] if max(counts, default=0) > room else counts
-        if sum(counts) <= room and len(ids) <= room:
+        if len(ids) <= room:
             flat = np.array([self.start, *ids, self.end])
             firsts = 1 + np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0)
             return Pieces(flat, np.zeros_like(flat), (len(flat),), firsts.astype(np.int64))
@@ -125,12 +124,13 @@ class PieceMaker:
         window: list[int] = []
         at = 0
         for count in counts:
-            if len(window) + count > room:
+            kept = min(count, room)  # a single word longer than a window keeps its beginning
+            if len(window) + kept > room:
                 flat += [self.start, *window, self.end]
                 windows.append(len(window) + 2)
                 window = []
             words.append(len(flat) + 1 + len(window))
-            window += ids[at : at + count]
+            window += ids[at : at + kept]
             at += count
         flat += [self.start, *window, self.end]
         windows.append(len(window) + 2)
