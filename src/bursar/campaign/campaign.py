@@ -29,7 +29,7 @@ from bursar.learners import Learner
 from bursar.ledger import Annotation, Ledger, Receipt, Submission
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.selection import Candidates, Selection, make_strategy
-from bursar.tasks import Beliefs, CostModel, Prices
+from bursar.tasks import Beliefs, Prices
 from bursar.uncertainty import MEASURES
 
 # Pools are scored in parts of this many items, so that memory does not grow with the pool.
@@ -98,9 +98,7 @@ class Campaign:
         self.parts = parts or load_parts(config)
         self.corpus = self.parts.corpus
         self.tasks = list(self.corpus.schema.values())
-        self.costs = CostModel.of(
-            self.tasks, config.costs.prices, unit=config.costs.unit, currency=config.costs.currency
-        )
+        self.costs = config.costs.model(self.tasks)
         self.strategy = make_strategy(config.strategy.name)
         self.watcher = watcher or Nobody()
         self.ledger = Ledger.open(folder / "ledger.sqlite", self.corpus)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS
 from bursar.selection import make_strategy
+from bursar.tasks import CostModel, Task
 
 BUILTIN = "builtin"
 
@@ -51,6 +53,10 @@ class CostsSection(Section):
     @property
     def prices(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
+
+    def model(self, tasks: Iterable[Task]) -> CostModel:
+        """The prices of these tasks, defaults included."""
+        return CostModel.of(list(tasks), self.prices, unit=self.unit, currency=self.currency)
 
 
 class BudgetSection(Section):

@@ -84,7 +84,6 @@ def _run(
     from bursar.cli.show import RunDisplay
     from bursar.compute import cores
     from bursar.report import write_report
-    from bursar.tasks import CostModel
 
     if seed is not None:
         config = config.model_copy(update={"seed": seed})
@@ -101,9 +100,7 @@ def _run(
         typer.echo(json.dumps(result, ensure_ascii=False))
         return
     tasks = current.parts.corpus.schema
-    costs = CostModel.of(
-        list(tasks.values()), config.costs.prices, unit=config.costs.unit, currency=config.costs.currency
-    )
+    costs = config.costs.model(tasks.values())
     with RunDisplay(current.arms, config.budget.rounds, tasks, costs) as display:
         result = run_campaign(current, display.watcher, workers)
         display.progress.update(display.bar, completed=1.0, description="writing the report", left="")
