@@ -178,7 +178,7 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
     >>> parse_config({"budget": {"per_round": -5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    bursar.errors.ConfigError: campaign: budget.per_round = -5: ... Fix: for instance budget.per_round = 500.0
+    bursar.errors.ConfigError: campaign: budget.per_round = -5: ... Fix: for instance budget.per_round = 500
     >>> parse_config({"budget": {"per_rond": 5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
