@@ -322,6 +322,14 @@ def test_a_run_is_not_gone_on_with_under_other_settings(tmp_path, parts):
         run_campaign(Run(tmp_path / "run", config_of(budget={"per_round": 300}), parts))
 
 
+def test_a_run_that_was_refused_at_the_door_can_be_started_with_other_settings(tmp_path):
+    wrong = config_of(tasks=["intent", "urgency"], learner={"name": "transformer"})
+    with pytest.raises(BursarError, match=r"'urgency' \(regression\).*tasks = \['intent'\]"):
+        run_campaign(Run(tmp_path / "run", wrong))
+    result = run_campaign(Run(tmp_path / "run", config_of()))
+    assert len(result["arms"]["MT-AVG"]["rounds"]) == 4
+
+
 def test_a_run_is_not_gone_on_with_on_another_corpus(tmp_path, parts):
     run_campaign(Run(tmp_path / "run", config_of(), parts))
     other = config_of(corpus={"seed": 9})

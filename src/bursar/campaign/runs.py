@@ -21,6 +21,7 @@ from bursar.campaign.lock import Lock
 from bursar.campaign.splits import Parts, load_parts
 from bursar.compute import Tell, run_all
 from bursar.errors import ConfigError
+from bursar.ledger import Ledger
 
 CONFIG_FILE = "campaign.json"
 
@@ -78,7 +79,7 @@ class Run:
             "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
             | {"python": platform.python_version()},
         }
-        if not path.exists():
+        if not path.exists() or not self._begun():
             self._write_down(mine)
             return
         stored = json.loads(path.read_text())
@@ -91,6 +92,14 @@ class Run:
             )
         if stored["campaign"] != mine["campaign"]:  # another name, or other strategies beside it
             self._write_down(stored | {"campaign": mine["campaign"]})
+
+    def _begun(self) -> bool:
+        """Whether anything has been decided here; a campaign that was refused at the door has decided nothing."""
+        ledger = Ledger.open(self.folder / "ledger.sqlite", self.parts.corpus)
+        try:
+            return ledger.decision(0, "campaign") is not None
+        finally:
+            ledger.close()
 
     def _write_down(self, about: dict[str, Any]) -> None:
         draft = self.folder / f"{CONFIG_FILE}.draft"

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bursar.corpus import Corpus
 from bursar.curriculum import Policy
-from bursar.errors import ConfigError, LearnerError
+from bursar.errors import ConfigError, LearnerError, SchemaError
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Batch, Encoder, Pieces, batch_of
 from bursar.learners.learner import FitReport, Learner, Progress, evaluate, geometric_mean, no_progress
@@ -106,14 +106,28 @@ class TransformerLearner(Learner):
             parameter.requires_grad_(True)
         trained = {name for name, p in self.encoder.named_parameters() if p.requires_grad}
         self._untrained = {k: v.clone() for k, v in self.encoder.state_dict().items() if k in trained}
-        with torch.device("meta"):
-            for task in self.tasks.values():
-                task.head(1)  # a kind without a head is refused here, before any label is bought for it
+        self._check_kinds()
         self._pieces: dict[tuple[str, bytes, str], Pieces] = {}
         self._kept: set[int] = set()  # the identities of what ``_pieces`` keeps alive
         self._hidden: dict[int, Tensor] = {}  # by those identities
         self._hidden_bytes = 0
         self.model: SharedModel | None = None
+
+    def _check_kinds(self) -> None:
+        """A kind without a head is refused at once, before any label is bought for it."""
+        able, unable = [], []
+        with torch.device("meta"):
+            for task in self.tasks.values():
+                try:
+                    task.head(1)
+                    able.append(task.name)
+                except SchemaError:
+                    unable.append(f"{task.name!r} ({task.kind})")
+        if unable:
+            raise LearnerError(
+                f"the transformer cannot train {', '.join(unable)} yet",
+                fix=f"name the tasks it can train: tasks = {able}",
+            )
 
     # -- training ----------------------------------------------------------------------------------------------------
     def fit(
