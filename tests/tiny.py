@@ -76,7 +76,9 @@ class WordCounts(Learner):
         self.smoothing = smoothing
         self.counts: dict[str, dict[str, list[float]]] = {}
 
-    def fit(self, annotated: Corpus, *, dev=None, seed=0, policy=None, progress=lambda what, done: None) -> FitReport:
+    def fit(
+        self, annotated: Corpus, *, dev=None, seed=0, policy=None, checkpoint=None, progress=lambda what, done: None
+    ) -> FitReport:
         self.counts = {name: {"": [self.smoothing] * self._classes(task)} for name, task in self.tasks.items()}
         words = annotated.texts.all_words()
         for name, task in self.tasks.items():
@@ -98,7 +100,7 @@ class WordCounts(Learner):
             score = float(np.prod([scores[n][t.metric] for n, t in self.tasks.items()]) ** (1 / len(self.tasks)))
         return FitReport(len(annotated), 1, score)
 
-    def believe(self, items: Corpus, progress=lambda what, done: None) -> dict[str, Beliefs]:
+    def believe(self, items: Corpus, *, passes=1, seed=0, progress=lambda what, done: None) -> dict[str, Beliefs]:
         words = items.texts.all_words()
         found = {}
         for name, task in self.tasks.items():

@@ -62,3 +62,7 @@ class SelectionError(BursarError):
 
 class LearnerError(BursarError):
     """A learner that cannot be made, trained, saved or loaded as asked."""
+
+
+class CheckpointError(LearnerError):
+    """A training cannot be taken up from a file: it is damaged, or of another training."""

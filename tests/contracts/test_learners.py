@@ -7,7 +7,7 @@ import pytest
 
 from bursar.errors import LearnerError
 from bursar.learners.learner import geometric_mean
-from bursar.learners.transformer import TransformerLearner
+from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
 from bursar.uncertainty import entropy_confidence
 from tests.tiny import WordCounts, tiny_encoder
@@ -35,7 +35,7 @@ def make(request, encoder, corpus):
         if request.param == "word counts":
             return WordCounts(corpus.schema)
         frozen = 1 if request.param == "frozen transformer" else 0
-        return TransformerLearner(corpus.schema, **options, frozen_layers=frozen)
+        return NeuralLearner(corpus.schema, **options, frozen_layers=frozen)
 
     return maker
 
@@ -158,7 +158,7 @@ def test_progress_is_told_and_ends_at_1(make, train, dev):
 
 def test_a_learner_that_learned_nothing_says_so(encoder, corpus, test):
     with pytest.raises(LearnerError, match="call fit first"):
-        TransformerLearner(corpus.schema, encoder=encoder).believe(test)
+        NeuralLearner(corpus.schema, encoder=encoder).believe(test)
 
 
 def test_the_geometric_mean_sacrifices_no_task():

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import Ragged
-from bursar.tasks import KINDS, Beliefs, CostModel, Task, Vocabulary, make_task
+from bursar.tasks import KINDS, Beliefs, CostModel, Vocabulary, make_task
 from tests.tasks.examples import EXAMPLES, column, items_of
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 often = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 every_kind = pytest.mark.parametrize("case", EXAMPLES.values(), ids=EXAMPLES)
 
@@ -188,81 +189,193 @@ def test_default_prices_are_whole_and_are_for_what_the_kind_counts(case):
 
 
 # -- model -------------------------------------------------------------------------------------------------------------
-WIDTH = 16
+WIDTH = 48
+HEADS = {
+    f"{name}, {style}": (case, style)
+    for name, case in EXAMPLES.items()
+    for style in case.task.styles
+    if not (style == "spans" and getattr(case.task, "every_word", False))
+}
+every_head = pytest.mark.parametrize(("case", "style"), HEADS.values(), ids=HEADS)
 
 
-def kinds(trained: bool) -> pytest.MarkDecorator:
-    """The examples whose kind has a head of its own, or those whose kind has none yet."""
-    cases = {name: case for name, case in EXAMPLES.items() if (type(case.task).head is not Task.head) == trained}
-    return pytest.mark.parametrize("case", cases.values(), ids=cases)
-
-
-def encoded(case, seed: int = 0):
+def made(case: Any, style: str, seed: int = 0) -> tuple[Any, Any, Any]:
+    """A head, a batch as an encoder would leave it, and the spans that a relations head is given."""
     import torch
 
     from bursar.tasks.heads import Encoded
+    from bursar.tasks.heads.spans import spans_to_link
 
     torch.manual_seed(seed)
-    return Encoded(torch.randn(len(case.items), WIDTH), torch.randn(int(case.words.sum()), WIDTH))
+    head = case.task.head(WIDTH, style, dropout=0.2)
+    head.prepare(case.gold, case.words)
+    words = case.words.astype(np.int64)
+    encoded = Encoded(torch.randn(len(words), WIDTH), torch.randn(int(words.sum()), WIDTH), words)
+    spans = None
+    if case.task.kind == "relations":
+        nothing = Ragged.of([[] for _ in words], 3)
+        spans = spans_to_link(nothing, case.gold, case.task.entity_types, case.task.entity_types)
+    return head.eval(), encoded, spans
 
 
-@kinds(trained=False)
-def test_a_kind_without_a_head_says_so_by_name(case):
-    calls = [("head", WIDTH), ("targets", case.gold, case.words), ("loss", None, None, 0.0), ("decode", None)]
-    for method, *arguments in calls:
-        with pytest.raises(SchemaError, match=f"{case.task.kind} tasks yet, which task '{case.task.name}' is"):
-            getattr(case.task, method)(*arguments)
-
-
-@kinds(trained=True)
-def test_a_head_has_a_row_of_logits_for_every_target(case):
-    head, targets = case.task.head(WIDTH), case.task.targets(case.gold, case.words)
-    logits = head(encoded(case))
-    assert logits.ndim == 2
-    assert len(logits) == len(targets) == case.task.units(case.words).sum()
-    assert targets.dtype == np.int64
-    assert ((targets >= 0) & (targets < logits.shape[1])).all()
-
-
-@kinds(trained=True)
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_a_few_steps_lower_the_loss(case, smoothing):
+def learned_by_heart(
+    case: Any, style: str, smoothing: float = 0.0, steps: int = 150
+) -> tuple[Any, Any, Any, list[float]]:
     import torch
 
-    head, inputs = case.task.head(WIDTH), encoded(case)
-    targets = torch.from_numpy(case.task.targets(case.gold, case.words))
-    head.eval()  # no dropout: the loss must fall with every step, not on average
+    head, encoded, spans = made(case, style)
+    targets = head.targets(case.gold, case.words)
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.02)
     losses = []
-    for _ in range(15):
-        loss = case.task.loss(head(inputs), targets, smoothing)
-        weights = list(head.parameters())
-        with torch.no_grad():
-            for weight, slope in zip(weights, torch.autograd.grad(loss, weights), strict=True):
-                weight -= 0.05 * slope
+    for _ in range(steps):
+        loss = head.loss(head(encoded, spans), targets, smoothing)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
         losses.append(loss.item())
-    assert losses == sorted(losses, reverse=True)
-    assert losses[-1] < 0.9 * losses[0]
+    return head, encoded, spans, losses
 
 
-@kinds(trained=True)
-@pytest.mark.parametrize("passes", [1, 3])
-def test_beliefs_that_are_sure_of_the_targets_are_decoded_to_the_labels(case, passes):
-    classes = case.task.head(WIDTH).output.out_features
-    targets = case.task.targets(case.gold, case.words)
-    sure = np.repeat(np.eye(classes)[targets][None], passes, axis=0)
-    decoded = case.task.decode(Beliefs.of(sure, case.task.units(case.words)))
-    assert decoded.equals(case.gold)
+def numbers(beliefs: Any) -> np.ndarray:
+    return beliefs.values if isinstance(beliefs, Beliefs) else np.stack([beliefs.means, beliefs.variances])
+
+
+@every_head
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_training_lowers_the_loss(case, style, smoothing):
+    *_, losses = learned_by_heart(case, style, smoothing, steps=40)
+    assert losses[-1] < losses[0] - 0.1
+    assert np.isfinite(losses).all()
+
+
+@every_head
+def test_a_head_that_knows_its_labels_by_heart_gives_them_back_exactly(case, style):
+    import torch
+
+    head, encoded, spans, _ = learned_by_heart(case, style)
+    with torch.no_grad():
+        decoded = case.task.decode(head.believe([head(encoded, spans)] * 3))
+    if case.task.kind == "regression":
+        np.testing.assert_allclose(decoded.values, case.gold.values, atol=0.3)
+        return
     assert decoded.values.dtype == case.task.dtype
     assert [case.task.value(rows) for rows in decoded] == [label for _, label in case.items]
 
 
-@kinds(trained=True)
-@often
+@every_head
+def test_beliefs_are_probabilities_about_every_item(case, style):
+    import torch
+
+    head, encoded, spans = made(case, style)
+    with torch.no_grad():
+        beliefs = head.believe([head(encoded, spans)])
+    assert len(beliefs) == len(case.items)
+    assert beliefs.passes == 1
+    if isinstance(beliefs, Beliefs):
+        sums = (
+            [part.sum() for part in np.split(beliefs.values[0], beliefs.choices[1:-1])] if beliefs.values.size else []
+        )
+        np.testing.assert_allclose(sums, 1, atol=1e-5)
+    else:
+        assert (beliefs.variances > 0).all()
+
+
+@every_head
+def test_what_is_believed_of_an_item_does_not_depend_on_its_company(case, style):
+    import torch
+
+    head, encoded, spans = made(case, style)
+    order = np.arange(len(case.items))[::-1].copy()
+    with torch.no_grad():
+        whole = head.believe([head(encoded, spans)])
+        turned = head.believe([head(encoded.take(order), None if spans is None else spans.take(order))])
+        for item in range(len(case.items)):
+            at = np.array([item])
+            alone = head.believe([head(encoded.take(at), None if spans is None else spans.take(at))])
+            np.testing.assert_allclose(numbers(alone), numbers(whole.take(at)), atol=1e-6)
+    np.testing.assert_allclose(numbers(turned), numbers(whole.take(order)), atol=1e-6)
+
+
+@every_head
+def test_a_higher_temperature_makes_a_head_less_sure_and_1_changes_nothing(case, style):
+    import torch
+
+    from bursar.uncertainty import entropy_confidence
+
+    head, encoded, spans, _ = learned_by_heart(case, style)
+    with torch.no_grad():
+        output = head(encoded, spans)
+        plain, same, warm = (head.believe([head.scaled(output, t)]) for t in (1.0, 1.0, 3.0))
+    np.testing.assert_allclose(numbers(plain), numbers(same), atol=0)
+    sure, less = entropy_confidence(plain), entropy_confidence(warm)
+    asked = (plain.units > 0) & (sure < 1)
+    assert (less[asked] < sure[asked]).all()
+
+
+@every_head
+def test_passes_of_a_thinned_head_differ_and_come_back_for_the_same_seed(case, style):
+    import torch
+
+    from bursar.tasks.heads import sampled
+
+    head, encoded, spans = made(case, style)
+
+    def passes(seed: int) -> Any:
+        outputs = []
+        with torch.no_grad():
+            for number in range(3):
+                with sampled(head, seed, number):
+                    outputs.append(head(encoded, spans))
+            return head.believe(outputs)
+
+    first, again, other = passes(1), passes(1), passes(2)
+    assert first.passes == 3
+    np.testing.assert_array_equal(numbers(first), numbers(again))
+    assert not np.allclose(numbers(first), numbers(other))
+    assert isinstance(case.task.decode(first), Ragged)
+
+
+@every_head
+@settings(often, max_examples=8)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_any_beliefs_are_decoded_to_labels_that_the_codec_takes(case, seed):
-    classes = case.task.head(WIDTH).output.out_features
-    units = case.task.units(case.words)
-    beliefs = Beliefs.of(np.random.default_rng(seed).random((2, int(units.sum()), classes)), units)
-    decoded = case.task.decode(beliefs)
+def test_any_beliefs_are_decoded_to_labels_that_the_codec_takes(case, style, seed):
+    import torch
+
+    head, encoded, spans = made(case, style, seed)
+    with torch.no_grad():
+        decoded = case.task.decode(head.believe([head(encoded, spans)]))
     again = [case.task.encode(case.task.value(rows), n) for rows, n in zip(decoded, case.words, strict=True)]
     assert Ragged.of(again, case.task.width, case.task.dtype).equals(decoded)
+
+
+@every_head
+def test_a_batch_without_a_word_or_an_item_is_no_trouble(case, style):
+    import torch
+
+    from bursar.tasks.heads import Encoded
+
+    head, _, spans = made(case, style)
+    for items in (0, 2):
+        counts = np.zeros(items, dtype=np.int64)
+        given = None if spans is None else Ragged.of([[] for _ in counts], 3)
+        encoded = Encoded(torch.randn(items, WIDTH), torch.zeros(0, WIDTH), counts)
+        with torch.no_grad():
+            beliefs = head.believe([head(encoded, given)])
+        assert len(beliefs) == items
+        assert len(case.task.decode(beliefs)) == items
+
+
+@every_kind
+@often
+@given(data=st.data())
+def test_accuracies_lie_between_0_and_1_and_a_right_guess_has_1(case, data):
+    words, gold, guess = columns(case, data.draw(items_of(case)))
+    found = case.task.accuracies(gold, guess, words)
+    assert found.shape == (len(words),)
+    assert ((found >= 0) & (found <= 1)).all()
+    np.testing.assert_allclose(case.task.accuracies(gold, gold, words), 1)
+
+
+def test_a_style_of_head_that_is_not_there_is_refused_by_name():
+    with pytest.raises(SchemaError, match="'slots': no tagging head of style 'tree'"):
+        EXAMPLES["tagging"].task.head(WIDTH, "tree")

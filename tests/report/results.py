@@ -48,12 +48,14 @@ def make_result(
     savings: Mapping[str, Any] | None = None,
     ended: str | None = "all rounds are done",
     confidence: bool = True,
+    reliability: Mapping[str, Any] | None = None,
     guesses: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A result whose tasks all have the same given scores, a round each, and that spends ``money`` in all by then.
 
-    Every item costs 10: 4 for reading and 6 shared by the tasks. ``audit`` is how many items each slice holds.
+    Every item costs 10: 4 for reading and 6 shared by the tasks. ``audit`` is how many items each slice holds;
+    ``reliability`` is what the strategy's last round carries under that name.
     """
     arms = {"MT-AVG": (0.4, 0.6, 0.7, 0.8)} if arms is None else arms
     strategy, *others = arms
@@ -68,7 +70,7 @@ def make_result(
         }
     )
     guesses = guesses or {name: KINDS[name][1] for name in tasks}
-    return {
+    found = {
         "name": settings.name,
         "config": settings.model_dump(mode="json"),
         "versions": {"bursar": "0.1.0", "python": "3.11.7"},
@@ -86,6 +88,29 @@ def make_result(
             for arm, scores in arms.items()
         },
         "comparison": _areas(arms, tasks) if test and all(len(scores) > 1 for scores in arms.values()) else {},
+    }
+    if reliability is not None:
+        found["arms"][strategy]["rounds"][-1]["reliability"] = dict(reliability)
+    return found
+
+
+def make_reliability(*bins: tuple[int, float, float], calibration: float | None = None) -> dict[str, Any]:
+    """The reliability of a task from the count, mean confidence and mean accuracy of each bin; the edges are even.
+
+    The calibration error is that of the bins unless it is given; the overconfidence error that of items like their bin.
+    """
+    counts, said, right = (list(column) for column in zip(*bins, strict=True))
+    items = sum(counts)
+    filled = [(n, c, a) for n, c, a in bins if n]
+    error = sum(n * abs(c - a) for n, c, a in filled) / items if items else 0.0
+    over = sum(n * c * max(c - a, 0) for n, c, a in filled) / items if items else 0.0
+    return {
+        "edges": [k / len(bins) for k in range(len(bins) + 1)],
+        "counts": counts,
+        "confidence": [c if n else None for n, c in zip(counts, said, strict=True)],
+        "accuracy": [a if n else None for n, a in zip(counts, right, strict=True)],
+        "overconfidence": over,
+        "calibration": error if calibration is None else calibration,
     }
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bursar.report import render
-from tests.report.results import KINDS, make_corpus, make_result
+from tests.report.results import KINDS, make_corpus, make_reliability, make_result
 from tests.report.test_page import BETTER, HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -83,6 +83,15 @@ def test_choosing_a_round_changes_the_items_and_the_histograms(hostile):
     assert tab.evaluate(bars) == before
 
 
+def test_a_reliability_diagram_is_drawn_with_a_point_a_bin_and_says_what_it_shows(show):
+    record = make_reliability((40, 0.3, 0.5), (0, 0, 0), (60, 0.9, 0.7))
+    tab = show(render(make_result(BETTER, reliability={"intent": record, "slots": record}), make_corpus())).tab
+    assert tab.locator("[data-figure^=reliability]").count() == 2
+    diagram = tab.locator("[data-figure=reliability-0]")
+    assert diagram.locator(".points .point").count() == 2 + 3  # of accuracy, and a bar for each bin
+    assert "0.50 at 0.30 (40) and 0.70 at 0.90 (60)" in diagram.get_attribute("aria-label")
+
+
 def test_charts_follow_the_theme(hostile):
     light = hostile.tab.evaluate(COLOUR)
     hostile.tab.emulate_media(color_scheme="dark")
@@ -107,7 +116,12 @@ def test_charts_fit_the_paper_and_come_back(hostile):
         pytest.param(lambda: render(make_result(BETTER), make_corpus(texts=LONG)), id="long texts"),
         pytest.param(
             lambda: render(
-                make_result(BETTER, tasks=tuple(KINDS), config={"costs": {"unit": 0.01, "currency": "USD "}}),
+                make_result(
+                    BETTER,
+                    tasks=tuple(KINDS),
+                    config={"costs": {"unit": 0.01, "currency": "USD "}},
+                    reliability=dict.fromkeys(KINDS, make_reliability((40, 0.3, 0.5), (60, 0.9, 0.7))),
+                ),
                 make_corpus(tuple(KINDS)),
             ),
             id="five tasks",

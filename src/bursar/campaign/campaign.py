@@ -29,8 +29,8 @@ from bursar.learners import Learner
 from bursar.ledger import Annotation, Ledger, Receipt, Submission
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.selection import Candidates, Selection, make_strategy
-from bursar.tasks import Beliefs, Prices
-from bursar.uncertainty import MEASURES
+from bursar.tasks import Prices
+from bursar.uncertainty import MEASURES, confidences
 
 # Pools are scored in parts of this many items, so that memory does not grow with the pool.
 ITEMS_A_PART = 20_000
@@ -317,9 +317,14 @@ class Campaign:
             def progress(stage: str, done: float, start: int = at, size: int = len(part)) -> None:
                 self.watcher.stage(round, "scoring", (start + done * size) / len(items))
 
-            beliefs: dict[str, Beliefs] = learner.believe(self.corpus.take(part).unlabelled(), progress)
-            for column, name in enumerate(names):
-                confidence[at : at + len(part), column] = measure(beliefs[name])
+            beliefs = learner.believe(
+                self.corpus.take(part).unlabelled(),
+                passes=measure.passes,
+                seed=self._round_seed(round),
+                progress=progress,
+            )
+            confidence[at : at + len(part)] = confidences(learner.tasks, beliefs, measure)
+            for name in names:
                 guesses[name].append(self.corpus.schema[name].decode(beliefs[name]))
         return confidence, {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts}
 

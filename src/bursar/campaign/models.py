@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
-from bursar.learners import Learner, make_learner
+from bursar.errors import CheckpointError
+from bursar.learners import FitReport, Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
 
@@ -36,11 +37,22 @@ class Models:
         place = self.folder / digest
         best = self._load(place, learner)
         if best is None:
-            report = learner.fit(annotated, dev=dev, seed=self.config.seed, progress=progress)
+            report = self._fit(learner, annotated, dev, self.folder / f"{digest}.training", progress)
             best = (report.best_score,)
             self._save(place, learner, report.best_score)
         self._fitted = digest, best[0]
         return learner, best[0]
+
+    def _fit(
+        self, learner: Learner, annotated: Corpus, dev: Corpus | None, checkpoint: Path, progress: Progress
+    ) -> FitReport:
+        seed = self.config.seed
+        try:
+            return learner.fit(annotated, dev=dev, seed=seed, checkpoint=checkpoint, progress=progress)
+        except CheckpointError:  # nothing is lost with it but time
+            for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
+                file.unlink()
+            return learner.fit(annotated, dev=dev, seed=seed, checkpoint=checkpoint, progress=progress)
 
     def check(self) -> None:
         """Make the learner, so that what is wrong with it or its tasks is said before money is spent."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bursar.corpus import Corpus
+from bursar.corpus.corpus import Labels
 from bursar.curriculum import Policy
-from bursar.errors import ConfigError
-from bursar.ragged import Ragged
+from bursar.errors import ConfigError, LearnerError
+from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.registry import Registry
-from bursar.tasks import Beliefs, Task
+from bursar.tasks import AnyBeliefs, Task
+from bursar.uncertainty import MEASURES, confidences
 
 Progress = Callable[[str, float], None]  # what is going on, and how far it is, 0 to 1
+ITEMS_A_PART = 8192  # scored at a time
 Scores = dict[str, dict[str, float]]  # task to score name to score
 
 
@@ -52,13 +55,24 @@ class Learner(ABC):
         dev: Corpus | None = None,
         seed: int = 0,
         policy: Policy | None = None,
+        checkpoint: Path | None = None,
         progress: Progress = no_progress,
     ) -> FitReport:
-        """Forget what was learned and learn from these items; ``dev`` decides when to stop."""
+        """Forget what was learned and learn from these items; ``dev`` decides when to stop.
+
+        A long training writes its state to the file ``checkpoint`` now and then and goes on from there when it is
+        called again with the same arguments; the result is the same to the bit. The file is removed at the end.
+        """
 
     @abstractmethod
-    def believe(self, items: Corpus, progress: Progress = no_progress) -> dict[str, Beliefs]:
-        """Per task, probabilities for every unit of every item, in the order of the items."""
+    def believe(
+        self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
+    ) -> dict[str, AnyBeliefs]:
+        """Per task, what is believed of every unit of every item, in the order of the items.
+
+        One pass is the model itself; more are that many thinned versions of it (dropout), the same for the same seed.
+        A learner that has no thinned versions refuses.
+        """
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -73,9 +87,64 @@ class Learner(ABC):
         """The label rows that the beliefs speak for."""
         return {name: self.tasks[name].decode(beliefs) for name, beliefs in self.believe(items).items()}
 
+    def confidence(
+        self, items: Corpus, measure: str = "entropy", *, seed: int = 0, progress: Progress = no_progress
+    ) -> FloatArray:
+        """How sure the learner is of every item, a column a task.
+
+        Items are taken a part at a time, so a million of them need no more memory than their confidences.
+        """
+        how = MEASURES[measure]
+        found = np.zeros((len(items), len(self.tasks)))
+        for at in range(0, len(items), ITEMS_A_PART):
+            part = np.arange(at, min(at + ITEMS_A_PART, len(items)))
+
+            def told(what: str, done: float, part: IntArray = part) -> None:
+                progress(what, (part[0] + done * len(part)) / len(items))
+
+            beliefs = self.believe(items.take(part).unlabelled(), passes=how.passes, seed=seed, progress=told)
+            found[part] = confidences(self.tasks, beliefs, how)
+        return found
+
     def evaluate(self, items: Corpus) -> Scores:
         """Every score of every task on the items that have its labels; a task without any is left out."""
+        items = in_codes_of(self.tasks, items)
         return evaluate(self.tasks, items, self.predict(items))
+
+
+def in_codes_of(tasks: Mapping[str, Task], items: Corpus) -> Corpus:
+    """The items with their labels in the codes of these tasks, which may list the same names in another order.
+
+    A label that a task does not have is an error that names it and the first item with it.
+    """
+    labels = {}
+    for name, task in tasks.items():
+        theirs = items.schema.get(name)
+        if theirs is None or theirs == task:
+            continue
+        if theirs.kind != task.kind:
+            raise LearnerError(f"task {name!r} is {theirs.kind} in the corpus and {task.kind} in the learner")
+        column = items.labels[name]
+        rows = column.rows.values.copy()
+        for field_, columns in task.code_columns.items():
+            known = {label: code for code, label in enumerate(getattr(task, field_))}
+            codes = np.array([known.get(label, -1) for label in getattr(theirs, field_)], dtype=rows.dtype)
+            for place in columns:
+                old = rows[:, place]
+                rows[:, place] = codes[old]
+                unknown = np.flatnonzero(rows[:, place] < 0)
+                if len(unknown):
+                    label = getattr(theirs, field_)[column.rows.values[unknown[0], place]]
+                    raise LearnerError(
+                        f"item {items.ids[int(column.rows.owners[unknown[0]])]!r}: "
+                        f"the learner of task {name!r} does not know the label {label!r}",
+                        fix="list all labels in the schema before training",
+                    )
+        labels[name] = Labels(column.present, Ragged(rows, column.rows.offsets))
+    if not labels:
+        return items
+    schema = {name: tasks[name] if name in labels else task for name, task in items.schema.items()}
+    return replace(items, schema=schema, labels={**items.labels, **labels})
 
 
 def evaluate(tasks: Mapping[str, Task], items: Corpus, guesses: Mapping[str, Ragged]) -> Scores:
@@ -110,10 +179,30 @@ def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any
         raise ConfigError(f"learner {name!r}: {wrong}") from None
 
 
-def _transformer(tasks: Mapping[str, Task], **options: Any) -> Learner:
-    from bursar.learners.transformer import TransformerLearner
+def _neural(**usual: Any) -> Callable[..., Learner]:
+    """The neural learner with other defaults, imported only when it is asked for."""
 
-    return TransformerLearner(tasks, **options)
+    def make(tasks: Mapping[str, Task], **options: Any) -> Learner:
+        from bursar.learners.neural import NeuralLearner
+
+        return NeuralLearner(tasks, **(usual | options))
+
+    return make
 
 
-LEARNERS.add("transformer", _transformer)
+# Paper 4's small networks are trained as its authors do (errata 26): Adam at one rate, plain cross-entropy.
+_SMALL = {
+    "epochs": 100,
+    "patience": 20,
+    "evaluate_every": 1,
+    "learning_rate": 1e-3,
+    "head_learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "warmup": 0.0,
+    "decay": False,
+    "smoothing": 0.0,
+    "dropout": 0.0,
+}
+LEARNERS.add("transformer", _neural())
+for _name in ("bilstm", "cnn", "aoe", "image-cnn"):
+    LEARNERS.add(_name, _neural(**_SMALL, encoder=_name))

@@ -1,115 +1,213 @@
-"""The training loop: batches in an order that depends on the seed alone, early stopping, the best model kept."""
+"""The training loop: batches that depend on the seed alone, early stopping, the best model kept, resumable."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bursar.corpus import Corpus
 from bursar.curriculum import Policy
-from bursar.errors import LearnerError
+from bursar.errors import CheckpointError, ConfigError, LearnerError
 from bursar.learners.learner import FitReport, Progress
-from bursar.ragged import BoolArray, IntArray, Ragged, offsets_of
-from bursar.tasks import Task
-
-if TYPE_CHECKING:
-    from bursar.learners.transformer import Settings
+from bursar.ragged import BoolArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """The training targets of annotated items, per task: the label code of every unit, and who has a label at all."""
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to train. Defaults were chosen on development data."""
 
-    present: Mapping[str, BoolArray]
-    units: Mapping[str, IntArray]  # of every item, labelled or not: so many rows of logits it has
-    targets: Mapping[str, Ragged]  # of labelled items; the others have none
+    epochs: int = 30
+    batch_size: int = 16
+    learning_rate: float = 3e-4
+    head_learning_rate: float = 3e-3
+    weight_decay: float = 0.01
+    warmup: float = 0.1  # share of the steps during which the learning rate grows
+    decay: bool = True  # and shrinks to nothing afterwards
+    clip: float = 1.0
+    patience: int = 6  # evaluations without a better score before training stops
+    evaluate_every: int = 2  # epochs
+    checkpoint_seconds: float = 30.0  # how much work a crash may cost, where a checkpoint is asked for
 
-    @classmethod
-    def of(cls, items: Corpus, tasks: Mapping[str, Task]) -> Examples:
-        """Encode once what every epoch needs."""
-        present, units, targets = {}, {}, {}
-        for name, task in tasks.items():
-            labels = items.labels[name]
-            known = np.flatnonzero(labels.present)
-            codes = task.targets(labels.rows.take(known), items.words[known])
-            present[name] = labels.present
-            units[name] = task.units(items.words)
-            targets[name] = Ragged(codes, offsets_of(np.where(labels.present, units[name], 0)))
-        return cls(present, units, targets)
+    def __post_init__(self) -> None:
+        check_numbers(
+            self,
+            {
+                "epochs": (1, 100_000),
+                "batch_size": (1, 100_000),
+                "learning_rate": (0, 1),
+                "head_learning_rate": (0, 1),
+                "weight_decay": (0, 1),
+                "warmup": (0, 1),
+                "clip": (0, 1e9),
+                "patience": (1, 100_000),
+                "evaluate_every": (1, 100_000),
+                "checkpoint_seconds": (0, 1e9),
+            },
+        )
 
-    def __len__(self) -> int:
-        return len(next(iter(self.present.values())))
+
+def check_numbers(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Numbers of the right sort in their ranges, or an error that names the setting."""
+    whole = {f.name for f in fields(settings) if f.type == "int"}
+    for name, (low, high) in ranges.items():
+        value = getattr(settings, name)
+        kind = int if name in whole else int | float
+        if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+            what = "whole number" if name in whole else "number"
+            raise ConfigError(f"learner.{name} = {value!r}", fix=f"use a {what} from {low} to {high:,}")
+
+
+@dataclass(eq=False)
+class _State:
+    """Where a training is, apart from the model, the optimiser and the random numbers of dropout."""
+
+    epoch: int = 1
+    batch: int = 0  # batches of this epoch that are done
+    step: int = 0
+    total: float = 0.0  # this epoch's loss so far
+    stale: int = 0
+    best_score: tuple[float, float] = (-1.0, -1.0)
+    history: list[dict[str, float]] = field(default_factory=list)
+    observed: list[tuple[str, float]] = field(default_factory=list)  # for the policy: task and loss of every step
 
 
 def train(
     model: nn.Module,
-    logits: Callable[[IntArray, Sequence[str]], dict[str, Tensor]],
-    examples: Examples,
+    losses: Callable[[IntArray, Sequence[str]], list[Tensor]],
+    present: Mapping[str, BoolArray],
     *,
     lengths: IntArray,
-    tasks: Mapping[str, Task],
-    settings: Settings,
+    schedule: Schedule,
     seed: int,
     score: Callable[[], tuple[float, float]] | None,
     policy: Policy | None,
+    checkpoint: Checkpoint | None,
     progress: Progress,
 ) -> FitReport:
     """Train until the epochs or the patience end, then go back to the best state seen.
 
-    ``score`` gives the geometric and the arithmetic mean of the tasks' scores: the second decides while a task that
-    still scores nothing holds the first at 0.
+    ``losses`` gives the mean loss of each task that it is asked for over the items that have its label, ``present``
+    who has one. Without a policy a step trains every task that its batch has labels for; with one, the task that the
+    policy draws, on a batch of that task's items. ``score`` gives the geometric and the arithmetic mean of the tasks'
+    scores: the second decides while a task that still scores nothing holds the first at 0.
     """
-    rng = np.random.default_rng(seed)
+    items = len(lengths)
+    steps_an_epoch = -(-items // schedule.batch_size)
     trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer, schedule = _optimizer(model, settings, steps=settings.epochs * -(-len(examples) // settings.batch_size))
-    best_score, best_state, stale = (-1.0, -1.0), None, 0
-    history: list[dict[str, float]] = []
-    step = 0
-    for epoch in range(1, settings.epochs + 1):
+    optimizer, rates = _optimizer(model, schedule, steps=schedule.epochs * steps_an_epoch)
+    now, best = _State(), None
+    if checkpoint is not None and (saved := checkpoint.load()) is not None:
+        if "report" in saved:  # it was finished, only what came after it was not
+            model.load_state_dict(saved["model"], strict=False)
+            model.eval()
+            return FitReport(**saved["report"])
+        now, best = _State(**saved["state"]), saved["best"]
+        model.load_state_dict(saved["model"], strict=False)
+        optimizer.load_state_dict(saved["optimizer"])
+        rates.load_state_dict(saved["rates"])
+        torch.set_rng_state(saved["random"])
+        if policy is not None:
+            for step, (task, before) in enumerate(now.observed):
+                policy.observe(task, before, None, step)
+
+    def keep() -> None:
+        if checkpoint is not None and checkpoint.is_due():
+            checkpoint.save(
+                {
+                    "state": asdict(now),
+                    "best": best,
+                    "model": _trained_state(model),
+                    "optimizer": optimizer.state_dict(),
+                    "rates": rates.state_dict(),
+                    "random": torch.get_rng_state(),
+                }
+            )
+
+    while now.epoch <= schedule.epochs:
         model.train()
-        total = 0.0
-        for items in batches(lengths, settings.batch_size, rng):
-            chosen = _tasks_of_step(tasks, examples, items, policy, step, rng)
-            if not chosen:
-                continue
-            loss = _loss(logits(items, chosen), examples, items, tasks, settings.smoothing)
-            if not torch.isfinite(loss):
-                raise LearnerError(f"the loss is not a number at step {step}", fix="lower learner.learning_rate")
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(trained, settings.clip)
-            optimizer.step()
-            schedule.step()
-            if policy is not None:
-                policy.observe(chosen[0], loss.item(), None, step)
-            total += loss.item()
-            step += 1
-        history.append({"epoch": epoch, "loss": total})
-        progress("training", epoch / settings.epochs)
-        if score is None or (epoch % settings.evaluate_every and epoch < settings.epochs):
-            continue
-        now = score()
-        history[-1]["score"] = now[0]
-        if now > best_score:
-            best_score, stale = now, 0
-            best_state = {k: v.clone() for k, v in model.named_parameters() if v.requires_grad}
-        else:
-            stale += 1
-            if stale >= settings.patience:
-                break
-    if best_state is not None:
-        model.load_state_dict(best_state, strict=False)
+        for batch, chosen in _steps(present, lengths, schedule.batch_size, seed, policy, now):
+            if chosen:
+                loss = torch.stack(losses(batch, chosen)).sum()
+                if not torch.isfinite(loss):
+                    raise LearnerError(
+                        f"the loss is not a number at step {now.step}", fix="lower learner.learning_rate"
+                    )
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(trained, schedule.clip)
+                optimizer.step()
+                rates.step()
+                now.total += loss.item()
+                if policy is not None:
+                    policy.observe(chosen[0], loss.item(), None, now.step)
+                    now.observed.append((chosen[0], loss.item()))
+                now.step += 1
+            now.batch += 1
+            progress("training", min((now.epoch - 1 + now.batch / steps_an_epoch) / schedule.epochs, 0.999))
+            keep()
+        now.history.append({"epoch": now.epoch, "loss": now.total})
+        if score is not None and (now.epoch % schedule.evaluate_every == 0 or now.epoch == schedule.epochs):
+            reached = score()
+            now.history[-1]["score"] = reached[0]
+            if reached > now.best_score:
+                now.best_score, now.stale, best = reached, 0, _trained_state(model)
+            else:
+                now.stale += 1
+        now.epoch, now.batch, now.total = now.epoch + 1, 0, 0.0
+        if now.stale >= schedule.patience:
+            break
+        keep()
+    if best is not None:
+        model.load_state_dict(best, strict=False)
     model.eval()
     progress("training", 1.0)
-    return FitReport(len(examples), step, best_score[0] if score is not None else None, tuple(history))
+    best_score = now.best_score[0] if score is not None else None
+    report = FitReport(items, now.step, best_score, tuple(now.history))
+    if checkpoint is not None and checkpoint.is_worth_it():
+        checkpoint.save({"report": asdict(report), "model": _trained_state(model)})
+    return report
 
 
-def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> Iterator[IntArray]:
+def _steps(
+    present: Mapping[str, BoolArray],
+    lengths: IntArray,
+    size: int,
+    seed: int,
+    policy: Policy | None,
+    now: _State,
+) -> Iterator[tuple[IntArray, list[str]]]:
+    """The batches of this epoch that are still to be done, each with the tasks to train on it.
+
+    Every batch is drawn from the seed and its place alone, so a training that was stopped can be taken up anywhere.
+    """
+    if policy is None:
+        cuts = batches(lengths, size, np.random.default_rng([seed, now.epoch]))
+        for batch in cuts[now.batch :]:
+            yield batch, [name for name, there in present.items() if there[batch].any()]
+        return
+    tasks = [name for name, there in present.items() if there.any()]
+    members = {name: np.flatnonzero(present[name]) for name in tasks}
+    done = dict.fromkeys(tasks, 0)  # steps that each task has had
+    for task, _ in now.observed:
+        done[task] += 1
+    for _ in range(now.batch, -(-len(lengths) // size)):
+        chances = policy.probabilities(tasks, now.step)
+        task = tasks[int(np.random.default_rng([seed, now.step, 1]).choice(len(tasks), p=chances))]
+        cycle, at = divmod(done[task], -(-len(members[task]) // size))
+        rng = np.random.default_rng([seed, crc32(task.encode()), cycle, 2])
+        done[task] += 1
+        yield members[task][batches(lengths[members[task]], size, rng)[at]], [task]
+
+
+def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
     """Shuffled batches of items of like length: shuffle, sort within stretches of eight batches, shuffle batches."""
     order = rng.permutation(len(lengths))
     stretch = size * 8
@@ -117,50 +215,82 @@ def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> Iterator[
         part = order[at : at + stretch]
         order[at : at + stretch] = part[np.argsort(lengths[part], kind="stable")]
     cuts = [order[at : at + size] for at in range(0, len(order), size)]
-    return (cuts[i] for i in rng.permutation(len(cuts)))
+    return [cuts[i] for i in rng.permutation(len(cuts))]
 
 
-def _tasks_of_step(
-    tasks: Mapping[str, Task],
-    examples: Examples,
-    items: IntArray,
-    policy: Policy | None,
-    step: int,
-    rng: np.random.Generator,
-) -> list[str]:
-    """Every task that the batch has labels for, or the one that the policy draws among them."""
-    there = [name for name in tasks if examples.present[name][items].any()]
-    if policy is None or not there:
-        return there
-    return [there[int(rng.choice(len(there), p=policy.probabilities(there, step)))]]
-
-
-def _loss(
-    logits: Mapping[str, Tensor], examples: Examples, items: IntArray, tasks: Mapping[str, Task], smoothing: float
-) -> Tensor:
-    """The sum over tasks of the mean loss over the units that have a label."""
-    losses = []
-    for name, scores in logits.items():
-        present = examples.present[name][items]
-        targets = torch.from_numpy(examples.targets[name].take(items).values)
-        if not present.all():
-            scores = scores[torch.from_numpy(np.repeat(present, examples.units[name][items]))]
-        losses.append(tasks[name].loss(scores, targets, smoothing))
-    return torch.stack(losses).sum()
+def _trained_state(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in model.named_parameters() if value.requires_grad}
 
 
 def _optimizer(
-    model: nn.Module, settings: Settings, steps: int
+    model: nn.Module, schedule: Schedule, steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
-    """AdamW, faster for the heads than for the encoder, with warm-up and linear decay."""
-    encoder = [p for n, p in model.named_parameters() if p.requires_grad and not n.startswith("heads.")]
-    heads = [p for n, p in model.named_parameters() if p.requires_grad and n.startswith("heads.")]
-    groups = [{"params": encoder, "lr": settings.learning_rate}, {"params": heads, "lr": settings.head_learning_rate}]
+    """AdamW, faster for what starts from nothing (heads and gates) than for the encoder, with warm-up and decay."""
+    groups: dict[bool, list[nn.Parameter]] = {False: [], True: []}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            groups[name.startswith(("heads.", "gates."))].append(parameter)
+    rates = {False: schedule.learning_rate, True: schedule.head_learning_rate}
     optimizer = torch.optim.AdamW(
-        [group for group in groups if group["params"]], weight_decay=settings.weight_decay, fused=True
+        [{"params": parameters, "lr": rates[new]} for new, parameters in groups.items() if parameters],
+        weight_decay=schedule.weight_decay,
+        fused=True,
     )
-    warm = max(1, int(settings.warmup * steps))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.0, (steps - step) / max(1, steps - warm)))
-    )
-    return optimizer, schedule
+    warm = max(1, int(schedule.warmup * steps))
+
+    def factor(step: int) -> float:
+        falling = max(0.0, (steps - step) / max(1, steps - warm)) if schedule.decay else 1.0
+        return min((step + 1) / warm, falling)
+
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+
+class Checkpoint:
+    """A file that a training writes its state to every so many seconds, and is taken up from.
+
+    ``about`` says which training it is: a file of another one is refused, and so is a damaged one.
+    """
+
+    def __init__(self, file: Path, about: str, seconds: float) -> None:
+        self.file, self.about, self.seconds = file, about, seconds
+        self._begun = self._last = time.monotonic()
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._last >= self.seconds
+
+    def is_worth_it(self) -> bool:
+        """Whether the training took so long that its result should not be lost either."""
+        return time.monotonic() - self._begun >= self.seconds
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Whole or not at all: written beside the old one, then put in its place."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.file.with_name(self.file.name + ".new")
+        with open(beside, "wb") as file:
+            torch.save(state | {"about": self.about}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self.file)
+        self._last = time.monotonic()
+
+    def load(self) -> dict[str, Any] | None:
+        """What was saved, or nothing if nothing was."""
+        if not self.file.exists():
+            return None
+        try:
+            saved: dict[str, Any] = torch.load(self.file, weights_only=True)
+            about = saved.pop("about")
+        except Exception as wrong:  # whatever a damaged file may raise
+            reason = str(wrong).splitlines()[0] if str(wrong) else type(wrong).__name__
+            raise CheckpointError(
+                f"the checkpoint {self.file} is damaged: {reason}", fix="delete it to train from the start"
+            ) from None
+        if about != self.about:
+            raise CheckpointError(
+                f"the checkpoint {self.file} is of another training: other items, tasks, settings or seed",
+                fix="delete it to train from the start",
+            )
+        return saved
+
+    def clear(self) -> None:
+        self.file.unlink(missing_ok=True)

@@ -6,7 +6,9 @@ Plotly takes texts for markup, so whatever a person has named is escaped here.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,8 @@ from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.ledger.records import READING
 from bursar.report.curves import curves_of
 from bursar.report.spending import PURPOSES, by_round, round_name
-from bursar.report.wording import Money, Scale, arm_name, sentence
+from bursar.report.story import reliability_of
+from bursar.report.wording import Money, Scale, arm_name, listed, sentence
 
 Figure = dict[str, Any]
 
@@ -23,7 +26,7 @@ ARM_COLOURS = 4  # in the style sheet, as --arm-1 and so on
 TASK_COLOURS = 5
 SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 DASHES = ("solid", "dash", "dot", "dashdot")
-HEIGHTS = {"mean": 300, "task": 250, "spending": 300, "confidence": 220}  # in pixels
+HEIGHTS = {"mean": 300, "task": 250, "spending": 300, "confidence": 220, "reliability": 340}  # in pixels
 TOP, BOTTOM = 12, 52  # margins, in pixels
 LABEL_GAP = 17  # pixels between two direct labels
 
@@ -208,6 +211,73 @@ def confidence_figures(result: Mapping[str, Any]) -> dict[str, dict[str, Figure]
             }
         figures[str(record["round"])] = charts
     return figures
+
+
+def reliability_figures(result: Mapping[str, Any]) -> dict[str, Figure]:
+    """By task: how right the newest model was where it was so and so sure."""
+    return {name: reliability_figure(name, record) for name, record in reliability_of(result).items()}
+
+
+def reliability_figure(name: str, record: Mapping[str, Any]) -> Figure:
+    """Accuracy against confidence, a point a bin beside the line where both are equal; how many items, beneath."""
+    counts, edges = record["counts"], record["edges"]
+    filled = [k for k, count in enumerate(counts) if count]
+    said, right = ([round(record[of][k], 4) for k in filled] for of in ("confidence", "accuracy"))
+    sizes = [counts[k] for k in filled]
+    line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+    equal = {**line, "x": [0, 1], "y": [0, 1], "line": {"color": "--muted", "width": 1.5, "dash": "dash"}}
+    stems = {
+        **line,
+        "x": [x for c in said for x in (c, c, None)],
+        "y": [y for c, a in zip(said, right, strict=True) for y in (c, a, None)],
+        "line": {"color": "--audit", "width": 2},
+    }
+    points: Figure = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": said,
+        "y": right,
+        "marker": {
+            "color": "--arm-1",
+            "size": [round(7 + 7 * math.sqrt(size / max(sizes)), 1) for size in sizes],
+            "line": {"color": "--paper", "width": 1.5},
+            "opacity": 1,
+        },
+        "cliponaxis": False,
+        "customdata": sizes,
+        "hovertemplate": "said %{x:.2f}, was %{y:.2f} right: %{customdata:,} items<extra></extra>",
+    }
+    bars: Figure = {
+        "type": "bar",
+        "x": [round((low + high) / 2, 6) for low, high in pairwise(edges)],
+        "y": list(counts),
+        "width": [round(0.92 * (high - low), 6) for low, high in pairwise(edges)],
+        "yaxis": "y2",
+        "marker": {"color": "--pool"},
+        "hovertemplate": "%{y:,} items<extra></extra>",
+    }
+    told = [f"{a:.2f} at {c:.2f} ({n:,})" for a, c, n in zip(right, said, sizes, strict=True)]
+    return {
+        "data": [equal, stems, points, bars],
+        "layout": _reliability_layout(),
+        "words": f"Reliability diagram for {name}: accuracy at confidence (items): {listed(told)}.",
+    }
+
+
+def _reliability_layout() -> Figure:
+    layout = _layout(HEIGHTS["reliability"], right=16)
+    layout["margin"] |= {"l": 64}
+    ends = {"range": [-0.02, 1.02], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+    layout["xaxis"] |= {**ends, "title": {"text": "how sure it was", "standoff": 12}, "anchor": "y2"}
+    layout["yaxis2"] = layout["yaxis"] | {"domain": [0, 0.15], "showgrid": False, "nticks": 3, "rangemode": "tozero"}
+    layout["yaxis"] |= {**ends, "title": {"text": "how right it was", "standoff": 10}, "domain": [0.22, 1]}
+    corners = (("not sure enough", 0.01, "left", 0.99, "top"), ("too sure", 0.99, "right", 0.01, "bottom"))
+    look = {"showarrow": False, "font": {"color": "--muted", "size": 12}}
+    layout["annotations"] = [
+        {"text": text, "x": x, "xanchor": xanchor, "y": y, "yanchor": yanchor, **look}
+        for text, x, xanchor, y, yanchor in corners
+    ]
+    return layout
 
 
 def thing_colour(at: int) -> str:

@@ -25,13 +25,14 @@ from bursar.report.figures import (
     confidence_figures,
     drawn_slices,
     learning_figures,
+    reliability_figures,
     spending_figure,
     thing_colour,
 )
 from bursar.report.items import ShownItem, shown_item
 from bursar.report.spending import round_rows, spending_words
-from bursar.report.story import tell
-from bursar.report.tables import arms_table, audit_table, curve_table, settings
+from bursar.report.story import tell, trust_of, trust_words
+from bursar.report.tables import arms_table, audit_table, curve_table, reliability_table, settings, trust_table
 from bursar.report.wording import Scale, arm_name, listed, metric_name, sentence
 
 REPORT_FILE = "report.html"
@@ -61,7 +62,8 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
     task_keys = {name: str(k) for k, name in enumerate(result["tasks"])}
     data = {
         "figures": {f"curve-{task_keys.get(name, 'mean')}": figure for name, figure in learning.items()}
-        | ({"spending": spending} if spending else {}),
+        | ({"spending": spending} if spending else {})
+        | {f"reliability-{task_keys[name]}": figure for name, figure in reliability_figures(result).items()},
         "confidence": {r: {task_keys[n]: f for n, f in charts.items()} for r, charts in confidence.items()},
     }
     story = tell(result)
@@ -83,6 +85,10 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         rounds=round_rows(result, result["strategy"]),
         tasks=result["tasks"],
         views=_views(result, corpus),
+        trusts=[(task_keys[trust.task], trust) for trust in trust_of(result)],
+        trust_words=trust_words(result),
+        trust_table=trust_table(result),
+        reliability_table=reliability_table(result),
         settings=settings(result, corpus),
         style=Markup(_own_file("page.css")),
         data=Markup(embedded(data)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from bursar.campaign.audit import FEWEST_ITEMS, FEWEST_SLICES
@@ -15,6 +16,9 @@ from bursar.selection import make_strategy
 
 NINETY_PERCENT = 1.645  # standard deviations on either side
 LEVEL = 0.0005  # scores that are nearer than this read the same
+TRUE_ENOUGH = 0.02  # a mean confidence that is nearer to the mean accuracy than this is as good as true
+ASTRAY = 0.05  # a calibration error above this shows in the diagram
+VAGUE = 0.1  # where luck may be more than this, a small difference says nothing
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,101 @@ def saving(share: float) -> str:
     if share < -1:
         return "over twice as much"
     return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}"
+
+
+# -- whether confidence can be trusted -------------------------------------------------------------------------------
+class Stance(StrEnum):
+    """How a model's confidence stands to the truth."""
+
+    TOO_SURE = "too sure"
+    TOO_MODEST = "not sure enough"
+    UNEVEN = "off in both directions"
+    TRUE = "about as right as it says"
+    UNTOLD = "too few items to tell"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How sure the newest model was of items with known labels, for one task, and how right."""
+
+    task: str
+    items: int
+    said: float  # mean confidence
+    right: float  # mean accuracy
+    surest: tuple[float, float, int]  # mean confidence and accuracy where it was surest, and of how many items
+    calibration: float  # error
+    overconfidence: float  # error
+    stance: Stance
+
+    def __str__(self) -> str:
+        """The stance, and by how much it is off, as the numbers that are shown beside it say.
+
+        >>> str(Trust("intent", 400, 0.914, 0.826, (0.97, 0.9, 120), 0.09, 0.07, Stance.TOO_SURE))
+        'too sure by 0.08'
+        """
+        match self.stance:
+            case Stance.TOO_SURE | Stance.TOO_MODEST:
+                return f"{self.stance} by {abs(round(self.said, 2) - round(self.right, 2)):.2f}"
+            case Stance.UNEVEN:
+                return f"{self.stance} by {self.calibration:.2f}"
+        return str(self.stance)
+
+
+def reliability_of(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """How far the last round's model was found to deserve trust, by task; empty where that was not looked at."""
+    rounds = result["arms"][result["strategy"]]["rounds"]
+    found = (rounds[-1].get("reliability") or {}) if rounds else {}
+    return {name: found[name] for name in result["tasks"] if name in found and sum(found[name]["counts"])}
+
+
+def trust_of(result: Mapping[str, Any]) -> list[Trust]:
+    """What the reliability of each task amounts to."""
+    return [_trust(name, record) for name, record in reliability_of(result).items()]
+
+
+def _trust(name: str, record: Mapping[str, Any]) -> Trust:
+    bins = zip(record["confidence"], record["accuracy"], record["counts"], strict=True)
+    filled = [(confidence, accuracy, count) for confidence, accuracy, count in bins if count]
+    items = sum(count for _, _, count in filled)
+    said = sum(confidence * count for confidence, _, count in filled) / items
+    right = sum(accuracy * count for _, accuracy, count in filled) / items
+    stance = _stance(said, right, record["calibration"], items, len(filled))
+    return Trust(name, items, said, right, filled[-1], record["calibration"], record["overconfidence"], stance)
+
+
+def _stance(said: float, right: float, calibration: float, items: int, bins: int) -> Stance:
+    """What is more than luck; a little is added to either side so that luck is never nothing."""
+    share = (right * items + 1) / (items + 2)
+    luck = NINETY_PERCENT * math.sqrt(share * (1 - share) / items)
+    if abs(said - right) > max(luck, TRUE_ENOUGH):
+        return Stance.TOO_SURE if said > right else Stance.TOO_MODEST
+    if luck > VAGUE:
+        return Stance.UNTOLD
+    return Stance.UNEVEN if calibration > max(luck * math.sqrt(bins), ASTRAY) else Stance.TRUE
+
+
+def trust_words(result: Mapping[str, Any]) -> list[str]:
+    """Whether the newest model's confidence can be trusted, and what follows, in sentences that name every task."""
+    trusts = trust_of(result)
+    if not trusts:
+        return []
+    told = []
+    by_stance = {stance: [trust for trust in trusts if trust.stance is stance] for stance in Stance}
+    for stance, those in by_stance.items():
+        if those and stance is not Stance.UNTOLD:
+            tasks = [f"{trust.task} (said {trust.said:.2f}, was {trust.right:.2f} right)" for trust in those]
+            told.append(f"{stance} for {listed(tasks)}")
+    last = result["arms"][result["strategy"]]["rounds"][-1]["round"]
+    after = "the seed items" if last == 0 else f"round {last}"
+    words = [f"After {after} the model is {'; '.join(told)}."] if told else []
+    if by_stance[Stance.UNTOLD]:
+        words.append(f"There are {Stance.UNTOLD} for {listed([trust.task for trust in by_stance[Stance.UNTOLD]])}.")
+    doubtful = [trust.task for trust in by_stance[Stance.TOO_SURE] + by_stance[Stance.UNEVEN]]
+    if doubtful:
+        words.append(f"Look at its guesses for {listed(doubtful)} before you use them, even where it is sure.")
+    elif len(by_stance[Stance.TRUE]) == len(trusts):
+        words.append("You can take it at its word.")
+    return words
 
 
 # -- parts of the story ----------------------------------------------------------------------------------------------

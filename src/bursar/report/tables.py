@@ -6,6 +6,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -13,6 +14,7 @@ from bursar.campaign.config import BUILTIN
 from bursar.corpus import Corpus
 from bursar.report.curves import curves_of
 from bursar.report.spending import items_of, labels_of, round_name
+from bursar.report.story import reliability_of, trust_of
 from bursar.report.wording import THIN, Money, Scale, arm_name, counted, sentence
 from bursar.tasks import CostModel
 
@@ -80,6 +82,37 @@ def arms_table(result: Mapping[str, Any]) -> Table:
             )
         )
     return Table(("Strategy", "Money", "Items", "Labels", *tasks, "Mean along the curve"), tuple(rows))
+
+
+def trust_table(result: Mapping[str, Any]) -> Table:
+    """By task: how sure the newest model was, how right, and the two errors."""
+    errors = ("Calibration error", "Overconfidence error")
+    rows = []
+    for trust in trust_of(result):
+        said, right, items = trust.surest
+        rows.append(
+            (
+                trust.task,
+                f"{trust.items:,}",
+                f"{trust.said:.2f}",
+                f"{trust.right:.2f}",
+                f"said {said:.2f}, was {right:.2f} right ({counted(items, 'item')})",
+                f"{trust.calibration:.3f}",
+                f"{trust.overconfidence:.3f}",
+            )
+        )
+    return Table(("Task", "Items", "It said", "It was right", "Where it was surest", *errors), tuple(rows))
+
+
+def reliability_table(result: Mapping[str, Any]) -> Table:
+    """Every point of the reliability diagrams."""
+    rows = []
+    for name, record in reliability_of(result).items():
+        bins = zip(pairwise(record["edges"]), record["counts"], record["confidence"], record["accuracy"], strict=True)
+        for (low, high), count, said, right in bins:
+            if count:
+                rows.append((name, f"{low:.2f} to {high:.2f}", f"{count:,}", f"{said:.2f}", f"{right:.2f}"))
+    return Table(("Task", "Confidence", "Items", "It said", "It was right"), tuple(rows))
 
 
 def settings(result: Mapping[str, Any], corpus: Corpus) -> dict[str, dict[str, str]]:

@@ -1,6 +1,6 @@
 """Task kinds, one file each: label codec, scores, annotation cost, head, loss and decoding live together."""
 
-from bursar.tasks.beliefs import Beliefs
+from bursar.tasks.beliefs import AnyBeliefs, Beliefs, Estimates
 from bursar.tasks.classification import Classification
 from bursar.tasks.costs import CostModel, Prices
 from bursar.tasks.parsing import Parsing
@@ -11,9 +11,11 @@ from bursar.tasks.task import KINDS, Task, Vocabulary, make_task
 
 __all__ = [
     "KINDS",
+    "AnyBeliefs",
     "Beliefs",
     "Classification",
     "CostModel",
+    "Estimates",
     "Parsing",
     "Prices",
     "Regression",

@@ -1,20 +1,20 @@
-"""What a model believes about the labels of many items, for one task."""
+"""What a model believes about the labels of many items, for one task: probabilities, or for numbers an estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.ragged import IntArray, offsets_of
+from bursar.ragged import IntArray, flat_positions, offsets_of
 
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Probabilities over the choices of every unit: a sentence, a word, a head, a span pair.
+    """Probabilities over the choices of every unit: a sentence, a word, a word's head, a span, a span pair.
 
     ``values[p, choices[u]:choices[u + 1]]`` is what pass ``p`` believes about unit ``u``; the units of item ``i`` are
     ``offsets[i]`` to ``offsets[i + 1]``. A deterministic pass is one pass. Where all units have as many choices as
@@ -23,19 +23,23 @@ class Beliefs:
     >>> b = Beliefs.of(np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]), units=[1, 2])
     >>> len(b), b.units.tolist(), b.dense().shape
     (2, [1, 2], (1, 3, 2))
+    >>> b.take(np.array([1])).dense()[0].tolist()
+    [[0.5, 0.5], [0.20000000298023224, 0.800000011920929]]
     """
 
     values: NDArray[np.float32]  # (passes, choices of all units)
     choices: IntArray  # (units + 1,)
     offsets: IntArray  # (items + 1,)
+    subjects: NDArray[np.int32] | None = None  # (units, columns): which spans a unit is about, where that is not plain
+    labels: NDArray[np.int32] | None = None  # (choices,): the label that comes with a choice, such as an arc's
 
     @classmethod
-    def of(cls, probabilities: Any, units: Any) -> Beliefs:
+    def of(cls, probabilities: Any, units: Any, subjects: Any = None) -> Beliefs:
         """From (units, labels) or (passes, units, labels) and the number of units of each item."""
         dense = np.asarray(probabilities, dtype=np.float32)
         dense = dense[None] if dense.ndim == 2 else dense
         choices = np.arange(dense.shape[1] + 1, dtype=np.int64) * dense.shape[2]
-        return cls(dense.reshape(dense.shape[0], -1), choices, offsets_of(units))
+        return cls(dense.reshape(dense.shape[0], -1), choices, offsets_of(units), subjects)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -57,10 +61,65 @@ class Beliefs:
             raise ValueError("these beliefs have units with different numbers of choices")
         return self.values.reshape(self.passes, units, width)
 
+    def take(self, items: IntArray) -> Beliefs:
+        """The beliefs about the items at these positions, in this order."""
+        units = flat_positions(self.offsets, items)
+        places = flat_positions(self.choices, units)
+        return Beliefs(
+            self.values[:, places],
+            offsets_of(np.diff(self.choices)[units]),
+            offsets_of(self.units[items]),
+            None if self.subjects is None else self.subjects[units],
+            None if self.labels is None else self.labels[places],
+        )
+
     @staticmethod
     def concatenate(parts: Sequence[Beliefs]) -> Beliefs:
+        subjects = [part.subjects for part in parts if part.subjects is not None]
+        labels = [part.labels for part in parts if part.labels is not None]
         return Beliefs(
             np.concatenate([part.values for part in parts], axis=1),
             offsets_of(np.concatenate([np.diff(part.choices) for part in parts])),
             offsets_of(np.concatenate([part.units for part in parts])),
+            np.concatenate(subjects) if subjects else None,
+            np.concatenate(labels) if labels else None,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What a model believes of a number an item: its mean and variance in every pass, on a known range.
+
+    >>> e = Estimates(np.array([[0.2, 0.7]]), np.array([[0.01, 0.04]]), low=0, high=1)
+    >>> len(e), e.passes, e.take(np.array([1])).means.tolist()
+    (2, 1, [[0.7]])
+    """
+
+    means: NDArray[Any]  # (passes, items)
+    variances: NDArray[Any]  # (passes, items)
+    low: float
+    high: float
+
+    def __len__(self) -> int:
+        return self.means.shape[1]
+
+    @property
+    def units(self) -> IntArray:
+        """One number an item."""
+        return np.ones(len(self), dtype=np.int64)
+
+    @property
+    def passes(self) -> int:
+        return len(self.means)
+
+    def take(self, items: IntArray) -> Estimates:
+        return Estimates(self.means[:, items], self.variances[:, items], self.low, self.high)
+
+    @staticmethod
+    def concatenate(parts: Sequence[Estimates]) -> Estimates:
+        means = np.concatenate([part.means for part in parts], axis=1)
+        variances = np.concatenate([part.variances for part in parts], axis=1)
+        return Estimates(means, variances, parts[0].low, parts[0].high)
+
+
+AnyBeliefs: TypeAlias = Beliefs | Estimates

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from bursar.tasks.beliefs import Beliefs
+    from bursar.tasks.heads import Head
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,7 @@ class Classification(Task):
     kind = "classification"
     width = 1
     metric = "accuracy"
+    styles = ("linear",)
     counted = "item"
     prices = {"per_item": 3}  # paper 1, section 7: ts = 3
     code_columns = {"labels": (0,)}
@@ -55,20 +55,20 @@ class Classification(Task):
         accuracy = float(self.score(self.tally(gold, guess).sum(axis=0)))
         return {"accuracy": accuracy, "macro_f1": macro, "weighted_f1": weighted}
 
-    def head(self, width: int) -> nn.Module:
-        from bursar.tasks.heads import ItemHead
+    def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
+        return self.tally(gold, guess)[:, 0]
 
-        return ItemHead(width, len(self.labels))
+    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
+        from bursar.tasks.heads.items import ItemHead
+
+        self.style_of(style)
+        return ItemHead(self, width, dropout)
 
     def targets(self, labels: Ragged, words: IntArray) -> IntArray:
         return labels.values[:, 0].astype(np.int64)
 
-    def loss(self, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-        from torch.nn.functional import cross_entropy
-
-        return cross_entropy(logits, targets, label_smoothing=smoothing)
-
-    def decode(self, beliefs: Beliefs) -> Ragged:
+    def decode(self, beliefs: AnyBeliefs) -> Ragged:
+        assert isinstance(beliefs, Beliefs)
         best = beliefs.dense().mean(axis=0).argmax(axis=1).astype(np.int32)
         return Ragged(best[:, None], beliefs.offsets)
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError
-from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
+from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, ratio
+
+if TYPE_CHECKING:
+    from bursar.tasks.heads import Head
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,12 @@ class Parsing(Task):
     {'las': 0.5, 'uas': 1.0}
     """
 
+    single_root: bool = True  # only one word hangs from the root, as in Universal Dependencies: for decoding
+
     kind = "parsing"
     width = 2
     metric = "las"
+    styles = ("biaffine",)
     counted = "word"
     prices = {"per_item": 0, "per_word": 1}
     code_columns = {"labels": (1,)}
@@ -69,6 +76,75 @@ class Parsing(Task):
     def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
         totals = self.tally(gold, guess).sum(axis=0)
         return {"las": float(self.score(totals)), "uas": float(ratio(totals[1], totals[2]))}
+
+    def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
+        """The share of words with the right head: confidence is measured on unlabelled arcs."""
+        _, heads, words_ = self.tally(gold, guess).T
+        return np.where(words_ > 0, ratio(heads, words_), 1.0)
+
+    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
+        from bursar.tasks.heads.trees import TreeHead
+
+        self.style_of(style)
+        return TreeHead(self, width, dropout)
+
+    def decode(self, beliefs: AnyBeliefs) -> Ragged:
+        """The likeliest trees. Choice j of word i (from 1) is head j, or j + 1 from i on: no word heads itself."""
+        assert isinstance(beliefs, Beliefs)
+        assert beliefs.labels is not None
+        probabilities = beliefs.values.mean(axis=0, dtype=np.float64)
+        position = np.arange(len(beliefs.choices) - 1) - np.repeat(beliefs.offsets[:-1], beliefs.units) + 1
+        choice = _best_choices(probabilities, beliefs.choices)
+        heads = choice + (choice >= position)
+        for item in np.flatnonzero(~_are_trees(heads, beliefs.offsets, self.single_root)):
+            start, end = beliefs.offsets[item : item + 2]
+            part = probabilities[beliefs.choices[start] : beliefs.choices[end]].reshape(end - start, end - start)
+            heads[start:end] = best_tree(part, self.single_root)
+        choice = heads - (heads > position)
+        labels = beliefs.labels[beliefs.choices[:-1] + choice]
+        return Ragged(np.stack([heads, labels], axis=1).astype(np.int32), beliefs.offsets)
+
+
+def best_tree(probabilities: FloatArray, single_root: bool = True) -> IntArray:
+    """The heads of the tree whose arcs have the largest product, from (n, n) candidates without the words themselves.
+
+    >>> best_tree(np.array([[0.1, 0.9], [0.2, 0.8]])).tolist()  # each prefers the other: one must be the root
+    [2, 0]
+    """
+    from ufal.chu_liu_edmonds import chu_liu_edmonds
+
+    n = len(probabilities)
+    scores = np.full((n + 1, n + 1), -np.inf)
+    scores[1:][~np.eye(n, n + 1, 1, dtype=bool)] = (
+        np.log(np.maximum(probabilities, 1e-30)).ravel() - 1
+    )  # 0 would count as no arc
+    if single_root:  # so dear that no tree has more arcs from the root than the one it needs
+        scores[1:, 0] -= 100.0 * (n + 1)
+    scores[0] = np.nan
+    return np.asarray(chu_liu_edmonds(scores)[0], dtype=np.int64)[1:]
+
+
+def _best_choices(values: FloatArray, choices: IntArray) -> IntArray:
+    """The place of the largest value of every stretch, the first of equals; every stretch has one."""
+    if len(choices) < 2:
+        return np.zeros(0, dtype=np.int64)
+    best = np.maximum.reduceat(values, choices[:-1])
+    places = np.where(values == np.repeat(best, np.diff(choices)), np.arange(len(values)), len(values))
+    return np.minimum.reduceat(places, choices[:-1]) - choices[:-1]
+
+
+def _are_trees(heads: IntArray, offsets: IntArray, single_root: bool) -> BoolArray:
+    """Which items' heads (0 the root) reach the root from every word: by doubling the steps, all words at once."""
+    lengths = np.diff(offsets)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    # The root is one place below all words, and its own head.
+    up = np.append(np.where(heads > 0, offsets[:-1][owners] + heads - 1, len(heads)), len(heads))
+    for _ in range(int(lengths.max(initial=1)).bit_length()):
+        up = up[up]
+    lost = np.bincount(owners, weights=up[:-1] != len(heads), minlength=len(lengths))
+    roots = np.bincount(owners, weights=heads == 0, minlength=len(lengths))
+    trees: BoolArray = (lost == 0) & ((roots <= 1) | (not single_root))
+    return trees
 
 
 def _word_in_a_loop(heads: list[int]) -> int:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.tasks.beliefs import AnyBeliefs, Estimates
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, ratio
+
+if TYPE_CHECKING:
+    from bursar.tasks.heads import Head
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Regression(Task):
     width = 1
     dtype: ClassVar[Any] = np.float64
     metric = "pearson"
+    styles = ("normal",)
     counted = "item"
     prices = {"per_item": 3}
     code_columns = {}
@@ -72,6 +77,23 @@ class Regression(Task):
         ranked = _moments(_midranks(gold.values[:, 0]), _midranks(guess.values[:, 0]))
         pearson, spearman = (float(self.score(t.sum(axis=0))) for t in (self.tally(gold, guess), ranked))
         return {"pearson": pearson, "spearman": spearman}
+
+    def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
+        """1 − the error over the range."""
+        error: FloatArray = np.abs(gold.values[:, 0] - guess.values[:, 0]) / (self.high - self.low)
+        return np.clip(1 - error, 0, 1)
+
+    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
+        from bursar.tasks.heads.items import NormalHead
+
+        self.style_of(style)
+        return NormalHead(self, width, dropout)
+
+    def decode(self, beliefs: AnyBeliefs) -> Ragged:
+        """The mean of the passes, within the range."""
+        assert isinstance(beliefs, Estimates)
+        mean = np.clip(beliefs.means.mean(axis=0, dtype=np.float64), self.low, self.high)
+        return Ragged(mean[:, None], np.arange(len(mean) + 1))
 
 
 def _is_number(value: Any) -> bool:

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from bursar.errors import LabelError
+from bursar.errors import LabelError, SchemaError
 from bursar.ragged import FloatArray, IntArray, Ragged
-from bursar.tasks.task import KINDS, Row, Task, Vocabulary, f1_of_counts, matched_counts, ratio, span_of
+from bursar.tasks.beliefs import AnyBeliefs, Beliefs
+from bursar.tasks.task import (
+    KINDS,
+    Row,
+    Task,
+    Vocabulary,
+    chosen_rows,
+    f1_of_counts,
+    matched_counts,
+    ratio,
+    shared_rows,
+    span_of,
+)
+
+if TYPE_CHECKING:
+    from bursar.tasks.heads import Head
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,7 @@ class Relations(Task):
     kind = "relations"
     width = 7
     metric = "f1"
+    styles = ("pairs",)
     counted = "relation"
     prices = {"per_item": 0, "per_relation": 1}
     code_columns = {"labels": (6,), "entity_types": (2, 5)}
@@ -75,6 +91,29 @@ class Relations(Task):
             "precision": float(ratio(totals[0], totals[1])),
             "recall": float(ratio(totals[0], totals[2])),
         }
+
+    def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
+        return shared_rows(gold, guess)
+
+    def partner(self, tasks: Mapping[str, Task]) -> str | None:
+        """The tagging task that finds the spans: one whose labels are this task's entity types."""
+        for name, task in tasks.items():
+            if task.kind == "tagging" and set(self.entity_types) <= set(task.labels):
+                return name
+        raise SchemaError(
+            f"task {self.name!r}: relations are trained together with the entities they link, and none is there",
+            fix=f"add a tagging task with the labels {', '.join(self.entity_types)}",
+        )
+
+    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
+        from bursar.tasks.heads.spans import PairHead
+
+        self.style_of(style)
+        return PairHead(self, width, dropout)
+
+    def decode(self, beliefs: AnyBeliefs) -> Ragged:
+        assert isinstance(beliefs, Beliefs)
+        return chosen_rows(beliefs, beliefs.dense().mean(axis=0).argmax(axis=1))
 
 
 KINDS.add(Relations.kind, Relations)

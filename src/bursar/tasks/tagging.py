@@ -11,13 +11,24 @@ from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.schemes import codes_of_spans, spans_of_codes
-from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, f1_of_counts, matched_counts, ratio, span_of
+from bursar.tasks.task import (
+    KINDS,
+    Row,
+    Task,
+    Vocabulary,
+    chosen_rows,
+    class_f1,
+    f1_of_counts,
+    matched_counts,
+    ratio,
+    shared_rows,
+    span_of,
+)
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from bursar.tasks.beliefs import Beliefs
+    from bursar.tasks.heads import Head
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class Tagging(Task):
     kind = "tagging"
     width = 3
     metric = "f1"
+    styles = ("linear", "crf", "lstm", "spans")
     counted = "span"
     prices = {"per_item": 0, "per_span": 1}  # paper 1, section 7: tp = 1
     code_columns = {"labels": (2,)}
@@ -99,10 +111,33 @@ class Tagging(Task):
         """How many classes a word can have."""
         return len(self.labels) if self.every_word else 1 + 2 * len(self.labels)
 
-    def head(self, width: int) -> nn.Module:
-        from bursar.tasks.heads import WordHead
+    def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
+        """The share of words with the right tag; of spans that overlap, the share of all spans that is in both."""
+        try:
+            right = self.targets(gold, words) == self.targets(guess, words)
+        except LabelError:
+            return shared_rows(gold, guess)
+        owners = np.repeat(np.arange(len(words)), words)
+        hits = np.bincount(owners, weights=right, minlength=len(words))
+        return np.where(words > 0, ratio(hits, words), 1.0)
 
-        return WordHead(width, self.tags)
+    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
+        match self.style_of(style):
+            case "crf":
+                from bursar.tasks.heads.crf import CrfHead
+
+                return CrfHead(self, width, dropout)
+            case "lstm":
+                from bursar.tasks.heads.feedback import FeedbackHead
+
+                return FeedbackHead(self, width, dropout)
+            case "spans":
+                from bursar.tasks.heads.spans import SpanHead
+
+                return SpanHead(self, width, dropout)
+        from bursar.tasks.heads.words import WordHead
+
+        return WordHead(self, width, dropout)
 
     def units(self, words: IntArray) -> IntArray:
         return words
@@ -112,15 +147,11 @@ class Tagging(Task):
             return labels.values[:, 2].astype(np.int64)
         return codes_of_spans(labels, words)
 
-    def loss(self, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-        from torch.nn.functional import cross_entropy
-
-        if not len(targets):  # a batch without a word: the mean of nothing would be NaN
-            return logits.sum()
-        return cross_entropy(logits, targets, label_smoothing=smoothing)
-
-    def decode(self, beliefs: Beliefs) -> Ragged:
+    def decode(self, beliefs: AnyBeliefs) -> Ragged:
+        assert isinstance(beliefs, Beliefs)
         best = beliefs.dense().mean(axis=0).argmax(axis=1)
+        if beliefs.subjects is not None:  # units are spans, and choice 0 is none
+            return chosen_rows(beliefs, best)
         if not self.every_word:
             return spans_of_codes(best, beliefs.units)
         position = np.arange(len(best)) - np.repeat(beliefs.offsets[:-1], beliefs.units)

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
-from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.ragged import FloatArray, IntArray, Ragged, offsets_of
 from bursar.registry import Registry
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from bursar.tasks.beliefs import Beliefs
+    from bursar.tasks.beliefs import AnyBeliefs, Beliefs
+    from bursar.tasks.heads import Head
 
 Row = tuple[float, ...]
 
@@ -80,6 +79,7 @@ class Task(ABC):
     counted: ClassVar[str]  # what an annotator's effort grows with: span, word, relation, item
     prices: ClassVar[Mapping[str, float]]  # default prices: per_item and per_<counted>
     vocabularies: ClassVar[tuple[str, ...]] = ("labels",)  # the fields that hold label names
+    styles: ClassVar[tuple[str, ...]]  # the heads there are for it, the usual one first
     code_columns: ClassVar[Mapping[str, tuple[int, ...]]]  # for each of those, the columns of a row with its codes
 
     # -- codec -------------------------------------------------------------------------------------------------
@@ -128,25 +128,38 @@ class Task(ABC):
         """How many of what ``counted`` names each item's label holds."""
         return labels.lengths
 
-    # -- model (the kinds that a neural learner can train) -------------------------------------------------------
-    def head(self, width: int) -> nn.Module:
-        """Encoder vectors to logits: one row a unit."""
-        raise SchemaError(f"no head for {self.kind} tasks yet, which task {self.name!r} is")
+    # -- model -----------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
+        """The part of a model that turns encoder vectors into beliefs about this task."""
+
+    @abstractmethod
+    def decode(self, beliefs: AnyBeliefs) -> Ragged:
+        """Beliefs to the label rows they speak for; several passes are averaged."""
+
+    @abstractmethod
+    def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
+        """How right each guess is, from 0 to 1: what its confidence should have been (paper 1, section 5.5)."""
+
+    def partner(self, tasks: Mapping[str, Task]) -> str | None:
+        """The task whose spans this one builds on, and without which it cannot be trained."""
+        return None
 
     def units(self, words: IntArray) -> IntArray:
-        """How many units (rows of logits) items of so many words have."""
+        """How many units an item of so many words has, where its labels are one code a unit."""
         return np.ones_like(words)
 
     def targets(self, labels: Ragged, words: IntArray) -> IntArray:
-        """The label code of every unit, item after item, for items of so many words."""
-        raise SchemaError(f"no training targets for {self.kind} tasks yet, which task {self.name!r} is")
+        """The label code of every unit, item after item, for the kinds that have one."""
+        raise SchemaError(f"{self.kind} has no label code a unit, as task {self.name!r} is asked for")
 
-    def loss(self, logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-        raise SchemaError(f"no loss for {self.kind} tasks yet, which task {self.name!r} is")
-
-    def decode(self, beliefs: Beliefs) -> Ragged:
-        """Beliefs to the label rows they speak for."""
-        raise SchemaError(f"no decoding for {self.kind} tasks yet, which task {self.name!r} is")
+    def style_of(self, style: str | None) -> str:
+        """The style of head that is asked for, or this kind's first."""
+        if style is not None and style not in self.styles:
+            raise SchemaError(
+                f"task {self.name!r}: no {self.kind} head of style {style!r}", fix=f"use {', '.join(self.styles)}"
+            )
+        return style or self.styles[0]
 
 
 KINDS: Registry[type[Task]] = Registry("task kind", "bursar.tasks")
@@ -214,6 +227,22 @@ def matched_counts(gold: Ragged, guess: Ragged) -> FloatArray:
     in_both = in_gold[np.isin(gold_keys, guess_keys, assume_unique=True)]
     counts = [np.bincount(owners[at], minlength=len(gold)) for at in (in_both, split + in_guess, in_gold)]
     return np.stack(counts, axis=1).astype(np.float64)
+
+
+def shared_rows(gold: Ragged, guess: Ragged) -> FloatArray:
+    """Per item, the share of all rows of either that both have; 1 where neither has any."""
+    both, guessed, real = matched_counts(gold, guess).T
+    either = guessed + real - both
+    return np.where(either > 0, ratio(both, either), 1.0)
+
+
+def chosen_rows(beliefs: Beliefs, best: IntArray) -> Ragged:
+    """The subjects of the units whose best choice is not 0 (none), each with the label that it chose."""
+    assert beliefs.subjects is not None
+    chosen = np.flatnonzero(best > 0)
+    owners = np.repeat(np.arange(len(beliefs)), beliefs.units)[chosen]
+    rows = np.concatenate([beliefs.subjects[chosen], best[chosen, None] - 1], axis=1).astype(np.int32)
+    return Ragged(rows, offsets_of(np.bincount(owners, minlength=len(beliefs))))
 
 
 def ratio(numerator: Any, denominator: Any) -> FloatArray:

@@ -1,5 +1,28 @@
-"""Confidence measures: beliefs of one task to one number an item, 0 (no idea) to 1 (certain)."""
+"""Confidence: beliefs of one task to one number an item, 0 (no idea) to 1 (certain), and how far to trust it."""
 
+from bursar.uncertainty.calibration import (
+    Reliability,
+    calibration_error,
+    calibration_summary,
+    overconfidence_error,
+    proportionate_reduction,
+    r_squared,
+    reliability,
+)
+from bursar.uncertainty.confidence import confidences
 from bursar.uncertainty.measures import MEASURES, Measure, dropout_agreement, entropy_confidence
 
-__all__ = ["MEASURES", "Measure", "dropout_agreement", "entropy_confidence"]
+__all__ = [
+    "MEASURES",
+    "Measure",
+    "Reliability",
+    "calibration_error",
+    "calibration_summary",
+    "confidences",
+    "dropout_agreement",
+    "entropy_confidence",
+    "overconfidence_error",
+    "proportionate_reduction",
+    "r_squared",
+    "reliability",
+]

@@ -7,16 +7,17 @@ layers can be run in two parts, so that frozen ones need running only once.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, gelu, scaled_dot_product_attention
+from torch.nn.functional import gelu, scaled_dot_product_attention
 
 from bursar.errors import LearnerError
-from bursar.learners.encoders.encoder import Batch, Encoder, PieceMaker
+from bursar.learners.encoders.encoder import Batch, PieceMaker, TextEncoder
+from bursar.tasks.heads import Dropout
 
 FEWEST_ROWS = 16
 MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
@@ -27,22 +28,29 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, inner: int, heads: int, epsilon: float, drop: float) -> None:
         super().__init__()
-        self.heads, self.width, self.drop = heads, width // heads, drop
+        self.heads, self.width = heads, width // heads
         self.query_key_value = nn.Linear(width, 3 * width)
         self.attended = nn.Linear(width, width)
+        self.attended_dropout = Dropout(drop)
         self.attention_norm = nn.LayerNorm(width, eps=epsilon)
         self.inner = nn.Linear(width, inner)
         self.outer = nn.Linear(inner, width)
+        self.outer_dropout = Dropout(drop)
         self.output_norm = nn.LayerNorm(width, eps=epsilon)
 
-    def forward(self, x: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
-        mixed = self._attend(self.query_key_value(x), groups)
-        x = self.attention_norm(x + dropout(self.attended(mixed), self.drop, self.training))
+    def attend(self, x: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
+        """The part before the first dropout."""
+        attended: Tensor = self.attended(self._mix(self.query_key_value(x), groups))
+        return attended
+
+    def forward(self, x: Tensor, groups: list[tuple[int, Tensor]], attended: Tensor | None = None) -> Tensor:
+        attended = self.attend(x, groups) if attended is None else attended
+        x = self.attention_norm(x + self.attended_dropout(attended))
         fed = self.outer(gelu(self.inner(x)))
-        normed: Tensor = self.output_norm(x + dropout(fed, self.drop, self.training))
+        normed: Tensor = self.output_norm(x + self.outer_dropout(fed))
         return normed
 
-    def _attend(self, qkv: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
+    def _mix(self, qkv: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
         """Attention among the pieces of each window, all windows of one length at a time."""
         mixed = qkv.new_zeros(qkv.shape[0], qkv.shape[1] // 3)
         for length, rows in groups:
@@ -52,7 +60,7 @@ class Layer(nn.Module):
         return mixed
 
 
-class BertEncoder(Encoder):
+class BertEncoder(TextEncoder):
     """A BERT model that reads batches without padding."""
 
     def __init__(self, settings: dict[str, Any], pieces: PieceMaker) -> None:
@@ -94,41 +102,45 @@ class BertEncoder(Encoder):
             raise LearnerError(f"{folder}: the weights do not fit config.json: {wrong}") from None
         return encoder
 
-    def lower(self, batch: Batch, layers: int) -> Tensor:
-        hidden = self.embedding_norm(
+    def embed(self, batch: Batch) -> Tensor:
+        hidden: Tensor = self.embedding_norm(
             self.word_embedding(batch.ids) + self.type_embedding(batch.types) + self.place_embedding(batch.places)
         )
-        return self._run(hidden, batch, self.layers[:layers])
+        return hidden
 
-    def upper(self, hidden: Tensor, batch: Batch, layers: int) -> Tensor:
-        return self._run(hidden, batch, self.layers[layers:])
-
-    def trainable(self, layers: int) -> list[nn.Parameter]:
-        return list(self.layers[layers:].parameters())
-
-    def _run(self, hidden: Tensor, batch: Batch, layers: Any) -> Tensor:
+    def run(
+        self, hidden: Tensor, batch: Batch, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
+    ) -> Tensor:
         """Run some layers. An item's vectors come out the same to the bit whatever company it is in.
 
         Windows attend with others of their length, so there is nothing to mask; and a batch of very few pieces gets
         blank rows, for matrix products of a few rows are computed in another order than those of many.
         """
         real = len(hidden)
-        if real < FEWEST_ROWS:
-            hidden = torch.cat([hidden, hidden.new_zeros(FEWEST_ROWS - real, self.width)])
-        groups = _windows_by_length(batch.windows)
-        for layer in layers:
-            hidden = layer(hidden, groups)
+        hidden = _enough_rows(hidden)
+        for layer in copies if copies is not None else self.layers[start:stop]:
+            hidden, begun = layer(hidden, batch.groups, begun), None
         return hidden[:real]
 
+    def begin(self, hidden: Tensor, batch: Batch, start: int) -> Tensor | None:
+        if start == self.depth:
+            return None
+        layer = self.layers[start]
+        assert isinstance(layer, Layer)
+        return layer.attend(_enough_rows(hidden), batch.groups)
 
-def _windows_by_length(windows: list[int]) -> list[tuple[int, Tensor]]:
-    """For each length, the rows of the windows that have it, one window after the other."""
-    lengths = np.array(windows)
-    starts = np.cumsum(lengths) - lengths
-    return [
-        (int(length), torch.from_numpy((starts[lengths == length][:, None] + np.arange(length)).ravel()))
-        for length in np.unique(lengths)
-    ]
+    def copy_layers(self, start: int) -> nn.ModuleList:
+        return deepcopy(self.layers[start:])
+
+    def trainable(self, frozen: int) -> list[nn.Parameter]:
+        return list(self.layers[frozen:].parameters())
+
+
+def _enough_rows(hidden: Tensor) -> Tensor:
+    """The hidden states, with blank rows below them where there are very few."""
+    if len(hidden) >= FEWEST_ROWS:
+        return hidden
+    return torch.cat([hidden, hidden.new_zeros(FEWEST_ROWS - len(hidden), hidden.shape[1])])
 
 
 def _renamed(weights: dict[str, Tensor], depth: int) -> dict[str, Tensor]:

@@ -1,10 +1,11 @@
-"""What an encoder is, and how items become the word-pieces it reads."""
+"""What an encoder is, and how texts become the word-pieces that most of them read."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import torch
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 
 from bursar.corpus import Corpus
 from bursar.errors import LearnerError
+from bursar.ragged import IntArray
+from bursar.tasks.heads import Encoded
 
 
 class Pieces(NamedTuple):
@@ -23,6 +26,10 @@ class Pieces(NamedTuple):
     windows: tuple[int, ...]  # how many pieces each window has
     words: NDArray[np.int64]  # (words,), the place of each word's first piece
 
+    @property
+    def size(self) -> int:
+        return len(self.ids)
+
 
 class Batch(NamedTuple):
     """Items laid end to end: no padding anywhere."""
@@ -31,8 +38,10 @@ class Batch(NamedTuple):
     types: Tensor  # (pieces,)
     places: Tensor  # (pieces,), the position of each piece in its window
     windows: list[int]  # the length of each window
+    groups: list[tuple[int, Tensor]]  # for each length, the rows of the windows that have it
     owners: Tensor  # (pieces,), the item that each piece belongs to
     words: Tensor  # (words of all items,), the place of each word's first piece
+    counts: IntArray  # (items,), how many words each item has
     items: int
 
 
@@ -48,30 +57,125 @@ def batch_of(items: Sequence[Pieces]) -> Batch:
         torch.from_numpy(np.concatenate([item.types for item in items])),
         torch.from_numpy(places),
         windows,
+        _windows_by_length(windows),
         torch.from_numpy(np.repeat(np.arange(len(items)), sizes)),
         torch.from_numpy(np.concatenate(words)),
+        np.array([len(item.words) for item in items], dtype=np.int64),
         len(items),
     )
 
 
-class Encoder(nn.Module):
-    """Word-pieces to vectors: (pieces,) to (pieces, width)."""
+def _windows_by_length(windows: list[int]) -> list[tuple[int, Tensor]]:
+    """For each length, the rows of the windows that have it, one window after the other."""
+    lengths = np.array(windows)
+    starts = np.cumsum(lengths) - lengths
+    return [
+        (int(length), torch.from_numpy((starts[lengths == length][:, None] + np.arange(length)).ravel()))
+        for length in np.unique(lengths)
+    ]
+
+
+class Reading(Protocol):
+    """One item as an encoder reads it: made once, kept, and put into many batches."""
+
+    @property
+    def size(self) -> int:
+        """How many rows of hidden states it has, which is what its cost grows with."""
+        ...
+
+
+class Encoder(nn.Module, ABC):
+    """Items to vectors, in steps: read, batch, embed, run the layers, pool.
+
+    The layers can be run in stretches, so that those that are frozen need running only once, and so that the top ones
+    can be there in several copies.
+    """
 
     width: int
-    depth: int  # how many layers can be frozen
+    depth: int = 0  # how many layers there are to freeze or to copy
+
+    @abstractmethod
+    def keys(self, items: Corpus) -> list[Hashable]:
+        """What the readings of these items depend on: equal keys, equal readings."""
+
+    @abstractmethod
+    def read(self, items: Corpus) -> Sequence[Any]:
+        """A ``Reading`` of every item."""
+
+    @abstractmethod
+    def batch(self, readings: Sequence[Any]) -> Any:
+        """Readings as the tensors that the other steps take."""
+
+    @abstractmethod
+    def embed(self, batch: Any) -> Tensor:
+        """The hidden states below the first layer, one row for each of what ``size`` counts."""
+
+    @abstractmethod
+    def pool(self, hidden: Tensor, batch: Any) -> Encoded:
+        """A vector for each item and for each word."""
+
+    @abstractmethod
+    def trainable(self, frozen: int) -> list[nn.Parameter]:
+        """The parameters to train when the first ``frozen`` layers stay as they are."""
+
+    def run(
+        self, hidden: Tensor, batch: Any, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
+    ) -> Tensor:
+        """Layers ``start`` to ``stop``, or copies of them; ``begun`` is what ``begin`` gave for them."""
+        return hidden
+
+    def begin(self, hidden: Tensor, batch: Any, start: int) -> Tensor | None:
+        """What comes before the first dropout of layer ``start``: the same in every thinned version of it."""
+        return None
+
+    def copy_layers(self, start: int) -> nn.ModuleList:
+        """Copies of the layers from ``start`` up."""
+        raise LearnerError("the layers of this encoder cannot be copied", fix='use learner.sharing = "shared"')
+
+    def settle(self, readings: Sequence[Any]) -> None:
+        """Look at the readings of all training items once, before training."""
+
+    def settled(self) -> Any:
+        """What ``settle`` found, as JSON, for ``resettle`` to take up in a saved model."""
+        return None
+
+    def resettle(self, found: Any) -> None:
+        """As if ``settle`` had found this."""
+
+    def twin(self) -> Self:
+        """A copy to train; what is not trained is not copied but shared."""
+        return deepcopy(self, {id(p): p for p in self.parameters() if not p.requires_grad})
+
+
+class TextEncoder(Encoder):
+    """An encoder that reads word-pieces."""
+
     pieces: PieceMaker
 
-    @abstractmethod
-    def lower(self, batch: Batch, layers: int) -> Tensor:
-        """The vectors after the embeddings and the first ``layers`` layers."""
+    def keys(self, items: Corpus) -> list[Hashable]:
+        """An item's word-pieces depend on its text, where its words stand, and its pair."""
+        return text_keys(items)
 
-    @abstractmethod
-    def upper(self, hidden: Tensor, batch: Batch, layers: int) -> Tensor:
-        """The vectors after the remaining layers."""
+    def read(self, items: Corpus) -> list[Pieces]:
+        return self.pieces.make(items)
 
-    @abstractmethod
-    def trainable(self, layers: int) -> list[nn.Parameter]:
-        """The parameters above the first ``layers`` layers; embeddings never are among them."""
+    def batch(self, readings: Sequence[Pieces]) -> Batch:
+        return batch_of(readings)
+
+    def pool(self, hidden: Tensor, batch: Batch) -> Encoded:
+        """The mean of an item's pieces, and the first piece of each word."""
+        sizes = torch.bincount(batch.owners, minlength=batch.items).unsqueeze(1)
+        means = hidden.new_zeros(batch.items, hidden.shape[1]).index_add(0, batch.owners, hidden) / sizes
+        return Encoded(means, hidden.index_select(0, batch.words), batch.counts)
+
+
+def text_keys(items: Corpus) -> list[Hashable]:
+    """The texts of items, where their words stand, and their pairs."""
+    if items.texts is None:
+        raise LearnerError("this learner reads texts, and the corpus has images", fix="use an image learner")
+    texts, spans = items.texts.strings.tolist(), items.texts.spans
+    pairs = items.pairs.strings.tolist() if items.pairs is not None else [""] * len(items)
+    return [(text, spans[at].tobytes(), pair) for at, (text, pair) in enumerate(zip(texts, pairs, strict=True))]
 
 
 class PieceMaker:

@@ -8,17 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from bursar.errors import LearnerError
-from bursar.learners.encoders.encoder import Batch, Encoder, PieceMaker
+from bursar.learners.encoders.encoder import Batch, PieceMaker, TextEncoder
+from bursar.tasks.heads import Dropout
 
 
-class HuggingFaceEncoder(Encoder):
+class HuggingFaceEncoder(TextEncoder):
     """A model of the transformers library. Its layers run as one: none of them can be frozen by number."""
-
-    depth = 0
 
     def __init__(self, model: Any, pieces: PieceMaker) -> None:
         super().__init__()
         self.model, self.pieces = model, pieces
+        _with_our_dropout(model)
         self.width = int(model.config.hidden_size)
 
     @classmethod
@@ -45,7 +45,7 @@ class HuggingFaceEncoder(Encoder):
         unknown = tokenizer.unk_token_id if tokenizer.unk_token_id is not None else start
         return cls(model, PieceMaker(backend, start=start, end=end, unknown=unknown, longest=longest))
 
-    def lower(self, batch: Batch, layers: int) -> Tensor:
+    def embed(self, batch: Batch) -> Tensor:
         """The padded model run whole; the real pieces of what comes out, end to end."""
         lengths = torch.tensor(batch.windows)
         keep = torch.arange(int(lengths.max())) < lengths[:, None]
@@ -59,9 +59,14 @@ class HuggingFaceEncoder(Encoder):
         hidden: Tensor = self.model(**inputs).last_hidden_state[keep]
         return hidden
 
-    def upper(self, hidden: Tensor, batch: Batch, layers: int) -> Tensor:
-        return hidden
-
-    def trainable(self, layers: int) -> list[nn.Parameter]:
+    def trainable(self, frozen: int) -> list[nn.Parameter]:
         embeddings = {id(p) for p in self.model.get_input_embeddings().parameters()}
         return [p for p in self.model.parameters() if id(p) not in embeddings]
+
+
+def _with_our_dropout(model: nn.Module) -> None:
+    """Dropout that can be held still, in place of torch's."""
+    for part in list(model.modules()):
+        for name, child in list(part.named_children()):
+            if type(child) is nn.Dropout:
+                setattr(part, name, Dropout(child.p))

@@ -1,0 +1,493 @@
+"""The multi-task learner: an encoder, a head a task, trained on whatever labels there are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bursar.corpus import Corpus
+from bursar.curriculum import Policy
+from bursar.errors import ConfigError, LearnerError
+from bursar.learners.calibration import fit_temperature
+from bursar.learners.encoders import BUNDLED, load_encoder
+from bursar.learners.encoders.encoder import Reading
+from bursar.learners.learner import FitReport, Learner, Progress, evaluate, geometric_mean, in_codes_of, no_progress
+from bursar.learners.sharing import SHARING, SharedModel, make_models
+from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
+from bursar.ragged import BoolArray, IntArray, Ragged, offsets_of
+from bursar.tasks import AnyBeliefs, Relations, Task, make_task
+from bursar.tasks.heads import Encoded, Head, sampled
+
+# Readings and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
+CACHE_ITEMS = 100_000
+CACHE_BYTES = 1_000_000_000
+ROWS_A_BATCH = 2048  # of hidden states, in scoring
+
+
+@dataclass(frozen=True)
+class Settings(Schedule):
+    """What to train, and how."""
+
+    encoder: str = BUNDLED
+    sharing: str = "shared"  # or single (a model for each task), or gated
+    gated_layers: int | None = None  # how many top layers are copied for each task; a third of them if not said
+    frozen_layers: int = 0  # how many of the encoder's lower layers stay as they are
+    heads: Mapping[str, str] = field(default_factory=dict)  # task to the style of its head, such as slots = "crf"
+    dropout: float = 0.1  # in the heads
+    smoothing: float = 0.1  # label smoothing (paper 1, section 7.3)
+    temperature: bool = False  # fit a temperature for each task on development items
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, {"frozen_layers": (0, 1000), "dropout": (0, 0.99), "smoothing": (0, 1)})
+        if self.sharing not in SHARING:
+            raise ConfigError(f"learner.sharing = {self.sharing!r}", fix=f"use {', '.join(SHARING)}")
+        if self.gated_layers is not None:
+            check_numbers(self, {"gated_layers": (1, 1000)})
+        if not isinstance(self.temperature, bool):
+            raise ConfigError(f"learner.temperature = {self.temperature!r}", fix="use true or false")
+        if not isinstance(self.encoder, str):
+            raise ConfigError(f"learner.encoder = {self.encoder!r}", fix="name an encoder or its folder")
+
+
+class NeuralLearner(Learner):
+    """An encoder with a head for each task.
+
+    Options are those of ``Settings``; the encoder is the bundled one, another that is known by name, a folder, or a
+    name on the hub.
+    """
+
+    def __init__(self, tasks: Mapping[str, Task], **options: object) -> None:
+        super().__init__(tasks)
+        known = [f.name for f in fields(Settings)]
+        for name in options:
+            if name not in known:
+                raise ConfigError(f"learner.{name} is not a setting", fix=f"known: {', '.join(known)}")
+        self.settings = Settings(**options)  # type: ignore[arg-type]
+        for name in self.settings.heads:
+            if name not in tasks:
+                raise ConfigError(f"learner.heads names {name!r}", fix=f"the tasks are {', '.join(tasks)}")
+        self.encoder = load_encoder(self.settings.encoder)
+        if self.settings.frozen_layers > self.encoder.depth:
+            raise ConfigError(
+                f"learner.frozen_layers = {self.settings.frozen_layers}",
+                fix=f"this encoder has {self.encoder.depth} layers that can be frozen",
+            )
+        self.encoder.requires_grad_(False)
+        for parameter in self.encoder.trainable(self.settings.frozen_layers):
+            parameter.requires_grad_(True)
+        with torch.random.fork_rng(devices=[]):
+            self._make_models()  # what cannot be trained is refused at once, before any label is bought for it
+        self._readings: dict[Hashable, Reading] = {}
+        self._kept: set[int] = set()  # the identities of what ``_readings`` keeps alive
+        self._hidden: dict[int, Tensor] = {}  # by those identities
+        self._hidden_bytes = 0
+        self.models: list[SharedModel] = []
+        self.temperatures: dict[str, float] = {}
+
+    def _make_models(self) -> list[SharedModel]:
+        s = self.settings
+        return make_models(
+            self.encoder,
+            self.tasks,
+            sharing=s.sharing,
+            frozen=s.frozen_layers,
+            styles=s.heads,
+            dropout=s.dropout,
+            copied=s.gated_layers,
+        )
+
+    # -- training ----------------------------------------------------------------------------------------------------
+    def fit(
+        self,
+        annotated: Corpus,
+        *,
+        dev: Corpus | None = None,
+        seed: int = 0,
+        policy: Policy | None = None,
+        checkpoint: Path | None = None,
+        progress: Progress = no_progress,
+    ) -> FitReport:
+        for name in self.tasks:
+            if name not in annotated.schema or not annotated.labels[name].present.any():
+                raise LearnerError(
+                    f"no item is labelled for task {name!r} yet",
+                    fix="buy at least one label for every task before training on it",
+                )
+        annotated = in_codes_of(self.tasks, annotated)
+        dev = in_codes_of(self.tasks, dev) if dev is not None and len(dev) else None
+        missing = [name for name in self.tasks if dev is not None and not dev.labels[name].present.any()]
+        if missing:
+            raise LearnerError(f"no development item is labelled for task {missing[0]!r}")
+        # A model depends on the set of items and the seed, never on the order they came in (errata 25).
+        annotated = annotated.take(np.argsort(annotated.id_ranks))
+        about = self._fingerprint(annotated, dev, seed, policy) if checkpoint is not None else ""
+        reports: list[FitReport] = []
+        files: list[Checkpoint] = []
+        self.temperatures = {}
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.models = self._make_models()
+            for number, model in enumerate(self.models):
+
+                def part(stage: str, done: float, number: int = number) -> None:
+                    progress(stage, (number + done) / len(self.models))
+
+                torch.manual_seed(seed)
+                if checkpoint is not None:
+                    file = checkpoint.with_name(f"{checkpoint.name}.{number}") if number else checkpoint
+                    files.append(Checkpoint(file, f"{about} {number}", self.settings.checkpoint_seconds))
+                reports.append(self._fit_model(model, annotated, dev, seed, policy, files[-1] if files else None, part))
+                if self.settings.temperature and dev is not None:
+                    self.temperatures |= self._fit_temperatures(model, dev)
+        for kept in files:
+            kept.clear()
+        return _together(reports, [len(model.tasks) for model in self.models])
+
+    def _fit_model(
+        self,
+        model: SharedModel,
+        annotated: Corpus,
+        dev: Corpus | None,
+        seed: int,
+        policy: Policy | None,
+        checkpoint: Checkpoint | None,
+        progress: Progress,
+    ) -> FitReport:
+        readings = self._read(annotated)
+        model.encoder.settle(readings)
+        examples = Examples.of(annotated, model)
+
+        def losses(items: IntArray, tasks: Sequence[str]) -> list[Tensor]:
+            encoded = self._encode(model, [readings[i] for i in items], tasks)
+            return [examples.loss(model, name, encoded[name], items, self.settings.smoothing) for name in tasks]
+
+        def score() -> tuple[float, float]:
+            assert dev is not None
+            guesses = {n: self.tasks[n].decode(b) for n, b in self._believe(model, dev).items()}
+            return main_scores(model.tasks, dev, guesses)
+
+        return train(
+            model,
+            losses,
+            examples.present,
+            lengths=np.array([reading.size for reading in readings]),
+            schedule=self.settings,
+            seed=seed,
+            score=score if dev is not None else None,
+            policy=policy,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+
+    def _fit_temperatures(self, model: SharedModel, dev: Corpus) -> dict[str, float]:
+        """For each task, the temperature that makes its development labels likeliest."""
+        model.eval()
+        readings, examples = self._read(dev), Examples.of(dev, model)
+        found = {}
+        with torch.inference_mode():
+            for name in model.tasks:
+                known, head = np.flatnonzero(examples.present[name]), model.head(name)
+                outputs: list[tuple[Any, Ragged]] = []
+                for batch in _by_length(np.array([readings[i].size for i in known])):
+                    items = known[batch]
+                    encoded = self._encode(model, [readings[i] for i in items], [name])[name]
+                    output = head(encoded, examples.spans_of(name, items))
+                    outputs.append((output, examples.targets[name].take(items)))
+                found[name] = fit_temperature(partial(_scaled_loss, head, outputs))
+        return found
+
+    # -- believing -----------------------------------------------------------------------------------------------------
+    def believe(
+        self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
+    ) -> dict[str, AnyBeliefs]:
+        if not self.models:
+            raise LearnerError("this learner has not learned anything yet", fix="call fit first")
+        if passes < 1:
+            raise LearnerError(f"{passes} passes", fix="ask for one pass, or for several thinned ones")
+        found: dict[str, AnyBeliefs] = {}
+        for number, model in enumerate(self.models):
+
+            def part(stage: str, done: float, number: int = number) -> None:
+                progress(stage, (number + done) / len(self.models))
+
+            found |= self._believe(model, items, passes, seed, part)
+        return {name: found[name] for name in self.tasks}
+
+    def _believe(
+        self, model: SharedModel, items: Corpus, passes: int = 1, seed: int = 0, progress: Progress = no_progress
+    ) -> dict[str, AnyBeliefs]:
+        """What one model believes, batch after batch of items of like length."""
+        model.eval()
+        readings = self._read(items)
+        order: list[int] = []
+        parts: dict[str, list[Any]] = {name: [] for name in model.tasks}
+        with torch.inference_mode():
+            for batch in _by_length(np.array([reading.size for reading in readings], dtype=np.int64)):
+                for name, beliefs in self._believe_batch(model, [readings[i] for i in batch], passes, seed).items():
+                    parts[name].append(beliefs)
+                order += batch.tolist()
+                progress("scoring", len(order) / len(readings))
+            if not order:
+                width, none = self.encoder.width, np.zeros(0, dtype=np.int64)
+                nothing = Encoded(torch.zeros(0, width), torch.zeros(0, width), none)
+                return self._beliefs(model, [dict.fromkeys(model.tasks, nothing)])
+        back = np.argsort(np.array(order, dtype=np.int64))
+        return {name: type(found[0]).concatenate(found).take(back) for name, found in parts.items()}
+
+    def _believe_batch(
+        self, model: SharedModel, readings: Sequence[Reading], passes: int, seed: int
+    ) -> dict[str, AnyBeliefs]:
+        """One batch, in one pass or in several thinned ones, which share all that comes before the first dropout."""
+        encoder, tasks = model.encoder, list(model.tasks)
+        batch = encoder.batch(readings)
+        hidden = self._below(model, readings, batch)
+        if passes == 1:
+            return self._beliefs(model, [model.encode(hidden, batch, tasks)])
+        begun = encoder.begin(hidden, batch, model.frozen)
+        plain = None
+        if any(partner is not None for partner in model.partners.values()):
+            # Which pairs are asked about is decided by the model itself (errata 3).
+            plain = self._beliefs(model, [model.encode(hidden, batch, tasks, begun)])
+        return self._beliefs(model, _thinned(model, hidden, batch, tasks, begun, passes, seed), plain)
+
+    def _beliefs(
+        self, model: SharedModel, passes: Iterable[dict[str, Encoded]], plain: Mapping[str, AnyBeliefs] | None = None
+    ) -> dict[str, AnyBeliefs]:
+        """The heads' beliefs from what the encoder made of a batch in every pass."""
+        outputs: dict[str, list[Any]] = {name: [] for name in model.tasks}
+        found: dict[str, AnyBeliefs] = {}
+        leaders = [name for name, partner in model.partners.items() if partner is None]
+        followers = [name for name, partner in model.partners.items() if partner is not None]
+        for encoded in passes:
+            for name in leaders:
+                outputs[name].append(self._output(model, name, encoded[name], None))
+            if followers and plain is None:
+                plain = {name: model.head(name).believe(outputs[name]) for name in leaders}
+            for name in followers:
+                assert plain is not None
+                spans = self._spans_believed(model, name, plain)
+                outputs[name].append(self._output(model, name, encoded[name], spans))
+        for name in model.tasks:
+            found[name] = model.head(name).believe(outputs[name])
+        return found
+
+    def _output(self, model: SharedModel, name: str, encoded: Encoded, spans: Ragged | None) -> Any:
+        output = model.head(name)(encoded, spans)
+        temperature = self.temperatures.get(name)
+        return output if temperature is None else model.head(name).scaled(output, temperature)
+
+    def _spans_believed(self, model: SharedModel, name: str, plain: Mapping[str, AnyBeliefs]) -> Ragged:
+        partner = model.partners[name]
+        assert partner is not None
+        return _linkable(model.tasks, name, model.tasks[partner].decode(plain[partner]), None)
+
+    # -- readings and frozen layers, each computed once -----------------------------------------------------------
+    def _read(self, items: Corpus) -> list[Any]:
+        keys = self.encoder.keys(items)
+        new = [at for at, key in enumerate(keys) if key not in self._readings]
+        if new:
+            made = self.encoder.read(items.take(np.array(new)))
+            fresh = {keys[at]: reading for at, reading in zip(new, made, strict=True)}
+            if len(self._readings) + len(fresh) <= CACHE_ITEMS:
+                self._readings |= fresh
+                self._kept |= {id(reading) for reading in fresh.values()}
+            return [fresh[key] if key in fresh else self._readings[key] for key in keys]
+        return [self._readings[key] for key in keys]
+
+    def _encode(self, model: SharedModel, readings: Sequence[Reading], tasks: Sequence[str]) -> dict[str, Encoded]:
+        batch = model.encoder.batch(readings)
+        return model.encode(self._below(model, readings, batch), batch, tasks)
+
+    def _below(self, model: SharedModel, readings: Sequence[Reading], batch: Any) -> Tensor:
+        """What the embeddings and the frozen layers make of the batch: remembered, since it never changes."""
+        encoder, frozen = model.encoder, self.settings.frozen_layers
+        if not frozen:
+            return encoder.embed(batch)
+        known = [self._hidden.get(id(reading)) for reading in readings]
+        if all(hidden is not None for hidden in known):
+            return torch.cat([hidden for hidden in known if hidden is not None])
+        training = encoder.training
+        encoder.eval()
+        with torch.no_grad():
+            hidden = encoder.run(encoder.embed(batch), batch, 0, frozen)
+        encoder.train(training)
+        for reading, part in zip(readings, torch.split(hidden, [reading.size for reading in readings]), strict=True):
+            if (
+                id(reading) in self._kept
+                and id(reading) not in self._hidden
+                and self._hidden_bytes + part.nbytes < CACHE_BYTES
+            ):
+                self._hidden[id(reading)] = part.clone()
+                self._hidden_bytes += part.nbytes
+        return hidden
+
+    # -- keeping ---------------------------------------------------------------------------------------------------
+    def save(self, folder: Path) -> None:
+        """The weights that were trained, the tasks and the settings."""
+        from safetensors.torch import save_file
+
+        if not self.models:
+            raise LearnerError("this learner has not learned anything yet", fix="call fit first")
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = {f"{at}.{k}": v for at, model in enumerate(self.models) for k, v in _learned(model).items()}
+        save_file(kept, folder / "weights.safetensors")
+        found = {"temperatures": self.temperatures, "settled": [m.encoder.settled() for m in self.models]}
+        (folder / "learner.json").write_text(json.dumps(self._about() | {"found": found}, indent=1))
+
+    def restore(self, folder: Path) -> None:
+        from safetensors.torch import load_file
+
+        try:
+            about = json.loads((folder / "learner.json").read_text())
+            found = about.pop("found")
+            if about != json.loads(json.dumps(self._about())):
+                raise LearnerError("it is a learner of other tasks or settings")
+            weights = load_file(folder / "weights.safetensors")
+            with torch.random.fork_rng(devices=[]):
+                models = self._make_models()
+            for at, (model, settled) in enumerate(zip(models, found["settled"], strict=True)):
+                model.encoder.resettle(settled)
+                own = {k.partition(".")[2]: v for k, v in weights.items() if k.startswith(f"{at}.")}
+                if own.keys() != _learned(model).keys():
+                    raise LearnerError("some weights are missing or belong to nothing")
+                model.load_state_dict(own, strict=False)
+                model.eval()
+            temperatures = {str(name): float(t) for name, t in found["temperatures"].items()}
+        except Exception as wrong:  # whatever a damaged file may raise
+            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+        self.models, self.temperatures = models, temperatures
+
+    @classmethod
+    def load(cls, folder: Path) -> NeuralLearner:
+        """A saved learner, tasks and settings and all."""
+        try:
+            about = json.loads((folder / "learner.json").read_text())
+            tasks = {name: make_task(name, description) for name, description in about["tasks"].items()}
+            learner = cls(tasks, **about["settings"])
+        except (OSError, ValueError, KeyError, TypeError) as wrong:
+            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+        learner.restore(folder)
+        return learner
+
+    def _about(self) -> dict[str, object]:
+        tasks = {name: task.describe() for name, task in self.tasks.items()}
+        return {"learner": "neural", "settings": asdict(self.settings), "tasks": tasks}
+
+    def _fingerprint(self, annotated: Corpus, dev: Corpus | None, seed: int, policy: Policy | None) -> str:
+        """Which training this is: the learner, the seed, and the items with all that is known of them."""
+        digest = hashlib.sha256(json.dumps([self._about(), seed, type(policy).__name__]).encode())
+        for items in (annotated, dev):
+            if items is not None:
+                digest.update(items.ids.data.tobytes())
+                for name in self.tasks:
+                    digest.update(items.labels[name].present.tobytes() + items.labels[name].rows.values.tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """What a training needs of annotated items, per task: who has a label, and what the head's loss wants of it."""
+
+    present: Mapping[str, BoolArray]
+    targets: Mapping[str, Ragged]  # of labelled items; the others have none
+    spans: Mapping[str, Ragged]  # for tasks that build on another's spans: those
+
+    @classmethod
+    def of(cls, items: Corpus, model: SharedModel) -> Examples:
+        """Encode once what every epoch needs."""
+        present, targets, spans = {}, {}, {}
+        for name in model.tasks:
+            labels, head = items.labels[name], model.head(name)
+            known = np.flatnonzero(labels.present)
+            rows = labels.rows.take(known)
+            if model.training:
+                head.prepare(rows, items.words[known])
+            found = head.targets(rows, items.words[known])
+            lengths = np.zeros(len(items), dtype=np.int64)
+            lengths[known] = found.lengths
+            present[name], targets[name] = labels.present, Ragged(found.values, offsets_of(lengths))
+            partner = model.partners[name]
+            if partner is not None:
+                spans[name] = _linkable(model.tasks, name, items.labels[partner].rows, labels.rows)
+        return cls(present, targets, spans)
+
+    def spans_of(self, task: str, items: IntArray) -> Ragged | None:
+        return self.spans[task].take(items) if task in self.spans else None
+
+    def loss(self, model: SharedModel, task: str, encoded: Encoded, items: IntArray, smoothing: float) -> Tensor:
+        """The mean loss of one task over those of the items that have its label."""
+        there = np.flatnonzero(self.present[task][items])
+        known, head = items[there], model.head(task)
+        output = head(encoded.take(there), self.spans_of(task, known))
+        return head.loss(output, self.targets[task].take(known), smoothing)
+
+
+def _scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
+    """The loss at a temperature, over batches by how many items they have."""
+    losses = [len(targets) * head.loss(head.scaled(o, temperature), targets, 0.0).item() for o, targets in outputs]
+    return sum(losses) / sum(len(targets) for _, targets in outputs)
+
+
+def main_scores(tasks: Mapping[str, Task], dev: Corpus, guesses: Mapping[str, Ragged]) -> tuple[float, float]:
+    """The geometric and the arithmetic mean of the tasks' main scores on development items."""
+    scores = evaluate(tasks, dev, guesses)
+    main = {name: scores[name][task.metric] for name, task in tasks.items()}
+    return geometric_mean(main), sum(main.values()) / len(main)
+
+
+def _thinned(
+    model: SharedModel, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None, passes: int, seed: int
+) -> Iterator[dict[str, Encoded]]:
+    """One batch through thinned versions of a model; while one is looked at, the heads are thinned too."""
+    for number in range(passes):
+        with sampled(model, seed, number):
+            yield model.encode(hidden, batch, tasks, begun)
+
+
+def _linkable(tasks: Mapping[str, Task], name: str, entities: Ragged, relations: Ragged | None) -> Ragged:
+    """The spans that a relations task may link."""
+    from bursar.tasks.heads.spans import spans_to_link
+
+    task = tasks[name]
+    assert isinstance(task, Relations)
+    partner = task.partner(tasks)
+    assert partner is not None
+    return spans_to_link(entities, relations, tasks[partner].labels, task.entity_types)
+
+
+def _learned(model: SharedModel) -> dict[str, Tensor]:
+    """What of a model's state came from training and is to be kept: all but the frozen parameters."""
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    return {name: value.contiguous() for name, value in model.state_dict().items() if name not in frozen}
+
+
+def _by_length(lengths: IntArray, rows_a_batch: int = ROWS_A_BATCH) -> Iterator[IntArray]:
+    """Batches of about equally long items, so that attention has little to pad."""
+    order = np.argsort(lengths, kind="stable")
+    at = 0
+    while at < len(order):
+        size = max(1, rows_a_batch // max(1, int(lengths[order[min(at + 64, len(order) - 1)]])))
+        yield order[at : at + size]
+        at += size
+
+
+def _together(reports: Sequence[FitReport], tasks: Sequence[int]) -> FitReport:
+    """The report of several models as one; the score is the geometric mean over all tasks."""
+    if len(reports) == 1:
+        return reports[0]
+    scores = [report.best_score for report in reports]
+    best = None
+    if all(score is not None for score in scores):
+        best = float(np.prod([(s or 0.0) ** n for s, n in zip(scores, tasks, strict=True)]) ** (1 / sum(tasks)))
+    history = tuple({**entry, "model": at} for at, report in enumerate(reports) for entry in report.history)
+    return replace(reports[0], steps=sum(r.steps for r in reports), best_score=best, history=history)

@@ -1,0 +1,140 @@
+"""What tasks have in common: nothing (single), all of the encoder (shared), or its bottom and a gate (gated).
+
+Tasks that build on each other's spans (relations on entities) are one *group* and always share an encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bursar.errors import ConfigError
+from bursar.learners.encoders import Encoder
+from bursar.tasks import Task
+from bursar.tasks.heads import Encoded, Head
+
+SHARING = ("shared", "single", "gated")
+
+
+def groups_of(tasks: Mapping[str, Task]) -> list[list[str]]:
+    """Task names in groups that cannot be taken apart, in the order of their first tasks.
+
+    >>> from bursar.tasks import Classification, Relations, Tagging
+    >>> entities, intent = Tagging("entities", ("a", "b")), Classification("intent", ("x", "y"))
+    >>> links = Relations("links", ("in",), entity_types=("a", "b"))
+    >>> groups_of({"links": links, "intent": intent, "entities": entities})
+    [['entities', 'links'], ['intent']]
+    """
+    partners = {name: task.partner(tasks) for name, task in tasks.items()}
+    leaders = {name: partner or name for name, partner in partners.items()}
+    return [
+        [leader, *(name for name in tasks if leaders[name] == leader and name != leader)]
+        for leader in dict.fromkeys(leaders.values())
+    ]
+
+
+class SharedModel(nn.Module):
+    """An encoder and the heads that share it: one task's alone (ST), or all tasks' (SMT)."""
+
+    def __init__(
+        self, encoder: Encoder, tasks: Mapping[str, Task], frozen: int, styles: Mapping[str, str], dropout: float
+    ) -> None:
+        super().__init__()
+        self.encoder, self.frozen = encoder, frozen
+        self.tasks = dict(tasks)
+        self.partners = {name: task.partner(tasks) for name, task in tasks.items()}
+        in_pairs = {partner: "spans" for partner in self.partners.values() if partner is not None}
+        self.heads = nn.ModuleDict(
+            {
+                name: task.head(encoder.width, in_pairs.get(name) or styles.get(name), dropout)
+                for name, task in tasks.items()
+            }
+        )
+
+    def head(self, task: str) -> Head:
+        head = self.heads[task]
+        assert isinstance(head, Head)
+        return head
+
+    def encode(
+        self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
+    ) -> dict[str, Encoded]:
+        """From what the frozen layers left, the vectors that each task's head reads."""
+        top = self.encoder.run(hidden, batch, self.frozen, self.encoder.depth, begun=begun)
+        return dict.fromkeys(tasks, self.encoder.pool(top, batch))
+
+
+class GatedModel(SharedModel):
+    """Shared bottom layers, and of the top ones a common copy and one for each group of tasks (CMT).
+
+    A task reads a⊙common + (1 − a)⊙own with a = σ(W[common; own] + b): paper 1, section 5.3. Everything is done on
+    word-pieces, and as there is no padding nothing needs a mask (errata 14).
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        tasks: Mapping[str, Task],
+        frozen: int,
+        styles: Mapping[str, str],
+        dropout: float,
+        copied: int | None = None,
+    ) -> None:
+        super().__init__(encoder, tasks, frozen, styles, dropout)
+        copied = copied or max(1, encoder.depth // 3)  # 6 layers: 4 shared, 2 copied; 12: 8 and 4
+        self.bottom = encoder.depth - copied
+        groups = groups_of(tasks)
+        if len(groups) < 2:
+            raise ConfigError(
+                f'learner.sharing = "gated" with {", ".join(tasks)}: there is nothing to gate',
+                fix='name two or more tasks (entities and their relations count as one), or use "shared"',
+            )
+        if not frozen <= self.bottom:
+            raise ConfigError(
+                f"learner.frozen_layers = {frozen}", fix=f"the gated model shares {self.bottom} layers: freeze no more"
+            )
+        self.leaders = {name: group[0] for group in groups for name in group}
+        self.own = nn.ModuleDict({group[0]: encoder.copy_layers(self.bottom) for group in groups})
+        self.gates = nn.ModuleDict({group[0]: nn.Linear(2 * encoder.width, encoder.width) for group in groups})
+        for gate in self.gates.values():
+            assert isinstance(gate, nn.Linear)
+            nn.init.zeros_(gate.weight)  # begin half way: the copies are the same then, and so is the mixture
+            nn.init.zeros_(gate.bias)
+
+    def encode(
+        self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
+    ) -> dict[str, Encoded]:
+        encoder = self.encoder
+        shared = encoder.run(
+            hidden, batch, self.frozen, self.bottom, begun=begun if self.frozen < self.bottom else None
+        )
+        common = encoder.run(shared, batch, self.bottom, encoder.depth)
+        found: dict[str, Encoded] = {}
+        for leader in dict.fromkeys(self.leaders[task] for task in tasks):
+            own = encoder.run(shared, batch, self.bottom, encoder.depth, copies=self.own[leader])
+            open_ = torch.sigmoid(self.gates[leader](torch.cat([common, own], dim=1)))
+            found[leader] = encoder.pool(torch.lerp(own, common, open_), batch)
+        return {task: found[self.leaders[task]] for task in tasks}
+
+
+def make_models(
+    encoder: Encoder,
+    tasks: Mapping[str, Task],
+    *,
+    sharing: str,
+    frozen: int,
+    styles: Mapping[str, str],
+    dropout: float,
+    copied: int | None,
+) -> list[SharedModel]:
+    """The models that train these tasks: one for all of them, or one for each group."""
+    if sharing == "gated":
+        return [GatedModel(encoder.twin(), tasks, frozen, styles, dropout, copied)]
+    groups = groups_of(tasks) if sharing == "single" else [list(tasks)]
+    return [
+        SharedModel(encoder.twin(), {name: tasks[name] for name in tasks if name in group}, frozen, styles, dropout)
+        for group in groups
+    ]

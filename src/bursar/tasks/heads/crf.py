@@ -1,0 +1,194 @@
+"""The head for words whose tags depend on their neighbours': a linear-chain conditional random field.
+
+A way to tag an item weighs exp(the score of its first tag as a start, of every tag at its word, of every tag after the
+one before, and of its last tag as an end), and has that share of the weight of all ways as its probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bursar.ragged import IntArray, Ragged, offsets_of
+from bursar.tasks.beliefs import Beliefs
+from bursar.tasks.heads.head import Dropout, Encoded, Head
+
+if TYPE_CHECKING:
+    from bursar.tasks.tagging import Tagging
+
+IMPOSSIBLE = -1e6  # the score of what IOB2 does not allow: its weight is 0, at any temperature that is in use
+FAINT = 1e-280  # of the largest weight: below it, what was too small for a double may be missing from a sum
+
+
+class Steps(NamedTuple):
+    """The words of a batch as a recursion reads them: every item's first word, every item's second, and so on.
+
+    Longer items come first at each step, so the items that have ended are always the last ones and drop off.
+
+    >>> steps = Steps.of(np.array([1, 3]))  # one word, then three
+    >>> steps.places.tolist(), steps.items
+    ([1, 0, 2, 3], [2, 1, 1])
+    """
+
+    places: Tensor  # (words,): where each stands when the words are laid item after item
+    items: list[int]  # how many items have a word at each step
+
+    @classmethod
+    def of(cls, counts: IntArray) -> Steps:
+        position = np.arange(counts.sum()) - np.repeat(offsets_of(counts)[:-1], counts)
+        rank = np.argsort(np.argsort(-counts, kind="stable"))
+        places = np.lexsort((np.repeat(rank, counts), position))
+        return cls(torch.from_numpy(places), np.bincount(position).tolist())
+
+    def split(self, words: Tensor) -> tuple[Tensor, ...]:
+        """Rows of words, item after item, as one tensor a step."""
+        return torch.split(words.index_select(0, self.places), self.items)
+
+    def join(self, steps: Sequence[Tensor]) -> Tensor:
+        """One tensor a step as rows of words, item after item again."""
+        return torch.cat(list(steps)).index_select(0, self.places.argsort())
+
+
+class Chain(NamedTuple):
+    """The scores of a batch, in doubles: the weights of a long item's taggings span more than floats can."""
+
+    words: Tensor  # (words of all items, tags)
+    start: Tensor  # (tags,)
+    end: Tensor  # (tags,)
+    transitions: Tensor  # (tags, tags): from, to
+    counts: IntArray  # (items,)
+
+    @property
+    def first(self) -> Tensor:
+        """The first word of every item that has words."""
+        return torch.from_numpy(offsets_of(self.counts)[:-1][self.counts > 0])
+
+    @property
+    def last(self) -> Tensor:
+        """The last word of every item that has words."""
+        return torch.from_numpy(offsets_of(self.counts)[1:][self.counts > 0] - 1)
+
+    def backwards(self) -> Chain:
+        """The same items read from their last word to their first."""
+        return Chain(_turned(self.words, self.counts), self.end, self.start, self.transitions.T, self.counts)
+
+    def prefixes(self) -> Tensor:
+        """The log-weight of all ways to tag an item up to a word that give this word this tag: (words, tags)."""
+        if not len(self.words):
+            return self.words
+        steps, found = Steps.of(self.counts), list[Tensor]()
+        # Summing over the tag before is a matrix product of weights, if the largest ones are kept at 1; the few sums
+        # that are too faint for that are made of logarithms.
+        most = self.transitions.detach().max()
+        moves = (self.transitions - most).exp()
+        for scores in steps.split(self.words):
+            if not found:
+                found.append(self.start + scores)
+                continue
+            before = found[-1][: len(scores)]
+            top = before.detach().amax(dim=1, keepdim=True)
+            weights = (before - top).exp() @ moves
+            reached = weights.clamp(min=FAINT).log() + top + most
+            item, tag = (weights <= FAINT).nonzero(as_tuple=True)
+            if len(item):
+                reached = reached.index_put((item, tag), (before[item] + self.transitions.T[tag]).logsumexp(dim=1))
+            found.append(reached + scores)
+        return steps.join(found)
+
+    def log_weight(self, tags: Tensor) -> Tensor:
+        """The summed log-weights of one way to tag each item."""
+        inner = torch.ones(len(tags), dtype=torch.bool)
+        inner[self.first] = False
+        here = inner.nonzero().squeeze(1)
+        return (
+            self.words.gather(1, tags.unsqueeze(1)).sum()
+            + self.start[tags[self.first]].sum()
+            + self.transitions[tags[here - 1], tags[here]].sum()
+            + self.end[tags[self.last]].sum()
+        )
+
+    def log_weight_of_all(self, prefixes: Tensor) -> Tensor:
+        """The log-weight of all ways to tag each item that has words: (items with words,)."""
+        return (prefixes.index_select(0, self.last) + self.end).logsumexp(dim=1)
+
+    def log_marginals(self, prefixes: Tensor) -> Tensor:
+        """The log-probability of each tag of each word, whatever the other words' tags: (words, tags)."""
+        suffixes = _turned(self.backwards().prefixes(), self.counts)
+        return torch.log_softmax(prefixes + suffixes - self.words, dim=1)
+
+
+class CrfHead(Head):
+    """Scores for each word's tag, and for each tag after another; tag sequences that IOB2 does not allow have none.
+
+    Beliefs are exact marginals, one word at a time, since beliefs are all that the rest of the library knows of a
+    model. So a guess is the best tag of each word (the least expected number of wrong tags), not Viterbi's best
+    sequence; where the two differ, the tags may not fit together, and are read as spans by conlleval's rule.
+    """
+
+    impossible_start: Tensor  # (tags,)
+    impossible_transitions: Tensor  # (tags, tags)
+
+    def __init__(self, task: Tagging, width: int, dropout: float) -> None:
+        super().__init__()
+        self.task = task
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(width, task.tags)
+        self.start, self.end = (nn.Parameter(torch.zeros(task.tags)) for _ in range(2))
+        self.transitions = nn.Parameter(torch.zeros(task.tags, task.tags))
+        codes = torch.arange(task.tags)
+        inside = (codes > 0) & (codes % 2 == 0) & (not task.every_word)
+        label = (codes + 1) // 2  # of B and I alike; 0 for O
+        self.register_buffer("impossible_start", inside, persistent=False)
+        self.register_buffer("impossible_transitions", inside & (label[:, None] != label), persistent=False)
+
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Chain:
+        words: Tensor = self.output(self.dropout(encoded.words))
+        return Chain(
+            words.double(),
+            self.start.double().masked_fill(self.impossible_start, IMPOSSIBLE),
+            self.end.double(),
+            self.transitions.double().masked_fill(self.impossible_transitions, IMPOSSIBLE),
+            encoded.counts,
+        )
+
+    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
+        return Ragged(self.task.targets(labels, words), offsets_of(words))
+
+    def loss(self, output: Chain, targets: Ragged, smoothing: float) -> Tensor:
+        """The negative log-likelihood of the items' tags by word, and as much smoothing as asked for."""
+        gold = torch.from_numpy(targets.values)
+        prefixes = output.prefixes()
+        missed = output.log_weight_of_all(prefixes).sum() - output.log_weight(gold)
+        if smoothing:
+            missed = (1 - smoothing) * missed + smoothing * self._spread(output, output.log_marginals(prefixes))
+        return (missed / max(len(gold), 1)).float()
+
+    def _spread(self, output: Chain, log_marginals: Tensor) -> Tensor:
+        """The summed cross-entropy of the words' marginals with being even among the tags that a word can have."""
+        possible = torch.ones_like(output.words)
+        possible[output.first] = (~self.impossible_start).double()
+        return -(log_marginals * possible / possible.sum(dim=1, keepdim=True)).sum()
+
+    def scaled(self, output: Chain, temperature: float) -> Chain:
+        return Chain(
+            output.words / temperature,
+            output.start / temperature,
+            output.end / temperature,
+            output.transitions / temperature,
+            output.counts,
+        )
+
+    def believe(self, outputs: Sequence[Chain]) -> Beliefs:
+        probabilities = torch.stack([output.log_marginals(output.prefixes()).exp() for output in outputs])
+        return Beliefs.of(probabilities.numpy(), outputs[0].counts)
+
+
+def _turned(words: Tensor, counts: IntArray) -> Tensor:
+    """The rows of each item's words in reverse."""
+    bounds = offsets_of(counts)
+    places = np.repeat(bounds[:-1] + bounds[1:] - 1, counts) - np.arange(len(words))
+    return words.index_select(0, torch.from_numpy(places))

@@ -1,0 +1,90 @@
+"""Heads for whole items: a class, or a number with its uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, softplus
+
+from bursar.ragged import IntArray, Ragged
+from bursar.tasks.beliefs import Beliefs, Estimates
+from bursar.tasks.heads.head import Dropout, Encoded, Head
+
+if TYPE_CHECKING:
+    from bursar.tasks.classification import Classification
+    from bursar.tasks.regression import Regression
+
+
+class ItemHead(Head):
+    """Logits for each item."""
+
+    def __init__(self, task: Classification, width: int, dropout: float) -> None:
+        super().__init__()
+        self.task = task
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(width, len(task.labels))
+
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Tensor:
+        logits: Tensor = self.output(self.dropout(encoded.items))
+        return logits
+
+    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
+        return Ragged(self.task.targets(labels, words), labels.offsets)
+
+    def loss(self, output: Tensor, targets: Ragged, smoothing: float) -> Tensor:
+        return cross_entropy(output, torch.from_numpy(targets.values), label_smoothing=smoothing)
+
+    def scaled(self, output: Tensor, temperature: float) -> Tensor:
+        return output / temperature
+
+    def believe(self, outputs: Sequence[Tensor]) -> Beliefs:
+        probabilities = torch.stack([torch.softmax(output, dim=-1) for output in outputs])
+        return Beliefs.of(probabilities.numpy(), np.ones(len(outputs[0]), dtype=np.int64))
+
+
+class Normal(NamedTuple):
+    """A normal distribution an item, in units of the task's range."""
+
+    mean: Tensor
+    variance: Tensor
+
+
+class NormalHead(Head):
+    """A mean and a variance for each item (errata 4), trained by likelihood."""
+
+    FLOOR = 1e-4  # of the range, squared: a hundredth of the range is as sure as this gets
+
+    def __init__(self, task: Regression, width: int, dropout: float) -> None:
+        super().__init__()
+        self.task = task
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(width, 2)
+
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Normal:
+        mean, spread = self.output(self.dropout(encoded.items)).unbind(dim=-1)
+        return Normal(0.5 + mean, softplus(spread - 2.0) + self.FLOOR)
+
+    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
+        unit = (labels.values[:, 0] - self.task.low) / (self.task.high - self.task.low)
+        return Ragged(unit.astype(np.float32), labels.offsets)
+
+    def loss(self, output: Normal, targets: Ragged, smoothing: float) -> Tensor:
+        """Half the squared error and the negative log-likelihood: the first keeps the mean learning where the
+        variance would excuse it. Smoothing means nothing for numbers."""
+        error = (output.mean - torch.from_numpy(targets.values)).square()
+        likelihood = 0.5 * (error / output.variance + output.variance.log() + math.log(2 * math.pi))
+        return (likelihood + 0.5 * error / 0.05).mean()
+
+    def scaled(self, output: Normal, temperature: float) -> Normal:
+        return Normal(output.mean, output.variance * temperature)
+
+    def believe(self, outputs: Sequence[Normal]) -> Estimates:
+        low, size = self.task.low, self.task.high - self.task.low
+        means = torch.stack([output.mean for output in outputs]).numpy() * size + low
+        variances = torch.stack([output.variance for output in outputs]).numpy() * size**2
+        return Estimates(means, variances, self.task.low, self.task.high)

@@ -1,0 +1,239 @@
+"""Heads for spans: which spans of words are entities, and which pairs of them are related (paper 1, section 6.3).
+
+Both let every unit choose none (choice 0) or a label (choice 1 + its code), for the whole batch at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import gelu
+
+from bursar.errors import SchemaError
+from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
+from bursar.tasks.beliefs import Beliefs
+from bursar.tasks.heads.head import Dropout, Encoded, Head
+from bursar.tasks.task import keys_of
+
+if TYPE_CHECKING:
+    from bursar.tasks.relations import Relations
+    from bursar.tasks.tagging import Tagging
+
+LONGEST = 32  # words: longer gold spans are never found, so that the candidates stay few
+NONE_AT_FIRST = 6.0  # before training none is e⁶ times as likely as a label, about as it is among real spans
+GAPS = (0, 1, 2, 3, 4, 6, 9, 13, 19, 28)  # words between two spans, in steps that grow; below 0 they overlap
+
+
+# -- which units there are -----------------------------------------------------------------------------------------
+def all_spans(words: IntArray, longest: int) -> Ragged:
+    """Every span (start, end) of up to ``longest`` words of items of so many words.
+
+    >>> all_spans(np.array([2, 1]), longest=5).values.tolist()
+    [[0, 1], [0, 2], [1, 2], [0, 1]]
+    """
+    starts = np.arange(words.sum()) - np.repeat(offsets_of(words)[:-1], words)
+    begun = np.minimum(np.repeat(words, words) - starts, longest)  # how many spans begin at each word
+    starts = np.repeat(starts, begun)
+    lengths = 1 + np.arange(len(starts)) - np.repeat(offsets_of(begun)[:-1], begun)
+    counts = np.bincount(np.repeat(np.arange(len(words)), words), weights=begun, minlength=len(words))
+    return Ragged(np.stack([starts, starts + lengths], axis=1).astype(np.int32), offsets_of(counts.astype(np.int64)))
+
+
+def all_pairs(spans: Ragged) -> Ragged:
+    """Every ordered pair of different spans (start, end, ...) of an item, as places in ``spans.values``.
+
+    >>> all_pairs(Ragged.of([[(0, 1), (0, 2)], [(3, 4)]], 2)).values.tolist()
+    [[0, 1], [1, 0]]
+    """
+    owners = spans.owners
+    first = np.repeat(np.arange(len(owners)), spans.lengths[owners])
+    second = flat_positions(spans.offsets, owners)
+    differ = (spans.values[first, :2] != spans.values[second, :2]).any(axis=1)
+    pairs = np.stack([first[differ], second[differ]], axis=1)
+    return Ragged(pairs, offsets_of(np.bincount(owners[pairs[:, 0]], minlength=len(spans))))
+
+
+def spans_to_link(
+    entities: Ragged | None, relations: Ragged | None, labels: Sequence[str], entity_types: Sequence[str]
+) -> Ragged:
+    """The spans (start, end, type) of every item that relations may link, each (start, end) once and in order.
+
+    These are its entities (start, end, code in ``labels``), as far as their label is an entity type, and the spans
+    that its relations name themselves. Where both speak of a span, the entity says of which type it is.
+
+    >>> found = Ragged.of([[(0, 2, 1), (3, 4, 0)]], 3)
+    >>> spans_to_link(found, None, ("date", "city"), ("city", "person")).values.tolist()
+    [[0, 2, 0]]
+    >>> named = Ragged.of([[(0, 2, 1, 4, 5, 1, 0)]], 7)
+    >>> spans_to_link(found, named, ("date", "city"), ("city", "person")).values.tolist()
+    [[0, 2, 0], [4, 5, 1]]
+    """
+    rows: list[NDArray[Any]] = []
+    owners: list[IntArray] = []
+    if entities is not None:
+        codes = {label: code for code, label in enumerate(entity_types)}
+        types = np.array([codes.get(label, -1) for label in labels], dtype=np.int32)[entities.values[:, 2]]
+        rows.append(np.column_stack([entities.values[:, :2], types])[types >= 0])
+        owners.append(entities.owners[types >= 0])
+    if relations is not None:
+        rows += [relations.values[:, :3], relations.values[:, 3:6]]
+        owners += [relations.owners] * 2
+    row, owner = np.concatenate(rows), np.concatenate(owners)
+    items = max(len(part) for part in (entities, relations) if part is not None)
+    first = np.unique(keys_of([owner, row[:, 0], row[:, 1]]), return_index=True)[1]
+    return Ragged(row[first].astype(np.int32), offsets_of(np.bincount(owner[first], minlength=items)))
+
+
+# -- heads ---------------------------------------------------------------------------------------------------------
+class SpanScores(NamedTuple):
+    """Logits for every unit, and the spans that it is about."""
+
+    logits: Tensor  # (units, 1 + labels)
+    subjects: NDArray[np.int32]  # (units, 2): start, end; of pairs (units, 6): start, end, type, start, end, type
+    units: IntArray  # (items,): how many units each item has
+    size: int  # what the summed loss is divided by
+
+
+class ChoiceHead(Head):
+    """What both heads share: a gold row names its spans in some columns, and in the last the label they choose."""
+
+    columns: ClassVar[tuple[int, ...]]
+
+    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
+        return labels
+
+    def choices(self, output: SpanScores, targets: Ragged) -> IntArray:
+        """What each unit should choose: the label of the first gold row about its spans, or none."""
+        gold, columns = targets.values, list(self.columns)
+        owners = np.concatenate([targets.owners, np.repeat(np.arange(len(output.units)), output.units)])
+        keys = keys_of([owners, *np.concatenate([gold[:, columns], output.subjects[:, columns]]).T])
+        known, rows = np.unique(keys[: len(gold)], return_index=True)
+        if not len(known):
+            return np.zeros(len(output.subjects), dtype=np.int64)
+        asked = keys[len(gold) :]
+        place = np.searchsorted(known, asked).clip(max=len(known) - 1)
+        return np.where(known[place] == asked, 1 + gold[rows[place], -1].astype(np.int64), 0)
+
+    def loss(self, output: SpanScores, targets: Ragged, smoothing: float) -> Tensor:
+        """Only units with a label are smoothed: the many nones, smoothed, would outweigh all that is to be learned."""
+        wanted = torch.from_numpy(self.choices(output, targets))
+        surprise = -torch.log_softmax(output.logits, dim=1)
+        share = smoothing * (wanted > 0)
+        right = surprise.gather(1, wanted.unsqueeze(1)).squeeze(1)
+        return ((1 - share) * right + share * surprise.mean(dim=1)).sum() / max(output.size, 1)
+
+    def scaled(self, output: SpanScores, temperature: float) -> SpanScores:
+        return output._replace(logits=output.logits / temperature)
+
+    def believe(self, outputs: Sequence[SpanScores]) -> Beliefs:
+        probabilities = torch.stack([torch.softmax(output.logits, dim=-1) for output in outputs])
+        return Beliefs.of(probabilities.numpy(), outputs[0].units, outputs[0].subjects)
+
+
+class SpanHead(ChoiceHead):
+    """Logits for each span of up to ``longest`` words; spans may nest and overlap.
+
+    The loss is summed over spans and divided by words: nearly all spans are none, and in a mean over spans the few
+    others would hardly count.
+    """
+
+    columns = (0, 1)
+    longest: Tensor  # the longest span of the training labels, kept with the weights
+
+    def __init__(self, task: Tagging, width: int, dropout: float) -> None:
+        if task.every_word:
+            raise SchemaError(
+                f"task {task.name!r}: a label for every word leaves no spans to find",
+                fix="use another style of head, such as 'linear'",
+            )
+        super().__init__()
+        self.task = task
+        self.register_buffer("longest", torch.tensor(1))
+        self.words = nn.Linear(width, 3 * width)  # a word as the first, the last and any one of a span
+        self.lengths = _embedding(LONGEST, width)
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(width, 1 + len(task.labels))
+        with torch.no_grad():
+            self.output.bias[0] += NONE_AT_FIRST
+
+    def prepare(self, labels: Ragged, words: IntArray) -> None:
+        lengths = labels.values[:, 1] - labels.values[:, 0]
+        self.longest.fill_(min(int(lengths.max(initial=1)), LONGEST))
+
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> SpanScores:
+        found = all_spans(encoded.counts, int(self.longest))
+        start, end = _in_batch(found, encoded.counts)
+        first, last, inside = self.words(encoded.words).chunk(3, dim=1)
+        hidden = first.index_select(0, start) + last.index_select(0, end - 1) + highest(inside, start, end)
+        hidden = gelu(hidden + self.lengths(end - 1 - start))
+        return SpanScores(self.output(self.dropout(hidden)), found.values, found.lengths, len(encoded.words))
+
+
+class PairHead(ChoiceHead):
+    """Logits for each ordered pair of the spans that an item is given: in training the gold ones, later those found.
+
+    Only these pairs are units, so confidence in relations is averaged over them (errata 3).
+    """
+
+    columns = (0, 1, 3, 4)
+
+    def __init__(self, task: Relations, width: int, dropout: float) -> None:
+        super().__init__()
+        self.task, self.width = task, width
+        self.words = nn.Linear(width, 5 * width)  # a word as first or last of the one or the other, or between
+        self.types = _embedding(len(task.entity_types), 2 * width)
+        self.gaps = _embedding(2 * (len(GAPS) + 1), width)
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(width, 1 + len(task.labels))
+
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> SpanScores:
+        if spans is None:
+            raise ValueError("relations are scored between spans, and none are given")
+        pairs = all_pairs(spans)
+        one, other = torch.from_numpy(pairs.values).unbind(dim=1)
+        start, end = _in_batch(spans, encoded.counts)
+        first, last, between = self.words(encoded.words).tensor_split((2 * self.width, 4 * self.width), dim=1)
+        types = self.types(torch.from_numpy(spans.values[:, 2].astype(np.int64)))
+        source, target = (first.index_select(0, start) + last.index_select(0, end - 1) + types).chunk(2, dim=1)
+        low, high = torch.minimum(end[one], end[other]), torch.maximum(start[one], start[other])
+        forward = start[one] < start[other]
+        gap = torch.bucketize(high - low, torch.tensor(GAPS), right=True) + forward * (len(GAPS) + 1)
+        hidden = source.index_select(0, one) + target.index_select(0, other) + highest(between, low, high)
+        hidden = gelu(hidden + self.gaps(gap))
+        subjects = spans.values[pairs.values].reshape(-1, 6).astype(np.int32)
+        return SpanScores(self.output(self.dropout(hidden)), subjects, pairs.lengths, len(subjects))
+
+
+def highest(words: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    """The highest value of each feature among the words from ``starts`` to ``ends``; 0 where there are no words.
+
+    Any stretch is two overlapping ones whose length is a power of two, and the highest values of those are tabled.
+    """
+    lengths = (ends - starts).clamp(min=1)
+    levels = lengths.double().log2().long()
+    table = [words]
+    for level in range(int(levels.max()) if len(levels) else 0):
+        table.append(torch.maximum(table[-1], table[-1].roll(-(1 << level), dims=0)))
+    places = levels * len(words) + starts.clamp(max=len(words) - 1)
+    flat = torch.cat(table)
+    others = places + lengths - torch.bitwise_left_shift(1, levels)
+    found = torch.maximum(flat.index_select(0, places), flat.index_select(0, others))
+    return found * (starts < ends).unsqueeze(1)
+
+
+def _in_batch(spans: Ragged, words: IntArray) -> tuple[Tensor, Tensor]:
+    """Where the spans of items start and end among the words of the whole batch."""
+    bounds = spans.values[:, :2].astype(np.int64) + offsets_of(words)[spans.owners, None]
+    return torch.from_numpy(bounds[:, 0]), torch.from_numpy(bounds[:, 1])
+
+
+def _embedding(rows: int, width: int) -> nn.Embedding:
+    """Vectors that begin small, so that at first the words speak."""
+    embedding = nn.Embedding(rows, width)
+    nn.init.normal_(embedding.weight, std=0.02)
+    return embedding

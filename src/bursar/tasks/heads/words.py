@@ -1,0 +1,52 @@
+"""Heads for words: each word's tag by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from bursar.ragged import IntArray, Ragged, offsets_of
+from bursar.tasks.beliefs import Beliefs
+from bursar.tasks.heads.head import Dropout, Encoded, Head
+
+if TYPE_CHECKING:
+    from bursar.tasks.tagging import Tagging
+
+
+class TagScores(NamedTuple):
+    """Logits for every word, and how many words each item has."""
+
+    logits: Tensor  # (words of all items, tags)
+    counts: IntArray  # (items,)
+
+
+class WordHead(Head):
+    """Logits for each word."""
+
+    def __init__(self, task: Tagging, width: int, dropout: float) -> None:
+        super().__init__()
+        self.task = task
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(width, task.tags)
+
+    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> TagScores:
+        return TagScores(self.output(self.dropout(encoded.words)), encoded.counts)
+
+    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
+        return Ragged(self.task.targets(labels, words), offsets_of(words))
+
+    def loss(self, output: TagScores, targets: Ragged, smoothing: float) -> Tensor:
+        if not len(targets.values):  # the mean of nothing would be NaN
+            return output.logits.sum()
+        return cross_entropy(output.logits, torch.from_numpy(targets.values), label_smoothing=smoothing)
+
+    def scaled(self, output: TagScores, temperature: float) -> TagScores:
+        return TagScores(output.logits / temperature, output.counts)
+
+    def believe(self, outputs: Sequence[TagScores]) -> Beliefs:
+        probabilities = torch.stack([torch.softmax(output.logits, dim=-1) for output in outputs])
+        return Beliefs.of(probabilities.numpy(), outputs[0].counts)

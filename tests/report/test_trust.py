@@ -1,0 +1,161 @@
+"""The section that asks whether confidence can be trusted: what it says, what it draws, and when it is silent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bursar.report import render
+from bursar.report.figures import reliability_figure
+from bursar.report.story import trust_of, trust_words
+from bursar.report.tables import reliability_table, trust_table
+from bursar.uncertainty import calibration_summary
+from tests.report import results
+from tests.report.results import KINDS, make_corpus, make_reliability, make_result
+from tests.report.test_page import Outline, data_of, shown
+
+TITLE = "Can its confidence be trusted?"
+OVER = make_reliability((200, 0.2, 0.2), (200, 0.9, 0.6))  # on average 0.55 against 0.40
+UNDER = make_reliability((200, 0.4, 0.6), (200, 0.8, 0.9))  # 0.60 against 0.75
+UNEVEN = make_reliability((200, 0.3, 0.6), (200, 0.9, 0.6))  # 0.60 both
+TRUE = make_reliability((200, 0.3, 0.31), (200, 0.9, 0.89))
+FEW = make_reliability((5, 0.3, 0.4), (5, 0.9, 0.8))
+
+
+def found(**reliability):
+    return make_result(tasks=tuple(reliability) or ("intent",), reliability=reliability)
+
+
+# -- what it says ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("record", "verdict"),
+    [
+        (OVER, "too sure by 0.15"),
+        (UNDER, "not sure enough by 0.15"),
+        (UNEVEN, "off in both directions by 0.30"),
+        (TRUE, "about as right as it says"),
+        (FEW, "too few items to tell"),
+    ],
+)
+def test_the_verdict_on_a_task(record, verdict):
+    (trust,) = trust_of(found(intent=record))
+    assert str(trust) == verdict
+
+
+def test_the_sentence_names_every_task_with_what_it_said_and_what_it_was():
+    assert trust_words(found(intent=OVER, slots=UNDER, tree=TRUE)) == [
+        "After round 3 the model is too sure for intent (said 0.55, was 0.40 right); "
+        "not sure enough for slots (said 0.60, was 0.75 right); "
+        "about as right as it says for tree (said 0.60, was 0.60 right).",
+        "Look at its guesses for intent before you use them, even where it is sure.",
+    ]
+
+
+def test_a_model_that_is_as_right_as_it_says_can_be_taken_at_its_word():
+    assert trust_words(found(intent=TRUE, slots=TRUE))[-1] == "You can take it at its word."
+    assert "at its word" not in " ".join(trust_words(found(intent=TRUE, slots=FEW)))
+
+
+def test_modesty_is_no_reason_for_a_warning():
+    assert len(trust_words(found(intent=UNDER))) == 1
+
+
+def test_too_few_items_are_said_to_be_too_few():
+    assert trust_words(found(intent=FEW)) == ["There are too few items to tell for intent."]
+
+
+def test_three_items_that_are_all_right_prove_nothing():
+    (trust,) = trust_of(found(intent=make_reliability((3, 0.99, 1.0))))
+    assert str(trust) == "too few items to tell"
+
+
+def test_a_large_gap_shows_on_few_items_and_a_tiny_one_never_matters():
+    assert str(trust_of(found(intent=make_reliability((12, 0.95, 0.3))))[0]) == "too sure by 0.65"
+    assert str(trust_of(found(intent=make_reliability((10**6, 0.91, 0.9))))[0]) == "about as right as it says"
+
+
+def test_the_gap_is_the_difference_of_the_numbers_beside_it():
+    """0.714 and 0.556 are 0.158 apart, but read 0.71 and 0.56."""
+    result = found(intent=make_reliability((400, 0.714, 0.556)))
+    assert "said 0.71, was 0.56 right" in trust_words(result)[0]
+    assert str(trust_of(result)[0]) == "too sure by 0.15"
+
+
+def test_before_the_first_round_it_is_the_model_of_the_seed_items():
+    result = make_result({"MT-AVG": (0.4,)}, tasks=("intent",), money=(100,), reliability={"intent": OVER})
+    assert trust_words(result)[0].startswith("After the seed items the model is too sure for intent")
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------
+def test_the_table_says_how_right_it_was_where_it_was_surest():
+    (row,) = trust_table(found(intent=OVER)).rows
+    assert row[:2] == ("intent", "400")
+    assert row[4] == "said 0.90, was 0.60 right (200 items)"
+    assert row[5:] == ("0.150", "0.135")  # half of 0.3, and half of 0.9 × 0.3
+
+
+def test_every_point_is_in_a_table_and_empty_bins_are_not():
+    record = make_reliability((4, 0.2, 0.25), (0, 0, 0), (0, 0, 0), (6, 0.9, 0.7))
+    assert reliability_table(found(intent=record)).rows == (
+        ("intent", "0.00 to 0.25", "4", "0.20", "0.25"),
+        ("intent", "0.75 to 1.00", "6", "0.90", "0.70"),
+    )
+
+
+# -- the diagram -----------------------------------------------------------------------------------------------------
+def test_a_diagram_has_the_diagonal_a_point_a_filled_bin_and_a_bar_a_bin():
+    figure = reliability_figure("intent", make_reliability((40, 0.3, 0.5), (0, 0, 0), (60, 0.9, 0.7)))
+    equal, stems, points, bars = figure["data"]
+    assert (equal["x"], equal["y"]) == ([0, 1], [0, 1])
+    assert (points["x"], points["y"], points["customdata"]) == ([0.3, 0.9], [0.5, 0.7], [40, 60])
+    assert points["marker"]["size"] == [pytest.approx(7 + 7 * (40 / 60) ** 0.5, abs=0.05), 14.0]
+    assert (stems["x"], stems["y"]) == ([0.3, 0.3, None, 0.9, 0.9, None], [0.3, 0.5, None, 0.9, 0.7, None])
+    assert bars["x"] == pytest.approx([1 / 6, 3 / 6, 5 / 6], abs=1e-6)
+    assert bars["y"] == [40, 0, 60]
+
+
+# -- the section -----------------------------------------------------------------------------------------------------
+def test_the_section_stands_on_the_page_with_a_diagram_a_task():
+    page = render(found(intent=OVER, slots=TRUE), make_corpus())
+    text = shown(page)
+    assert TITLE in text
+    assert "too sure by 0.15" in text
+    assert [key for key in data_of(page)["figures"] if key.startswith("reliability")] == [
+        "reliability-0",
+        "reliability-1",
+    ]
+
+
+def test_a_summary_of_real_confidences_is_what_the_page_reads():
+    rng = np.random.default_rng(0)
+    confidence = rng.beta(5, 2, 500)
+    summary = calibration_summary(confidence, np.clip(confidence - 0.2, 0, 1))
+    text = shown(render(found(intent=summary), make_corpus(("intent",))))
+    assert f"said {confidence.mean():.2f}, was {np.clip(confidence - 0.2, 0, 1).mean():.2f} right" in text
+
+
+@pytest.mark.parametrize("reliability", [None, {}, {"intent": make_reliability((0, 0, 0))}])
+def test_there_is_no_section_without_reliability(reliability):
+    page = render(make_result(reliability=reliability), make_corpus())
+    assert TITLE not in page
+    assert not [key for key in data_of(page)["figures"] if key.startswith("reliability")]
+
+
+def test_only_the_last_round_counts():
+    result = make_result()
+    result["arms"]["MT-AVG"]["rounds"][0]["reliability"] = {"intent": OVER}
+    assert TITLE not in render(result, make_corpus())
+
+
+def test_a_task_without_known_labels_is_left_out():
+    page = render(make_result(reliability={"slots": TRUE}), make_corpus())
+    assert [key for key in data_of(page)["figures"] if key.startswith("reliability")] == ["reliability-1"]
+
+
+def test_hostile_task_names_never_become_markup(monkeypatch):
+    name = "<img src=x onerror=alert(1)></script><a href='javascript:x'>%{x}"
+    monkeypatch.setitem(results.KINDS, name, KINDS["intent"])
+    monkeypatch.setitem(results.METRICS, name, "accuracy")
+    page = render(make_result(tasks=(name,), reliability={name: OVER}), make_corpus((name,)))
+    assert {"img", "a"}.isdisjoint(Outline(page).tags)
+    assert f"too sure for {name}" in shown(page)
