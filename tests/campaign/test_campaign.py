@@ -214,9 +214,9 @@ def test_a_learner_is_never_shown_gold_that_was_not_bought(make, monkeypatch):
 
 
 def test_tasks_that_the_learner_cannot_train_are_refused_before_anything_is_bought(tmp_path):
-    config = config_of(tasks=["intent", "urgency"], learner={"name": "transformer"})
+    config = config_of(tasks=["intent", "dependencies"], learner={"name": "probe"})
     campaign = Campaign(config, tmp_path / "run")
-    with pytest.raises(BursarError, match="regression"):
+    with pytest.raises(BursarError, match="dependencies"):
         campaign.ask()
     assert campaign.ledger.spent() == 0
     assert campaign.ledger.decision(0, "selection") is None
@@ -323,8 +323,8 @@ def test_a_run_is_not_gone_on_with_under_other_settings(tmp_path, parts):
 
 
 def test_a_run_that_was_refused_at_the_door_can_be_started_with_other_settings(tmp_path):
-    wrong = config_of(tasks=["intent", "urgency"], learner={"name": "transformer"})
-    with pytest.raises(BursarError, match=r"'urgency' \(regression\).*tasks = \['intent'\]"):
+    wrong = config_of(tasks=["intent", "dependencies"], learner={"name": "probe"})
+    with pytest.raises(BursarError, match="dependencies"):
         run_campaign(Run(tmp_path / "run", wrong))
     result = run_campaign(Run(tmp_path / "run", config_of()))
     assert len(result["arms"]["MT-AVG"]["rounds"]) == 4

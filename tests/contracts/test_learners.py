@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bursar.errors import LearnerError
+from bursar.learners import make_learner
 from bursar.learners.learner import geometric_mean
 from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
@@ -27,15 +28,34 @@ def encoder(tmp_path_factory):
     return str(tiny_encoder(tmp_path_factory.mktemp("encoder")))
 
 
-@pytest.fixture(params=["transformer", "frozen transformer", "word counts"])
-def make(request, encoder, corpus):
-    options = {"encoder": encoder, "epochs": 3, "evaluate_every": 1, "learning_rate": 1e-2}
+NEURAL = {
+    "transformer": {},
+    "frozen transformer": {"frozen_layers": 1},
+    "single transformers": {"sharing": "single"},
+    "gated transformer": {"sharing": "gated"},
+    "transformer with temperature": {"temperature": True},
+    "transformer with crf": {"heads": {"slots": "crf"}},
+}
+OTHERS = {
+    "probe": ("probe", {}),
+    "logistic probe": ("probe", {"kind": "logistic"}),
+    "scikit": ("scikit", {}),
+    "bilstm": ("bilstm", {"epochs": 3}),
+    "cnn": ("cnn", {"epochs": 3}),
+    "aoe": ("aoe", {"epochs": 3}),
+}
 
+
+@pytest.fixture(params=[*NEURAL, *OTHERS, "word counts"])
+def make(request, encoder, corpus):
     def maker():
         if request.param == "word counts":
             return WordCounts(corpus.schema)
-        frozen = 1 if request.param == "frozen transformer" else 0
-        return NeuralLearner(corpus.schema, **options, frozen_layers=frozen)
+        if request.param in OTHERS:
+            name, options = OTHERS[request.param]
+            return make_learner(name, corpus.schema, options | ({"encoder": encoder} if name == "probe" else {}))
+        options = {"encoder": encoder, "epochs": 3, "evaluate_every": 1, "learning_rate": 1e-2}
+        return NeuralLearner(corpus.schema, **options, **NEURAL[request.param])
 
     return maker
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import gc
 import importlib
-import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bursar.errors import ConfigError
 from bursar.registry import Registry
 
 Sides = tuple[Callable[[], Any], Callable[[], Any]]
+
+
+class CannotMeasureError(Exception):
+    """Why a case cannot be measured here. It is skipped: nothing is wrong with what it would have measured."""
+
+
+class Measured(NamedTuple):
+    """A number, and what else is worth knowing of how it came about."""
+
+    value: float
+    about: Mapping[str, Any]
 
 
 def seconds(side: Callable[[], Any]) -> float:
@@ -28,7 +38,8 @@ def seconds(side: Callable[[], Any]) -> float:
 class Case:
     """One measurement: ``prepare`` gives the two things to run, ours and theirs.
 
-    ``measure`` turns calling one of them into a number of ``unit``, less being better: seconds, unless it is said.
+    ``measure`` turns calling one of them into a number of ``unit``: seconds, unless it is said. Less is better, unless
+    ``more_is_better``; the ratio is above 1 where ours is better.
     """
 
     name: str
@@ -36,25 +47,40 @@ class Case:
     prepare: Callable[[], Sides]
     repeats: int = 5
     unit: str = "s"
-    measure: Callable[[Callable[[], Any]], float] = seconds
+    measure: Callable[[Callable[[], Any]], float | Measured] = seconds
+    more_is_better: bool = False
 
     def run(self) -> dict[str, Any]:
-        """Both sides in turn, so that a noisy moment hits both; the medians and their ratio."""
-        sides = self.prepare()
+        """Both sides in turn, so that a noisy moment hits both; the medians and their ratio.
+
+        What else was measured stands beside them, of the repeat that is the median, theirs under ``theirs_…``.
+        """
+        try:
+            mine, other = self._medians(self.prepare())
+        except CannotMeasureError as why:
+            return {"skipped": str(why), "unit": self.unit, "what": self.summary}
+        better, worse = (mine, other) if self.more_is_better else (other, mine)
+        about = {**mine.about, **{f"theirs_{name}": value for name, value in other.about.items()}}
+        line = {"ours": mine.value, "theirs": other.value, "ratio": better.value / worse.value}
+        return line | about | {"unit": self.unit, "what": self.summary}
+
+    def _medians(self, sides: Sides) -> tuple[Measured, Measured]:
         if self.repeats > 1:
             for side in sides:
                 side()  # once for nothing: caches, imports, page faults
-        found: tuple[list[float], list[float]] = ([], [])
+        found: tuple[list[Measured], list[Measured]] = ([], [])
         for _ in range(self.repeats):
             for side, values in zip(sides, found, strict=True):
-                values.append(self.measure(side))
-        mine, other = (statistics.median(values) for values in found)
-        return {"ours": mine, "theirs": other, "ratio": other / mine, "unit": self.unit, "what": self.summary}
+                value = self.measure(side)
+                values.append(value if isinstance(value, Measured) else Measured(value, {}))
+        mine, other = (sorted(values, key=lambda m: m.value)[(len(values) - 1) // 2] for values in found)
+        return mine, other
 
 
 # Group to the module that holds its cases; a module's CASES are looked up only when they are asked for.
 BENCHES: Registry[str] = Registry("benchmark", "bursar.benches")
 BENCHES.add("corpus", "bursar.bench.corpus")
+BENCHES.add("learner", "bursar.bench.learner")
 BENCHES.add("scores", "bursar.bench.scores")
 BENCHES.add("selection", "bursar.bench.selection")
 

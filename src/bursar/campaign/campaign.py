@@ -26,11 +26,13 @@ from bursar.campaign.summaries import confidence_summary
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners import Learner
+from bursar.learners.learner import Scores, evaluate
 from bursar.ledger import Annotation, Ledger, Receipt, Submission
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.selection import Candidates, Selection, make_strategy
 from bursar.tasks import Prices
 from bursar.uncertainty import MEASURES, confidences
+from bursar.uncertainty.calibration import calibration_summary
 
 # Pools are scored in parts of this many items, so that memory does not grow with the pool.
 ITEMS_A_PART = 20_000
@@ -254,16 +256,34 @@ class Campaign:
             return
         annotated = self.ledger.view()
         learner, best = self._model(round, annotated)
-        test = learner.evaluate(self.corpus.take(self.parts.test)) if len(self.parts.test) else {}
+        test, trust = self._judged(learner)
         record = {
             "spent": self.ledger.spent(),
             "items": len(annotated),
             "labels": {name: int(column.present.sum()) for name, column in annotated.labels.items()},
             "test": {task: {k: round_to(v) for k, v in scores.items()} for task, scores in test.items()},
             "dev": None if best is None else round_to(best),
+            "reliability": trust,
         }
         self.ledger.decide((round, "scores", record))
         self.watcher.scored(round, record)
+
+    def _judged(self, learner: Learner) -> tuple[Scores, dict[str, Any]]:
+        """The scores on test items, and how far the model's confidence in them can be trusted, per task."""
+        test = self.corpus.take(self.parts.test)
+        if not len(test):
+            return {}, {}
+        beliefs = learner.believe(test.unlabelled())
+        guesses = {name: learner.tasks[name].decode(found) for name, found in beliefs.items()}
+        sure = confidences(learner.tasks, beliefs, MEASURES["entropy"])
+        trust = {}
+        for column, (name, task) in enumerate(learner.tasks.items()):
+            known = np.flatnonzero(test.labels[name].present)
+            if len(known):
+                gold = test.labels[name].rows.take(known)
+                right = task.accuracies(gold, guesses[name].take(known), test.words[known])
+                trust[name] = calibration_summary(sure[known, column], right)
+        return evaluate(learner.tasks, test, guesses), trust
 
     def _model(self, round: int, annotated: Corpus, what: str = "training") -> tuple[Learner, float | None]:
         def progress(stage: str, done: float) -> None:

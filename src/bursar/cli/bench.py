@@ -26,6 +26,8 @@ def bench(
             result = found.run()
             if as_json:
                 typer.echo(json.dumps({"case": f"{group}/{found.name}"} | result))
+            elif "skipped" in result:
+                typer.echo(f"{group}/{found.name:<28} skipped: {result['skipped']}")
             else:
                 ours, theirs, unit = result["ours"], result["theirs"], result["unit"]
                 typer.echo(

@@ -190,6 +190,18 @@ def _neural(**usual: Any) -> Callable[..., Learner]:
     return make
 
 
+def _probe(tasks: Mapping[str, Task], **options: Any) -> Learner:
+    from bursar.learners.probe import ProbeLearner
+
+    return ProbeLearner(tasks, **options)
+
+
+def _scikit(tasks: Mapping[str, Task], **options: Any) -> Learner:
+    from bursar.learners.scikit import ScikitLearner
+
+    return ScikitLearner(tasks, **options)
+
+
 # Paper 4's small networks are trained as its authors do (errata 26): Adam at one rate, plain cross-entropy.
 _SMALL = {
     "epochs": 100,
@@ -206,3 +218,5 @@ _SMALL = {
 LEARNERS.add("transformer", _neural())
 for _name in ("bilstm", "cnn", "aoe", "image-cnn"):
     LEARNERS.add(_name, _neural(**_SMALL, encoder=_name))
+LEARNERS.add("probe", _probe)
+LEARNERS.add("scikit", _scikit)

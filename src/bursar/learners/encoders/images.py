@@ -1,0 +1,130 @@
+"""The small network for images (paper 4, section 5.1; errata 26): two convolutions and a layer of features."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from bursar.corpus import Corpus
+from bursar.errors import LearnerError
+from bursar.learners.encoders.encoder import Encoder
+from bursar.tasks.heads import Encoded
+
+FEATURES = 128
+CHANNELS = (32, 64)
+SMALLEST = 16  # pixels: of anything smaller the two convolutions leave nothing
+PIXELS_AT_ONCE = 2**18  # the first convolution's output takes 32 times the memory of its image
+
+
+class Picture(NamedTuple):
+    """One image as it came, not yet scaled."""
+
+    pixels: NDArray[Any]  # (height, width) or (height, width, channels)
+
+    @property
+    def size(self) -> int:
+        return 1
+
+
+class ImageCnn(Encoder):
+    """Convolutions of 5 × 5 with 32 and then 64 channels, each halved by pooling, and 128 features for all heads.
+
+    How large the images are is known from the training items, so the layers come into being with ``settle``, from
+    torch's random numbers of that moment.
+    """
+
+    width = FEATURES
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shape: tuple[int, ...] = ()
+
+    def keys(self, items: Corpus) -> list[Hashable]:
+        """The images' digests. A corpus of texts and tasks on words are refused here, before anything is read."""
+        images = items.images
+        if images is None:
+            raise LearnerError("this learner reads images, and the corpus has texts", fix="use a text learner")
+        for name, task in items.schema.items():
+            if task.counted != "item":
+                raise LearnerError(
+                    f"task {name!r} is {task.kind}, which needs words, and images have none",
+                    fix="use classification or regression",
+                )
+        about = f"{images.shape[1:]} {images.dtype}".encode()
+        return [blake2b(image.tobytes(), digest_size=16, key=about).digest() for image in images]
+
+    def read(self, items: Corpus) -> list[Picture]:
+        assert items.images is not None  # ``keys`` has refused such a corpus
+        return [Picture(image) for image in items.images]
+
+    def batch(self, readings: Sequence[Picture]) -> Tensor:
+        """Images of one size as numbers from 0 to 1: (items, channels, height, width)."""
+        shapes = {reading.pixels.shape for reading in readings}
+        if strange := shapes - {self.shape}:
+            raise LearnerError(
+                f"images of {_as_text(min(strange))} where the model learned from {_as_text(self.shape)}",
+                fix="bring all images to one size",
+            )
+        stacked = np.stack([as_floats(reading.pixels) for reading in readings])
+        pixels = torch.from_numpy(stacked).reshape(*stacked.shape[:3], -1)
+        return pixels.permute(0, 3, 1, 2).contiguous()
+
+    def embed(self, batch: Tensor) -> Tensor:
+        """A row of features an image."""
+        at_once = max(1, PIXELS_AT_ONCE // (batch.shape[2] * batch.shape[3]))
+        return torch.cat([self.layers(part) for part in torch.split(batch, at_once)])
+
+    def pool(self, hidden: Tensor, batch: Tensor) -> Encoded:
+        return Encoded(hidden, hidden.new_zeros(0, self.width), np.zeros(len(hidden), dtype=np.int64))
+
+    def trainable(self, frozen: int) -> list[nn.Parameter]:
+        return list(self.parameters())
+
+    def settle(self, readings: Sequence[Picture]) -> None:
+        self._make(readings[0].pixels.shape)
+
+    def settled(self) -> list[int]:
+        return list(self.shape)
+
+    def resettle(self, found: list[int]) -> None:
+        self._make(tuple(found))
+
+    def _make(self, shape: tuple[int, ...]) -> None:
+        """The layers for images of this shape."""
+        if len(shape) not in (2, 3) or min(shape[:2]) < SMALLEST:
+            raise LearnerError(
+                f"images of {_as_text(shape)} pixels",
+                fix=f"use images of at least {SMALLEST} × {SMALLEST}, gray or with channels last",
+            )
+        self.shape = shape
+        first, second = CHANNELS
+        height, width = (((side - 4) // 2 - 4) // 2 for side in shape[:2])
+        self.layers = nn.Sequential(
+            nn.Conv2d(shape[2] if len(shape) == 3 else 1, first, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(first, second, 5),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(second * height * width, FEATURES),
+            nn.ReLU(),
+        )
+
+
+def as_floats(pixels: NDArray[Any]) -> NDArray[np.float32]:
+    """Whole numbers, which go up to 255 or in 16 bits to 65,535, as numbers from 0 to 1; others as they are."""
+    floats: NDArray[np.float32] = pixels.astype(np.float32)
+    if pixels.dtype.kind in "iu":
+        floats /= 65_535 if pixels.dtype == np.uint16 else 255
+    return floats
+
+
+def _as_text(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape))

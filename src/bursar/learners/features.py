@@ -1,0 +1,309 @@
+"""Features that no training changes, and learners that fit one model a task on them.
+
+All that such learners ask of an encoder is in ``FrozenEncoder``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+from bursar.corpus import Corpus
+from bursar.curriculum import Policy
+from bursar.errors import ConfigError, LearnerError
+from bursar.learners.encoders import BUNDLED, load_encoder
+from bursar.learners.encoders.encoder import TextEncoder
+from bursar.learners.learner import FitReport, Learner, Progress, evaluate, geometric_mean, no_progress
+from bursar.ragged import FloatArray, IntArray
+from bursar.tasks import AnyBeliefs, Beliefs, Classification, Estimates, Regression, Tagging, Task
+
+Vectors = NDArray[np.float32]
+
+CACHE_BYTES = 1_000_000_000  # vectors are kept up to here; what goes beyond is computed again
+ROWS_A_BATCH = 2048
+TRAINABLE = (Classification, Tagging, Regression)
+
+
+class FrozenEncoder:
+    """The lower layers of an encoder as they came, and the vectors of every text that they have read.
+
+    Half of the layers is the default: their vectors tell words and intents apart better than those of the last one,
+    which was trained for something else, at half the price. Learners that are handed the same one share its memory.
+    """
+
+    def __init__(self, name: str = BUNDLED, layers: int | None = None, cache_bytes: int = CACHE_BYTES) -> None:
+        self.name = name
+        self._encoder = load_encoder(name).eval()
+        if not isinstance(self._encoder, TextEncoder):
+            raise ConfigError(f"learner.encoder = {name!r} knows nothing before it is trained", fix=f"use {BUNDLED!r}")
+        depth = self._encoder.depth
+        if layers is not None and (isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= depth):
+            raise ConfigError(
+                f"learner.layers = {layers!r}", fix=f"use a whole number from 0 to {depth}: so many this encoder has"
+            )
+        self.layers = depth // 2 if layers is None else layers
+        self._known: dict[Hashable, Vectors] = {}  # (1 + words, width): the item's vector, then those of its words
+        self._bytes, self._room = 0, cache_bytes
+
+    @property
+    def width(self) -> int:
+        return self._encoder.width
+
+    def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
+        """(items, width): the mean over an item's word-pieces."""
+        found = [vectors[:1] for vectors in self._vectors(items, progress)]
+        return np.concatenate([self._nothing(), *found])
+
+    def word_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
+        """(words of all items, width): the first word-piece of each word, item after item."""
+        found = [vectors[1:] for vectors in self._vectors(items, progress)]
+        return np.concatenate([self._nothing(), *found])
+
+    def _nothing(self) -> Vectors:
+        return np.zeros((0, self.width), dtype=np.float32)
+
+    def _vectors(self, items: Corpus, progress: Progress) -> list[Vectors]:
+        """Per item its own vector and those of its words, from memory where they are known."""
+        keys = self._encoder.keys(items)
+        new = list({key: at for at, key in enumerate(keys) if key not in self._known}.values())
+        if not new:
+            return [self._known[key] for key in keys]
+        fresh: dict[Hashable, Vectors] = {}
+        for at, vectors in self._compute(items.take(np.array(new)), progress):
+            key = keys[new[at]]
+            fresh[key] = vectors
+            if self._bytes + vectors.nbytes <= self._room:
+                self._known[key] = vectors
+                self._bytes += vectors.nbytes
+        return [fresh[key] if key in fresh else self._known[key] for key in keys]
+
+    def _compute(self, items: Corpus, progress: Progress) -> Iterator[tuple[int, Vectors]]:
+        """The place and the vectors of every item, shortest items first."""
+        encoder = self._encoder
+        readings = encoder.read(items)
+        done = 0
+        with torch.inference_mode():
+            for places in _by_length(np.array([reading.size for reading in readings])):
+                batch = encoder.batch([readings[at] for at in places])
+                encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, 0, self.layers), batch)
+                whole, words = encoded.items.numpy(), encoded.words.numpy()
+                ends = np.cumsum(items.words[places])
+                for row, (at, start, end) in enumerate(zip(places, ends - items.words[places], ends, strict=True)):
+                    yield int(at), np.concatenate([whole[row : row + 1], words[start:end]])
+                done += len(places)
+                progress("reading", done / len(readings))
+
+
+def _by_length(sizes: IntArray) -> Iterator[IntArray]:
+    """Batches of about equally long items."""
+    order = np.argsort(sizes, kind="stable")
+    at = 0
+    while at < len(order):
+        size = max(1, ROWS_A_BATCH // int(sizes[order[min(at + 64, len(order) - 1)]]))
+        yield order[at : at + size]
+        at += size
+
+
+def frozen(encoder: str | FrozenEncoder, layers: int | None = None) -> FrozenEncoder:
+    """A frozen encoder by its name, or the one that is handed over."""
+    if isinstance(encoder, FrozenEncoder):
+        if layers not in (None, encoder.layers):
+            raise ConfigError(f"learner.layers = {layers!r}", fix="say it where the frozen encoder is made")
+        return encoder
+    if not isinstance(encoder, str):
+        raise ConfigError(f"learner.encoder = {encoder!r}", fix=f"use {BUNDLED!r}, a folder, or a name on the hub")
+    return FrozenEncoder(encoder, layers)
+
+
+# -- images ------------------------------------------------------------------------------------------------------
+def pixels(items: Corpus) -> Vectors:
+    """(items, pixels): the images laid flat; whole numbers become shares of the brightest."""
+    assert items.images is not None
+    flat = items.images.reshape(len(items), int(np.prod(items.images.shape[1:])))
+    brightest = np.iinfo(flat.dtype).max if flat.dtype.kind in "iu" else 1
+    return flat.astype(np.float32) / np.float32(brightest)
+
+
+class Components(NamedTuple):
+    """The directions in which some images differ most."""
+
+    mean: Vectors  # (pixels,)
+    axes: Vectors  # (pixels, components)
+
+    @classmethod
+    def of(cls, images: Vectors, most: int) -> Components:
+        """Principal components from the smaller of the two Gram matrices, as many as carry anything."""
+        mean = images.mean(axis=0)
+        centred = images - mean
+        few = len(images) < images.shape[1]
+        gram = (centred @ centred.T if few else centred.T @ centred).astype(np.float64)
+        kept = min(most, len(gram))
+        strength, vectors = eigh(gram, subset_by_index=(len(gram) - kept, len(gram) - 1), driver="evr")
+        carrying = max(1, int((strength > 1e-6 * strength[-1]).sum()))
+        strength, vectors = strength[::-1][:carrying], vectors[:, ::-1][:, :carrying]
+        axes = centred.T @ (vectors / np.sqrt(np.maximum(strength, 1e-30))) if few else vectors
+        return cls(mean, axes.astype(np.float32))
+
+    def project(self, images: Vectors) -> Vectors:
+        """(images, components)."""
+        return np.asarray((images - self.mean) @ self.axes, dtype=np.float32)
+
+
+# -- learners ------------------------------------------------------------------------------------------------------
+class Model(Protocol):
+    """What is learned for one task, from one row of features a unit."""
+
+    def believe(self, rows: Any) -> tuple[NDArray[Any], ...]:
+        """Probabilities (units, labels), or for a number the means (items,) and variances (items,)."""
+        ...
+
+
+class FeatureLearner(Learner):
+    """One model a task on features that training does not change: no dropout, no policy, nothing to stop early.
+
+    Word by word for tagging: a word's tag is guessed from that word's features alone.
+    """
+
+    name: str  # as in the registry
+
+    def __init__(self, tasks: Mapping[str, Task]) -> None:
+        super().__init__(tasks)
+        self.refuse_unless({name: isinstance(task, TRAINABLE) for name, task in tasks.items()})
+        self._models: dict[str, Model] = {}
+
+    def refuse_unless(self, able: Mapping[str, bool]) -> None:
+        """A task that cannot be trained is refused at once, before any label is bought for it."""
+        unable = [f"{name!r} ({self.tasks[name].kind})" for name, can in able.items() if not can]
+        if unable:
+            raise LearnerError(
+                f"the learner {self.name!r} cannot train {', '.join(unable)}",
+                fix=f"name the tasks it can train: tasks = {[name for name, can in able.items() if can]}",
+            )
+
+    # -- what the learners differ in -----------------------------------------------------------------------------
+    @abstractmethod
+    def settle(self, annotated: Corpus) -> None:
+        """Look at all training items once, before any task."""
+
+    @abstractmethod
+    def rows(self, task: Task, items: Corpus, progress: Progress) -> Any:
+        """A row of features for every unit of every item."""
+
+    @abstractmethod
+    def model(self, task: Task, rows: Any, targets: NDArray[Any], seed: int) -> Model:
+        """What is learned from rows and their targets: label codes, or numbers."""
+
+    # -- what they share -------------------------------------------------------------------------------------------
+    def fit(
+        self,
+        annotated: Corpus,
+        *,
+        dev: Corpus | None = None,
+        seed: int = 0,
+        policy: Policy | None = None,
+        checkpoint: Path | None = None,
+        progress: Progress = no_progress,
+    ) -> FitReport:
+        for name in self.tasks:
+            if name not in annotated.schema or not annotated.labels[name].present.any():
+                raise LearnerError(
+                    f"no item is labelled for task {name!r} yet",
+                    fix="buy at least one label for every task before training on it",
+                )
+        # A model depends on the set of items and the seed, never on the order they came in (errata 25).
+        annotated = annotated.take(np.argsort(annotated.id_ranks))
+        self._models = {}
+        learned: dict[str, Model] = {}
+        with one_thread(), warnings.catch_warnings():
+            # A dozen items with as many labels are an everyday sight here.
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+            self.settle(annotated)
+            for done, (name, task) in enumerate(self.tasks.items()):
+                progress("training", done / len(self.tasks))
+                present = annotated.labels[name].present
+                items = annotated if present.all() else annotated.take(np.flatnonzero(present))
+                labels = items.labels[name].rows
+                rows = self.rows(task, items, progress)
+                if not rows.shape[0]:
+                    raise LearnerError(f"no word is labelled for task {name!r} yet", fix="label an item that has words")
+                numbers = isinstance(task, Regression)
+                targets = labels.values[:, 0] if numbers else task.targets(labels, items.words)
+                learned[name] = self.model(task, rows, targets, seed)
+        self._models = learned
+        score = self._score(dev)
+        progress("training", 1.0)
+        return FitReport(len(annotated), len(self.tasks), score)
+
+    def _score(self, dev: Corpus | None) -> float | None:
+        if dev is None or not len(dev):
+            return None
+        for name in self.tasks:
+            if not dev.labels[name].present.any():
+                raise LearnerError(f"no development item is labelled for task {name!r}")
+        scores = evaluate(self.tasks, dev, self.predict(dev))
+        return geometric_mean({name: scores[name][task.metric] for name, task in self.tasks.items()})
+
+    def believe(
+        self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
+    ) -> dict[str, AnyBeliefs]:
+        self._must_have_learned()
+        if passes != 1:
+            raise LearnerError(
+                f"the learner {self.name!r} has no dropout, and {passes} passes are asked of it",
+                fix="use passes=1, or a measure of confidence that needs no passes",
+            )
+        found: dict[str, AnyBeliefs] = {}
+        for name, task in self.tasks.items():
+            rows = self.rows(task, items, progress)
+            with one_thread():
+                believed = self._models[name].believe(rows)
+            if isinstance(task, Regression):
+                means, variances = (np.asarray(part, dtype=np.float32)[None] for part in believed)
+                found[name] = Estimates(means, variances, task.low, task.high)
+            else:
+                found[name] = Beliefs.of(believed[0], task.units(items.words))
+        progress("scoring", 1.0)
+        return found
+
+    def _must_have_learned(self) -> None:
+        if not self._models:
+            raise LearnerError("this learner has not learned anything yet", fix="call fit first")
+
+    def _described_tasks(self) -> dict[str, Any]:
+        return {name: task.describe() for name, task in self.tasks.items()}
+
+
+@cache
+def _blas() -> Any:
+    return ThreadpoolController()
+
+
+def one_thread() -> Any:
+    """While this is open numpy and scipy use one thread: on problems this small more only wait for each other."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
+def classes_of(task: Task) -> int:
+    """How many choices a unit of a task with label codes has."""
+    return task.tags if isinstance(task, Tagging) else len(task.labels)
+
+
+def variance_of(errors: FloatArray, task: Regression) -> float:
+    """The mean square of n errors and of one that counts 1/n: of a number that may lie anywhere in the task's range.
+
+    >>> task = Regression("score", low=0, high=6)
+    >>> variance_of(np.array([]), task), variance_of(np.array([1.0, -1.0]), task)
+    (3.0, 1.4)
+    """
+    usual, weight = (task.high - task.low) ** 2 / 12, 1 / max(len(errors), 1)
+    return float((errors**2).sum() + weight * usual) / (len(errors) + weight)

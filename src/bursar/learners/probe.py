@@ -1,0 +1,340 @@
+"""A probe: a linear model on frozen features, refitted in milliseconds.
+
+Ridge regression on the labels is solved in closed form, and so is what every unit's score would be if that unit had
+been left out of the training. Those scores choose the penalty and the temperature of the probabilities, so no
+labelled item has to be set aside for either.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+from bursar.corpus import Corpus
+from bursar.errors import ConfigError, LearnerError
+from bursar.learners.encoders import BUNDLED
+from bursar.learners.features import (
+    Components,
+    FeatureLearner,
+    FrozenEncoder,
+    Model,
+    Vectors,
+    classes_of,
+    frozen,
+    pixels,
+    variance_of,
+)
+from bursar.learners.learner import Progress
+from bursar.ragged import FloatArray, IntArray
+from bursar.tasks import Regression, Tagging, Task
+
+KINDS = ("ridge", "logistic")
+PENALTIES = 10.0 ** np.arange(-2, 5)  # times the mean variance of a feature
+LOGISTIC_PENALTY = 3.0
+MOST_LEFT_OUT = 1000  # units; two numbers are read off them, the penalty and the temperature
+SHARPEST = 1000.0
+CHUNK = 4096  # rows scored at a time
+
+
+# -- ridge regression --------------------------------------------------------------------------------------------
+class Solution(NamedTuple):
+    """A ridge regression, and what it would say of units that it had not seen."""
+
+    weights: FloatArray  # (width, outputs)
+    bias: FloatArray  # (outputs,)
+    leverage: FloatArray  # (units left out,): the diagonal of the hat matrix
+    left_out: FloatArray  # (units left out, outputs): the prediction for each from all other units
+
+
+class Ridge:
+    """Ridge regression with an intercept that is not penalised; what does not depend on the penalty is kept.
+
+    >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
+    >>> Ridge(x, y).solve(0.5).left_out.round(3).ravel().tolist()  # the last: 0.5 + (2 - 0.5) * 0.5 / (0.5 + 0.5)
+    [0.0, 2.5, 1.25]
+    """
+
+    def __init__(self, features: NDArray[Any], targets: FloatArray, most_left_out: int = MOST_LEFT_OUT) -> None:
+        self.units, self.width = features.shape
+        self.middle = features.mean(axis=0, dtype=np.float64)
+        self.level = targets.mean(axis=0)
+        self.features = features - self.middle  # (units, width), float64
+        self.targets = targets - self.level
+        self.dual = self.units < self.width
+        self.gram = self.features @ self.features.T if self.dual else self.features.T @ self.features
+        self.moment = self.features.T @ self.targets  # (width, outputs)
+        self.judged: IntArray = np.arange(self.units)  # the units that are left out, one at a time
+        if not self.dual and self.units > most_left_out:
+            self.judged = np.linspace(0, self.units - 1, most_left_out).astype(np.int64)
+        self.judged_features, self.judged_targets = self.features[self.judged], self.targets[self.judged]
+
+    @property
+    def variance(self) -> float:
+        """The mean variance of a feature: what a penalty is a multiple of, so that it suits any features."""
+        return float(np.trace(self.gram)) / (self.units * self.width) or 1.0
+
+    def solve(self, penalty: float) -> Solution:
+        """From a Cholesky factor of the Gram matrix: (X'X + λ) w = X'y, or w = X'a with (XX' + λ) a = y."""
+        root = _root(self.gram, penalty)
+        if self.dual:
+            dual = cho_solve((root, True), self.targets, check_finite=False)
+            weights = self.features.T @ dual
+            # The hat matrix is I − λ (XX' + λ)⁻¹.
+            inverse = solve_triangular(root, np.eye(self.units), lower=True, check_finite=False)
+            leverage = 1 - penalty * np.einsum("ij,ij->j", inverse, inverse)
+            residual = penalty * dual
+        else:
+            weights = cho_solve((root, True), self.moment, check_finite=False)
+            spread = solve_triangular(root, self.judged_features.T, lower=True, check_finite=False)
+            leverage = np.einsum("ij,ij->j", spread, spread)
+            residual = self.judged_targets - self.judged_features @ weights
+        leverage = leverage + 1 / self.units  # the intercept's share
+        others = np.maximum(1 - leverage, 1e-12)[:, None]
+        left_out = self.judged_targets + self.level - residual / others
+        return Solution(weights, self.level - self.middle @ weights, leverage, left_out)
+
+    def covariance_root(self, penalty: float) -> FloatArray:
+        """The lower Cholesky factor of X'X + λ, (width, width)."""
+        return _root(self.features.T @ self.features if self.dual else self.gram, penalty)
+
+
+def _root(gram: FloatArray, penalty: float) -> FloatArray:
+    penalised = gram.copy()
+    penalised.flat[:: len(gram) + 1] += penalty
+    root: FloatArray = cholesky(penalised, lower=True, overwrite_a=True, check_finite=False)
+    return root
+
+
+def fitted_factor(scores: FloatArray, codes: IntArray) -> tuple[float, float]:
+    """The factor (one over the temperature) for which softmax(factor × scores) fits the codes best, and its loss.
+
+    The loss is the mean −log p, with one more unit that may have any label: it keeps the factor finite.
+
+    >>> factor, loss = fitted_factor(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.array([0, 0, 0]))
+    >>> round(float(1 / (1 + np.exp(-factor))), 6)  # three for the first label, one for either: 3.5 of 4
+    0.875
+    """
+    units = len(scores)
+    scores = scores - scores.max(axis=1, keepdims=True)
+    wanted = (scores[np.arange(units), codes].sum() + scores.mean()) / (units + 1)  # Σ target × score
+    share = np.full((units, 1), 1 / units)
+    low, high, factor = 0.0, SHARPEST, 10.0
+    for _ in range(60):  # Newton's method, with halving where it would leave the bracket
+        weights = np.exp(factor * scores)
+        totals = weights.sum(axis=1, keepdims=True)
+        expected = (weights * scores).sum(axis=1, keepdims=True) / totals
+        slope = float((share * expected).sum()) - wanted
+        curvature = float((share * ((weights * scores**2).sum(axis=1, keepdims=True) / totals - expected**2)).sum())
+        low, high = (low, factor) if slope > 0 else (factor, high)
+        following = factor - slope / curvature if curvature > 0 else -1.0
+        following = following if low < following < high else (low + high) / 2
+        if abs(following - factor) <= 1e-6 * factor:
+            break
+        factor = following
+    loss = float((share * np.log(np.exp(factor * scores).sum(axis=1, keepdims=True))).sum()) - factor * wanted
+    return factor, loss
+
+
+# -- what is learned for one task ----------------------------------------------------------------------------------
+class Choice(NamedTuple):
+    """Probabilities of labels: the softmax of linear scores."""
+
+    weights: FloatArray  # (width, labels)
+    bias: FloatArray  # (labels,)
+
+    def believe(self, rows: Vectors) -> tuple[NDArray[Any], ...]:
+        found = np.zeros((len(rows), len(self.bias)), dtype=np.float32)
+        for at in range(0, len(rows), CHUNK):
+            scores = rows[at : at + CHUNK].astype(np.float64) @ self.weights + self.bias
+            shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+            found[at : at + CHUNK] = shares / shares.sum(axis=1, keepdims=True)
+        return (found,)
+
+
+class Number(NamedTuple):
+    """A mean, and a variance that grows with the distance from what was seen: σ² (1 + 1/n + x (X'X + λ)⁻¹ x')."""
+
+    weights: FloatArray  # (width, 1)
+    bias: FloatArray  # (1,)
+    middle: FloatArray  # (width,), where the training items are
+    root: FloatArray  # (width, width), lower Cholesky factor of X'X + λ
+    noise: FloatArray  # (2,): σ² and 1/n
+
+    def believe(self, rows: Vectors) -> tuple[NDArray[Any], ...]:
+        means, variances = np.zeros(len(rows)), np.zeros(len(rows))
+        for at in range(0, len(rows), CHUNK):
+            some = rows[at : at + CHUNK].astype(np.float64)
+            means[at : at + CHUNK] = (some @ self.weights + self.bias)[:, 0]
+            distance = solve_triangular(self.root, (some - self.middle).T, lower=True)
+            variances[at : at + CHUNK] = self.noise[0] * (1 + self.noise[1] + (distance**2).sum(axis=0))
+        return means, variances
+
+
+def ridge_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> Choice:
+    """Ridge regression on the indicators of the labels, its scores made probabilities on units left out."""
+    ridge = Ridge(rows, np.eye(labels)[codes])
+    judged = codes[ridge.judged]
+    solution, _ = solved(ridge, penalty, lambda solution: fitted_factor(solution.left_out, judged)[1])
+    factor, _ = fitted_factor(solution.left_out, judged)
+    return Choice(solution.weights * factor, solution.bias * factor)
+
+
+def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, penalty: float | None) -> Number:
+    """Ridge regression on the numbers; σ² is such that errors on units left out have the variance they should."""
+    ridge = Ridge(rows, numbers[:, None])
+    judged = numbers[ridge.judged]
+    solution, penalty = solved(
+        ridge, penalty, lambda solution: float(np.square(solution.left_out[:, 0] - judged).sum())
+    )
+    # Of a unit left out, 1 + 1/(n − 1) + x (X'X + λ)⁻¹ x' over the others is 1 / (1 − leverage).
+    errors = (solution.left_out[:, 0] - judged) * np.sqrt(np.maximum(1 - solution.leverage, 0))
+    noise = np.array([variance_of(errors, task), 1 / ridge.units])
+    root = ridge.covariance_root(penalty * ridge.variance)
+    return Number(solution.weights, solution.bias, ridge.middle, root, noise)
+
+
+def solved(ridge: Ridge, penalty: float | None, loss: Callable[[Solution], float]) -> tuple[Solution, float]:
+    """The solution for a penalty, or for one of ``PENALTIES``: every second is tried, then what is next to the best."""
+    if penalty is not None:
+        return ridge.solve(penalty * ridge.variance), penalty
+
+    @cache
+    def tried(at: int) -> tuple[float, Solution]:
+        solution = ridge.solve(PENALTIES[at] * ridge.variance)
+        return loss(solution), solution
+
+    near = min(range(1, len(PENALTIES), 2), key=lambda at: tried(at)[0])
+    best = min((near, near - 1, near + 1), key=lambda at: tried(at)[0])
+    return tried(best)[1], float(PENALTIES[best])
+
+
+def logistic_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> Choice:
+    """Logistic regression. A label that was never seen gets a probability of at most 1 in n + 1."""
+    from sklearn.linear_model import LogisticRegression
+
+    seen = np.unique(codes)
+    weights, bias = np.zeros((rows.shape[1], labels)), np.zeros(labels)
+    if len(seen) > 1:
+        middle, scale = rows.mean(axis=0, dtype=np.float64), np.sqrt(rows.var(axis=0, dtype=np.float64).mean()) or 1.0
+        strength = 1 / (LOGISTIC_PENALTY if penalty is None else penalty)
+        fitted = LogisticRegression(C=strength, max_iter=1000).fit((rows - middle) / scale, codes)
+        slopes, levels = fitted.coef_, fitted.intercept_
+        if len(seen) == 2:  # one score, for the second label
+            slopes, levels = np.concatenate([-slopes, slopes]) / 2, np.concatenate([-levels, levels]) / 2
+        slopes, levels = slopes - slopes.mean(axis=0), levels - levels.mean()
+        weights[:, seen] = slopes.T / scale
+        bias[seen] = levels - middle @ weights[:, seen]
+    # The scores of the labels seen have mean 0, so one of them is at least 0.
+    bias[np.setdiff1d(np.arange(labels), seen)] = -np.log(len(codes) + 1)
+    return Choice(weights, bias)
+
+
+# -- the learner -----------------------------------------------------------------------------------------------------
+class ProbeLearner(FeatureLearner):
+    """A linear model a task on the vectors of a frozen encoder; of images, on their principal components.
+
+    ``kind`` is "ridge" or "logistic"; ``penalty`` is chosen on units left out (ridge) or a usual one (logistic) unless
+    it is given, as a multiple of the features' mean variance; ``components`` is how many an image keeps; ``layers`` is
+    how many of the encoder's layers are run, half of them by default. Numbers are always fitted by ridge.
+    """
+
+    name = "probe"
+
+    def __init__(
+        self,
+        tasks: Mapping[str, Task],
+        *,
+        encoder: str | FrozenEncoder = BUNDLED,
+        kind: str = "ridge",
+        penalty: float | None = None,
+        components: int = 50,
+        layers: int | None = None,
+    ) -> None:
+        super().__init__(tasks)
+        if kind not in KINDS:
+            raise ConfigError(f"learner.kind = {kind!r}", fix=f"use {' or '.join(map(repr, KINDS))}")
+        if penalty is not None and (
+            isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 1e-6 <= penalty <= 1e9
+        ):
+            raise ConfigError(f"learner.penalty = {penalty!r}", fix="use a number from 0.000001 to 1,000,000,000")
+        if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= 10_000:
+            raise ConfigError(f"learner.components = {components!r}", fix="use a whole number from 1 to 10,000")
+        self.kind, self.penalty, self.components = kind, penalty, components
+        self.encoder = frozen(encoder, layers)
+        self._axes: Components | None = None
+
+    def settle(self, annotated: Corpus) -> None:
+        self._axes = None
+        if annotated.images is not None:
+            self._axes = Components.of(pixels(annotated), self.components)
+
+    def rows(self, task: Task, items: Corpus, progress: Progress) -> Vectors:
+        if items.images is not None:
+            if self._axes is None:
+                raise LearnerError("this probe was trained on texts, and the corpus has images")
+            if isinstance(task, Tagging):
+                raise LearnerError(f"task {task.name!r} tags words, and images have none")
+            if items.images[0:1].size != self._axes.mean.size * len(items.images[0:1]):
+                raise LearnerError(f"images of {self._axes.mean.size} pixels are known, and these have others")
+            return self._axes.project(pixels(items))
+        if self._axes is not None:
+            raise LearnerError("this probe was trained on images, and the corpus has texts")
+        if isinstance(task, Tagging):
+            return self.encoder.word_vectors(items, progress)
+        return self.encoder.item_vectors(items, progress)
+
+    def model(self, task: Task, rows: Vectors, targets: NDArray[Any], seed: int) -> Model:
+        if isinstance(task, Regression):
+            return ridge_number(rows, targets, task, self.penalty)
+        choice = ridge_choice if self.kind == "ridge" else logistic_choice
+        return choice(rows, targets, classes_of(task), self.penalty)
+
+    # -- keeping -------------------------------------------------------------------------------------------------
+    def save(self, folder: Path) -> None:
+        """The weights as arrays, the tasks and the options."""
+        from safetensors.numpy import save_file
+
+        self._must_have_learned()
+        folder.mkdir(parents=True, exist_ok=True)
+        parts: dict[str, Any] = dict(self._models)
+        if self._axes is not None:
+            parts[""] = self._axes
+        arrays = {f"{name}/{part}": value for name, model in parts.items() for part, value in model._asdict().items()}
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / "weights.safetensors")
+        (folder / "learner.json").write_text(json.dumps(self._about(), indent=1))
+
+    def restore(self, folder: Path) -> None:
+        from safetensors.numpy import load_file
+
+        try:
+            if json.loads((folder / "learner.json").read_text()) != self._about():
+                raise LearnerError("it is a learner of other tasks or options")
+            arrays = load_file(folder / "weights.safetensors")
+
+            def made(name: str, kind: Any) -> Any:
+                return kind(**{part: arrays[f"{name}/{part}"] for part in kind._fields})
+
+            axes = made("", Components) if "/axes" in arrays else None
+            width = self.encoder.width if axes is None else axes.axes.shape[1]
+            models: dict[str, Model] = {}
+            for name, task in self.tasks.items():
+                outputs = 1 if isinstance(task, Regression) else classes_of(task)
+                model = made(name, Number if isinstance(task, Regression) else Choice)
+                if model.weights.shape != (width, outputs) or model.bias.shape != (outputs,):
+                    raise LearnerError(f"the weights of task {name!r} have another shape")
+                models[name] = model
+        except Exception as wrong:  # whatever a damaged file may raise
+            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+        self._axes, self._models = axes, models
+
+    def _about(self) -> dict[str, object]:
+        options = {"kind": self.kind, "penalty": self.penalty, "components": self.components}
+        encoder = {"encoder": self.encoder.name, "layers": self.encoder.layers}
+        return {"learner": self.name, "options": options | encoder, "tasks": self._described_tasks()}
