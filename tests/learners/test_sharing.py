@@ -186,3 +186,16 @@ def test_relations_may_be_labelled_where_entities_are_not(folder):
     learner.fit(half)
     assert isinstance(learner.tasks["entities"], Tagging)
     assert set(learner.evaluate(corpus)) == set(corpus.schema)
+
+
+@pytest.mark.parametrize("name", ["half", "type", "to.be", "a b", "forward"])
+def test_a_task_may_have_any_name(name, folder, corpus):
+    renamed = corpus.with_tasks(["intent", "slots"]).with_renamed_tasks({"intent": name})
+    learner = made(renamed.schema, folder, sharing="gated")
+    learner.fit(some(renamed, "train", 20))
+    assert name in learner.evaluate(some(renamed, "test", 5))
+
+
+def test_an_encoder_without_layers_cannot_be_gated(corpus):
+    with pytest.raises(ConfigError, match="no layers to copy"):
+        NeuralLearner(corpus.schema, encoder="aoe", sharing="gated")

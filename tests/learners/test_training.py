@@ -169,9 +169,9 @@ def test_a_policy_gets_a_whole_batch_of_the_task_that_it_draws(corpus, folder, t
 def test_a_policy_that_wants_one_task_leaves_the_other_head_alone(corpus, folder, train):
     learner = made(corpus, folder, weight_decay=0.0)
     torch.manual_seed(0)
-    fresh = made(corpus, folder)._make_models()[0].heads["slots"].output.weight.detach().clone()
+    fresh = made(corpus, folder)._make_models()[0].head("slots").output.weight.detach().clone()
     learner.fit(train, seed=0, policy=FixedPolicy({"intent": 1.0, "slots": 0.0}))
-    torch.testing.assert_close(learner.models[0].heads["slots"].output.weight, fresh)
+    torch.testing.assert_close(learner.models[0].head("slots").output.weight, fresh)
 
 
 def test_every_item_is_in_one_batch_of_an_epoch():

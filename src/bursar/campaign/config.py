@@ -167,9 +167,9 @@ def load_config(path: str | Path) -> CampaignConfig:
 def _resolve(table: Any, key: str, folder: Path) -> None:
     """A path relative to the campaign's file, made whole so that it holds from every folder."""
     if isinstance(table, dict) and isinstance(value := table.get(key), str) and value != BUILTIN:
-        local = folder / value
-        if local.exists():
-            table[key] = str(local.resolve())
+        network, colon, file = value.rpartition(":")  # such as bilstm:vectors.txt
+        if (folder / file).exists():
+            table[key] = f"{network}{colon}{(folder / file).resolve()}"
 
 
 def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig:

@@ -37,8 +37,8 @@ TRAINABLE = (Classification, Tagging, Regression)
 class FrozenEncoder:
     """The lower layers of an encoder as they came, and the vectors of every text that they have read.
 
-    Half of the layers is the default: their vectors tell words and intents apart better than those of the last one,
-    which was trained for something else, at half the price. Learners that are handed the same one share its memory.
+    Half of the layers is the default: their vectors tell tags apart better than those of the last one and intents
+    about as well, at half the price. Learners that are handed the same one share its memory.
     """
 
     def __init__(self, name: str = BUNDLED, layers: int | None = None, cache_bytes: int = CACHE_BYTES) -> None:

@@ -20,11 +20,12 @@ from bursar.errors import ConfigError, LearnerError
 from bursar.learners.calibration import fit_temperature
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Reading
+from bursar.learners.examples import Examples, linkable_spans
 from bursar.learners.learner import FitReport, Learner, Progress, evaluate, geometric_mean, in_codes_of, no_progress
 from bursar.learners.sharing import SHARING, SharedModel, make_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
-from bursar.ragged import BoolArray, IntArray, Ragged, offsets_of
-from bursar.tasks import AnyBeliefs, Relations, Task, make_task
+from bursar.ragged import IntArray, Ragged
+from bursar.tasks import AnyBeliefs, Task, make_task
 from bursar.tasks.heads import Encoded, Head, sampled
 
 # Readings and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
@@ -289,7 +290,7 @@ class NeuralLearner(Learner):
     def _spans_believed(self, model: SharedModel, name: str, plain: Mapping[str, AnyBeliefs]) -> Ragged:
         partner = model.partners[name]
         assert partner is not None
-        return _linkable(model.tasks, name, model.tasks[partner].decode(plain[partner]), None)
+        return linkable_spans(model.tasks, name, model.tasks[partner].decode(plain[partner]), None)
 
     # -- readings and frozen layers, each computed once -----------------------------------------------------------
     def _read(self, items: Corpus) -> list[Any]:
@@ -394,44 +395,6 @@ class NeuralLearner(Learner):
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """What a training needs of annotated items, per task: who has a label, and what the head's loss wants of it."""
-
-    present: Mapping[str, BoolArray]
-    targets: Mapping[str, Ragged]  # of labelled items; the others have none
-    spans: Mapping[str, Ragged]  # for tasks that build on another's spans: those
-
-    @classmethod
-    def of(cls, items: Corpus, model: SharedModel) -> Examples:
-        """Encode once what every epoch needs."""
-        present, targets, spans = {}, {}, {}
-        for name in model.tasks:
-            labels, head = items.labels[name], model.head(name)
-            known = np.flatnonzero(labels.present)
-            rows = labels.rows.take(known)
-            if model.training:
-                head.prepare(rows, items.words[known])
-            found = head.targets(rows, items.words[known])
-            lengths = np.zeros(len(items), dtype=np.int64)
-            lengths[known] = found.lengths
-            present[name], targets[name] = labels.present, Ragged(found.values, offsets_of(lengths))
-            partner = model.partners[name]
-            if partner is not None:
-                spans[name] = _linkable(model.tasks, name, items.labels[partner].rows, labels.rows)
-        return cls(present, targets, spans)
-
-    def spans_of(self, task: str, items: IntArray) -> Ragged | None:
-        return self.spans[task].take(items) if task in self.spans else None
-
-    def loss(self, model: SharedModel, task: str, encoded: Encoded, items: IntArray, smoothing: float) -> Tensor:
-        """The mean loss of one task over those of the items that have its label."""
-        there = np.flatnonzero(self.present[task][items])
-        known, head = items[there], model.head(task)
-        output = head(encoded.take(there), self.spans_of(task, known))
-        return head.loss(output, self.targets[task].take(known), smoothing)
-
-
 def _scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
     """The loss at a temperature, over batches by how many items they have."""
     losses = [len(targets) * head.loss(head.scaled(o, temperature), targets, 0.0).item() for o, targets in outputs]
@@ -452,17 +415,6 @@ def _thinned(
     for number in range(passes):
         with sampled(model, seed, number):
             yield model.encode(hidden, batch, tasks, begun)
-
-
-def _linkable(tasks: Mapping[str, Task], name: str, entities: Ragged, relations: Ragged | None) -> Ragged:
-    """The spans that a relations task may link."""
-    from bursar.tasks.heads.spans import spans_to_link
-
-    task = tasks[name]
-    assert isinstance(task, Relations)
-    partner = task.partner(tasks)
-    assert partner is not None
-    return spans_to_link(entities, relations, tasks[partner].labels, task.entity_types)
 
 
 def _learned(model: SharedModel) -> dict[str, Tensor]:

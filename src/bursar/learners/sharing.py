@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bursar.errors import ConfigError
+from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import Encoder
 from bursar.tasks import Task
 from bursar.tasks.heads import Encoded, Head
@@ -36,6 +36,21 @@ def groups_of(tasks: Mapping[str, Task]) -> list[list[str]]:
     ]
 
 
+class ByTask(nn.Module):
+    """Parts of a model by the name of a task: any name, where torch's own dictionary refuses ``half`` or ``a.b``."""
+
+    def __init__(self, parts: Mapping[str, nn.Module]) -> None:
+        super().__init__()
+        self.places = {name: place for place, name in enumerate(parts)}
+        self.parts = nn.ModuleList(parts.values())
+
+    def __getitem__(self, task: str) -> nn.Module:
+        return self.parts[self.places[task]]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+
 class SharedModel(nn.Module):
     """An encoder and the heads that share it: one task's alone (ST), or all tasks' (SMT)."""
 
@@ -47,7 +62,13 @@ class SharedModel(nn.Module):
         self.tasks = dict(tasks)
         self.partners = {name: task.partner(tasks) for name, task in tasks.items()}
         in_pairs = {partner: "spans" for partner in self.partners.values() if partner is not None}
-        self.heads = nn.ModuleDict(
+        for name, task in tasks.items():
+            if not encoder.reads_words and task.counted != "item":
+                raise LearnerError(
+                    f"task {name!r} is {task.kind}, which needs words, and this encoder reads none",
+                    fix="use classification or regression",
+                )
+        self.heads = ByTask(
             {
                 name: task.head(encoder.width, in_pairs.get(name) or styles.get(name), dropout)
                 for name, task in tasks.items()
@@ -84,6 +105,10 @@ class GatedModel(SharedModel):
         copied: int | None = None,
     ) -> None:
         super().__init__(encoder, tasks, frozen, styles, dropout)
+        if not encoder.depth:
+            raise ConfigError(
+                'learner.sharing = "gated": this encoder has no layers to copy', fix='use "shared" or "single"'
+            )
         copied = copied or max(1, encoder.depth // 3)  # 6 layers: 4 shared, 2 copied; 12: 8 and 4
         self.bottom = encoder.depth - copied
         groups = groups_of(tasks)
@@ -92,17 +117,19 @@ class GatedModel(SharedModel):
                 f'learner.sharing = "gated" with {", ".join(tasks)}: there is nothing to gate',
                 fix='name two or more tasks (entities and their relations count as one), or use "shared"',
             )
+        if self.bottom < 0:
+            raise ConfigError(f"learner.gated_layers = {copied}", fix=f"this encoder has {encoder.depth} layers")
         if not frozen <= self.bottom:
             raise ConfigError(
                 f"learner.frozen_layers = {frozen}", fix=f"the gated model shares {self.bottom} layers: freeze no more"
             )
         self.leaders = {name: group[0] for group in groups for name in group}
-        self.own = nn.ModuleDict({group[0]: encoder.copy_layers(self.bottom) for group in groups})
-        self.gates = nn.ModuleDict({group[0]: nn.Linear(2 * encoder.width, encoder.width) for group in groups})
-        for gate in self.gates.values():
-            assert isinstance(gate, nn.Linear)
+        self.own = ByTask({group[0]: encoder.copy_layers(self.bottom) for group in groups})
+        gates = {group[0]: nn.Linear(2 * encoder.width, encoder.width) for group in groups}
+        for gate in gates.values():
             nn.init.zeros_(gate.weight)  # begin half way: the copies are the same then, and so is the mixture
             nn.init.zeros_(gate.bias)
+        self.gates = ByTask(gates)
 
     def encode(
         self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None

@@ -93,6 +93,7 @@ class Encoder(nn.Module, ABC):
 
     width: int
     depth: int = 0  # how many layers there are to freeze or to copy
+    reads_words: bool = True  # whether it has vectors for words too
 
     @abstractmethod
     def keys(self, items: Corpus) -> list[Hashable]:

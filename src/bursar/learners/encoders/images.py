@@ -40,22 +40,17 @@ class ImageCnn(Encoder):
     """
 
     width = FEATURES
+    reads_words = False
 
     def __init__(self) -> None:
         super().__init__()
         self.shape: tuple[int, ...] = ()
 
     def keys(self, items: Corpus) -> list[Hashable]:
-        """The images' digests. A corpus of texts and tasks on words are refused here, before anything is read."""
+        """The images' digests. A corpus of texts is refused here, before anything is read."""
         images = items.images
         if images is None:
             raise LearnerError("this learner reads images, and the corpus has texts", fix="use a text learner")
-        for name, task in items.schema.items():
-            if task.counted != "item":
-                raise LearnerError(
-                    f"task {name!r} is {task.kind}, which needs words, and images have none",
-                    fix="use classification or regression",
-                )
         about = f"{images.shape[1:]} {images.dtype}".encode()
         return [blake2b(image.tobytes(), digest_size=16, key=about).digest() for image in images]
 
