@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController
 
 from bursar.corpus import Corpus
 from bursar.curriculum import Policy
