@@ -93,3 +93,18 @@ def test_what_is_no_number_is_refused_in_words(value):
 def test_a_number_outside_the_range_is_refused_with_the_range(value):
     with pytest.raises(LabelError, match=r"is outside 0.0 to 1.0. Fix: mend it, or the task's range"):
         Regression("similarity").encode(value, 3)
+
+
+def test_a_prediction_that_is_as_sure_as_it_should_be_is_on_average_as_right():
+    from bursar.tasks import Estimates
+    from bursar.uncertainty import entropy_confidence
+
+    task = Regression("urgency", low=2, high=12)
+    rng = np.random.default_rng(0)
+    spread = 0.5
+    gold = rng.normal(7, spread, 20_000)
+    guess = np.full_like(gold, 7.0)
+    sure = entropy_confidence(Estimates(guess[None], np.full_like(guess[None], spread**2), 2, 12))
+    columns = (Ragged(values[:, None], np.arange(len(gold) + 1)) for values in (gold, guess))
+    right = task.accuracies(*columns, np.zeros(len(gold), dtype=np.int64))
+    assert right.mean() == pytest.approx(sure.mean(), abs=0.01)

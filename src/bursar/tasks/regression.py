@@ -79,9 +79,13 @@ class Regression(Task):
         return {"pearson": pearson, "spearman": spearman}
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
-        """1 − the error over the range."""
+        """1 − the error over the range, at least 0, in such a measure that confidence can be compared with it.
+
+        Confidence is 1 − √12 σ / range. The mean error of a normal distribution is √(2/π) σ, so that a prediction as
+        sure as it should be is on average as right as it is sure.
+        """
         error: FloatArray = np.abs(gold.values[:, 0] - guess.values[:, 0]) / (self.high - self.low)
-        return np.clip(1 - error, 0, 1)
+        return np.clip(1 - float(np.sqrt(12 * np.pi / 2)) * error, 0, 1)
 
     def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
         from bursar.tasks.heads.items import NormalHead
