@@ -31,7 +31,7 @@ from bursar.tasks.heads import Encoded, Head, sampled
 # Readings and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
 CACHE_ITEMS = 100_000
 CACHE_BYTES = 1_000_000_000
-ROWS_A_BATCH = 2048  # of hidden states, in scoring
+ROWS_A_BATCH = 1024  # of hidden states, in scoring
 
 
 @dataclass(frozen=True)
@@ -314,6 +314,7 @@ class NeuralLearner(Learner):
         encoder, frozen = model.encoder, self.settings.frozen_layers
         if not frozen:
             return encoder.embed(batch)
+        readings = [readings[i] for i in batch.order]  # as they lie in the batch
         known = [self._hidden.get(id(reading)) for reading in readings]
         if all(hidden is not None for hidden in known):
             return torch.cat([hidden for hidden in known if hidden is not None])

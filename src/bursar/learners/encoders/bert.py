@@ -38,26 +38,29 @@ class Layer(nn.Module):
         self.outer_dropout = Dropout(drop)
         self.output_norm = nn.LayerNorm(width, eps=epsilon)
 
-    def attend(self, x: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
+    def attend(self, x: Tensor, stretches: list[tuple[int, int]]) -> Tensor:
         """The part before the first dropout."""
-        attended: Tensor = self.attended(self._mix(self.query_key_value(x), groups))
+        attended: Tensor = self.attended(self._mix(self.query_key_value(x), stretches))
         return attended
 
-    def forward(self, x: Tensor, groups: list[tuple[int, Tensor]], attended: Tensor | None = None) -> Tensor:
-        attended = self.attend(x, groups) if attended is None else attended
+    def forward(self, x: Tensor, stretches: list[tuple[int, int]], attended: Tensor | None = None) -> Tensor:
+        attended = self.attend(x, stretches) if attended is None else attended
         x = self.attention_norm(x + self.attended_dropout(attended))
         fed = self.outer(gelu(self.inner(x)))
         normed: Tensor = self.output_norm(x + self.outer_dropout(fed))
         return normed
 
-    def _mix(self, qkv: Tensor, groups: list[tuple[int, Tensor]]) -> Tensor:
-        """Attention among the pieces of each window, all windows of one length at a time."""
-        mixed = qkv.new_zeros(qkv.shape[0], qkv.shape[1] // 3)
-        for length, rows in groups:
-            q, k, v = qkv.index_select(0, rows).view(-1, length, 3, self.heads, self.width).permute(2, 0, 3, 1, 4)
+    def _mix(self, qkv: Tensor, stretches: list[tuple[int, int]]) -> Tensor:
+        """Attention among the pieces of each window, all windows of a stretch at a time."""
+        sizes = [pieces for _, pieces in stretches]
+        parts = []
+        for (length, pieces), part in zip(stretches, torch.split(qkv[: sum(sizes)], sizes), strict=True):
+            q, k, v = part.view(-1, length, 3, self.heads, self.width).permute(2, 0, 3, 1, 4)
             attended = scaled_dot_product_attention(q, k, v)
-            mixed = mixed.index_copy(0, rows, attended.transpose(1, 2).reshape(len(rows), -1))
-        return mixed
+            parts.append(attended.transpose(1, 2).reshape(pieces, -1))
+        if (blank := len(qkv) - sum(sizes)) > 0:
+            parts.append(qkv.new_zeros(blank, qkv.shape[1] // 3))
+        return torch.cat(parts)
 
 
 class BertEncoder(TextEncoder):
@@ -119,7 +122,7 @@ class BertEncoder(TextEncoder):
         real = len(hidden)
         hidden = _enough_rows(hidden)
         for layer in copies if copies is not None else self.layers[start:stop]:
-            hidden, begun = layer(hidden, batch.groups, begun), None
+            hidden, begun = layer(hidden, batch.stretches, begun), None
         return hidden[:real]
 
     def begin(self, hidden: Tensor, batch: Batch, start: int) -> Tensor | None:
@@ -127,7 +130,7 @@ class BertEncoder(TextEncoder):
             return None
         layer = self.layers[start]
         assert isinstance(layer, Layer)
-        return layer.attend(_enough_rows(hidden), batch.groups)
+        return layer.attend(_enough_rows(hidden), batch.stretches)
 
     def copy_layers(self, start: int) -> nn.ModuleList:
         return deepcopy(self.layers[start:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -32,13 +33,17 @@ class Pieces(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Items laid end to end: no padding anywhere."""
+    """Items laid end to end, short ones first, so that windows of one length lie side by side: no padding anywhere.
+
+    ``owners`` and ``words`` know the items in the order that they came in.
+    """
 
     ids: Tensor  # (pieces,)
     types: Tensor  # (pieces,)
     places: Tensor  # (pieces,), the position of each piece in its window
     windows: list[int]  # the length of each window
-    groups: list[tuple[int, Tensor]]  # for each length, the rows of the windows that have it
+    stretches: list[tuple[int, int]]  # windows of one length that lie side by side: that length, and their pieces
+    order: IntArray  # (items,), the items as they lie
     owners: Tensor  # (pieces,), the item that each piece belongs to
     words: Tensor  # (words of all items,), the place of each word's first piece
     counts: IntArray  # (items,), how many words each item has
@@ -47,32 +52,24 @@ class Batch(NamedTuple):
 
 def batch_of(items: Sequence[Pieces]) -> Batch:
     """Lay items end to end."""
-    sizes = np.array([len(item.ids) for item in items])
-    starts = np.cumsum(sizes) - sizes
-    windows = [window for item in items for window in item.windows]
-    places = np.concatenate([np.arange(window) for window in windows])
-    words = [item.words + start for item, start in zip(items, starts, strict=True)]
+    sizes = np.array([item.size for item in items])
+    order = np.argsort(sizes, kind="stable")
+    starts = np.empty_like(sizes)
+    starts[order] = np.cumsum(sizes[order]) - sizes[order]
+    laid = [items[i] for i in order]
+    windows = [window for item in laid for window in item.windows]
     return Batch(
-        torch.from_numpy(np.concatenate([item.ids for item in items])),
-        torch.from_numpy(np.concatenate([item.types for item in items])),
-        torch.from_numpy(places),
+        torch.from_numpy(np.concatenate([item.ids for item in laid])),
+        torch.from_numpy(np.concatenate([item.types for item in laid])),
+        torch.from_numpy(np.concatenate([np.arange(window) for window in windows])),
         windows,
-        _windows_by_length(windows),
-        torch.from_numpy(np.repeat(np.arange(len(items)), sizes)),
-        torch.from_numpy(np.concatenate(words)),
+        [(length, length * len(list(run))) for length, run in groupby(windows)],
+        order,
+        torch.from_numpy(np.repeat(order, sizes[order])),
+        torch.from_numpy(np.concatenate([item.words + start for item, start in zip(items, starts, strict=True)])),
         np.array([len(item.words) for item in items], dtype=np.int64),
         len(items),
     )
-
-
-def _windows_by_length(windows: list[int]) -> list[tuple[int, Tensor]]:
-    """For each length, the rows of the windows that have it, one window after the other."""
-    lengths = np.array(windows)
-    starts = np.cumsum(lengths) - lengths
-    return [
-        (int(length), torch.from_numpy((starts[lengths == length][:, None] + np.arange(length)).ravel()))
-        for length in np.unique(lengths)
-    ]
 
 
 class Reading(Protocol):
