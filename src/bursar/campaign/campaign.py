@@ -35,7 +35,7 @@ from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import calibration_summary
 
 # Pools are scored in parts of this many items, so that memory does not grow with the pool.
-ITEMS_A_PART = 20_000
+ITEMS_A_PART = 4096
 
 
 class Watcher(Protocol):

@@ -20,7 +20,7 @@ from bursar.tasks import AnyBeliefs, Task
 from bursar.uncertainty import MEASURES, confidences
 
 Progress = Callable[[str, float], None]  # what is going on, and how far it is, 0 to 1
-ITEMS_A_PART = 8192  # scored at a time
+ITEMS_A_PART = 4096  # scored at a time
 Scores = dict[str, dict[str, float]]  # task to score name to score
 
 

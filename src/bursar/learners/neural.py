@@ -29,7 +29,7 @@ from bursar.tasks import AnyBeliefs, Task, make_task
 from bursar.tasks.heads import Encoded, Head, sampled
 
 # Readings and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
-CACHE_ITEMS = 100_000
+CACHE_ITEMS = 20_000
 CACHE_BYTES = 1_000_000_000
 ROWS_A_BATCH = 1024  # of hidden states, in scoring
 
