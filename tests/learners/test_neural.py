@@ -311,3 +311,72 @@ def test_a_task_that_scores_nothing_yet_does_not_freeze_the_first_epoch(folder, 
     monkeypatch.setattr(training, "_trained_state", lambda model: kept.append(1) or state(model))
     learner.fit(corpus.split("train").take(np.arange(20)), dev=corpus.split("dev"))
     assert len(kept) == 2  # the state was kept at the first and at the second evaluation, and no more
+
+
+def spans(*items):
+    builder = CorpusBuilder({"slots": {"kind": "tagging", "labels": ["x", "y"]}})
+    for number, labels in enumerate(items):
+        builder.add(f"u{number}", text="one two three four", labels={"slots": labels})
+    return builder.build()
+
+
+def test_spans_that_overlap_are_refused_by_item_with_the_head_that_takes_them(folder):
+    nested = spans([[0, 1, "x"]], [[0, 3, "x"], [1, 2, "y"]])
+    with pytest.raises(LearnerError, match=r"item 'u1'.*'slots' overlap.*spans"):
+        NeuralLearner(nested.schema, **options(folder)).fit(nested)
+    NeuralLearner(nested.schema, **options(folder, heads={"slots": "spans"})).fit(nested)
+
+
+def test_a_corpus_without_one_of_the_tasks_is_scored_on_the_others(folder, corpus):
+    learner = NeuralLearner(corpus.schema, **options(folder))
+    learner.fit(corpus.split("train").take(np.arange(20)))
+    assert set(learner.evaluate(corpus.split("test").with_tasks(["intent"]))) == {"intent"}
+    with pytest.raises(LearnerError, match="no development item is labelled for task 'slots'"):
+        learner.fit(corpus.split("train"), dev=corpus.split("dev").with_tasks(["intent"]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"gated_layers": 1.5}, "gated_layers"),
+        ({"decay": "no"}, "decay"),
+        ({"heads": "crf"}, "heads"),
+        ({"heads": {"slots": 3}}, "heads"),
+    ],
+)
+def test_settings_of_the_wrong_sort_are_refused(setting, said, folder, corpus):
+    with pytest.raises(ConfigError, match=said):
+        NeuralLearner(corpus.schema, **options(folder, **setting))
+
+
+def test_models_share_what_reads_texts_for_them(folder, corpus):
+    learner = NeuralLearner(corpus.schema, **options(folder, sharing="single"))
+    learner.fit(corpus.split("train").take(np.arange(10)))
+    assert all(model.encoder.pieces is learner.encoder.pieces for model in learner.models)
+
+
+def test_batches_in_scoring_hold_no_more_rows_than_they_should():
+    lengths = np.array([3] * 100 + [500] * 6 + [3000])
+    cuts = list(neural._by_length(lengths, rows_a_batch=1024))
+    assert sorted(np.concatenate(cuts).tolist()) == list(range(len(lengths)))
+    assert all(lengths[cut].sum() <= 1024 or len(cut) == 1 for cut in cuts)
+
+
+def test_an_encoder_of_ones_own_is_found_by_name(folder, corpus, monkeypatch):
+    from bursar.learners.encoders import ENCODERS
+
+    monkeypatch.setitem(ENCODERS._entries, "mine", lambda: load_encoder(str(folder)))
+    NeuralLearner(corpus.schema, encoder="mine", epochs=1).fit(corpus.split("train").take(np.arange(8)))
+
+
+def test_two_threads_train_trees_to_the_same_bits(folder):
+    """Gradients of rows that are read several times must add up in one order."""
+    trees = assistant_corpus(300, seed=5).with_tasks(["dependencies"])
+    train = trees.split("train").take(np.arange(120))
+    found = []
+    torch.set_num_threads(2)
+    for _ in range(2):
+        learner = NeuralLearner(trees.schema, **options(folder, batch_size=60))
+        learner.fit(train)
+        found.append(learner.models[0].head("dependencies").state_dict())
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])

@@ -199,3 +199,8 @@ def test_a_task_may_have_any_name(name, folder, corpus):
 def test_an_encoder_without_layers_cannot_be_gated(corpus):
     with pytest.raises(ConfigError, match="no layers to copy"):
         NeuralLearner(corpus.schema, encoder="aoe", sharing="gated")
+
+
+def test_a_head_for_entities_that_relations_cannot_build_on_is_refused(folder):
+    with pytest.raises(ConfigError, match="relations build on its spans"):
+        made(linked().schema, folder, heads={"entities": "crf"})

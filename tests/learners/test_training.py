@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from bursar.learners.calibration import HIGHEST, LOWEST, fit_temperature
 from bursar.learners.encoders.bert import BertEncoder
 from bursar.learners.neural import NeuralLearner
 from bursar.learners.training import batches
+from bursar.ragged import Strings
 from bursar.simulation import assistant_corpus
 from bursar.uncertainty import MEASURES
 from tests.tiny import tiny_encoder
@@ -130,14 +133,18 @@ def test_a_damaged_checkpoint_is_refused_with_a_way_out(damage, corpus, folder, 
         made(corpus, folder).fit(train, checkpoint=file)
 
 
-@pytest.mark.parametrize("other", ["seed", "items", "settings"])
+@pytest.mark.parametrize("other", ["seed", "items", "settings", "policy", "texts"])
 def test_a_checkpoint_of_another_training_is_refused(other, corpus, folder, train, tmp_path):
     file = tmp_path / "training"
     interrupted(corpus, folder, train, file)
     learner = made(corpus, folder, epochs=5 if other == "settings" else 4)
     items = train.take(np.arange(40)) if other == "items" else train
+    if other == "texts":  # the same ids and labels on other words
+        strings = Strings.of([text.replace("e", "a") for text in train.texts.strings.tolist()])
+        items = replace(train, texts=replace(train.texts, strings=strings))
+    policy = FixedPolicy({"intent": 1.0}) if other == "policy" else None
     with pytest.raises(CheckpointError, match="another training"):
-        learner.fit(items, checkpoint=file, seed=1 if other == "seed" else 0)
+        learner.fit(items, checkpoint=file, seed=1 if other == "seed" else 0, policy=policy)
 
 
 def test_nothing_is_written_where_no_checkpoint_is_due(corpus, folder, train, tmp_path):

@@ -10,7 +10,15 @@ from seqeval.metrics.sequence_labeling import get_entities
 
 from bursar.errors import LabelError
 from bursar.ragged import Ragged
-from bursar.tasks.schemes import SCHEMES, codes_of_spans, spans_of_codes, spans_of_tags, split_tag, tags_of_spans
+from bursar.tasks.schemes import (
+    SCHEMES,
+    codes_of_spans,
+    overlapping,
+    spans_of_codes,
+    spans_of_tags,
+    split_tag,
+    tags_of_spans,
+)
 from tests.tasks import conlleval
 from tests.tasks.examples import flat_spans
 
@@ -152,3 +160,18 @@ def test_codes_of_spans_are_the_iob2_tags_and_lead_back_to_the_spans(items):
 def test_a_span_never_runs_on_into_the_next_item():
     codes, words = np.array([1, 2, 2, 2]), np.array([2, 0, 2])
     assert [rows.tolist() for rows in spans_of_codes(codes, words)] == [[[0, 2, 0]], [], [[0, 2, 0]]]
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_overlaps_are_found_in_all_items_at_once(data):
+    lengths = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=5))
+    items = []
+    for words in lengths:
+        every = [(a, b, 0) for b in range(words + 1) for a in range(b)]
+        items.append(data.draw(st.lists(st.sampled_from(every), max_size=3)) if every else [])
+    expected = []
+    for rows in items:
+        used = [word for start, end, _ in rows for word in range(start, end)]
+        expected.append(len(used) != len(set(used)))
+    assert overlapping(Ragged.of(items, 3), np.array(lengths)).tolist() == expected

@@ -24,6 +24,7 @@ from bursar.campaign.pricing import charges_of, estimates_of, prices_of, typical
 from bursar.campaign.splits import Parts, fully_labelled, load_parts
 from bursar.campaign.summaries import confidence_summary
 from bursar.corpus import Corpus
+from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners import Learner
 from bursar.learners.learner import Scores, evaluate
@@ -133,7 +134,7 @@ class Campaign:
             return
         self._lock = Lock(self.folder / "lock")
         if self.ledger.decision(0, "campaign") is None:
-            self.models.check()
+            self.models.check(self.corpus)
         try:
             about = {"settings": self.config.digest, "corpus": self.parts.fingerprint}
             self.ledger.decide((0, "campaign", about))
@@ -184,7 +185,9 @@ class Campaign:
             )
         annotations = tuple(Annotation(item, task, labels[task]) for task in want.tasks)
         self.ledger.check(annotations)
-        charges = charges_of(self.costs, self.corpus.take(self.corpus.positions([item])), annotations, want.estimate)
+        asked = self.corpus.take(self.corpus.positions([item]))
+        self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
+        charges = charges_of(self.costs, asked, annotations, want.estimate)
         return Submission(_key(round, item), annotations, charges, round, want.purpose, annotator)
 
     def run(self, annotator: Annotator) -> None:

@@ -34,6 +34,7 @@ class Models:
         learner = self._make()
         if self._fitted is not None and self._fitted[0] == digest:
             return learner, self._fitted[1]
+        self._fitted = None  # if this one is not finished, the learner is nobody's
         place = self.folder / digest
         best = self._load(place, learner)
         if best is None:
@@ -54,9 +55,9 @@ class Models:
                 file.unlink()
             return learner.fit(annotated, dev=dev, seed=seed, checkpoint=checkpoint, progress=progress)
 
-    def check(self) -> None:
-        """Make the learner, so that what is wrong with it or its tasks is said before money is spent."""
-        self._make()
+    def check(self, items: Corpus) -> None:
+        """Make the learner, so that what is wrong with it, its tasks or these labels is said before money is spent."""
+        self._make().check(items)
 
     def _make(self) -> Learner:
         if self._learner is None:

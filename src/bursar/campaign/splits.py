@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,18 +26,7 @@ class Parts:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of all that a campaign's result can depend on: items, splits, tasks and labels."""
-        corpus, digest = self.corpus, hashlib.blake2b(digest_size=12)
-        arrays = [corpus.ids.data, corpus.ids.offsets, corpus.split_codes]
-        for texts in (corpus.texts, corpus.pairs):
-            if texts is not None:
-                arrays += [texts.strings.data, texts.strings.offsets, texts.spans.values]
-        for labels in corpus.labels.values():
-            arrays += [labels.present, labels.rows.values, labels.rows.offsets]
-        arrays += [] if corpus.images is None else [corpus.images]
-        for array in arrays:
-            digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(repr([task.describe() for task in corpus.schema.values()]).encode())
-        return digest.hexdigest()
+        return self.corpus.digest()
 
 
 def load_parts(config: CampaignConfig) -> Parts:

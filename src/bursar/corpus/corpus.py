@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,6 +40,13 @@ class Labels:
         """No label for any item."""
         empty = Ragged(np.zeros((0, task.width), task.dtype), np.zeros(items + 1, np.int64))
         return Labels(np.zeros(items, dtype=bool), empty)
+
+    @staticmethod
+    def of(items: Corpus, task: str, *values: Any) -> Labels:
+        """JSON labels, one for each item of a corpus."""
+        kind = items.schema[task]
+        rows = [kind.encode(value, int(words)) for value, words in zip(values, items.words, strict=True)]
+        return Labels(np.ones(len(items), dtype=bool), Ragged.of(rows, kind.width, kind.dtype))
 
     @staticmethod
     def concatenate(parts: Sequence[Labels]) -> Labels:
@@ -187,6 +195,21 @@ class Corpus:
         return replace(
             self, labels=dict(labels), schema={name: self.schema[name] for name in labels}, _positions=self._positions
         )
+
+    def digest(self) -> str:
+        """A short name for all that is in it: equal corpora have equal ones."""
+        digest = hashlib.blake2b(digest_size=12)
+        arrays = [self.ids.data, self.ids.offsets, self.split_codes]
+        for texts in (self.texts, self.pairs):
+            if texts is not None:
+                arrays += [texts.strings.data, texts.strings.offsets, texts.spans.values]
+        for labels in self.labels.values():
+            arrays += [labels.present, labels.rows.values, labels.rows.offsets]
+        arrays += [] if self.images is None else [self.images]
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(repr([task.describe() for task in self.schema.values()]).encode())
+        return digest.hexdigest()
 
     def unlabelled(self) -> Corpus:
         """The same items with every label forgotten: what a strategy may see of a pool."""

@@ -13,7 +13,11 @@ def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
 
     >>> round(fit_temperature(lambda t: (math.log(t) - math.log(1.7)) ** 2), 4)
     1.7
+    >>> fit_temperature(lambda t: 0.0)  # nothing to tell temperatures apart by
+    1.0
     """
+    if loss(LOWEST) == loss(1.0) == loss(HIGHEST):
+        return 1.0
     ratio = (math.sqrt(5) - 1) / 2
     low, high = math.log(LOWEST), math.log(HIGHEST)
     left, right = high - ratio * (high - low), low + ratio * (high - low)

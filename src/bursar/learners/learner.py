@@ -74,6 +74,9 @@ class Learner(ABC):
         A learner that has no thinned versions refuses.
         """
 
+    def check(self, items: Corpus) -> None:  # noqa: B027 most learners can be trained on anything
+        """Refuse labels that this learner could not be trained on, by item and task; there may be none such."""
+
     @abstractmethod
     def save(self, folder: Path) -> None:
         """All that ``restore`` needs, in a folder that is made if need be."""
@@ -151,6 +154,8 @@ def evaluate(tasks: Mapping[str, Task], items: Corpus, guesses: Mapping[str, Rag
     """The scores of guesses on the items that have labels."""
     scores: Scores = {}
     for name, guess in guesses.items():
+        if name not in items.schema:
+            continue
         known = np.flatnonzero(items.labels[name].present)
         if len(known):
             gold = items.labels[name].rows.take(known)

@@ -27,6 +27,7 @@ from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Task, make_task
 from bursar.tasks.heads import Encoded, Head, sampled
+from bursar.tasks.schemes import overlapping
 
 # Readings and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
 CACHE_ITEMS = 20_000
@@ -54,8 +55,11 @@ class Settings(Schedule):
             raise ConfigError(f"learner.sharing = {self.sharing!r}", fix=f"use {', '.join(SHARING)}")
         if self.gated_layers is not None:
             check_numbers(self, {"gated_layers": (1, 1000)})
-        if not isinstance(self.temperature, bool):
-            raise ConfigError(f"learner.temperature = {self.temperature!r}", fix="use true or false")
+        for name in ("temperature", "decay"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"learner.{name} = {getattr(self, name)!r}", fix="use true or false")
+        if not isinstance(self.heads, Mapping) or not all(isinstance(style, str) for style in self.heads.values()):
+            raise ConfigError(f"learner.heads = {self.heads!r}", fix='name tasks and styles: { slots = "crf" }')
         if not isinstance(self.encoder, str):
             raise ConfigError(f"learner.encoder = {self.encoder!r}", fix="name an encoder or its folder")
 
@@ -87,7 +91,8 @@ class NeuralLearner(Learner):
         for parameter in self.encoder.trainable(self.settings.frozen_layers):
             parameter.requires_grad_(True)
         with torch.random.fork_rng(devices=[]):
-            self._make_models()  # what cannot be trained is refused at once, before any label is bought for it
+            models = self._make_models()  # what cannot be trained is refused at once, before any label is bought for it
+        self._tagged = {name for model in models for name in model.tasks if model.head(name).tags_words}
         self._readings: dict[Hashable, Reading] = {}
         self._kept: set[int] = set()  # the identities of what ``_readings`` keeps alive
         self._hidden: dict[int, Tensor] = {}  # by those identities
@@ -119,18 +124,20 @@ class NeuralLearner(Learner):
         progress: Progress = no_progress,
     ) -> FitReport:
         for name in self.tasks:
-            if name not in annotated.schema or not annotated.labels[name].present.any():
+            if not _is_labelled(annotated, name):
                 raise LearnerError(
                     f"no item is labelled for task {name!r} yet",
                     fix="buy at least one label for every task before training on it",
                 )
         annotated = in_codes_of(self.tasks, annotated)
         dev = in_codes_of(self.tasks, dev) if dev is not None and len(dev) else None
-        missing = [name for name in self.tasks if dev is not None and not dev.labels[name].present.any()]
+        missing = [name for name in self.tasks if dev is not None and not _is_labelled(dev, name)]
         if missing:
             raise LearnerError(f"no development item is labelled for task {missing[0]!r}")
         # A model depends on the set of items and the seed, never on the order they came in (errata 25).
         annotated = annotated.take(np.argsort(annotated.id_ranks))
+        dev = dev.take(np.argsort(dev.id_ranks)) if dev is not None else None
+        self.check(annotated)
         about = self._fingerprint(annotated, dev, seed, policy) if checkpoint is not None else ""
         reports: list[FitReport] = []
         files: list[Checkpoint] = []
@@ -207,6 +214,16 @@ class NeuralLearner(Learner):
                 found[name] = fit_temperature(partial(_scaled_loss, head, outputs))
         return found
 
+    def check(self, items: Corpus) -> None:
+        """Spans that overlap cannot be tags."""
+        for name in self._tagged & set(items.schema):
+            clash = np.flatnonzero(overlapping(items.labels[name].rows, items.words))
+            if len(clash):
+                raise LearnerError(
+                    f"item {items.ids[int(clash[0])]!r}: spans of task {name!r} overlap, which tags cannot say",
+                    fix=f'train it over spans: learner.heads = {{ {name} = "spans" }}',
+                )
+
     # -- believing -----------------------------------------------------------------------------------------------------
     def believe(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
@@ -241,7 +258,7 @@ class NeuralLearner(Learner):
             if not order:
                 width, none = self.encoder.width, np.zeros(0, dtype=np.int64)
                 nothing = Encoded(torch.zeros(0, width), torch.zeros(0, width), none)
-                return self._beliefs(model, [dict.fromkeys(model.tasks, nothing)])
+                return self._beliefs(model, [dict.fromkeys(model.tasks, nothing)] * passes)
         back = np.argsort(np.array(order, dtype=np.int64))
         return {name: type(found[0]).concatenate(found).take(back) for name, found in parts.items()}
 
@@ -387,13 +404,13 @@ class NeuralLearner(Learner):
 
     def _fingerprint(self, annotated: Corpus, dev: Corpus | None, seed: int, policy: Policy | None) -> str:
         """Which training this is: the learner, the seed, and the items with all that is known of them."""
-        digest = hashlib.sha256(json.dumps([self._about(), seed, type(policy).__name__]).encode())
-        for items in (annotated, dev):
-            if items is not None:
-                digest.update(items.ids.data.tobytes())
-                for name in self.tasks:
-                    digest.update(items.labels[name].present.tobytes() + items.labels[name].rows.values.tobytes())
-        return digest.hexdigest()
+        steering = [type(policy).__name__, repr(getattr(policy, "__dict__", {}))] if policy is not None else []
+        items = [corpus.with_tasks(list(self.tasks)).digest() for corpus in (annotated, dev) if corpus is not None]
+        return hashlib.sha256(json.dumps([self._about(), seed, steering, items]).encode()).hexdigest()
+
+
+def _is_labelled(items: Corpus, task: str) -> bool:
+    return task in items.schema and bool(items.labels[task].present.any())
 
 
 def _scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
@@ -427,11 +444,13 @@ def _learned(model: SharedModel) -> dict[str, Tensor]:
 def _by_length(lengths: IntArray, rows_a_batch: int = ROWS_A_BATCH) -> Iterator[IntArray]:
     """Batches of about equally long items, so that attention has little to pad."""
     order = np.argsort(lengths, kind="stable")
+    ends = np.cumsum(lengths[order])
     at = 0
     while at < len(order):
-        size = max(1, rows_a_batch // max(1, int(lengths[order[min(at + 64, len(order) - 1)]])))
-        yield order[at : at + size]
-        at += size
+        before = int(ends[at - 1]) if at else 0
+        stop = max(at + 1, int(np.searchsorted(ends, before + rows_a_batch, side="right")))
+        yield order[at:stop]
+        at = stop
 
 
 def _together(reports: Sequence[FitReport], tasks: Sequence[int]) -> FitReport:

@@ -62,6 +62,12 @@ class SharedModel(nn.Module):
         self.tasks = dict(tasks)
         self.partners = {name: task.partner(tasks) for name, task in tasks.items()}
         in_pairs = {partner: "spans" for partner in self.partners.values() if partner is not None}
+        for name in in_pairs:
+            if styles.get(name, "spans") != "spans":
+                raise ConfigError(
+                    f"learner.heads gives task {name!r} the style {styles[name]!r}, and relations build on its spans",
+                    fix='leave it out, or say "spans"',
+                )
         for name, task in tasks.items():
             if not encoder.reads_words and task.counted != "item":
                 raise LearnerError(

@@ -56,7 +56,7 @@ class Schedule:
 
 def check_numbers(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
     """Numbers of the right sort in their ranges, or an error that names the setting."""
-    whole = {f.name for f in fields(settings) if f.type == "int"}
+    whole = {f.name for f in fields(settings) if str(f.type).startswith("int")}
     for name, (low, high) in ranges.items():
         value = getattr(settings, name)
         kind = int if name in whole else int | float
@@ -105,6 +105,9 @@ def train(
     optimizer, rates = _optimizer(model, schedule, steps=schedule.epochs * steps_an_epoch)
     now, best = _State(), None
     if checkpoint is not None and (saved := checkpoint.load()) is not None:
+        if policy is not None:
+            for step, (task, before) in enumerate(saved["observed"]):
+                policy.observe(task, before, None, step)
         if "report" in saved:  # it was finished, only what came after it was not
             model.load_state_dict(saved["model"], strict=False)
             model.eval()
@@ -114,15 +117,13 @@ def train(
         optimizer.load_state_dict(saved["optimizer"])
         rates.load_state_dict(saved["rates"])
         torch.set_rng_state(saved["random"])
-        if policy is not None:
-            for step, (task, before) in enumerate(now.observed):
-                policy.observe(task, before, None, step)
 
     def keep() -> None:
         if checkpoint is not None and checkpoint.is_due():
             checkpoint.save(
                 {
                     "state": asdict(now),
+                    "observed": now.observed,
                     "best": best,
                     "model": _trained_state(model),
                     "optimizer": optimizer.state_dict(),
@@ -172,7 +173,7 @@ def train(
     best_score = now.best_score[0] if score is not None else None
     report = FitReport(items, now.step, best_score, tuple(now.history))
     if checkpoint is not None and checkpoint.is_worth_it():
-        checkpoint.save({"report": asdict(report), "model": _trained_state(model)})
+        checkpoint.save({"report": asdict(report), "observed": now.observed, "model": _trained_state(model)})
     return report
 
 

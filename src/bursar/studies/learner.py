@@ -29,6 +29,7 @@ import numpy as np
 from bursar.compute import cores, run_all
 from bursar.corpus import Corpus, read
 from bursar.corpus.formats.format import replacing
+from bursar.errors import ConfigError
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
 from bursar.uncertainty import MEASURES, confidences
@@ -85,6 +86,8 @@ def run_unit(unit: Unit, folder: Path, data: Path, tell: Any) -> dict[str, Any]:
     file = folder / f"{unit.name}.json"
     if file.exists():
         found: dict[str, Any] = json.loads(file.read_text())
+        if found["unit"] != asdict(unit):
+            raise ConfigError(f"{file} is of other settings", fix="delete it to train again")
         return found
     corpus = corpus_of(unit.data, data)
     rng = np.random.default_rng(unit.seed)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bursar.errors import LabelError
-from bursar.ragged import IntArray, Ragged, offsets_of
+from bursar.ragged import BoolArray, IntArray, Ragged, offsets_of
 
 SCHEMES = ("IO", "IOB1", "IOB2", "BIOES")
 PREFIXES = frozenset("BIESLU")
@@ -85,6 +85,22 @@ def tags_of_spans(spans: Iterable[Span], words: int, scheme: str = "IOB2") -> li
         tags[start:end] = inside
         closed = (end, kind)
     return tags
+
+
+def overlapping(spans: Ragged, words: IntArray) -> BoolArray:
+    """Which items have two spans on one word: what tags cannot say.
+
+    >>> overlapping(Ragged.of([[(0, 2, 1), (1, 3, 0)], [(0, 1, 0), (1, 2, 0)]], 3), np.array([3, 2])).tolist()
+    [True, False]
+    """
+    order = np.lexsort((spans.values[:, 0], spans.owners))
+    owners, rows = spans.owners[order], spans.values[order]
+    ends = np.maximum.accumulate(rows[:, 1] + owners * (int(words.max(initial=0)) + 1))  # never below an earlier item's
+    starts = rows[:, 0] + owners * (int(words.max(initial=0)) + 1)
+    clash = owners[1:][(owners[1:] == owners[:-1]) & (starts[1:] < ends[:-1])]
+    found = np.zeros(len(spans), dtype=bool)
+    found[clash] = True
+    return found
 
 
 def codes_of_spans(spans: Ragged, words: IntArray) -> IntArray:

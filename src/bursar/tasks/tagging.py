@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
-from bursar.tasks.schemes import codes_of_spans, spans_of_codes
+from bursar.tasks.schemes import codes_of_spans, overlapping, spans_of_codes
 from bursar.tasks.task import (
     KINDS,
     Row,
@@ -113,13 +113,13 @@ class Tagging(Task):
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
         """The share of words with the right tag; of spans that overlap, the share of all spans that is in both."""
-        try:
-            right = self.targets(gold, words) == self.targets(guess, words)
-        except LabelError:
-            return shared_rows(gold, guess)
-        owners = np.repeat(np.arange(len(words)), words)
-        hits = np.bincount(owners, weights=right, minlength=len(words))
-        return np.where(words > 0, ratio(hits, words), 1.0)
+        found = shared_rows(gold, guess)
+        flat = np.flatnonzero(~(overlapping(gold, words) | overlapping(guess, words)))
+        lengths = words[flat]
+        right = self.targets(gold.take(flat), lengths) == self.targets(guess.take(flat), lengths)
+        hits = np.bincount(np.repeat(np.arange(len(flat)), lengths), weights=right, minlength=len(flat))
+        found[flat] = np.where(lengths > 0, ratio(hits, lengths), 1.0)
+        return found
 
     def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
         match self.style_of(style):

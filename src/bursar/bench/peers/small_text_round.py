@@ -68,13 +68,17 @@ def main() -> None:
         lr=options.learning_rate,
         device="cpu",
     )
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     model.fit(train, validation_set=train[:1], early_stopping="none", model_selection="none")
     trained = time.perf_counter()
     model.predict_proba(pool)
-    scored = time.perf_counter()
-    right = float((model.predict(test) == test.y).mean())
-    found = {"training_seconds": trained - start, "scoring_seconds": scored - trained, "accuracy": right}
+    scored, busy = time.perf_counter(), time.process_time() - busy
+    found = {
+        "training_seconds": trained - start,
+        "scoring_seconds": scored - trained,
+        "processor_seconds": busy,
+        "accuracy": float((model.predict(test) == test.y).mean()),
+    }
     sys.stdout.write(json.dumps(found) + "\n")
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from bursar.errors import LearnerError
 from bursar.learners.encoders.encoder import Encoder
+from bursar.registry import Registry
 
 BUNDLED = "minilm"
 STATIC = ("bilstm", "cnn", "aoe")  # networks over word vectors: the bundled ones, or after a colon a file of others
 IMAGES = "image-cnn"
 
-__all__ = ["BUNDLED", "Encoder", "load_encoder"]
+ENCODERS: Registry[Callable[[], Encoder]] = Registry("encoder", "bursar.encoders")  # those of third parties
+
+__all__ = ["BUNDLED", "ENCODERS", "Encoder", "load_encoder"]
 
 
 def load_encoder(name: str = BUNDLED) -> Encoder:
@@ -21,6 +25,8 @@ def load_encoder(name: str = BUNDLED) -> Encoder:
     Names are ``minilm`` (the bundled transformer), ``bilstm``, ``cnn`` and ``aoe`` (over the bundled word vectors, or
     over those of a file: ``bilstm:vectors.txt``), and ``image-cnn``.
     """
+    if name in ENCODERS:
+        return ENCODERS[name]()
     network, colon, file = name.partition(":")
     if network in STATIC:
         from bursar.learners.encoders.static import load_static

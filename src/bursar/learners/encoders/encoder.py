@@ -184,6 +184,10 @@ class PieceMaker:
         self._known: dict[str, list[int]] = {}  # pieces of a word depend on that word alone
         self.start, self.end, self.unknown, self.longest = start, end, unknown, longest
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> PieceMaker:
+        """Copies of an encoder share what reads texts for them."""
+        return self
+
     def make(self, items: Corpus) -> list[Pieces]:
         """The word-pieces of every item, words kept as the corpus has them."""
         if items.texts is None:

@@ -132,6 +132,8 @@ class CrfHead(Head):
     impossible_start: Tensor  # (tags,)
     impossible_transitions: Tensor  # (tags, tags)
 
+    tags_words = True
+
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         super().__init__()
         self.task = task

@@ -35,6 +35,8 @@ class FeedbackHead(Head):
     What it believes of a word thus takes the tags that it chose before for granted.
     """
 
+    tags_words = True
+
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         super().__init__()
         self.task = task

@@ -42,6 +42,8 @@ class Head(nn.Module, ABC):
     ``forward`` may return whatever ``loss``, ``scaled`` and ``believe`` of the same head understand.
     """
 
+    tags_words = False  # whether it gives each word one tag, so that spans must not overlap
+
     def prepare(self, labels: Ragged, words: IntArray) -> None:
         """Look at the labels of all training items once, before training."""
 
@@ -96,6 +98,13 @@ class Dropout(nn.Module):
             keep = np.random.default_rng([*(self._key or ()), width]).random(width) >= self.p
             self._masks[width] = torch.from_numpy(keep.astype(np.float32) / (1 - self.p))
         return self._masks[width]
+
+
+def apply(layer: nn.Linear, x: Tensor) -> Tensor:
+    """A linear layer on rows. A single row is computed as one of two: alone, it would have other last bits."""
+    if len(x) != 1:
+        return torch.nn.functional.linear(x, layer.weight, layer.bias)
+    return torch.nn.functional.linear(x.expand(2, -1), layer.weight, layer.bias)[:1]
 
 
 def random_mask(shape: Sequence[int], p: float) -> Tensor:

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy, softplus
 
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks.beliefs import Beliefs, Estimates
-from bursar.tasks.heads.head import Dropout, Encoded, Head
+from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
 
 if TYPE_CHECKING:
     from bursar.tasks.classification import Classification
@@ -30,8 +30,7 @@ class ItemHead(Head):
         self.output = nn.Linear(width, len(task.labels))
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Tensor:
-        logits: Tensor = self.output(self.dropout(encoded.items))
-        return logits
+        return apply(self.output, self.dropout(encoded.items))
 
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:
         return Ragged(self.task.targets(labels, words), labels.offsets)
@@ -66,7 +65,7 @@ class NormalHead(Head):
         self.output = nn.Linear(width, 2)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Normal:
-        mean, spread = self.output(self.dropout(encoded.items)).unbind(dim=-1)
+        mean, spread = apply(self.output, self.dropout(encoded.items)).unbind(dim=-1)
         return Normal(0.5 + mean, softplus(spread - 2.0) + self.FLOOR)
 
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:

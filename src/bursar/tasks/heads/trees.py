@@ -62,7 +62,7 @@ class TreeHead(Head):
             items = np.flatnonzero(counts == n)
             rows = starts[items, None] + np.arange(n)
             with_root = np.concatenate([np.full((len(items), 1), len(words)), rows], axis=1)
-            dependent, head = dependents[torch.from_numpy(rows)], heads[torch.from_numpy(with_root)]
+            dependent, head = _rows(dependents, rows), _rows(heads, with_root)
             projected = with_one(dependent[..., :ARC_WIDTH]) @ self.arc
             scores = projected @ head[..., :ARC_WIDTH].transpose(1, 2) * ARC_WIDTH**-0.5
             itself = torch.eye(int(n), int(n) + 1, dtype=torch.bool).roll(1, dims=1)
@@ -118,6 +118,11 @@ class TreeHead(Head):
             labels=torch.cat([torch.zeros(0, dtype=torch.long), *labels]).numpy().astype(np.int32),
         )
         return whole.take(np.argsort(grouped))
+
+
+def _rows(x: Tensor, places: IntArray) -> Tensor:
+    """Rows of x in the shape of their places. Its gradient adds up in one order, which that of indexing does not."""
+    return x.index_select(0, torch.from_numpy(places.ravel())).view(*places.shape, x.shape[1])
 
 
 def with_one(x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from bursar.ragged import IntArray, Ragged, offsets_of
 from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Dropout, Encoded, Head
+from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
 
 if TYPE_CHECKING:
     from bursar.tasks.tagging import Tagging
@@ -27,6 +27,8 @@ class TagScores(NamedTuple):
 class WordHead(Head):
     """Logits for each word."""
 
+    tags_words = True
+
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         super().__init__()
         self.task = task
@@ -34,7 +36,7 @@ class WordHead(Head):
         self.output = nn.Linear(width, task.tags)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> TagScores:
-        return TagScores(self.output(self.dropout(encoded.words)), encoded.counts)
+        return TagScores(apply(self.output, self.dropout(encoded.words)), encoded.counts)
 
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:
         return Ragged(self.task.targets(labels, words), offsets_of(words))
