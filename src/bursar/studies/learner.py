@@ -162,7 +162,7 @@ def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     >>> unit = {"question": "few", "data": "snips", "arm": "shared"}
     >>> results = [{"unit": unit, "test": {"intent": {"accuracy": a, "macro_f1": 0.0}}} for a in (0.9, 0.8)]
-    >>> summarise(results)["few snips shared"]["intent accuracy"]["mean"]
+    >>> round(summarise(results)["few snips shared"]["intent accuracy"]["mean"], 6)
     0.85
     """
     values: dict[str, dict[str, list[float]]] = {}
