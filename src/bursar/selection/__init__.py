@@ -1,13 +1,22 @@
 """Which items, for which tasks, for this money: combine confidences, spend the budget, name the recipes."""
 
-from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.combine import average, maximum, minimum
-from bursar.selection.spend import greedy_by_confidence
-from bursar.selection.strategies import STRATEGIES, Strategy, make_strategy
+from bursar.selection import strategies as _recipes  # noqa: F401  (they register themselves)
+from bursar.selection.candidates import Candidates, Certificate, Selection
+from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion
+from bursar.selection.evidence import Evidence, Facets
+from bursar.selection.limits import GroupCap, Limit, Limits
+from bursar.selection.spend import greedy_by_confidence, spend
+from bursar.selection.strategy import STRATEGIES, Strategy, make_strategy, scored, strategy
 
 __all__ = [
     "STRATEGIES",
     "Candidates",
+    "Certificate",
+    "Evidence",
+    "Facets",
+    "GroupCap",
+    "Limit",
+    "Limits",
     "Selection",
     "Strategy",
     "average",
@@ -15,4 +24,8 @@ __all__ = [
     "make_strategy",
     "maximum",
     "minimum",
+    "reciprocal_rank_fusion",
+    "scored",
+    "spend",
+    "strategy",
 ]

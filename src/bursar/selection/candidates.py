@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.selection.evidence import Evidence
+from bursar.selection.limits import Limits
 from bursar.tasks import Prices
 
 
@@ -17,16 +19,27 @@ from bursar.tasks import Prices
 class Candidates:
     """The pool as strategies see it: ids, how sure the model is of each item for each task, and prices.
 
-    A strategy must treat it as a set: the order of the items means nothing, and ties are broken by id.
+    ``open`` says for which tasks an item may still be bought, ``limits`` what else a selection must keep to, and
+    ``evidence`` holds what only some strategies look at. A strategy must treat the pool as a set: it is handed over in
+    the order of ids, so that a tie that goes to the first is a tie that is broken by id.
     """
 
     ids: Sequence[str]
     confidence: FloatArray  # (items, tasks)
     prices: Prices
+    open: BoolArray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))  # (items, tasks); all if not given
+    limits: Limits = field(default_factory=Limits)
+    evidence: Evidence = field(default_factory=Evidence)
+    weights: FloatArray | None = None  # (tasks,) how much each task counts, adding up to 1; alike if not given
 
     def __post_init__(self) -> None:
         shape = (len(self.ids), len(self.prices.tasks))
-        if self.confidence.shape != shape or self.prices.own.shape != shape or len(self.prices) != shape[0]:
+        if not self.open.size:
+            object.__setattr__(self, "open", np.ones(shape, dtype=bool))
+        if (
+            not (self.confidence.shape == self.prices.own.shape == self.open.shape == shape)
+            or len(self.prices) != shape[0]
+        ):
             raise SelectionError(
                 f"{shape[0]} items and {shape[1]} tasks need confidences and prices of that shape, "
                 f"not {self.confidence.shape} and {self.prices.own.shape}"
@@ -40,6 +53,7 @@ class Candidates:
             )
         if (self.prices.reading < 0).any() or (self.prices.own < 0).any():
             raise SelectionError("a price is negative", fix="look at the cost model")
+        self.limits.check(*shape)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -49,16 +63,57 @@ class Candidates:
         return self.prices.tasks
 
     @cached_property
-    def id_ranks(self) -> IntArray:
-        """Each item's place in the order of ids."""
-        ranks = np.empty(len(self), dtype=np.int64)
-        ranks[np.argsort(np.array(self.ids, dtype=object), kind="stable")] = np.arange(len(self))
-        return ranks
+    def order(self) -> IntArray:
+        """Positions in the order of ids."""
+        ids = np.asarray(self.ids, dtype=object)
+        if len(ids) < 2 or bool((ids[:-1] < ids[1:]).all()):
+            return np.arange(len(ids))
+        order: IntArray = np.argsort(ids, kind="stable")
+        twice = np.flatnonzero(ids[order[:-1]] == ids[order[1:]])
+        if len(twice):
+            raise SelectionError(
+                f"item {ids[order[twice[0]]]!r} stands in the pool twice", fix="give every item one id"
+            )
+        return order
+
+    def take(self, items: IntArray) -> Candidates:
+        """Some of the items, in this order."""
+        return replace(
+            self,
+            ids=np.asarray(self.ids, dtype=object)[items],  # type: ignore[arg-type]
+            confidence=self.confidence[items],
+            prices=self.prices.take(items),
+            open=self.open[items],
+            limits=self.limits.take(items),
+            evidence=self.evidence.take(items),
+        )
+
+    def priced_by_item(self) -> Candidates:
+        """The same pool for a budget that counts items: each costs 1, for however many tasks."""
+        ones = np.ones(len(self), dtype=np.int64)
+        return replace(self, prices=Prices(self.tasks, ones, np.zeros_like(self.prices.own)))
 
     def ranking(self, score: FloatArray) -> IntArray:
-        """Positions from the lowest score to the highest, ties by id."""
-        order: IntArray = np.lexsort((self.id_ranks, score))
+        """Positions from the lowest score to the highest; ties stay in the order of ids."""
+        order: IntArray = np.argsort(score, kind="stable")
         return order
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good a selection is by its own measure: what it reaches, what no selection can pass, and whether they meet.
+
+    ``bound`` is ``None`` where nothing is proven: equal shares are a procedure, not one program (errata 12).
+    """
+
+    objective: float
+    bound: float | None = None
+    optimal: bool = False
+
+    @property
+    def gap(self) -> float | None:
+        """How far the objective may be from the best, as a share of it."""
+        return None if self.bound is None else max(0.0, self.bound - self.objective) / max(abs(self.bound), 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +123,7 @@ class Selection:
     items: IntArray  # (chosen,) positions in the pool
     tasks: BoolArray  # (chosen, tasks)
     cost: IntArray  # (chosen,)
+    certificate: Certificate | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -77,7 +133,13 @@ class Selection:
         return int(self.cost.sum())
 
     @classmethod
-    def joint(cls, pool: Candidates, items: IntArray) -> Selection:
+    def of(
+        cls, pool: Candidates, items: IntArray, tasks: BoolArray, certificate: Certificate | None = None
+    ) -> Selection:
+        """These items for these tasks, at the pool's prices."""
+        return cls(items, tasks, pool.prices.take(items).of(tasks), certificate)
+
+    @classmethod
+    def joint(cls, pool: Candidates, items: IntArray, certificate: Certificate | None = None) -> Selection:
         """These items, each for all tasks."""
-        every = np.ones((len(items), len(pool.tasks)), dtype=bool)
-        return cls(items, every, pool.prices.take(items).of(every))
+        return cls.of(pool, items, np.ones((len(items), len(pool.tasks)), dtype=bool), certificate)

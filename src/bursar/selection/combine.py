@@ -1,10 +1,19 @@
-"""Confidences of several tasks to one: (items, tasks) to (items,). Low means: ask about this one."""
+"""Confidences of several tasks to one number an item: (items, tasks) to (items,).
+
+``average``, ``maximum`` and ``minimum`` give a confidence: low means, ask about this one. ``reciprocal_rank_fusion``
+gives a score: high means, ask about this one. ``urgencies`` gives any of them as what a budget is spent to maximise.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from bursar.ragged import FloatArray
+from bursar.errors import SelectionError
+from bursar.ragged import FloatArray, IntArray
+
+RANK_OFFSET = 60  # of reciprocal rank fusion, as in Cormack et al. (2009)
 
 
 def average(confidence: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -27,3 +36,62 @@ def minimum(confidence: FloatArray) -> FloatArray:
     """MT-MIN: an item counts as unsure if the model is unsure of any of its tasks (paper 1, section 4.2)."""
     combined: FloatArray = confidence.min(axis=1)
     return combined
+
+
+def reciprocal_rank_fusion(
+    confidence: FloatArray, weights: FloatArray | None = None, k: int = RANK_OFFSET
+) -> FloatArray:
+    """MT-RRF: Σ over tasks of weight / (k + rank), rank 1 being the least confident (paper 1, eq. 5).
+
+    Ties go to the first. High scores are asked about first.
+
+    >>> reciprocal_rank_fusion(np.array([[0.1, 0.9], [0.5, 0.2]]), k=0).tolist()
+    [1.5, 1.5]
+    """
+    fused = np.zeros(len(confidence))
+    for column in range(confidence.shape[1]):
+        weight = 1.0 if weights is None else float(weights[column])
+        if weight:
+            order = np.argsort(confidence[:, column], kind="stable")
+            fused[order] += weight / (k + 1 + np.arange(len(order)))
+    return fused
+
+
+COMBINERS: dict[str, Callable[..., FloatArray]] = {
+    "avg": lambda confidence, weights: 1 - average(confidence, weights),
+    "max": lambda confidence, weights: 1 - maximum(confidence),
+    "min": lambda confidence, weights: 1 - minimum(confidence),
+    "rrf": reciprocal_rank_fusion,
+}
+UNWEIGHTED = ("max", "min")
+
+
+def urgencies(confidence: FloatArray, combine: str, weights: FloatArray | None = None) -> FloatArray:
+    """How much each item is worth asking about: 1 − the combined confidence, or the fused score.
+
+    >>> urgencies(np.array([[0.2, 0.6]]), "max").tolist()
+    [0.4]
+    >>> urgencies(np.array([[0.2, 0.6]]), "min", np.array([0.3, 0.7]))
+    Traceback (most recent call last):
+        ...
+    bursar.errors.SelectionError: weights mean nothing to 'min'. Fix: combine by avg, rrf, par or ind, or leave them out
+    """
+    if weights is not None and combine in UNWEIGHTED:  # paper 1, footnote 8: one task alone would decide
+        raise SelectionError(
+            f"weights mean nothing to {combine!r}", fix="combine by avg, rrf, par or ind, or leave them out"
+        )
+    urgency: FloatArray = COMBINERS[combine](confidence, weights)
+    return urgency
+
+
+def shares(total: int, weights: FloatArray) -> IntArray:
+    """A whole number split by weights: the largest remainders are rounded up, ties to the first (errata 7).
+
+    >>> shares(10, np.array([1.0, 1, 1])).tolist()
+    [4, 3, 3]
+    """
+    exact = total * weights / weights.sum()
+    parts: IntArray = np.floor(exact + 1e-9).astype(np.int64)
+    for task in np.argsort(parts - exact, kind="stable")[: total - int(parts.sum())]:
+        parts[task] += 1
+    return parts

@@ -1,106 +1,225 @@
-"""Strategies by name: each is a recipe of the parts in this room.
+"""The strategies of the papers by name: each is a recipe of the parts in this room.
 
 Adding one takes a few lines::
 
     @strategy("SHORTEST", "the cheapest items first")
     def shortest(pool, budget, rng):
         return greedy_by_confidence(pool.ranking(pool.prices.joint()), pool.prices.joint(), budget)
+
+or, if it scores items, so that the score can be spent greedily, per cost or exactly, with limits and with matching::
+
+    @scored("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
+    def long_and_unsure(pool):
+        return (1 - average(pool.confidence)) * pool.evidence.want("words")
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
-from bursar.registry import Registry
-from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.combine import average, maximum, minimum
+from bursar.selection.candidates import Candidates
+from bursar.selection.combine import shares, urgencies
+from bursar.selection.diversify import badge, batch_bald, k_center
+from bursar.selection.fronts import fronts, thinned
 from bursar.selection.spend import greedy_by_confidence
+from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, Value, scored, strategy
+from bursar.tasks import Beliefs
+from bursar.uncertainty import bald, length_confidence
 
-Choose = Callable[[Candidates, int, np.random.Generator], "Selection | IntArray"]
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """A named way to spend a budget on a pool.
-
-    >>> from bursar.tasks import Prices
-    >>> prices = Prices(("intent", "slots"), np.array([5, 5, 5]), np.array([[3, 1], [3, 1], [3, 2]]))
-    >>> pool = Candidates(["u1", "u2", "u3"], np.array([[0.9, 0.8], [0.2, 0.5], [0.4, 0.4]]), prices)
-    >>> chosen = make_strategy("MT-AVG").select(pool, budget=20, seed=0)
-    >>> chosen.items.tolist(), chosen.total
-    ([1, 2], 19)
-    """
-
-    name: str
-    summary: str
-    choose: Choose
-    needs_model: bool = True
-    measure: str = "entropy"
-
-    def select(self, pool: Candidates, budget: int, seed: int = 0) -> Selection:
-        """Which items, for which tasks, within the budget (in whole units)."""
-        if budget < 0:
-            raise SelectionError(f"a budget cannot be negative: {budget}")
-        if not len(pool):
-            return Selection.joint(pool, np.zeros(0, dtype=np.int64))
-        chosen = self.choose(pool, budget, np.random.default_rng(seed))
-        selection = chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
-        self._check(selection, pool, budget)
-        return selection
-
-    def _check(self, selection: Selection, pool: Candidates, budget: int) -> None:
-        """Whoever wrote the strategy: nothing is bought twice, for no task, or beyond the budget."""
-        wrong = None
-        if len(np.unique(selection.items)) != len(selection):
-            wrong = "chose an item twice"
-        elif not selection.tasks.any(axis=1).all():
-            wrong = "chose an item for no task"
-        elif int(pool.prices.take(selection.items).of(selection.tasks).sum()) > budget:
-            wrong = f"spent more than the budget of {budget}"
-        if wrong is not None:
-            raise SelectionError(f"strategy {self.name} {wrong}", fix="mend the strategy")
+ONCE_ALL_IS_KNOWN = 1e-3  # what an item's own BALD counts beside that of the batch
 
 
-STRATEGIES: Registry[Strategy] = Registry("strategy", "bursar.strategies")
-
-
-def strategy(name: str, summary: str, **traits: bool | str) -> Callable[[Choose], Choose]:
-    """Register a function of (pool, budget, random generator) as a strategy.
-
-    It returns the positions of items to annotate for all tasks, or a whole ``Selection``.
-    """
-
-    def register(choose: Choose) -> Choose:
-        STRATEGIES.add(name, Strategy(name, summary, choose, **traits))  # type: ignore[arg-type]
-        return choose
-
-    return register
-
-
-def make_strategy(name: str) -> Strategy:
-    """The strategy of this name, in any case; an unknown one is answered with the nearest."""
-    return STRATEGIES[name if name in STRATEGIES else name.upper()]
-
-
+# -- paper 1, Table 1 ------------------------------------------------------------------------------------------------
 @strategy("RANDOM", "items at random (paper 1's MT-R)", needs_model=False)
 def random(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
-    """MT-R: random numbers are drawn in the order of ids, so the order of the pool means nothing."""
-    draw = rng.random(len(pool))[pool.id_ranks]
-    return greedy_by_confidence(pool.ranking(draw), pool.prices.joint(), budget)
+    """MT-R."""
+    return greedy_by_confidence(pool.ranking(rng.random(len(pool))), _joint_price(pool, budget), budget)
 
 
-def _least_confident(combine: Callable[[FloatArray], FloatArray]) -> Choose:
-    def choose(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
-        return greedy_by_confidence(pool.ranking(combine(pool.confidence)), pool.prices.joint(), budget)
-
-    return choose
+strategy("MT-R", "items at random", needs_model=False)(random)
+strategy("ST-R", "items at random, every task trained alone", needs_model=False, alone=True)(random)
 
 
-strategy("MT-AVG", "lowest average confidence over the tasks")(_least_confident(average))
-strategy("MT-MAX", "lowest maximum confidence: unsure of every task")(_least_confident(maximum))
-strategy("MT-MIN", "lowest minimum confidence: unsure of some task")(_least_confident(minimum))
+def combined(how: str) -> Value:
+    """The combined doubt of all tasks."""
+
+    def value(pool: Candidates) -> FloatArray:
+        return urgencies(pool.confidence, how, pool.weights)
+
+    return value
+
+
+scored("MT-AVG", "lowest average confidence over the tasks", weighted=True)(combined("avg"))
+scored("MT-AVGDA", "lowest average dropout agreement", measure="dropout-agreement", weighted=True)(combined("avg"))
+scored("MT-MAX", "lowest maximum confidence: unsure of every task")(combined("max"))
+scored("MT-MIN", "lowest minimum confidence: unsure of some task")(combined("min"))
+scored("MT-RRF", "reciprocal rank fusion of the tasks' rankings", weighted=True)(combined("rrf"))
+
+
+@strategy("MT-PAR", "Pareto fronts of the tasks' confidences", weighted=True)
+def pareto(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+    """MT-PAR: front after front; the one that does not fit is thinned along the first task (errata 5 and 6)."""
+    price, first_task = _joint_price(pool, budget), pool.confidence[:, 0]
+    cheapest, left = int(price.min()), budget
+    bought: list[IntArray] = []
+    for front in fronts(pool.confidence, pool.weights):
+        if left < cheapest:
+            break
+        ordered = thinned(front, first_task, len(front))
+        affordable = greedy_by_confidence(ordered, price, left)
+        if len(affordable) < len(front):
+            affordable = greedy_by_confidence(thinned(front, first_task, len(affordable)), price, left)
+        bought.append(affordable)
+        left -= int(price[affordable].sum())
+    return np.concatenate([np.zeros(0, dtype=np.int64), *bought])
+
+
+@strategy("MT-IND", "each task's least confident items, from its own share of the budget", weighted=True)
+def independent(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+    """MT-IND: shares by weight; what items wanted by several tasks leave over is shared out again (errata 7)."""
+    price = _joint_price(pool, budget)
+    weights = np.ones(len(pool.tasks)) if pool.weights is None else pool.weights
+    rankings = [pool.ranking(column) for column in pool.confidence.T]
+    bought: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    taken, left = np.zeros(len(pool), dtype=bool), budget
+    while True:
+        wanted = [
+            greedy_by_confidence(ranking[~taken[ranking]], price, share)
+            for ranking, share in zip(rankings, shares(left, weights).tolist(), strict=True)
+        ]
+        new = _first_mentions(np.concatenate(wanted))
+        if not len(new):
+            break
+        taken[new] = True
+        left -= int(price[new].sum())
+        bought.append(new)
+    heaviest = rankings[int(weights.argmax())]
+    return np.concatenate([*bought, greedy_by_confidence(heaviest[~taken[heaviest]], price, left)])
+
+
+def _first_mentions(items: IntArray) -> IntArray:
+    return items[np.sort(np.unique(items, return_index=True)[1])]
+
+
+def _joint_price(pool: Candidates, budget: int) -> IntArray:
+    """The price of all tasks together; beyond the budget where some are labelled already."""
+    price: IntArray = np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
+    return price
+
+
+for family, about, traits in (
+    ("MT-EC", "lowest confidence in one task", {}),
+    ("MT-DA", "lowest dropout agreement in one task", {"measure": "dropout-agreement"}),
+    ("ST-EC", "lowest confidence in one task, every task trained alone", {"alone": True}),
+    ("ST-DA", "lowest dropout agreement, every task trained alone", {"alone": True, "measure": "dropout-agreement"}),
+    ("STCS", "lowest confidence in one task, all tasks annotated at the joint cost (paper 1, section 7)", {}),
+):
+    FAMILIES.add(family, Strategy(family, about, **traits))
+
+
+# -- paper 1, section 7 ----------------------------------------------------------------------------------------------
+def label_by_label(pool: Candidates) -> FloatArray:
+    """The doubt about every item and task."""
+    unsure: FloatArray = 1 - pool.confidence
+    return unsure
+
+
+scored("UDJS", "any item for any of the tasks (unrestricted disjoint sets)", mode="disjoint")(label_by_label)
+scored("EQB-DJS", "each task buys from an equal share (equal-budget disjoint sets)", mode="equal")(label_by_label)
+
+
+# -- paper 4, and its field ------------------------------------------------------------------------------------------
+for name, measure, about in (
+    ("MAX-ENT", "entropy", "highest entropy"),
+    ("LEAST-CONF", "least-confidence", "lowest probability of the likeliest label"),
+    ("MARGIN", "margin", "smallest margin between the two likeliest labels"),
+    ("BALD", "bald", "highest mutual information between label and model"),
+    (
+        "VARIATION-RATIO",
+        "variation-ratio",
+        "passes that vote apart (the BALD of paper 4's code for intents: errata 27)",
+    ),
+    ("MIN-CONF", "sequence", "lowest joint probability of the likeliest labels"),
+    ("NORM-MIN-CONF", "normalised-sequence", "the same, normalised by length"),
+):
+    scored(name, f"{about}, averaged over tasks", measure=measure, weighted=True)(combined("avg"))
+    FAMILIES.add(name, Strategy(name, f"{about}, of one task", measure=measure))
+
+
+@scored("LONGEST", "the longest items first", needs_model=False, needs=frozenset({"words"}))
+def longest(pool: Candidates) -> FloatArray:
+    """Paper 4's longest heuristic."""
+    value: FloatArray = 1 - length_confidence(pool.evidence.want("words"))
+    return value
+
+
+@strategy("K-CENTER", "items far from each other and from what is labelled", needs=frozenset({"features"}))
+def far_apart(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+    """The greedy k-centre of Sener and Savarese (2018) on the encoder's features."""
+    labelled = pool.evidence.labelled.features
+    centres = None if labelled is None else [labelled]
+    return k_center([pool.evidence.want("features")], _joint_price(pool, budget), budget, centres=centres)
+
+
+@strategy(
+    "BADGE", "gradients that are large and differ (BADGE)", weighted=True, needs=frozenset({"features", "beliefs"})
+)
+def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+    """BADGE-style: an item's gradient is taken as its features times the mean doubt of its units, label by label."""
+    beliefs = pool.evidence.want("beliefs")
+    doubts = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
+    return badge(pool.evidence.want("features"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights)
+
+
+@strategy(
+    "BATCHBALD", "high mutual information as a batch", measure="bald", weighted=True, needs=frozenset({"beliefs"})
+)
+def joint_information(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+    """BatchBALD (Kirsch et al. 2019) on tasks with one label an item; of the others each item's own BALD is added.
+
+    A batch can tell apart no more passes than there are: after that, items are taken by their own BALD.
+    """
+    beliefs = pool.evidence.want("beliefs")
+    weights = np.full(len(pool.tasks), 1 / len(pool.tasks)) if pool.weights is None else pool.weights
+    passes, of, extra = [], [], np.zeros(len(pool))
+    for at, task in enumerate(pool.tasks):
+        found, alone = _one_label(beliefs[task]), weights[at] * (1 - bald(beliefs[task]))
+        extra += alone if found is None else ONCE_ALL_IS_KNOWN * alone
+        if found is not None:
+            passes.append(found)
+            of.append(at)
+    if not passes:
+        raise SelectionError(
+            "BATCHBALD needs a task with one label an item, such as a classification", fix="use BALD instead"
+        )
+    return batch_bald(passes, _joint_price(pool, budget), budget, rng, weights=weights[of], extra=extra)
+
+
+def _one_label(beliefs: object) -> FloatArray | None:
+    """Probabilities as (passes, items, labels) if every item has one unit with the same labels."""
+    if not isinstance(beliefs, Beliefs) or not (beliefs.units == 1).all() or np.ptp(np.diff(beliefs.choices)) > 0:
+        return None
+    found: FloatArray = beliefs.values.reshape(beliefs.passes, len(beliefs.units), -1).astype(np.float64)
+    return found
+
+
+def _residuals(beliefs: object, confidence: FloatArray) -> FloatArray:
+    """The mean over an item's units of probability minus guess, label by label: (items, labels).
+
+    Where units have no common labels (heads, numbers) the doubt is one number.
+    """
+    if not isinstance(beliefs, Beliefs) or not len(beliefs.choices) > 1 or np.ptp(np.diff(beliefs.choices)) > 0:
+        return (1 - confidence)[:, None]
+    p = beliefs.values.mean(axis=0).reshape(len(beliefs.choices) - 1, -1).astype(np.float64)
+    p[np.arange(len(p)), p.argmax(axis=1)] -= 1
+    sums = np.zeros((len(beliefs.units), p.shape[1]))
+    filled = np.flatnonzero(beliefs.units)
+    if len(filled):
+        sums[filled] = np.add.reduceat(p, beliefs.offsets[:-1][filled])
+    means: FloatArray = sums / np.maximum(beliefs.units, 1)[:, None]
+    return means
+
+
+__all__ = ["FAMILIES", "STRATEGIES"]

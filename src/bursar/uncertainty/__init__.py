@@ -10,19 +10,38 @@ from bursar.uncertainty.calibration import (
     reliability,
 )
 from bursar.uncertainty.confidence import confidences
-from bursar.uncertainty.measures import MEASURES, Measure, dropout_agreement, entropy_confidence
+from bursar.uncertainty.measures import (
+    MEASURES,
+    Measure,
+    bald,
+    dropout_agreement,
+    entropy_confidence,
+    least_confidence,
+    length_confidence,
+    margin,
+    normalised_sequence_confidence,
+    sequence_confidence,
+    variation_ratio,
+)
 
 __all__ = [
     "MEASURES",
     "Measure",
     "Reliability",
+    "bald",
     "calibration_error",
     "calibration_summary",
     "confidences",
     "dropout_agreement",
     "entropy_confidence",
+    "least_confidence",
+    "length_confidence",
+    "margin",
+    "normalised_sequence_confidence",
     "overconfidence_error",
     "proportionate_reduction",
     "r_squared",
     "reliability",
+    "sequence_confidence",
+    "variation_ratio",
 ]

@@ -1,7 +1,8 @@
 """Confidence measures as pure functions of beliefs.
 
-Each averages over the units of an item (words, not word-pieces: errata 1), so a score depends on nothing but the
-item's own probabilities: not on padding, not on the batch, not on the order of prediction.
+Each averages over the units of an item (words, not word-pieces: errata 1) or, of a whole sequence, adds up over them.
+A score depends on nothing but the item's own probabilities: not on padding, the batch or the order of prediction. A
+unit with a single choice is certain, and so is an item without units.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MEASURES: Registry[Measure] = Registry("confidence measure", "bursar.measures")
 def entropy_confidence(beliefs: AnyBeliefs) -> FloatArray:
     """1 − the mean over units of the entropy over the log of the number of choices (paper 1, eq. 1 and 2).
 
-    A unit with a single choice is certain, and so is an item without units. Stochastic passes are averaged first.
+    Stochastic passes are averaged first.
 
     >>> entropy_confidence(Beliefs.of([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], units=[2, 1])).tolist()
     [0.5, 0.0]
@@ -58,13 +59,53 @@ def entropy_confidence(beliefs: AnyBeliefs) -> FloatArray:
     """
     if isinstance(beliefs, Estimates):
         return _narrowness(beliefs)
-    p = _pass_mean(beliefs.values)
-    terms = -p * np.log(np.maximum(p, 1e-300))
-    widths = np.diff(beliefs.choices)
-    entropy = _segment_sums(terms, beliefs.choices)
-    normal = np.divide(entropy, np.log(np.maximum(widths, 2)), out=np.zeros_like(entropy), where=widths > 1)
-    confidence: FloatArray = np.clip(1 - _segment_means(normal, beliefs.offsets), 0, 1)
+    entropy = _entropies(_pass_mean(beliefs.values), beliefs.choices)
+    confidence: FloatArray = np.clip(1 - _segment_means(entropy, beliefs.offsets), 0, 1)
     return confidence
+
+
+def least_confidence(beliefs: AnyBeliefs) -> FloatArray:
+    """The probability of the most probable choice. Of a number, whose only doubt is its spread, as by entropy.
+
+    >>> least_confidence(Beliefs.of([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]], units=[2, 1])).tolist()
+    [0.75, 0.5]
+    """
+    if isinstance(beliefs, Estimates):
+        return _narrowness(beliefs)
+    return _unit_means(_best(_pass_mean(beliefs.values), beliefs.choices), beliefs.offsets)
+
+
+def margin(beliefs: AnyBeliefs) -> FloatArray:
+    """The probability of the most probable choice less that of the runner-up. Of a number, as by entropy.
+
+    >>> margin(Beliefs.of([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]], units=[1, 1])).tolist()
+    [0.5, 0.0]
+    """
+    if isinstance(beliefs, Estimates):
+        return _narrowness(beliefs)
+    p = _pass_mean(beliefs.values)
+    best = _best(p, beliefs.choices)
+    p[_winners(p, beliefs.choices)] = 0
+    return _unit_means(best - _segment_maxima(p, beliefs.choices), beliefs.offsets)
+
+
+def _entropies(p: FloatArray, choices: IntArray) -> FloatArray:
+    """Of each unit, over the log of the number of its choices."""
+    widths = np.diff(choices)
+    entropy = -_segment_sums(p * _log(p), choices)
+    normal: FloatArray = np.divide(entropy, np.log(np.maximum(widths, 2)), out=np.zeros_like(entropy), where=widths > 1)
+    return normal
+
+
+def _best(p: FloatArray, choices: IntArray) -> FloatArray:
+    """The probability of each unit's most probable choice: never above 1, as rounding may leave it."""
+    return np.where(np.diff(choices) > 1, np.minimum(_segment_maxima(p, choices), 1), 1)
+
+
+def _log(p: FloatArray) -> FloatArray:
+    """Finite at 0."""
+    logs: FloatArray = np.log(np.maximum(p, 1e-300))
+    return logs
 
 
 def _narrowness(estimates: Estimates) -> FloatArray:
@@ -72,6 +113,47 @@ def _narrowness(estimates: Estimates) -> FloatArray:
     variance = _pass_mean(estimates.variances) + _pass_mean((estimates.means - mean) ** 2)
     widest = (estimates.high - estimates.low) / math.sqrt(12)  # of the uniform distribution
     confidence: FloatArray = np.clip(1 - np.sqrt(variance) / widest, 0, 1)
+    return confidence
+
+
+# -- how sure of a whole sequence ------------------------------------------------------------------------------------
+def sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
+    """1 / (1 + s), with s = −log of the joint probability of every unit's best label (paper 4, section 5.3).
+
+    In the order of that probability, which itself would underflow in a long sentence. Of a number, as by entropy.
+
+    >>> sequence_confidence(Beliefs.of([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], units=[1, 2])).round(3).tolist()
+    [1.0, 0.419]
+    """
+    if isinstance(beliefs, Estimates):
+        return _narrowness(beliefs)
+    logs = _log(_best(_pass_mean(beliefs.values), beliefs.choices))
+    confidence: FloatArray = 1 / (1 - _segment_sums(logs, beliefs.offsets))
+    return confidence
+
+
+def normalised_sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
+    """The geometric mean of the probabilities of the best labels, so that length does not count (paper 4).
+
+    Of a number, as by entropy.
+
+    >>> normalised_sequence_confidence(Beliefs.of([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], units=[1, 2])).tolist()
+    [0.5, 0.5]
+    """
+    if isinstance(beliefs, Estimates):
+        return _narrowness(beliefs)
+    logs = _log(_best(_pass_mean(beliefs.values), beliefs.choices))
+    confidence: FloatArray = np.exp(_segment_means(logs, beliefs.offsets))
+    return confidence
+
+
+def length_confidence(words: IntArray) -> FloatArray:
+    """1 / (1 + words): the longest sentence is the least sure (paper 4). Beliefs do not know it, so it is no measure.
+
+    >>> length_confidence(np.array([0, 3, 9])).tolist()
+    [1.0, 0.25, 0.1]
+    """
+    confidence: FloatArray = 1 / (1 + np.asarray(words))
     return confidence
 
 
@@ -90,26 +172,78 @@ def dropout_agreement(beliefs: AnyBeliefs) -> FloatArray:
     >>> dropout_agreement(Estimates(np.array([[1.0], [2.0], [4.0]]), np.zeros((3, 1)), low=0, high=4)).tolist()
     [0.5]
     """
-    if beliefs.passes < 2:
-        raise SelectionError(
-            "agreement needs at least two stochastic passes, and the model was asked once",
-            fix="ask for more, as believe(items, passes=10) does, or measure confidence by entropy",
-        )
-    return _nearness(beliefs) if isinstance(beliefs, Estimates) else _shared_votes(beliefs)
-
-
-def _shared_votes(beliefs: Beliefs) -> FloatArray:
-    k, units = beliefs.passes, len(beliefs.choices) - 1
-    widths = np.diff(beliefs.choices)
-    # The position of each unit's best choice, per pass; ties go to the first.
-    best = np.maximum.reduceat(beliefs.values, beliefs.choices[:-1], axis=1) if units else beliefs.values[:, :0]
-    is_best = beliefs.values == np.repeat(best, widths, axis=1)
-    place = np.where(is_best, np.arange(beliefs.values.shape[1]), beliefs.values.shape[1])
-    winner = np.minimum.reduceat(place, beliefs.choices[:-1], axis=1) if units else place[:, :0]
-    votes = np.bincount(winner.ravel(), minlength=beliefs.values.shape[1]).astype(float)
+    _require_two_passes("agreement", beliefs)
+    if isinstance(beliefs, Estimates):
+        return _nearness(beliefs)
+    k, votes = beliefs.passes, _votes(beliefs)
     pairs = _segment_sums(votes * (votes - 1), beliefs.choices) / (k * (k - 1))
     confidence: FloatArray = 1 - _segment_means(1 - pairs, beliefs.offsets)
     return confidence
+
+
+def variation_ratio(beliefs: AnyBeliefs) -> FloatArray:
+    """The share of passes that vote for the modal label: 1 − the variation ratio.
+
+    What the authors of paper 4 call BALD for intents (errata 27). Of numbers it is their dropout agreement.
+
+    >>> votes = np.eye(3)[[[0], [0], [1], [2]]]  # four passes over one unit: two say 0
+    >>> variation_ratio(Beliefs.of(votes, units=[1])).tolist()
+    [0.5]
+    """
+    _require_two_passes("the variation ratio", beliefs)
+    if isinstance(beliefs, Estimates):
+        return _nearness(beliefs)
+    return _unit_means(_segment_maxima(_votes(beliefs), beliefs.choices) / beliefs.passes, beliefs.offsets)
+
+
+def bald(beliefs: AnyBeliefs) -> FloatArray:
+    """1 − the mutual information of label and model over the log of the number of choices (Houlsby 2011, Gal 2017).
+
+    That is the entropy of the mean less the mean of the entropies: passes sure of different labels leave no
+    confidence, passes that are alike all of it, however unsure they are.
+
+    >>> bald(Beliefs.of([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]], units=[1, 1])).tolist()
+    [0.0, 1.0]
+
+    Of numbers it is the narrowness of the passes' means, whatever variance they predict.
+
+    >>> bald(Estimates(np.array([[2.0, 0.0], [2.0, 6.0]]), np.ones((2, 2)), low=0, high=12)).round(3).tolist()
+    [1.0, 0.134]
+    """
+    _require_two_passes("BALD", beliefs)
+    if isinstance(beliefs, Estimates):
+        means = beliefs.means.astype(np.float64)
+        means = means - means[0]  # so that means that are all the same have exactly no spread
+        return _narrowness(Estimates(means, np.zeros_like(means), beliefs.low, beliefs.high))
+    entropy = _entropies(_pass_mean(beliefs.values), beliefs.choices)
+    information = np.zeros_like(entropy)
+    for one in beliefs.values:  # a term each, so that passes that are all the same add up to exactly nothing
+        information += entropy - _entropies(one.astype(np.float64), beliefs.choices)
+    information /= beliefs.passes
+    confidence: FloatArray = np.clip(1 - _segment_means(information, beliefs.offsets), 0, 1)
+    return confidence
+
+
+def _require_two_passes(what: str, beliefs: AnyBeliefs) -> None:
+    if beliefs.passes < 2:
+        raise SelectionError(
+            f"{what} needs at least two stochastic passes, and the model was asked once",
+            fix="ask for more, as believe(items, passes=10) does, or measure confidence by entropy",
+        )
+
+
+def _votes(beliefs: Beliefs) -> FloatArray:
+    """How many passes find each choice the most probable of its unit."""
+    votes = np.zeros(beliefs.values.shape[1])
+    for one in beliefs.values:
+        votes[_winners(one, beliefs.choices)] += 1
+    return votes
+
+
+def _winners(values: NDArray[Any], choices: IntArray) -> IntArray:
+    """Where the most probable choice of each unit stands; ties go to the first."""
+    best = np.flatnonzero(values == np.repeat(_segment_maxima(values, choices), np.diff(choices)))
+    return best[np.searchsorted(best, choices[:-1])]
 
 
 def _nearness(estimates: Estimates) -> FloatArray:
@@ -147,5 +281,22 @@ def _segment_means(values: FloatArray, offsets: IntArray) -> FloatArray:
     return means
 
 
+def _unit_means(confidence: FloatArray, offsets: IntArray) -> FloatArray:
+    """The mean confidence in the units of each item: 1 where there are none."""
+    return np.where(np.diff(offsets) > 0, _segment_means(confidence, offsets), 1)
+
+
+def _segment_maxima(values: NDArray[Any], offsets: IntArray) -> NDArray[Any]:
+    """Of stretches that are never empty, as the choices of a unit are not."""
+    maxima: NDArray[Any] = np.maximum.reduceat(values, offsets[:-1])
+    return maxima
+
+
 MEASURES.add("entropy", Measure("entropy", entropy_confidence))
 MEASURES.add("dropout-agreement", Measure("dropout-agreement", dropout_agreement, passes=10))
+MEASURES.add("least-confidence", Measure("least-confidence", least_confidence))
+MEASURES.add("margin", Measure("margin", margin))
+MEASURES.add("sequence", Measure("sequence", sequence_confidence))
+MEASURES.add("normalised-sequence", Measure("normalised-sequence", normalised_sequence_confidence))
+MEASURES.add("variation-ratio", Measure("variation-ratio", variation_ratio, passes=10))
+MEASURES.add("bald", Measure("bald", bald, passes=10))

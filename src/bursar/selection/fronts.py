@@ -1,0 +1,124 @@
+"""Pareto fronts of confidence vectors: who is less confident than nobody else on all tasks (paper 1, MT-PAR)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from bursar.ragged import BoolArray, FloatArray, IntArray
+
+FIRST_LOOK = 0.005  # of the pool
+FEWEST_FRONTS = 8  # worth a look
+
+
+def fronts(confidence: FloatArray, weights: FloatArray | None = None) -> Iterator[IntArray]:
+    """Front after front, each in the order of the items: first those that nobody dominates, then those among the rest.
+
+    ``x`` dominates ``y`` if it is nowhere more confident and somewhere less; equal points share a front (errata 5).
+
+    >>> [front.tolist() for front in fronts(np.array([[0.1, 0.9], [0.5, 0.5], [0.5, 0.9], [0.1, 0.9]]))]
+    [[0, 1, 3], [2]]
+
+    With weights, a lighter task counts by the quantile ``q`` of its confidence at its weight: ``x`` must have
+    ``c(x) ≤ q·c(y)`` there (errata 6). A task of weight 0 is left out.
+    """
+    factor = _factors(confidence, weights)
+    points = confidence[:, factor > 0]
+    factor = factor[factor > 0]
+    if (factor == 1).all():
+        yield from _plain_fronts(points)
+        return
+    rest: IntArray = np.arange(len(points))
+    while len(rest):
+        free = _undominated(points[rest], factor)
+        yield rest[free]
+        rest = rest[~free]
+
+
+def _factors(confidence: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """What a task's confidence is multiplied by before it is compared: 1 for the heaviest, 0 for what is left out.
+
+    A quantile of 0 would leave nothing to compare: the smallest number above 0 takes its place.
+    """
+    if weights is None or not len(confidence):
+        return np.ones(confidence.shape[1])
+    share = weights / weights.sum()
+    factor = np.ones(len(share))
+    for task in np.flatnonzero(share < share.max()):
+        quantile = float(np.quantile(confidence[:, task], share[task]))
+        factor[task] = max(quantile, np.finfo(float).tiny) if share[task] > 0 else 0.0
+    return factor
+
+
+def _undominated(points: FloatArray, factor: FloatArray) -> BoolArray:
+    """Which points nobody dominates. Only the plain front need be asked: it dominates whatever others do."""
+    leaders = np.unique(points[_plain_front(points)], axis=0)
+    bars = np.ascontiguousarray((points * factor).T)  # (tasks, points)
+    free = np.ones(len(points), dtype=bool)
+    for leader in leaders:
+        beaten = leader[0] <= bars[0]
+        for bar, value in zip(bars[1:], leader[1:], strict=True):
+            beaten &= value <= bar
+        same = np.flatnonzero(beaten & (leader[0] == bars[0]))
+        beaten[same[(leader == bars[:, same].T).all(axis=1)]] = False  # an equal does not dominate
+        free &= ~beaten
+    return free
+
+
+def _plain_fronts(points: FloatArray) -> Iterator[IntArray]:
+    """Fronts without ranking the whole pool, for only the first few are ever wanted.
+
+    Whatever is above a threshold on every task is dominated by all that is below it on every task. So the fronts of
+    what is not above, as many as there are fronts of what is below, are fronts of the whole pool.
+    """
+    rest, share = np.arange(len(points)), FIRST_LOOK
+    columns = np.ascontiguousarray(points.T)  # (tasks, rest)
+    while len(rest):
+        place = min(len(rest) - 1, int(share * len(rest)))
+        under = np.array([column <= np.partition(column, place)[place] for column in columns])
+        near, below = np.flatnonzero(under.any(axis=0)), np.flatnonzero(under.all(axis=0))
+        known = int(_ranks(points[rest[below]]).max()) + 1 if len(below) else 0
+        if known < FEWEST_FRONTS:
+            share *= 2
+            if len(near) < len(rest):
+                continue
+        rank = _ranks(points[rest[near]])
+        known = max(known, int(rank.max()) + 1) if len(near) == len(rest) else known
+        order = np.argsort(rank, kind="stable")
+        edges = np.searchsorted(rank[order], np.arange(known + 1))
+        for start, end in pairwise(edges.tolist()):
+            yield rest[near[order[start:end]]]
+        done = near[rank < known]
+        rest, columns = np.delete(rest, done), np.delete(columns, done, axis=1)
+
+
+def _ranks(points: FloatArray) -> IntArray:
+    """The number of each point's front, from 0."""
+    if points.shape[1] == 1:
+        return np.unique(points, return_inverse=True)[1].reshape(-1)
+    import moocore
+
+    found: IntArray = moocore.pareto_rank(points)
+    return found
+
+
+def _plain_front(points: FloatArray) -> BoolArray:
+    import moocore
+
+    found: BoolArray = moocore.is_nondominated(points, keep_weakly=True)
+    return found
+
+
+def thinned(front: IntArray, first_task: FloatArray, wanted: int) -> IntArray:
+    """A front with the points to pick first in front: every ⌊f/p⌋-th by the first task, then the rest in that order.
+
+    >>> thinned(np.arange(7), np.arange(7.0), wanted=3).tolist()
+    [0, 2, 4, 1, 3, 5, 6]
+    """
+    ordered = front[np.argsort(first_task[front], kind="stable")]
+    if not 0 < wanted < len(ordered):
+        return ordered
+    picked = np.arange(0, len(ordered), len(ordered) // wanted)[:wanted]
+    return np.concatenate([ordered[picked], np.delete(ordered, picked)])

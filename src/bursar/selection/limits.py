@@ -1,0 +1,112 @@
+"""What a selection must keep to beside its budget: so many labels a task, hours an annotator, items a group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bursar.errors import SelectionError
+from bursar.ragged import BoolArray, FloatArray, IntArray
+
+SLACK = 1e-9  # of a limit, for what adding up fractions does to the last digits
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A sum over what is bought that must lie between ``at_least`` and ``at_most``.
+
+    ``use`` is what labelling an item for a task adds to it: 1 for a number of labels, the time it takes for hours.
+    """
+
+    name: str
+    use: FloatArray  # (items, tasks)
+    at_most: float = math.inf
+    at_least: float = 0.0
+
+    def of(self, tasks: BoolArray) -> FloatArray:
+        """What each item uses when it is bought for these tasks: (items, tasks) to (items,)."""
+        used: FloatArray = (self.use * tasks).sum(axis=1)
+        return used
+
+    @property
+    def ceiling(self) -> float:
+        return self.at_most * (1 + SLACK) + SLACK
+
+    @property
+    def floor(self) -> float:
+        return self.at_least * (1 - SLACK) - SLACK
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCap:
+    """At most so many items of each group: a document, a source, a predicted label, a bin of lengths."""
+
+    group: IntArray  # (items,) from 0
+    at_most: IntArray  # (groups,)
+
+    @classmethod
+    def of(cls, labels: ArrayLike, at_most: int) -> GroupCap:
+        """The same cap for every group; groups are told apart by any label.
+
+        >>> GroupCap.of(["a", "b", "a"], 1).group.tolist()
+        [0, 1, 0]
+        """
+        names, group = np.unique(np.asarray(labels), return_inverse=True)
+        return cls(group.astype(np.int64), np.full(len(names), at_most, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """All limits of a selection; none by default."""
+
+    sums: Sequence[Limit] = ()
+    groups: GroupCap | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.sums) or self.groups is not None
+
+    def take(self, items: IntArray) -> Limits:
+        """The same limits on some of the items."""
+        sums = tuple(replace(limit, use=limit.use[items]) for limit in self.sums)
+        return Limits(sums, self.groups and replace(self.groups, group=self.groups.group[items]))
+
+    def together(self) -> Limits:
+        """As they are for items that are bought for all tasks or none: one column."""
+        return replace(self, sums=tuple(replace(s, use=s.use.sum(axis=1, keepdims=True)) for s in self.sums))
+
+    def check(self, items: int, tasks: int) -> None:
+        """Refuse limits that do not fit the pool."""
+        for limit in self.sums:
+            if limit.use.shape != (items, tasks) or not (np.isfinite(limit.use) & (limit.use >= 0)).all():
+                raise SelectionError(
+                    f"limit {limit.name!r} needs a number from 0 up for each of {items} items and {tasks} tasks"
+                )
+            if not 0 <= limit.at_least <= limit.at_most:
+                raise SelectionError(
+                    f"limit {limit.name!r}: at least {limit.at_least:g} and at most {limit.at_most:g} cannot both hold"
+                )
+        cap = self.groups
+        if cap is not None:
+            if cap.group.shape != (items,) or (
+                items and not 0 <= cap.group.min() <= cap.group.max() < len(cap.at_most)
+            ):
+                raise SelectionError(f"a group cap needs a group for each of {items} items")
+            if (cap.at_most < 0).any():
+                raise SelectionError("a group cannot be capped below 0")
+
+    def broken(self, items: IntArray, tasks: BoolArray) -> str | None:
+        """The name of a limit that buying these items for these tasks breaks."""
+        for limit in self.sums:
+            used = float(np.sum(limit.use[items] * tasks))
+            if not limit.floor <= used <= limit.ceiling:
+                return f"{limit.name} ({used:g}, not {limit.at_least:g} to {limit.at_most:g})"
+        if self.groups is not None:
+            counts = np.bincount(self.groups.group[items], minlength=len(self.groups.at_most))
+            over = np.flatnonzero(counts > self.groups.at_most)
+            if len(over):
+                return f"the cap of {self.groups.at_most[over[0]]} on group {over[0]} ({counts[over[0]]} items)"
+        return None

@@ -1,0 +1,401 @@
+"""Spending a budget exactly: the multiple-choice knapsack of paper 1, section 7 (errata 8 and 9).
+
+For every item any subset of the tasks may be bought: reading is paid once, every task adds its own price, and the sum
+of the values is to be as large as it can be. General integer programming is the wrong tool for it. Three steps are
+enough, and the second leaves almost nothing for the third:
+
+1. **Relax.** Charge ``λ`` for a unit of money instead of keeping to the budget. Every item then decides for itself,
+   and the best ``λ`` gives an upper bound and a *plan* that is affordable and nearly optimal.
+2. **Reduce.** Deviating from the plan costs a *loss* under ``λ``. With ``s`` units unspent at the end, a selection is
+   worth exactly ``bound − losses − λ·s``; so whatever loses more than the gap between the bound and the best selection
+   known cannot be part of a better one. What is left is the *core*.
+3. **Search the core.** A dynamic programme over (cost, value) of deviations, cheapest loss first, that drops whatever
+   is dominated or loses more than the gap. Each better selection that it meets narrows the gap, and so the core.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.ragged import BoolArray, FloatArray, IntArray, offsets_of
+
+TOLERANCE = 1e-12  # of the bound: what floating-point sums may be off by
+FIRST_LOOK = 200  # items of the core
+MOST_STATES = 30_000_000  # in all steps of a search together; beyond it the bound is returned unproven
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What to buy, what that is worth, and what nothing can be worth more than."""
+
+    chosen: BoolArray  # (items, tasks)
+    objective: float
+    bound: float
+    optimal: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Menu:
+    """What can be bought: the value of every item for every task and its price. A value of 0 or less is never bought.
+
+    >>> menu = Menu(np.array([[0.9, 0.2], [0.6, 0.5]]), reading=np.array([4, 1]), own=np.array([[1, 1], [2, 1]]))
+    >>> solved = solve(menu, budget=4)
+    >>> solved.chosen.tolist(), round(solved.objective, 6), solved.optimal
+    ([[False, False], [True, True]], 1.1, True)
+    """
+
+    value: FloatArray  # (items, tasks)
+    reading: IntArray  # (items,)
+    own: IntArray  # (items, tasks)
+
+    def take(self, items: IntArray) -> Menu:
+        return Menu(self.value[items], self.reading[items], self.own[items])
+
+    def within(self, budget: int) -> Menu:
+        """Without what is worth nothing or cannot be afforded even alone: its value is 0."""
+        able = (self.value > 0) & (self.reading[:, None] + self.own <= budget)
+        return Menu(np.where(able, self.value, 0.0), self.reading, self.own)
+
+
+def solve(menu: Menu, budget: int) -> Solved:
+    """The best affordable selection, proven to be so unless the search is cut short."""
+    items, tasks = menu.value.shape
+    if tasks > 1 and not menu.reading.any():  # then every label stands for itself
+        flat = Menu(menu.value.reshape(-1, 1), np.zeros(items * tasks, dtype=np.int64), menu.own.reshape(-1, 1))
+        found = solve(flat, budget)
+        return Solved(found.chosen.reshape(items, tasks), found.objective, found.bound, found.optimal)
+    unit = int(np.gcd.reduce(menu.own, axis=None, initial=int(np.gcd.reduce(menu.reading, initial=0)))) or 1
+    small = Menu(menu.value, menu.reading // unit, menu.own // unit).within(budget // unit)
+    plan = relax(small, budget // unit)
+    chosen, proven = search(small, plan)
+    objective = float(menu.value[chosen].sum())
+    bound = objective if proven else max(objective, plan.bound)
+    return Solved(chosen, objective, bound, proven)
+
+
+# -- 1. relax --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The price of money, and an affordable selection that is best for every item at that price."""
+
+    price: float  # λ
+    chosen: BoolArray  # (items, tasks)
+    left: int  # what the plan does not spend
+    bound: float
+
+
+def relax(menu: Menu, budget: int) -> Plan:
+    """The linear relaxation: steps of falling value per cost, bought until one does not fit.
+
+    A step is the bundle of an item's tasks with the best value per cost, reading included, and after it each further
+    task by itself. These are the corners of the item's concave hull, so their order by value per cost is the
+    relaxation's own, and the ratio of the step that does not fit is ``λ``.
+    """
+    worth, cost = steps(menu)
+    price = _break_price(worth, cost, budget)
+    chosen = worth > price
+    left = budget - int(cost[chosen].sum())
+    if price > 0:  # steps at exactly this price are as good bought as not: as many as fit, in order
+        tied = worth == price
+        rows = np.flatnonzero(tied.any(axis=1))
+        fits = np.cumsum(np.where(tied[rows], cost[rows], 0).sum(axis=1)) <= left
+        rows = rows[fits]
+        left -= int(cost[rows][tied[rows]].sum())
+        chosen[rows] |= tied[rows]
+    return Plan(price, chosen, left, float(menu.value[chosen].sum()) + price * left)
+
+
+def steps(menu: Menu) -> tuple[FloatArray, IntArray]:
+    """For each item and task the value per cost of the step that it is part of, and the cost that it adds to it.
+
+    Reading is added to the cost of one task of the bundle.
+    """
+    value = menu.value
+    if value.shape[1] == 1:
+        cost = menu.own + menu.reading[:, None]
+        return _ratio(value, cost), cost
+    alone = _ratio(value, menu.own)
+    order = np.argsort(-alone, axis=1, kind="stable")
+    by_ratio = np.take_along_axis(alone, order, axis=1)
+    own = np.take_along_axis(menu.own, order, axis=1)
+    together = _ratio(
+        np.cumsum(np.take_along_axis(value, order, axis=1), axis=1), menu.reading[:, None] + np.cumsum(own, axis=1)
+    )
+    best = together.argmax(axis=1)
+    in_bundle = np.arange(value.shape[1]) <= best[:, None]
+    worth = np.where(in_bundle, together.max(axis=1)[:, None], by_ratio)
+    own[:, 0] += menu.reading
+    back = np.argsort(order, axis=1, kind="stable")
+    worth = np.where(value > 0, np.take_along_axis(worth, back, axis=1), 0.0)
+    return worth, np.take_along_axis(own, back, axis=1)
+
+
+def _ratio(value: FloatArray, cost: IntArray) -> FloatArray:
+    """Value per cost; endless for something that costs nothing, 0 for nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: FloatArray = np.where(value > 0, value / cost, 0.0)
+    return ratio
+
+
+def _break_price(worth: FloatArray, cost: IntArray, budget: int) -> float:
+    """The value per cost of the first step that does not fit; 0 if all do. Halves the steps instead of sorting them."""
+    wanted = worth > 0
+    worth, cost, left = worth[wanted], cost[wanted], budget
+    while True:
+        if len(worth) > 10_000:
+            sample = worth[:: len(worth) // 1000]
+            above = worth >= np.partition(sample, len(sample) // 2)[len(sample) // 2]
+            if not above.all():
+                spent = int(cost[above].sum())
+                if spent > left:
+                    worth, cost = worth[above], cost[above]
+                else:
+                    worth, cost, left = worth[~above], cost[~above], left - spent
+                continue
+        order = np.argsort(-worth, kind="stable")
+        over = np.flatnonzero(np.cumsum(cost[order]) > left)
+        return float(worth[order[over[0]]]) if len(over) else 0.0
+
+
+# -- 2. reduce -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Other ways to buy items than the plan's, item after item, those of the item that loses least first."""
+
+    items: IntArray  # (core,)
+    offsets: IntArray  # (core + 1,)
+    tasks: BoolArray  # (deviations, tasks)
+    cost: IntArray  # (deviations,) more than planned
+    value: FloatArray  # (deviations,) more than planned
+    loss: FloatArray  # (deviations,)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def least(self) -> FloatArray:
+        """What each item loses at least: (core,)."""
+        found: FloatArray = np.minimum.reduceat(self.loss, self.offsets[:-1]) if len(self) else self.loss
+        return found
+
+    def keep(self, kept: BoolArray) -> Deviations:
+        """Some of the deviations, and the items that still have one, sorted by the least loss."""
+        counts = np.add.reduceat(kept.astype(np.int64), self.offsets[:-1]) if len(self) else self.offsets[1:]
+        row = np.repeat(np.arange(len(self)), np.diff(self.offsets))[kept]
+        rows = np.flatnonzero(counts)
+        least = np.minimum.reduceat(self.loss[kept], offsets_of(counts[rows])[:-1]) if len(rows) else self.loss[:0]
+        rows = rows[np.argsort(least, kind="stable")]
+        place = np.empty(len(self), dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        at = np.flatnonzero(kept)[np.argsort(place[row], kind="stable")]
+        return Deviations(
+            self.items[rows], offsets_of(counts[rows]), self.tasks[at], self.cost[at], self.value[at], self.loss[at]
+        )
+
+
+def losses(menu: Menu, plan: Plan) -> FloatArray:
+    """What deviating from the plan costs each item at least, at the plan's price of money: (items,)."""
+    gain = _gains(menu, plan.price)
+    reading = plan.price * menu.reading
+    flip = np.abs(gain).min(axis=1)
+    close = np.where(plan.chosen, gain, 0.0).sum(axis=1) - reading
+    best_alone = gain.max(axis=1)
+    enter = reading - np.where(best_alone > 0, np.maximum(gain, 0).sum(axis=1), best_alone)
+    least: FloatArray = np.maximum(np.where(plan.chosen.any(axis=1), np.minimum(flip, close), enter), 0)
+    return least
+
+
+def _gains(menu: Menu, price: float) -> FloatArray:
+    """What each label is worth beyond its own price; nothing makes up for a value of 0."""
+    gain: FloatArray = np.where(menu.value > 0, menu.value - price * menu.own, -np.inf)
+    return gain
+
+
+def core(menu: Menu, plan: Plan, gap: float) -> Deviations:
+    """The deviations that a selection can hold that is better than the plan by the gap.
+
+    Two that change the cost alike can stand for each other; so whoever takes one must take all items that would lose
+    less by it, and pays their losses too. And among more than 2·Δ + 1 deviations of at most Δ there are always some
+    whose costs cancel out, which need not be taken at all (Eisenbrand and Weismantel 2020).
+    """
+    found = _deviations(menu, plan, np.flatnonzero(losses(menu, plan) < gap), gap)
+    if not len(found):
+        return found
+    row = np.repeat(np.arange(len(found)), np.diff(found.offsets))
+    order = np.lexsort((row, found.loss, found.cost))
+    kind, item = found.cost[order], row[order]
+    first = np.zeros(len(order), dtype=bool)  # where an item comes up first among those that change the cost alike
+    first[np.unique(kind * len(found) + item, return_index=True)[1]] = True
+    paid = np.where(first, found.least[item], 0.0)
+    starts = np.flatnonzero(np.diff(kind, prepend=kind[0] - 1))
+    sizes = np.diff(starts, append=len(order))
+
+    def before(each: Any) -> Any:
+        running = np.cumsum(each) - each
+        return running - np.repeat(running[starts], sizes)
+
+    others = before(paid)
+    others[~first] -= paid[~first]  # an item does not pay for itself: its first mention is among those before
+    most = 2 * int(np.abs(found.cost).max()) + 1
+    margin = TOLERANCE * (1 + paid.sum())
+    kept = np.zeros(len(order), dtype=bool)
+    kept[order] = (others + found.loss[order] < gap + margin) & (before(first.astype(np.int64)) <= most)
+    return found.keep(kept)
+
+
+def _deviations(menu: Menu, plan: Plan, items: IntArray, gap: float) -> Deviations:
+    """Every deviation of these items that loses less than the gap."""
+    part, now = menu.take(items), plan.chosen[items]
+    gain = _gains(part, plan.price)
+    row, tasks = _subsets(sure=gain >= gap, doubtful=np.abs(gain) < gap)
+    bought = np.where(now.any(axis=1), part.reading, 0) + (part.own * now).sum(axis=1)
+    cost = np.where(tasks.any(axis=1), part.reading[row], 0) + (part.own[row] * tasks).sum(axis=1) - bought[row]
+    value = (part.value[row] * tasks).sum(axis=1) - (part.value * now).sum(axis=1)[row]
+    loss = np.maximum(plan.price * cost - value, 0)
+    found = Deviations(items, offsets_of(np.bincount(row, minlength=len(items))), tasks, cost, value, loss)
+    return found.keep((loss < gap) & (tasks != now[row]).any(axis=1))
+
+
+def _subsets(sure: BoolArray, doubtful: BoolArray) -> tuple[IntArray, BoolArray]:
+    """Nothing, and all that is sure with any of what is in doubt: for each row, and whose row each subset is."""
+    patterns, of = np.unique(np.concatenate([sure, doubtful], axis=1), axis=0, return_inverse=True)
+    rows, subsets = [], []
+    for number, pattern in enumerate(patterns):
+        base, free = pattern[: sure.shape[1]], np.flatnonzero(pattern[sure.shape[1] :])
+        bits = (np.arange(2 ** len(free))[:, None] >> np.arange(len(free))) & 1
+        made = np.tile(base, (len(bits), 1))
+        made[:, free] = bits.astype(bool)
+        made = np.concatenate([np.zeros((1, len(base)), dtype=bool), made[made.any(axis=1)]])
+        mine = np.flatnonzero(of == number)
+        rows.append(np.repeat(mine, len(made)))
+        subsets.append(np.tile(made, (len(mine), 1)))
+    row = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    order = np.argsort(row, kind="stable")
+    return row[order], np.concatenate([sure[:0], *subsets])[order]
+
+
+# -- 3. search the core ----------------------------------------------------------------------------------------------
+def search(menu: Menu, plan: Plan) -> tuple[BoolArray, bool]:
+    """The best selection, and whether that is proven.
+
+    A first look at the items that lose least finds a selection so good that little is left to look at.
+    """
+    slack = TOLERANCE * max(1.0, abs(plan.bound))
+    grain = _grain(menu)
+    best, chosen, work = 0.0, plan.chosen, 0
+    for most in (FIRST_LOOK, None):
+        gap = _gap(plan, best, grain)
+        if gap <= slack:
+            return chosen, True
+        found = core(menu, plan, gap)
+        everything = most is None or len(found) <= most
+        better, trail, work = _explore(plan, found, most, best, grain, slack, work)
+        if trail:
+            best, chosen = better, in_order(_retrace(plan, found, trail), menu, found.items)
+        if everything:
+            break
+    return chosen, work <= MOST_STATES
+
+
+def _grain(menu: Menu) -> float:
+    """What all values are whole multiples of, if that is the smallest of them; 0 if there is no such thing."""
+    positive = menu.value[menu.value > 0]
+    if not len(positive):
+        return 0.0
+    smallest = float(positive.min())
+    times = positive / smallest
+    return smallest if times.max() < 1e6 and np.abs(times - np.rint(times)).max() < 1e-9 else 0.0
+
+
+def _gap(plan: Plan, best: float, grain: float) -> float:
+    """By how much a selection may still be better than one that is worth ``best`` more than the plan."""
+    room = plan.price * plan.left
+    return (np.floor(room / grain + 1e-6) * grain if grain else room) - best
+
+
+def _explore(
+    plan: Plan, found: Deviations, most: int | None, best: float, grain: float, slack: float, work: int
+) -> tuple[float, list[tuple[IntArray, IntArray]], int]:
+    """Item after item, all states (cost, value) that may lead to more than ``best``, none dominated by another.
+
+    Gives the best value met, how to get there (for each item its states' parents and deviations, last the state), and
+    how many states were looked at in all.
+    """
+    least = found.least
+    freed = np.maximum.reduceat(-found.cost, found.offsets[:-1]) if len(found) else found.cost
+    later = np.append(np.cumsum(np.maximum(freed, 0)[::-1])[::-1], 0)  # what the items from here on could free
+    gap = _gap(plan, best, grain)
+    cost: IntArray = np.zeros(1, dtype=np.int64)
+    value: FloatArray = np.zeros(1)
+    trail: list[tuple[IntArray, IntArray]] = []
+    winner: tuple[int, int] | None = None
+    for step in range(len(found) if most is None else min(most, len(found))):
+        if least[step] >= gap - slack or work > MOST_STATES:
+            break
+        mine = slice(found.offsets[step], found.offsets[step + 1])
+        cost, value, parent, taken = _extend(cost, value, found.cost[mine], found.value[mine])
+        work += len(cost)
+        hopeful = (plan.price * cost - value < gap - slack) & (cost - later[step + 1] <= plan.left)
+        cost, value = cost[hopeful], value[hopeful]
+        trail.append((parent[hopeful], np.where(taken > 0, taken - 1 + mine.start, -1)[hopeful]))
+        if not len(cost):
+            break
+        at = int(np.searchsorted(cost, plan.left, side="right")) - 1  # values rise with cost
+        if at >= 0 and value[at] > best + slack:
+            best, winner = float(value[at]), (step + 1, at)
+            gap = _gap(plan, best, grain)
+    if winner is None:
+        return best, [], work
+    steps, state = winner
+    return best, [*trail[:steps], (np.array([state]), np.array([-1]))], work
+
+
+def _extend(
+    cost: IntArray, value: FloatArray, more_cost: IntArray, more_value: FloatArray
+) -> tuple[IntArray, FloatArray, IntArray, IntArray]:
+    """Every state as it is and with every deviation of one more item, in order of cost, none dominated.
+
+    Beside cost and value: the state that each comes from, and which deviation made it (from 1; 0 is none).
+    """
+    costs = np.concatenate([cost, (cost + more_cost[:, None]).ravel()])
+    values = np.concatenate([value, (value + more_value[:, None]).ravel()])
+    order = np.lexsort((-values, costs))
+    by_cost = values[order]
+    kept = by_cost > np.concatenate([[-np.inf], np.maximum.accumulate(by_cost)[:-1]])
+    order = order[kept]
+    return costs[order], values[order], order % len(cost), order // len(cost)
+
+
+def _retrace(plan: Plan, found: Deviations, trail: list[tuple[IntArray, IntArray]]) -> BoolArray:
+    """The plan with the deviations that led to the last state of a trail."""
+    chosen = plan.chosen.copy()
+    state = int(trail[-1][0][0])
+    for step in range(len(trail) - 2, -1, -1):
+        parent, taken = trail[step]
+        if taken[state] >= 0:
+            chosen[found.items[step]] = found.tasks[taken[state]]
+        state = int(parent[state])
+    return chosen
+
+
+def in_order(chosen: BoolArray, menu: Menu, items: IntArray, *more: NDArray[Any]) -> BoolArray:
+    """The same selection, but of those of the items that are alike in all columns the first are bought first.
+
+    >>> alike = Menu(np.ones((3, 1)), np.zeros(3, dtype=np.int64), np.ones((3, 1), dtype=np.int64))
+    >>> in_order(np.array([[False], [False], [True]]), alike, np.arange(3)).ravel().tolist()
+    [True, False, False]
+    """
+    items = np.sort(items)
+    columns = [menu.value[items], menu.reading[items, None], menu.own[items], *(column[items] for column in more)]
+    _, kind = np.unique(
+        np.concatenate([c.reshape(len(items), -1) for c in columns], axis=1), axis=0, return_inverse=True
+    )
+    wanted = chosen[items] @ (1 << np.arange(chosen.shape[1]))  # what each buys as a number: 0 is nothing
+    by_kind, by_want = np.lexsort((items, kind)), np.lexsort((-wanted, kind))
+    chosen = chosen.copy()
+    chosen[items[by_kind]] = chosen[items[by_want]]
+    return chosen

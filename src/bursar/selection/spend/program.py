@@ -1,0 +1,300 @@
+"""Exact spending under side constraints: one multiplier a limit, then an integer program on the core that is left.
+
+The steps are those of ``knapsack``, with more than one price: a unit of money, of a task's labels and of an
+annotator's hours each have theirs, and a group keeps its best items. What cannot deviate from that plan in a better
+selection is fixed; HiGHS decides the rest (errata 9).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import highspy
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from bursar.errors import SelectionError
+from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.selection.limits import GroupCap, Limit, Limits
+from bursar.selection.spend.knapsack import Menu, Solved, in_order
+
+TOLERANCE = 1e-9  # of the bound
+CUTS = 80  # steps towards the best multipliers; the bound holds after any number of them
+CLOSE_ENOUGH = 1e-6  # of the bound: the multipliers need not be the very best
+FIRST_CORE = 400  # items of the first program
+LARGEST_CORE = 40_000  # ways to buy items that a program may hold
+NODES = 20_000  # of the program's search tree
+SCALE = 1e4  # of the objective: HiGHS takes a millionth for nothing
+
+
+def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Solved:
+    """The best selection that keeps to the budget and to the limits. Only what is ``able`` may be bought."""
+    problem = _Problem(menu, able & (menu.reading[:, None] + menu.own <= budget), budget, limits)
+    plan = problem.plan()
+    size = min(FIRST_CORE, len(menu.value))
+    gap = math.inf
+    best: Solved | None = None
+    while True:
+        items = plan.least_first[:size]
+        found, bound = problem.program(plan, items, gap)
+        if found is not None and (best is None or found.objective > best.objective):
+            best = found
+            gap = plan.bound - best.objective
+        needed = int(np.searchsorted(plan.least[plan.least_first], gap, side="left"))
+        if best is not None and needed <= size:  # nobody else can be part of a better one
+            bound = min(plan.bound, max(bound, best.objective))
+            proven = bound - best.objective <= TOLERANCE * max(1.0, abs(bound))
+            return Solved(best.chosen, best.objective, best.objective if proven else bound, proven)
+        ways = 2 ** menu.value.shape[1] - 1
+        largest = max(size, LARGEST_CORE // ways)
+        if size >= min(len(plan.least_first), largest):
+            if best is None:
+                raise SelectionError(
+                    f"no selection within the budget keeps to {', '.join(problem.names)}",
+                    fix="raise the budget, or ask for less at least",
+                )
+            return Solved(best.chosen, best.objective, max(best.objective, plan.bound), False)
+        size = min(len(plan.least_first), largest, max(2 * size, needed if best is not None else 0))
+
+
+def bound_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> float:
+    """What no selection within the budget and the limits can be worth more than."""
+    able = able & (menu.reading[:, None] + menu.own <= budget)
+    return _Problem(menu, able, budget, limits).plan().bound
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What every item would do at the multipliers, and what it loses at least by doing otherwise."""
+
+    gain: FloatArray  # (items, tasks) a label's value less what it uses
+    entry: FloatArray  # (items,) what reading costs
+    chosen: BoolArray  # (items, tasks)
+    bound: float
+    stay: FloatArray  # (items,) what an item brings as planned, less what takes its place if it is not bought
+    rival: FloatArray  # (items,) what an item that is not planned must beat
+    least: FloatArray  # (items,)
+    least_first: IntArray
+
+
+class _Problem:
+    def __init__(self, menu: Menu, able: BoolArray, budget: int, limits: Limits) -> None:
+        self.menu, self.able, self.limits = menu, able, limits
+        money = Limit("the budget", menu.own.astype(float), at_most=float(budget))
+        self.sums: Sequence[Limit] = (money, *limits.sums)
+        self.groups = limits.groups
+        self.rows = [(limit, sign) for limit in self.sums for sign in (1, -1) if math.isfinite(_side(limit, sign))]
+        self.rows = [(limit, sign) for limit, sign in self.rows if sign > 0 or limit.at_least > 0]
+        self.names = [limit.name for limit in limits.sums] + (["the group cap"] if limits.groups else [])
+
+    # -- multipliers -------------------------------------------------------------------------------------------------
+    def plan(self) -> _Plan:
+        """The plan at the best multipliers: cutting planes on the dual, each step halfway back to the best so far."""
+        count = len(self.rows)
+        top = self._largest_multipliers()
+        at, best, best_at = np.zeros(count), math.inf, np.zeros(count)
+        cuts: list[FloatArray] = []
+        heights: list[float] = []
+        for _ in range(CUTS):
+            bound, slope = self._dual(at)
+            if bound < best:
+                best, best_at = bound, at
+            cuts.append(np.append(slope, -1.0))
+            heights.append(float(slope @ at) - bound)
+            master = linprog(
+                np.append(np.zeros(count), 1.0),
+                A_ub=np.array(cuts),
+                b_ub=np.array(heights),
+                bounds=[*((0, t) for t in top), (None, None)],
+            )
+            if master.status != 0 or best - master.fun <= CLOSE_ENOUGH * max(1.0, abs(best)):
+                break
+            at = (best_at + np.maximum(master.x[:-1], 0)) / 2
+        return self._planned(best_at)
+
+    def _largest_multipliers(self) -> FloatArray:
+        """Beyond these nothing would be bought for its value, or everything for the sake of a minimum."""
+        value = np.where(self.able, self.menu.value, 0.0)
+        most = float(value.max(initial=0.0)) or 1.0
+        top = []
+        for limit, _sign in self.rows:
+            use = limit.use[self.able & (limit.use > 0)]
+            reading = self.menu.reading[self.menu.reading > 0].astype(float) if limit is self.sums[0] else use
+            smallest = min(use.min(initial=math.inf), reading.min(initial=math.inf))
+            top.append(4 * value.shape[1] * most / smallest if math.isfinite(smallest) else most)
+        return np.array(top)
+
+    def _responses(self, at: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """At these multipliers: the gain of each label, what entering costs an item, and what each item would buy."""
+        gain = self.menu.value.astype(float)
+        entry = np.zeros(len(gain))
+        for (limit, sign), weight in zip(self.rows, at, strict=True):
+            if weight:
+                gain = gain - sign * weight * limit.use
+                if limit is self.sums[0]:
+                    entry = entry + weight * self.menu.reading
+        gain = np.where(self.able, gain, -np.inf)
+        wanted = gain > 0
+        worth = np.where(wanted, gain, 0.0).sum(axis=1) - entry
+        chosen = wanted & (worth > 0)[:, None]
+        if self.groups is not None:
+            chosen &= _best_of_groups(self.groups, np.where(worth > 0, worth, 0.0))[:, None]
+        return gain, entry, chosen
+
+    def _dual(self, at: FloatArray) -> tuple[float, FloatArray]:
+        """The upper bound at these multipliers, and its slope."""
+        gain, entry, chosen = self._responses(at)
+        bought = chosen.any(axis=1)
+        bound = float(gain[chosen].sum() - entry[bought].sum())
+        slope = np.empty(len(self.rows))
+        for number, (limit, sign) in enumerate(self.rows):
+            slope[number] = sign * (_side(limit, sign) - self._used(limit, chosen))
+            bound += sign * at[number] * _side(limit, sign)
+        return bound, slope
+
+    def _used(self, limit: Limit, chosen: BoolArray) -> float:
+        reading = self.menu.reading[chosen.any(axis=1)].sum() if limit is self.sums[0] else 0
+        return float(limit.use[chosen].sum() + reading)
+
+    def _planned(self, at: FloatArray) -> _Plan:
+        gain, entry, chosen = self._responses(at)
+        bound, _ = self._dual(at)
+        planned: BoolArray = np.any(chosen, axis=1)
+        best_alone = gain.max(axis=1, initial=-np.inf)
+        worth = np.where(best_alone > 0, np.where(gain > 0, gain, 0.0).sum(axis=1), best_alone) - entry
+        instead: FloatArray = np.zeros(len(gain))
+        rival: FloatArray = np.zeros(len(gain))
+        if self.groups is not None:
+            instead, rival = _replacements(self.groups, worth, planned)
+        stay = worth - instead
+        flip = np.abs(gain).min(axis=1, initial=np.inf)
+        least = np.maximum(np.where(planned, np.minimum(flip, stay), rival - worth), 0)
+        return _Plan(gain, entry, chosen, bound, stay, rival, least, np.argsort(least, kind="stable"))
+
+    # -- the program on the core -------------------------------------------------------------------------------------
+    def program(self, plan: _Plan, items: IntArray, gap: float) -> tuple[Solved | None, float]:
+        """The best selection in which only these items deviate from the plan, and its proven bound."""
+        row, tasks = self._ways(plan, items, gap)
+        fixed = plan.chosen.copy()
+        fixed[items] = False
+        value = np.where(tasks, self.menu.value[items[row]], 0.0).sum(axis=1)
+        constant = float(self.menu.value[fixed].sum())
+        if not len(row):
+            feasible = self.limits.broken(np.flatnonzero(fixed.any(axis=1)), fixed[fixed.any(axis=1)]) is None
+            return (Solved(fixed, constant, constant, True) if feasible else None), constant
+        taken, best = maximise(value, *self._constraints(items, row, tasks, fixed))
+        if taken is None:
+            return None, constant + best
+        fixed[items[row[taken]]] = tasks[taken]
+        alike = [self.able, *(limit.use for limit in self.limits.sums)]
+        alike += [self.groups.group[:, None]] if self.groups is not None else []
+        fixed = in_order(fixed, self.menu, items, *alike)
+        return Solved(fixed, float(self.menu.value[fixed].sum()), constant + best, True), constant + best
+
+    def _ways(self, plan: _Plan, items: IntArray, gap: float) -> tuple[IntArray, BoolArray]:
+        """Every way to buy each of the items that loses less than the gap: whose it is, and for which tasks."""
+        subsets = np.array(list(product([False, True], repeat=self.able.shape[1]))[1:], dtype=bool)
+        able = ~(subsets[None] & ~self.able[items][:, None]).any(axis=2)  # (items, subsets)
+        gain = np.where(self.able[items], plan.gain[items], 0.0)
+        worth = gain @ subsets.T - plan.entry[items][:, None]
+        planned = plan.chosen[items].any(axis=1)
+        as_planned = (gain * plan.chosen[items]).sum(axis=1) - plan.entry[items]
+        loss = np.where(planned, as_planned, plan.rival[items])[:, None] - worth
+        row, way = np.nonzero(able & (loss < gap + TOLERANCE))
+        return row, subsets[way]
+
+    def _constraints(
+        self, items: IntArray, row: IntArray, tasks: BoolArray, fixed: BoolArray
+    ) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
+        """One way an item, the limits less what is fixed, and the groups: a matrix, its rows' least and most."""
+        ways = np.arange(len(row))
+        blocks = [sparse.csr_array((np.ones(len(row)), (row, ways)), shape=(len(items), len(row)))]
+        lows: list[FloatArray] = [np.full(len(items), -np.inf)]
+        highs: list[FloatArray] = [np.ones(len(items))]
+        for limit in self.sums:
+            use = (limit.use[items[row]] * tasks).sum(axis=1)
+            if limit is self.sums[0]:
+                use = use + self.menu.reading[items[row]]
+            used = self._used(limit, fixed)
+            blocks.append(sparse.csr_array(use[None]))
+            lows.append(np.array([limit.at_least - used if limit.at_least > 0 else -np.inf]))
+            highs.append(np.array([limit.at_most - used]))
+        if self.groups is not None:
+            there = np.bincount(self.groups.group[fixed.any(axis=1)], minlength=len(self.groups.at_most))
+            names, of = np.unique(self.groups.group[items[row]], return_inverse=True)
+            blocks.append(sparse.csr_array((np.ones(len(row)), (of, ways)), shape=(len(names), len(row))))
+            lows.append(np.full(len(names), -np.inf))
+            highs.append((self.groups.at_most - there)[names].astype(float))
+        return sparse.vstack(blocks, format="csr"), np.concatenate(lows), np.concatenate(highs)
+
+
+def maximise(
+    value: FloatArray, matrix: sparse.csr_array, low: FloatArray, high: FloatArray
+) -> tuple[IntArray | None, float]:
+    """Which of the binary variables are 1 in the best solution of an integer program, and a bound on all solutions.
+
+    >>> price = sparse.csr_array([[3.0, 2, 2]])
+    >>> which, bound = maximise(np.array([3.0, 2, 2]), price, np.array([0.0]), np.array([4.0]))
+    >>> which.tolist(), round(bound, 6)
+    ([1, 2], 4.0)
+    """
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(value), len(low)
+    program.sense_ = highspy.ObjSense.kMaximize
+    program.col_cost_, program.col_lower_, program.col_upper_ = SCALE * value, np.zeros(len(value)), np.ones(len(value))
+    program.row_lower_, program.row_upper_ = low, high
+    program.integrality_ = [highspy.HighsVarType.kInteger] * len(value)
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr, matrix.indices
+    program.a_matrix_.value_ = matrix.data
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
+    options = {"output_flag": False, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9, "mip_max_nodes": NODES, "threads": 1}
+    options |= {"primal_feasibility_tolerance": 1e-9, "mip_feasibility_tolerance": 1e-9}
+    for name, setting in options.items():
+        solver.setOptionValue(name, setting)
+    solver.passModel(program)
+    solver.run()
+    info = solver.getInfo()
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None, -math.inf if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible else math.inf
+    return np.flatnonzero(np.array(solver.getSolution().col_value) > 0.5), info.mip_dual_bound / SCALE
+
+
+def _side(limit: Limit, sign: int) -> float:
+    return limit.at_most if sign > 0 else limit.at_least
+
+
+def _best_of_groups(cap: GroupCap, worth: FloatArray) -> BoolArray:
+    """Which items are among the best of their group, as many as its cap allows, ties to the first."""
+    kept = np.zeros(len(worth), dtype=bool)
+    items = np.flatnonzero(worth > 0)
+    kept[items[_rank_in_group(cap.group[items], -worth[items]) < cap.at_most[cap.group[items]]]] = True
+    return kept
+
+
+def _rank_in_group(group: IntArray, score: FloatArray) -> IntArray:
+    """Each item's place among its group from the lowest score up, ties to the first."""
+    order = np.lexsort((score, group))
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    ranks = np.empty(len(group), dtype=np.int64)
+    ranks[order] = np.arange(len(group)) - np.repeat(starts, np.diff(starts, append=len(group)))
+    return ranks
+
+
+def _replacements(cap: GroupCap, worth: FloatArray, planned: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """For each item, what would take its place if it were not bought, and what it must beat to be bought.
+
+    Both are 0 in a group that is not full; a group whose cap is 0 cannot be entered.
+    """
+    groups = len(cap.at_most)
+    there = np.bincount(cap.group[planned], minlength=groups)
+    full = there >= cap.at_most
+    next_best, weakest = np.zeros(groups), np.full(groups, np.inf)
+    np.maximum.at(next_best, cap.group[~planned], np.maximum(worth[~planned], 0))
+    np.minimum.at(weakest, cap.group[planned], worth[planned])
+    instead = np.where(full, next_best, 0.0)
+    return instead[cap.group], np.where(full, weakest, 0.0)[cap.group]

@@ -1,0 +1,233 @@
+"""What a strategy is, and how its name is read.
+
+A name is a base, with a task where it looks at one alone, and what follows ``+``: how to spend, and matching.
+
+``MT-AVG``, ``MT-EC-slots``, ``MT-PAR``      paper 1's Table 1: greedy, least confident first
+``MT-MIN+BLP_AL``, ``UDJS+BLP``, ``STCS-intent+BLP_AL``      section 7: exact, each round or once for all rounds
+``BALD+IDMR``, ``MIN-CONF+IDMR``      paper 4
+
+Adding one takes a few lines::
+
+    @strategy("SHORTEST", "the cheapest items first")
+    def shortest(pool, budget, rng):
+        return greedy_by_confidence(pool.ranking(pool.prices.joint()), pool.prices.joint(), budget)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bursar.errors import SelectionError
+from bursar.ragged import FloatArray, IntArray
+from bursar.registry import Registry
+from bursar.selection.candidates import Candidates, Selection
+from bursar.selection.match import BINS, Binning, Matching
+from bursar.selection.spend import Mode, Spend, spend
+
+Choose = Callable[[Candidates, int, np.random.Generator], "Selection | IntArray"]
+Value = Callable[[Candidates], FloatArray]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A named way to spend a budget on a pool.
+
+    A strategy that scores its items says so by ``value`` instead of ``choose``: (items,) if they are bought for all
+    tasks at once, (items, tasks) if labels are bought one by one. It can then be spent in any way.
+
+    >>> from bursar.tasks import Prices
+    >>> prices = Prices(("intent", "slots"), np.array([5, 5, 5]), np.array([[3, 1], [3, 1], [3, 2]]))
+    >>> pool = Candidates(["u1", "u2", "u3"], np.array([[0.9, 0.8], [0.2, 0.5], [0.4, 0.4]]), prices)
+    >>> chosen = make_strategy("MT-AVG").select(pool, budget=20, seed=0)
+    >>> chosen.items.tolist(), chosen.total
+    ([1, 2], 19)
+    >>> make_strategy("UDJS+BLP_AL").select(pool, budget=20).certificate.optimal
+    True
+    """
+
+    name: str
+    summary: str
+    choose: Choose | None = None
+    value: Value | None = None
+    mode: Mode = "joint"  # of a strategy that scores: joint, disjoint or equal
+    spend: Spend = "greedy"
+    needs_model: bool = True
+    measure: str = "entropy"
+    needs: frozenset[str] = frozenset()  # facets of the pool that it looks at
+    task: str | None = None  # the one task that it looks at
+    alone: bool = False  # every task is trained by itself (paper 1's ST-…)
+    once: bool = False  # the money of all rounds is spent in the first (paper 1's BLP)
+    weights: Mapping[str, float] = field(default_factory=dict)  # β of tasks; all alike if empty
+    weighted: bool = False  # whether weights mean something to it
+    matching: Matching | None = None
+
+    def select(self, pool: Candidates, budget: int, seed: int = 0, *, in_items: bool = False) -> Selection:
+        """Which items, for which tasks, within the budget: in whole units of money, or a number of items."""
+        if budget < 0:
+            raise SelectionError(f"a budget cannot be negative: {budget}")
+        pool = replace(pool, weights=self.weights_of(pool.tasks))
+        if not len(pool):
+            return Selection.joint(pool, np.zeros(0, dtype=np.int64))
+        by_id = pool.take(pool.order)
+        offered = by_id.priced_by_item() if in_items else by_id
+        selection = self._check(self._chosen(offered, budget, np.random.default_rng(seed)), offered, budget)
+        chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
+        return replace(chosen, items=pool.order[chosen.items])
+
+    def _chosen(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+        if self.matching is not None:
+            return self.matching.choose(self, pool, budget, rng)
+        return self.unmatched(pool, budget, rng)
+
+    def unmatched(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+        """What is chosen when nothing need look like the pool."""
+        if self.value is not None:
+            return spend(pool, self.value(pool), budget, self.mode, self.spend)
+        if pool.limits:
+            raise SelectionError(
+                f"strategy {self.name} gives no scores, so it cannot keep to limits",
+                fix="use MT-AVG or another that does",
+            )
+        if self.choose is None:
+            raise SelectionError(f"strategy {self.name} neither scores nor chooses", fix="mend the strategy")
+        chosen = self.choose(pool, budget, rng)
+        return chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
+
+    def weights_of(self, tasks: tuple[str, ...]) -> FloatArray | None:
+        """The tasks' weights, adding up to 1; ``None`` if all are alike."""
+        if not self.weights:
+            return None
+        strangers = [name for name in self.weights if name not in tasks]
+        if strangers:
+            raise SelectionError(f"a weight is given for {strangers[0]!r}", fix=f"the tasks are {', '.join(tasks)}")
+        weights = np.array([self.weights.get(name, 0.0) for name in tasks], dtype=float)
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+            raise SelectionError(f"the weights {dict(self.weights)} are not all from 0 up with a sum above 0")
+        return None if np.ptp(weights) == 0 else weights / weights.sum()
+
+    def _check(self, selection: Selection, pool: Candidates, budget: int) -> Selection:
+        """Whoever wrote the strategy: nothing is bought twice, for no task, again, or beyond the budget or a limit."""
+        wrong = None
+        if len(np.unique(selection.items)) != len(selection):
+            wrong = "chose an item twice"
+        elif not selection.tasks.any(axis=1).all():
+            wrong = "chose an item for no task"
+        elif (selection.tasks & ~pool.open[selection.items]).any():
+            wrong = "chose what is labelled already"
+        elif int(pool.prices.take(selection.items).of(selection.tasks).sum()) > budget:
+            wrong = f"spent more than the budget of {budget}"
+        elif broken := pool.limits.broken(selection.items, selection.tasks):
+            wrong = f"does not keep to {broken}"
+        if wrong is not None:
+            raise SelectionError(f"strategy {self.name} {wrong}", fix="mend the strategy")
+        return selection
+
+
+STRATEGIES: Registry[Strategy] = Registry("strategy", "bursar.strategies")
+FAMILIES: Registry[Strategy] = Registry("strategy", "bursar.strategy_families")  # of one task: its name comes last
+
+
+def strategy(name: str, summary: str, **traits: Any) -> Callable[[Choose], Choose]:
+    """Register a function of (pool, budget, random generator) as a strategy.
+
+    It returns the positions of items to annotate for all tasks, or a whole ``Selection``. The pool comes in the order
+    of ids.
+    """
+
+    def register(choose: Choose) -> Choose:
+        STRATEGIES.add(name, Strategy(name, summary, choose, **traits))
+        return choose
+
+    return register
+
+
+def scored(name: str, summary: str, **traits: Any) -> Callable[[Value], Value]:
+    """Register a function of the pool that says how much each item (or label) is worth asking about."""
+
+    def register(value: Value) -> Value:
+        STRATEGIES.add(name, Strategy(name, summary, value=value, **traits))
+        return value
+
+    return register
+
+
+# -- names to recipes ------------------------------------------------------------------------------------------------
+DECISIONS: dict[str, dict[str, Any]] = {
+    "GRD_AL": {"spend": "greedy"},
+    "RATIO_AL": {"spend": "ratio"},
+    "BLP_AL": {"spend": "exact"},
+    "BLP": {"spend": "exact", "once": True},
+}
+MATCHING = "IDMR"
+
+
+def make_strategy(
+    name: str,
+    *,
+    weights: Mapping[str, float] | None = None,
+    bins: str | Binning = "length",
+    bin_count: int = BINS,
+) -> Strategy:
+    """The strategy of this name, in any case; an unknown one is answered with the nearest.
+
+    >>> made = make_strategy("mt-min+blp_al+idmr")
+    >>> made.name, made.spend, made.matching.by
+    ('MT-MIN+BLP_AL+IDMR', 'exact', 'length')
+    >>> make_strategy("MT-EC-slots").task
+    'slots'
+    >>> make_strategy("MT-PAR+BLP_AL")
+    Traceback (most recent call last):
+        ...
+    bursar.errors.SelectionError: MT-PAR gives no scores, so BLP_AL cannot spend by them. Fix: leave BLP_AL out
+    """
+    first, *modifiers = name.split("+")
+    made = _base(first)
+    for modifier in (m.upper() for m in modifiers):
+        if modifier in DECISIONS:
+            if made.value is None and modifier != "GRD_AL":  # paper 1, footnote 12
+                raise SelectionError(
+                    f"{made.name} gives no scores, so {modifier} cannot spend by them", fix=f"leave {modifier} out"
+                )
+            made = replace(made, **DECISIONS[modifier])
+        elif modifier == MATCHING:
+            needs = {"length": "words", "cluster": "features"}.get(str(bins), "labels")
+            made = replace(made, needs=made.needs | (set() if callable(bins) else {needs}))
+            made = replace(made, matching=Matching(bins, bin_count))
+        else:
+            raise SelectionError(
+                f"strategy {name!r}: {modifier!r} cannot follow a +", fix=f"use {', '.join(DECISIONS)} or {MATCHING}"
+            )
+        made = replace(made, name=f"{made.name}+{modifier}")
+    if weights and not made.weighted:  # errata 16
+        raise SelectionError(f"strategy {made.name} takes no weights", fix="use MT-AVG, MT-RRF, MT-IND or MT-PAR")
+    return replace(made, weights=dict(weights or {}))
+
+
+def _base(name: str) -> Strategy:
+    """A strategy without what follows its +."""
+    for known in (name, name.upper()):
+        if known in STRATEGIES:
+            return STRATEGIES[known]
+    for family in sorted(FAMILIES.names(), key=len, reverse=True):
+        if name.upper().startswith(f"{family}-") and len(name) > len(family) + 1:
+            task = name[len(family) + 1 :]
+            return replace(FAMILIES[family], name=f"{family}-{task}", task=task, value=one_task(task))
+        if name.upper() == family:
+            raise SelectionError(f"{family} looks at one task", fix=f"name it, as in {family}-slots")
+    return STRATEGIES[name.upper()]  # which is not there, and says what is near
+
+
+def one_task(task: str) -> Value:
+    """How unsure the model is of one task."""
+
+    def value(pool: Candidates) -> FloatArray:
+        if task not in pool.tasks:
+            raise SelectionError(f"there is no task {task!r} to look at", fix=f"the tasks are {', '.join(pool.tasks)}")
+        unsure: FloatArray = 1 - pool.confidence[:, pool.tasks.index(task)]
+        return unsure
+
+    return value
