@@ -60,6 +60,10 @@ class SelectionError(BursarError):
     """Confidences, costs or a budget that no selection can be made from."""
 
 
+class InfeasibleError(SelectionError):
+    """A budget that does not reach for what the limits ask for at least."""
+
+
 class LearnerError(BursarError):
     """A learner that cannot be made, trained, saved or loaded as asked."""
 

@@ -15,7 +15,7 @@ from bursar.errors import ConfigError
         ({"budget": {"per_round": "much"}}, "budget.per_round"),
         ({"budget": {"rounds": -1}}, "budget.rounds"),
         ({"budget": {"seed_items": 0}}, "budget.seed_items"),
-        ({"budget": {"round": 3}}, "use patience, per_round"),
+        ({"budget": {"round": 3}}, "patience, per_round"),
         ({"bugdet": {}}, "bugdet"),
         ({"strategy": {"name": "MT-AVGG"}}, "did you mean 'MT-AVG'"),
         ({"compare": ["RANDOMLY"]}, "RANDOM"),

@@ -45,11 +45,13 @@ class AuditPlan:
 
         ``pool`` is what the seed items leave: they are random too, so what they leave is as good as all.
         """
-        rounds, share = config.budget.rounds, config.audit.share
+        rounds, share, money = config.budget.rounds, config.audit.share, config.budget.per_round
+        if config.strategy.make().once:  # all rounds in one
+            rounds, money = min(rounds, 1), money * rounds
         if share == 0 or rounds == 0:
             return cls(np.zeros(0, dtype=np.int64), 0)
-        units = config.budget.per_round / float(config.costs.unit)
-        count = max(1, round(share * units / max(typical_price, 1e-9)))
+        typical = 1.0 if config.budget.counts == "items" else typical_price * float(config.costs.unit)
+        count = max(1, round(share * money / max(typical, 1e-9)))
         count = min(count, len(pool) // (2 * rounds))
         order = pool[np.argsort(corpus.id_ranks[pool])]
         rng = np.random.default_rng([config.seed, 17])

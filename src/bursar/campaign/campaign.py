@@ -21,22 +21,20 @@ from bursar.campaign.config import CampaignConfig
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
 from bursar.campaign.pricing import charges_of, estimates_of, prices_of, typical_counts
+from bursar.campaign.scoring import Scored, check_facets, evidence_of, limits_of, open_labels, score
 from bursar.campaign.splits import Parts, fully_labelled, load_parts
 from bursar.campaign.summaries import confidence_summary
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
-from bursar.errors import ConfigError, LedgerError
+from bursar.errors import ConfigError, InfeasibleError, LedgerError
 from bursar.learners import Learner
 from bursar.learners.learner import Scores, evaluate
 from bursar.ledger import Annotation, Ledger, Receipt, Submission
-from bursar.ragged import FloatArray, IntArray, Ragged
-from bursar.selection import Candidates, Selection, make_strategy
+from bursar.ragged import IntArray, Ragged
+from bursar.selection import Candidates, Certificate, Selection
 from bursar.tasks import Prices
 from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import calibration_summary
-
-# Pools are scored in parts of this many items, so that memory does not grow with the pool.
-ITEMS_A_PART = 4096
 
 
 class Watcher(Protocol):
@@ -102,7 +100,8 @@ class Campaign:
         self.corpus = self.parts.corpus
         self.tasks = list(self.corpus.schema.values())
         self.costs = config.costs.model(self.tasks)
-        self.strategy = make_strategy(config.strategy.name)
+        self.strategy = config.strategy.make()
+        check_facets(self.strategy, self.corpus.schema, config.limits, self.corpus.groups is not None)
         self.watcher = watcher or Nobody()
         self.ledger = Ledger.open(folder / "ledger.sqlite", self.corpus)
         self.models = Models(folder / "models", config, self.corpus.schema)
@@ -156,7 +155,10 @@ class Campaign:
         if self.ended is not None:
             return None
         why = self._reason_to_end(round)
-        decisions = self._next_round(round) if why is None else []
+        try:
+            decisions = self._next_round(round) if why is None else []
+        except InfeasibleError as wrong:
+            decisions, why = [], wrong.message
         if not decisions:
             self.ledger.decide((round, "end", why or "nothing that is left can be afforded"))
             return None
@@ -173,9 +175,11 @@ class Campaign:
         return [self.ledger.submit(self._submission(item, labels, annotator)) for item, labels in answers.items()]
 
     def _submission(self, item: str, labels: Mapping[str, Any], annotator: str) -> Submission:
-        round = next((r for r in range(self.rounds_opened, -1, -1) if item in self._wanted(r)), None)
-        if round is None:
+        asked_in = [r for r in range(self.rounds_opened, -1, -1) if item in self._wanted(r)]
+        if not asked_in:
             raise ConfigError(f"nobody asked about item {item!r}")
+        # An item may be asked about in several rounds, for other tasks each time.
+        round = next((r for r in asked_in if set(self._wanted(r)[item].tasks) == set(labels)), asked_in[0])
         want = self._wanted(round)[item]
         if set(labels) != set(want.tasks):
             raise ConfigError(
@@ -221,7 +225,7 @@ class Campaign:
     def _reason_to_end(self, round: int) -> str | None:
         """Why no round can follow this one."""
         budget = self.config.budget
-        if round >= budget.rounds:
+        if round >= (1 if self.strategy.once else budget.rounds):
             return "all rounds are done"
         if self._allowance(round + 1) <= 0:
             return "the money is spent"
@@ -238,9 +242,17 @@ class Campaign:
         return {i["id"]: Wanted(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"]) for i in decided["items"]}
 
     def _allowance(self, round: int) -> int:
-        """What may be spent by the end of a round and has not been: what one round saves, the next may spend."""
+        """What may be spent by the end of a round and has not been: what one round saves, the next may spend.
+
+        In whole units of money, or in items where the budget counts those.
+        """
         budget = self.config.budget
-        free = self.ledger.spent(purpose="seed") + round * self.costs.units(budget.per_round) - self.ledger.spent()
+        rounds = budget.rounds if self.strategy.once else round
+        if budget.counts == "items":
+            seed, bought = len(self.ledger.bought(purposes=("seed",))), len(self.ledger.bought())
+            free, purse = seed + rounds * int(budget.per_round) - bought, (budget.total or np.inf) - bought
+            return int(min(free, purse))
+        free = self.ledger.spent(purpose="seed") + rounds * self.costs.units(budget.per_round) - self.ledger.spent()
         return free if budget.total is None else min(free, self.costs.units(budget.total) - self.ledger.spent())
 
     # -- a round -----------------------------------------------------------------------------------------------------
@@ -302,54 +314,59 @@ class Campaign:
         """
         learner, _ = self._model(round, self.ledger.view())
         budget = self._allowance(round + 1)
-        if self.config.costs.pricing == "predicted":
+        by_item = self.config.budget.counts == "items"
+        if self.config.costs.pricing == "predicted" and not by_item:
             budget = int(budget / (1 + self.config.costs.reserve))
         slice_ = self.audit.slice(round + 1)
         slice_prices = self._prices(slice_, learner)
-        if slice_prices.joint().sum() > budget:  # whole or not at all: a slice cut to its price would not be random
+        if self._sum_of(slice_prices) > budget:  # whole or not at all: a slice cut to its price would not be random
             slice_, slice_prices = slice_[:0], slice_prices.take(slice_[:0])
-        left = budget - int(slice_prices.joint().sum())
+        left = budget - self._sum_of(slice_prices)
 
-        free = np.setdiff1d(self.audit.outside_reserve(self.pool), self.corpus.positions(self.ledger.bought()))
-        confidence, guesses = self._score(learner, free, round)
-        prices = self._prices(free, guesses)
-        pool = Candidates(self.corpus.ids.take(free).tolist(), confidence, prices)
-        chosen = self.strategy.select(pool, left, seed=self._round_seed(round + 1))
-        items = self._entries(slice_, slice_prices, None, "audit") + self._entries(free, prices, chosen, "strategy")
+        free, pool, scored = self._candidates(learner, round)
+        chosen = self.strategy.select(pool, left, seed=self._round_seed(round + 1), in_items=by_item)
+        items = self._entries(slice_, slice_prices, None, "audit")
+        items += self._entries(free, pool.prices, chosen, "strategy")
         if not items:
             return []
-        decisions: list[tuple[int, str, Any]] = [(round + 1, "selection", {"budget": budget, "items": items})]
+        decided = {"budget": budget, "items": items, "certificate": _written(chosen.certificate)}
+        decisions: list[tuple[int, str, Any]] = [(round + 1, "selection", decided)]
         if len(free) and self.strategy.needs_model:
-            shown = confidence_summary(self.corpus, free, confidence, guesses, chosen)
+            shown = confidence_summary(self.corpus, free, scored.confidence, scored.guesses, chosen)
             decisions.append((round, "confidence", shown))
         if len(slice_):  # last, for the shadow takes the place of the model
             decisions.append((round + 1, "guesses", self._guesses(round, learner, slice_)))
         return decisions
 
-    def _score(self, learner: Learner, items: IntArray, round: int) -> tuple[FloatArray, dict[str, Ragged]]:
-        """The confidence of every item for every task, and the labels that the model would give."""
-        measure = MEASURES[self.strategy.measure]
-        names = [task.name for task in self.tasks]
-        if not self.strategy.needs_model and self.config.costs.pricing == "gold":
-            return np.zeros((len(items), len(names))), self._gold(items)
-        confidence = np.zeros((len(items), len(names)))
-        guesses: dict[str, list[Ragged]] = {name: [] for name in names}
-        for at in range(0, len(items), ITEMS_A_PART):
-            part = items[at : at + ITEMS_A_PART]
-
-            def progress(stage: str, done: float, start: int = at, size: int = len(part)) -> None:
-                self.watcher.stage(round, "scoring", (start + done * size) / len(items))
-
-            beliefs = learner.believe(
-                self.corpus.take(part).unlabelled(),
-                passes=measure.passes,
-                seed=self._round_seed(round),
-                progress=progress,
+    def _candidates(self, learner: Learner, round: int) -> tuple[IntArray, Candidates, Scored]:
+        """All that may still be bought, as positions in the corpus and as the strategy sees it."""
+        bought = self.ledger.view()
+        items = self.audit.outside_reserve(self.pool)
+        free = open_labels(self.corpus.take(items), bought)
+        items, free = items[free.any(axis=1)], free[free.any(axis=1)]
+        if self.strategy.needs_model or self.config.costs.pricing == "predicted":
+            seed = self._round_seed(round)
+            scored = score(
+                learner,
+                self.strategy,
+                self.corpus,
+                items,
+                seed,
+                lambda done: self.watcher.stage(round, "scoring", done),
             )
-            confidence[at : at + len(part)] = confidences(learner.tasks, beliefs, measure)
-            for name in names:
-                guesses[name].append(self.corpus.schema[name].decode(beliefs[name]))
-        return confidence, {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts}
+        else:
+            scored = Scored(np.zeros((len(items), len(self.tasks))), self._gold(items))
+        pool = self.corpus.take(items)
+        evidence = evidence_of(
+            self.strategy, learner, self.corpus, items, scored, bought, self.corpus.take(self.parts.dev)
+        )
+        limits = limits_of(self.config.limits, pool, scored.guesses)
+        prices = self._prices(items, scored.guesses)
+        return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, evidence), scored
+
+    def _sum_of(self, prices: Prices) -> int:
+        """What buying all of this takes from the budget."""
+        return len(prices) if self.config.budget.counts == "items" else int(prices.joint().sum())
 
     def _guesses(self, round: int, learner: Learner, slice_: IntArray) -> dict[str, Any]:
         """What this round's models say of the audit slice before its answers are known: nobody can have peeked."""
@@ -417,6 +434,13 @@ class Campaign:
 def round_to(value: float) -> float:
     """Six digits: more would be noise, and a ledger should not depend on noise."""
     return round(float(value), 6)
+
+
+def _written(certificate: Certificate | None) -> dict[str, Any] | None:
+    if certificate is None:
+        return None
+    bound = None if certificate.bound is None else round_to(certificate.bound)
+    return {"objective": round_to(certificate.objective), "bound": bound, "optimal": certificate.optimal}
 
 
 def _key(round: int, item: str) -> str:

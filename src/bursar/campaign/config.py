@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS
-from bursar.selection import make_strategy
+from bursar.selection import Strategy, make_strategy
+from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
 
 BUILTIN = "builtin"
@@ -63,6 +64,7 @@ class BudgetSection(Section):
     """How much may be spent, and how fast."""
 
     seed_items: int = Field(default=50, gt=0)  # bought at random before the first model
+    counts: Literal["money", "items"] = "money"  # what per_round and total are numbers of
     per_round: float = Field(default=500, gt=0)
     rounds: int = Field(default=5, ge=0)
     total: float | None = Field(default=None, gt=0)  # the purse, seed items included
@@ -73,11 +75,57 @@ class StrategySection(Section):
     """How items are chosen."""
 
     name: str = "MT-AVG"
+    weights: dict[str, int | float] = Field(default_factory=dict)  # β of tasks, where the strategy takes them
+    bins: str = "length"  # of matching: length, cluster or label:TASK
+    bin_count: int = Field(default=BINS, gt=0)
 
     @model_validator(mode="after")
     def _known(self) -> StrategySection:
-        make_strategy(self.name)
+        self.make()
         return self
+
+    def make(self) -> Strategy:
+        """The strategy with its options."""
+        return make_strategy(self.name, weights=self.weights, bins=self.bins, bin_count=self.bin_count)
+
+
+class TaskLimit(Section):
+    """How many labels of a task a round buys."""
+
+    at_most: int | None = Field(default=None, ge=0)
+    at_least: int = Field(default=0, ge=0)
+
+
+class GroupLimit(Section):
+    """How many items of one group a round buys: of a document, a source, or with one predicted label."""
+
+    by: str = Field(default="group", pattern=r"^(group|label:.+)$")
+    at_most: int = Field(ge=0)
+
+
+class Pace(Section):
+    """How many hours a label takes."""
+
+    per_item: float = Field(default=0.0, ge=0)
+    per_word: float = Field(default=0.0, ge=0)
+
+
+class HoursLimit(Section):
+    """How many hours an annotator has in a round, and how long each task takes them."""
+
+    at_most: float = Field(ge=0)
+    tasks: dict[str, Pace]
+
+
+class LimitsSection(Section):
+    """What a round must keep to beside its money."""
+
+    tasks: dict[str, TaskLimit] = Field(default_factory=dict)
+    group: GroupLimit | None = None
+    hours: dict[str, HoursLimit] = Field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.tasks or self.group or self.hours)
 
 
 class LearnerSection(Section):
@@ -114,13 +162,19 @@ class CampaignConfig(Section):
     costs: CostsSection = CostsSection()
     budget: BudgetSection = BudgetSection()
     strategy: StrategySection = StrategySection()
+    limits: LimitsSection = LimitsSection()
     learner: LearnerSection = LearnerSection()
     audit: AuditSection = AuditSection()
 
     @model_validator(mode="after")
     def _strategies_exist(self) -> CampaignConfig:
-        for name in self.compare:
-            make_strategy(name)
+        for name in [self.strategy.name, *self.compare]:
+            chosen = make_strategy(name)
+            if self.limits and (chosen.value is None or chosen.mode == "equal"):
+                raise ConfigError(
+                    f"strategy {chosen.name} cannot keep to limits",
+                    fix="use one that scores items, such as MT-AVG or UDJS, or take the limits away",
+                )
         if self.budget.patience is not None and self.corpus.dev is None:
             raise ConfigError("budget.patience needs development items", fix="name a split as corpus.dev")
         return self
@@ -140,8 +194,10 @@ class CampaignConfig(Section):
         It needs no shadow, being compared already; a random one needs no audit slice, all of it is one.
         """
         chosen = make_strategy(strategy)
+        weights = self.strategy.weights if chosen.weighted else {}
+        mine = self.strategy.model_copy(update={"name": chosen.name, "weights": weights})
         audit = AuditSection(share=self.audit.share if chosen.needs_model else 0.0, shadow=False)
-        return self.model_copy(update={"strategy": StrategySection(name=chosen.name), "compare": [], "audit": audit})
+        return self.model_copy(update={"strategy": mine, "compare": [], "audit": audit})
 
 
 def load_config(path: str | Path) -> CampaignConfig:
@@ -182,7 +238,7 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
     >>> parse_config({"budget": {"per_rond": 5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    bursar.errors.ConfigError: campaign: budget.per_rond is no key. Fix: use patience, per_round, rounds, ...
+    bursar.errors.ConfigError: campaign: budget.per_rond is no key. Fix: use counts, patience, per_round, ...
     """
     try:
         return CampaignConfig.model_validate(raw)

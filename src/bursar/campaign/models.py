@@ -15,6 +15,7 @@ from bursar.learners import FitReport, Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
 
+SHARERS = ("transformer", "bilstm", "cnn", "aoe", "image-cnn")  # learners whose tasks share a model
 KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
@@ -61,12 +62,16 @@ class Models:
 
     def _make(self) -> Learner:
         if self._learner is None:
-            self._learner = make_learner(self.config.learner.name, self.tasks, self.config.learner.options)
+            options = self.config.learner.options
+            if self.config.strategy.make().alone and self.config.learner.name in SHARERS:  # paper 1's ST-…
+                options = {**options, "sharing": "single"}
+            self._learner = make_learner(self.config.learner.name, self.tasks, options)
         return self._learner
 
     def _digest(self, annotated: Corpus) -> str:
         about = {
             "learner": self.config.learner.model_dump(),
+            "alone": self.config.strategy.make().alone,
             "seed": self.config.seed,
             "corpus": self.config.corpus.model_dump(),
             "labels": sorted((annotated.ids[i], annotated[i].labels) for i in range(len(annotated))),

@@ -155,7 +155,12 @@ class Run:
                 "spending": ledger.spending(),
                 "spent": ledger.spent(),
                 "selections": [
-                    {"round": number, "budget": body["budget"], "items": body["items"]}
+                    {
+                        "round": number,
+                        "budget": body["budget"],
+                        "items": body["items"],
+                        "certificate": body.get("certificate"),
+                    }
                     for number, body in ledger.decisions("selection")
                 ],
                 "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
@@ -76,6 +77,13 @@ class Learner(ABC):
 
     def check(self, items: Corpus) -> None:  # noqa: B027 most learners can be trained on anything
         """Refuse labels that this learner could not be trained on, by item and task; there may be none such."""
+
+    def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> NDArray[np.float32]:
+        """Where the model puts items, like ones close to each other: (items, width). Not every learner can say."""
+        raise LearnerError(
+            f"{type(self).__name__} has no vectors of items",
+            fix="use a strategy that looks at confidence alone, or a learner with an encoder",
+        )
 
     @abstractmethod
     def save(self, folder: Path) -> None:

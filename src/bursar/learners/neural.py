@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bursar.corpus import Corpus
@@ -308,6 +309,24 @@ class NeuralLearner(Learner):
         partner = model.partners[name]
         assert partner is not None
         return linkable_spans(model.tasks, name, model.tasks[partner].decode(plain[partner]), None)
+
+    def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> NDArray[np.float32]:
+        """The pooled vector of every item, averaged over the tasks where each has its own."""
+        if not self.models:
+            raise LearnerError("this learner has not learned anything yet", fix="call fit first")
+        readings = self._read(items)
+        found = np.zeros((len(items), self.encoder.width), dtype=np.float32)
+        with torch.inference_mode():
+            for number, model in enumerate(self.models):
+                model.eval()
+                done = 0
+                for batch in _by_length(np.array([reading.size for reading in readings], dtype=np.int64)):
+                    encoded = self._encode(model, [readings[i] for i in batch], list(model.tasks))
+                    for part in encoded.values():
+                        found[batch] += part.items.numpy() / len(self.tasks)
+                    done += len(batch)
+                    progress("reading", (number + done / len(readings)) / len(self.models))
+        return found
 
     # -- readings and frozen layers, each computed once -----------------------------------------------------------
     def _read(self, items: Corpus) -> list[Any]:

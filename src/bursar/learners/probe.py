@@ -31,7 +31,7 @@ from bursar.learners.features import (
     pixels,
     variance_of,
 )
-from bursar.learners.learner import Progress
+from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Regression, Tagging, Task
 
@@ -289,6 +289,13 @@ class ProbeLearner(FeatureLearner):
         if isinstance(task, Tagging):
             return self.encoder.word_vectors(items, progress)
         return self.encoder.item_vectors(items, progress)
+
+    def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> Vectors:
+        """What the frozen encoder makes of each item; of images, their principal components."""
+        if items.images is None:
+            return self.encoder.item_vectors(items, progress)
+        axes = self._axes or Components.of(pixels(items), self.components)
+        return axes.project(pixels(items))
 
     def model(self, task: Task, rows: Vectors, targets: NDArray[Any], seed: int) -> Model:
         if isinstance(task, Regression):

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bursar.errors import SelectionError
-from bursar.ragged import FloatArray, IntArray
+from bursar.ragged import IntArray
 from bursar.tasks import AnyBeliefs
 
 Self = TypeVar("Self", bound="Facets")
@@ -18,7 +21,7 @@ class Facets:
     """Sides of items by which they can be told apart. What nobody asked for is not there."""
 
     words: IntArray | None = None  # (items,) how long they are
-    features: FloatArray | None = None  # (items, width) where the encoder puts them
+    features: NDArray[np.floating[Any]] | None = None  # (items, width) where the encoder puts them
     labels: IntArray | None = None  # (items, tasks) the label of each task, guessed or known; −1 if there is none
 
     def take(self: Self, items: IntArray) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bursar.errors import SelectionError
+from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.limits import Limits
 from bursar.selection.spend.knapsack import Menu, steps
@@ -103,7 +103,7 @@ def _walk_within(menu: Menu, items: IntArray, tasks: BoolArray, own: IntArray, b
                 break
             purse.buy(bundle)
         if purse.used[number] < limit.floor:
-            raise SelectionError(
+            raise InfeasibleError(
                 f"greedy spending got to {purse.used[number]:g} of {limit.name} and not to {limit.at_least:g}",
                 fix="raise the budget, ask for less at least, or spend exactly",
             )

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from bursar.errors import SelectionError
+from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.limits import GroupCap, Limit, Limits
 from bursar.selection.spend.knapsack import Menu, Solved, in_order
@@ -46,14 +46,14 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> So
             gap = plan.bound - best.objective
         needed = int(np.searchsorted(plan.least[plan.least_first], gap, side="left"))
         if best is not None and needed <= size:  # nobody else can be part of a better one
-            bound = min(plan.bound, max(bound, best.objective))
+            bound = float(min(plan.bound, max(bound, best.objective)))
             proven = bound - best.objective <= TOLERANCE * max(1.0, abs(bound))
             return Solved(best.chosen, best.objective, best.objective if proven else bound, proven)
         ways = 2 ** menu.value.shape[1] - 1
         largest = max(size, LARGEST_CORE // ways)
         if size >= min(len(plan.least_first), largest):
             if best is None:
-                raise SelectionError(
+                raise InfeasibleError(
                     f"no selection within the budget keeps to {', '.join(problem.names)}",
                     fix="raise the budget, or ask for less at least",
                 )
@@ -153,7 +153,7 @@ class _Problem:
         slope = np.empty(len(self.rows))
         for number, (limit, sign) in enumerate(self.rows):
             slope[number] = sign * (_side(limit, sign) - self._used(limit, chosen))
-            bound += sign * at[number] * _side(limit, sign)
+            bound += sign * float(at[number]) * _side(limit, sign)
         return bound, slope
 
     def _used(self, limit: Limit, chosen: BoolArray) -> float:

@@ -1,0 +1,163 @@
+"""The pool as a strategy sees it: what the model makes of it, what is bought already, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bursar.campaign.config import LimitsSection
+from bursar.corpus import Corpus
+from bursar.errors import ConfigError
+from bursar.learners import Learner
+from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
+from bursar.selection import Evidence, Facets, GroupCap, Limit, Limits, Strategy
+from bursar.tasks import AnyBeliefs, Classification, Task
+from bursar.uncertainty import MEASURES, confidences
+
+# Pools are scored in parts of this many items, so that memory does not grow with the pool.
+ITEMS_A_PART = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """How sure a model is of items, the labels that it would give, and its beliefs where a strategy wants them."""
+
+    confidence: FloatArray  # (items, tasks)
+    guesses: Mapping[str, Ragged]
+    beliefs: Mapping[str, AnyBeliefs] | None = None
+
+
+def score(
+    learner: Learner, strategy: Strategy, corpus: Corpus, items: IntArray, seed: int, tell: Callable[[float], None]
+) -> Scored:
+    """Ask the model about items, a part at a time."""
+    measure = MEASURES[strategy.measure]
+    names = list(corpus.schema)
+    confidence = np.zeros((len(items), len(names)))
+    guesses: dict[str, list[Ragged]] = {name: [] for name in names}
+    kept: dict[str, list[AnyBeliefs]] = {name: [] for name in names if "beliefs" in strategy.needs}
+    for at in range(0, len(items), ITEMS_A_PART):
+        part = items[at : at + ITEMS_A_PART]
+
+        def progress(stage: str, done: float, start: int = at, size: int = len(part)) -> None:
+            tell((start + done * size) / len(items))
+
+        asked = corpus.take(part).unlabelled()
+        beliefs = learner.believe(asked, passes=measure.passes, seed=seed, progress=progress)
+        confidence[at : at + len(part)] = confidences(learner.tasks, beliefs, measure)
+        for name in names:
+            guesses[name].append(corpus.schema[name].decode(beliefs[name]))
+        for name, parts in kept.items():
+            parts.append(beliefs[name])
+    joined = {name: type(parts[0]).concatenate(parts) for name, parts in kept.items() if parts}  # type: ignore[arg-type]
+    return Scored(
+        confidence, {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts}, joined or None
+    )
+
+
+# -- facets ----------------------------------------------------------------------------------------------------------
+def evidence_of(
+    strategy: Strategy,
+    learner: Learner | None,
+    corpus: Corpus,
+    items: IntArray,
+    scored: Scored,
+    labelled: Corpus,
+    aside: Corpus,
+) -> Evidence:
+    """What the strategy looks at beside confidence, of the pool and of what is in no pool; nothing it does not need."""
+    needs = strategy.needs
+    pool = corpus.take(items)
+    mine = _facets(needs, learner, pool, {name: scored.guesses.get(name) for name in corpus.schema})
+    if strategy.matching is None and "features" not in needs:
+        others = Facets(), Facets()
+    else:
+        others = tuple(_facets(needs, learner, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
+    return Evidence(mine.words, mine.features, mine.labels, scored.beliefs, *others)
+
+
+def _facets(
+    needs: frozenset[str], learner: Learner | None, items: Corpus, labels: Mapping[str, Ragged | None]
+) -> Facets:
+    return Facets(
+        words=items.words if "words" in needs else None,
+        features=learner.vectors(items.unlabelled()) if "features" in needs and learner is not None else None,
+        labels=_codes(items, labels) if "labels" in needs else None,
+    )
+
+
+def _known(items: Corpus) -> dict[str, Ragged]:
+    return {name: column.rows for name, column in items.labels.items()}
+
+
+def _codes(items: Corpus, labels: Mapping[str, Ragged | None]) -> IntArray:
+    """The label of every item and task that has one label an item; −1 where there is none."""
+    codes = np.full((len(items), len(items.schema)), -1, dtype=np.int64)
+    for column, (name, task) in enumerate(items.schema.items()):
+        rows = labels[name]
+        if isinstance(task, Classification) and rows is not None:
+            filled = np.flatnonzero(rows.lengths)
+            codes[filled, column] = rows.values[rows.offsets[:-1][filled], 0]
+    return codes
+
+
+def check_facets(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
+    """Refuse at the door what no round could be chosen by."""
+    named = [strategy.task] if strategy.task is not None else []
+    wanted = [("strategy.name", task) for task in named] + [("strategy.weights", task) for task in strategy.weights]
+    wanted += [("limits.tasks", task) for task in limits.tasks]
+    wanted += [(f"limits.hours.{who}", task) for who, hours in limits.hours.items() for task in hours.tasks]
+    bins = strategy.matching.by if strategy.matching is not None else None
+    by = [("strategy.bins", bins), ("limits.group.by", limits.group.by if limits.group is not None else None)]
+    labels = [(key, str(name).removeprefix("label:")) for key, name in by if str(name).startswith("label:")]
+    for key, task in wanted + labels:
+        if task not in tasks:
+            raise ConfigError(f"{key}: there is no task {task!r}", fix=f"the tasks are {', '.join(tasks)}")
+    for key, task in labels:
+        if not isinstance(tasks[task], Classification):
+            raise ConfigError(f"{key}: task {task!r} has more than one label an item", fix="use a classification task")
+    if limits.group is not None and limits.group.by == "group" and not has_groups:
+        raise ConfigError("limits.group: the items of this corpus have no groups", fix="use by = 'label:TASK'")
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+def limits_of(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged]) -> Limits:
+    """The limits of a round on the items of a pool."""
+    names = list(pool.schema)
+    sums = []
+    for task, limit in section.tasks.items():
+        use = np.zeros((len(pool), len(names)))
+        use[:, names.index(task)] = 1
+        most = np.inf if limit.at_most is None else float(limit.at_most)
+        sums.append(Limit(f"labels of {task}", use, most, float(limit.at_least)))
+    for who, hours in section.hours.items():
+        use = np.zeros((len(pool), len(names)))
+        for task, pace in hours.tasks.items():
+            use[:, names.index(task)] = pace.per_item + pace.per_word * pool.words
+        sums.append(Limit(f"hours of {who}", use, hours.at_most))
+    return Limits(tuple(sums), _groups(section, pool, guesses))
+
+
+def _groups(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged]) -> GroupCap | None:
+    if section.group is None or not len(pool):
+        return None
+    if section.group.by == "group":
+        assert pool.groups is not None
+        labels: Sequence[str] | IntArray = pool.groups.tolist()
+    else:
+        task = section.group.by.removeprefix("label:")
+        labels = _codes(pool, {name: guesses.get(name) for name in pool.schema})[:, list(pool.schema).index(task)]
+    return GroupCap.of(labels, section.group.at_most)
+
+
+def open_labels(pool: Corpus, bought: Corpus) -> BoolArray:
+    """For which tasks each item may still be bought: (items, tasks)."""
+    free = np.ones((len(pool), len(pool.schema)), dtype=bool)
+    place = {item: at for at, item in enumerate(pool.ids.tolist())} if len(bought) else {}
+    at = np.array([place.get(item, -1) for item in bought.ids.tolist()], dtype=np.int64)
+    known = at >= 0
+    for column, name in enumerate(pool.schema):
+        free[at[known & bought.labels[name].present], column] = False
+    return free
