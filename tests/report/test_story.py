@@ -218,3 +218,14 @@ def test_any_number_of_tasks_has_a_tile_each(count):
     tasks = tuple(KINDS)[:count]
     found = tiles(make_result(BETTER, tasks=tasks))
     assert [title for title in found if title in KINDS] == list(tasks)
+
+
+def test_a_proven_selection_is_said_to_be_proven_and_a_greedy_one_what_it_left():
+    result = make_result()
+    rounds = result["arms"][result["strategy"]]["selections"]
+    assert "own measure" not in " ".join(spending_words(result))
+    for body in rounds[1:]:
+        body["certificate"] = {"objective": 5.0, "bound": 5.0, "optimal": True}
+    assert "Proven" in " ".join(spending_words(result))
+    rounds[1]["certificate"] = {"objective": 4.0, "bound": 5.0, "optimal": False}
+    assert "at least 80" in " ".join(spending_words(result))

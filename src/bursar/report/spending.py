@@ -99,7 +99,25 @@ def spending_words(result: Mapping[str, Any]) -> list[str]:
             f"What was bought was estimated at {money.show(_sum(lines, 'estimate'))} and cost {money.show(actual)}"
             f"{f' ({off})' if off else ''}."
         )
-    return words
+    return words + certificate_words(result)
+
+
+def certificate_words(result: Mapping[str, Any]) -> list[str]:
+    """How much of what its money could have bought each round reached, by the strategy's own score."""
+    found = [body.get("certificate") for body in result["arms"][result["strategy"]]["selections"]]
+    proven = [one for one in found if one is not None and one["bound"]]
+    if not proven:
+        return []
+    rounds = counted(len(proven), "round")
+    if all(one["optimal"] for one in proven):
+        return [
+            f"Proven for {rounds}: no selection that the money could buy would have scored higher by its own measure."
+        ]
+    least = min(one["objective"] / one["bound"] for one in proven)
+    return [
+        f"Over {rounds} the selections reached at least {100 * least:.4g}{THIN}% of the highest score, by the strategy's own "
+        "measure, that their money could have bought."
+    ]
 
 
 def open_round(result: Mapping[str, Any], arm: str) -> tuple[int, int, int] | None:
