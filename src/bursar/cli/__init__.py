@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bursar.cli import bench, data, runs
+from bursar.cli import bench, data, runs, select
 from bursar.errors import BursarError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 runs.register(app)
+select.register(app)
 bench.register(app)
 
 

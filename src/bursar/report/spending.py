@@ -115,8 +115,8 @@ def certificate_words(result: Mapping[str, Any]) -> list[str]:
         ]
     least = min(one["objective"] / one["bound"] for one in proven)
     return [
-        f"Over {rounds} the selections reached at least {100 * least:.4g}{THIN}% of the highest score, by the strategy's own "
-        "measure, that their money could have bought."
+        f"Over {rounds} the selections reached at least {100 * least:.4g}{THIN}% of the highest score that their money "
+        "could have bought, by the strategy's own measure."
     ]
 
 

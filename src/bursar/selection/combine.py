@@ -6,7 +6,9 @@ gives a score: high means, ask about this one. ``urgencies`` gives any of them a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -90,8 +92,9 @@ def shares(total: int, weights: FloatArray) -> IntArray:
     >>> shares(10, np.array([1.0, 1, 1])).tolist()
     [4, 3, 3]
     """
-    exact = total * weights / weights.sum()
-    parts: IntArray = np.floor(exact + 1e-9).astype(np.int64)
-    for task in np.argsort(parts - exact, kind="stable")[: total - int(parts.sum())]:
+    exact = [total * weight / sum(map(Fraction, weights)) for weight in map(Fraction, weights.tolist())]
+    parts = [math.floor(part) for part in exact]
+    by_remainder = sorted(range(len(parts)), key=lambda task: parts[task] - exact[task])
+    for task in by_remainder[: total - sum(parts)]:
         parts[task] += 1
-    return parts
+    return np.array(parts, dtype=np.int64)

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from bursar.errors import SelectionError
+from bursar.errors import InfeasibleError, SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
-from bursar.selection.candidates import Candidates, Selection
+from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.match import BINS, Binning, Matching
 from bursar.selection.spend import Mode, Spend, spend
 
@@ -71,7 +71,11 @@ class Strategy:
             raise SelectionError(f"a budget cannot be negative: {budget}")
         pool = replace(pool, weights=self.weights_of(pool.tasks))
         if not len(pool):
-            return Selection.joint(pool, np.zeros(0, dtype=np.int64))
+            if broken := pool.limits.broken(np.zeros(0, dtype=np.int64), np.zeros((0, len(pool.tasks)), dtype=bool)):
+                raise InfeasibleError(f"an empty pool cannot keep to {broken}", fix="ask for less at least")
+            proven = self.value is not None and self.mode != "equal"
+            nothing = Certificate(0.0, 0.0 if proven else None, proven) if self.value is not None else None
+            return Selection.joint(pool, np.zeros(0, dtype=np.int64), nothing)
         by_id = pool.take(pool.order)
         offered = by_id.priced_by_item() if in_items else by_id
         selection = self._check(self._chosen(offered, budget, np.random.default_rng(seed)), offered, budget)
@@ -106,7 +110,10 @@ class Strategy:
             raise SelectionError(f"a weight is given for {strangers[0]!r}", fix=f"the tasks are {', '.join(tasks)}")
         weights = np.array([self.weights.get(name, 0.0) for name in tasks], dtype=float)
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-            raise SelectionError(f"the weights {dict(self.weights)} are not all from 0 up with a sum above 0")
+            raise SelectionError(
+                f"the weights {dict(self.weights)} are not all from 0 up, with some above 0",
+                fix="give each task a share, such as intent = 0.3 and slots = 0.7",
+            )
         return None if np.ptp(weights) == 0 else weights / weights.sum()
 
     def _check(self, selection: Selection, pool: Candidates, budget: int) -> Selection:
@@ -184,27 +191,32 @@ def make_strategy(
         ...
     bursar.errors.SelectionError: MT-PAR gives no scores, so BLP_AL cannot spend by them. Fix: leave BLP_AL out
     """
-    first, *modifiers = name.split("+")
+    first, modifiers = _split(name)
     made = _base(first)
-    for modifier in (m.upper() for m in modifiers):
+    for modifier in modifiers:
         if modifier in DECISIONS:
             if made.value is None and modifier != "GRD_AL":  # paper 1, footnote 12
                 raise SelectionError(
                     f"{made.name} gives no scores, so {modifier} cannot spend by them", fix=f"leave {modifier} out"
                 )
             made = replace(made, **DECISIONS[modifier])
-        elif modifier == MATCHING:
+        else:
             needs = {"length": "words", "cluster": "features"}.get(str(bins), "labels")
             made = replace(made, needs=made.needs | (set() if callable(bins) else {needs}))
             made = replace(made, matching=Matching(bins, bin_count))
-        else:
-            raise SelectionError(
-                f"strategy {name!r}: {modifier!r} cannot follow a +", fix=f"use {', '.join(DECISIONS)} or {MATCHING}"
-            )
         made = replace(made, name=f"{made.name}+{modifier}")
     if weights and not made.weighted:  # errata 16
         raise SelectionError(f"strategy {made.name} takes no weights", fix="use MT-AVG, MT-RRF, MT-IND or MT-PAR")
     return replace(made, weights=dict(weights or {}))
+
+
+def _split(name: str) -> tuple[str, list[str]]:
+    """A base and what follows its +, which a task's name may hold as well."""
+    modifiers: list[str] = []
+    while "+" in name and name.rpartition("+")[2].upper() in (*DECISIONS, MATCHING):
+        name, _, last = name.rpartition("+")
+        modifiers.insert(0, last.upper())
+    return name, modifiers
 
 
 def _base(name: str) -> Strategy:
@@ -218,6 +230,9 @@ def _base(name: str) -> Strategy:
             return replace(FAMILIES[family], name=f"{family}-{task}", task=task, value=one_task(task))
         if name.upper() == family:
             raise SelectionError(f"{family} looks at one task", fix=f"name it, as in {family}-slots")
+    if "+" in name:
+        last = name.rpartition("+")[2]
+        raise SelectionError(f"{last!r} cannot follow a +", fix=f"use {', '.join(DECISIONS)} or {MATCHING}")
     return STRATEGIES[name.upper()]  # which is not there, and says what is near
 
 

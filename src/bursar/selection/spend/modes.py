@@ -12,7 +12,7 @@ from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.combine import shares
 from bursar.selection.limits import Limits
 from bursar.selection.spend.greedy import best_ratio_first, least_confident_first, walk
-from bursar.selection.spend.knapsack import Menu, relax, solve
+from bursar.selection.spend.knapsack import TOLERANCE, Menu, relax, solve
 from bursar.selection.spend.program import bound_within, solve_within
 
 Spend = Literal["exact", "greedy", "ratio"]
@@ -86,7 +86,7 @@ def _buy(menu: Menu, able: BoolArray, budget: int, limits: Limits, how: Spend) -
     objective = float(menu.value[bought].sum())
     bound = bound_within(offered, able, budget, limits) if limits else relax(offered.within(budget), budget).bound
     bound = max(bound, objective)
-    return bought, Certificate(objective, bound, bound - objective <= 1e-9 * max(1.0, bound))
+    return bought, Certificate(objective, bound, bound - objective <= TOLERANCE * max(1.0, bound))
 
 
 def _best_first(bought: BoolArray, menu: Menu) -> IntArray:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-import highspy
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
@@ -23,11 +21,14 @@ from bursar.selection.limits import GroupCap, Limit, Limits
 from bursar.selection.spend.knapsack import Menu, Solved, in_order
 
 TOLERANCE = 1e-9  # of the bound
-CUTS = 80  # steps towards the best multipliers; the bound holds after any number of them
-CLOSE_ENOUGH = 1e-6  # of the bound: the multipliers need not be the very best
+CUTS = 100  # steps towards the best multipliers; the bound holds after any number of them
+CLOSE_ENOUGH = 1e-9  # of the bound: the multipliers need not be the very best
+SAMPLE = 20_000  # items
 FIRST_CORE = 400  # items of the first program
 LARGEST_CORE = 40_000  # ways to buy items that a program may hold
 NODES = 20_000  # of the program's search tree
+LARGEST_USE = 1e4  # in a row of the program: it is solved in floating point
+REPAIRS = 4
 SCALE = 1e4  # of the objective: HiGHS takes a millionth for nothing
 
 
@@ -35,6 +36,8 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> So
     """The best selection that keeps to the budget and to the limits. Only what is ``able`` may be bought."""
     problem = _Problem(menu, able & (menu.reading[:, None] + menu.own <= budget), budget, limits)
     plan = problem.plan()
+    if plan.bound < -TOLERANCE:  # no selection is worth less than nothing
+        raise problem.infeasible()
     size = min(FIRST_CORE, len(menu.value))
     gap = math.inf
     best: Solved | None = None
@@ -53,10 +56,7 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> So
         largest = max(size, LARGEST_CORE // ways)
         if size >= min(len(plan.least_first), largest):
             if best is None:
-                raise InfeasibleError(
-                    f"no selection within the budget keeps to {', '.join(problem.names)}",
-                    fix="raise the budget, or ask for less at least",
-                )
+                raise problem.infeasible()
             return Solved(best.chosen, best.objective, max(best.objective, plan.bound), False)
         size = min(len(plan.least_first), largest, max(2 * size, needed if best is not None else 0))
 
@@ -83,7 +83,7 @@ class _Plan:
 
 class _Problem:
     def __init__(self, menu: Menu, able: BoolArray, budget: int, limits: Limits) -> None:
-        self.menu, self.able, self.limits = menu, able, limits
+        self.menu, self.able, self.budget, self.limits = menu, able, budget, limits
         money = Limit("the budget", menu.own.astype(float), at_most=float(budget))
         self.sums: Sequence[Limit] = (money, *limits.sums)
         self.groups = limits.groups
@@ -91,12 +91,30 @@ class _Problem:
         self.rows = [(limit, sign) for limit, sign in self.rows if sign > 0 or limit.at_least > 0]
         self.names = [limit.name for limit in limits.sums] + (["the group cap"] if limits.groups else [])
 
+    def infeasible(self) -> InfeasibleError:
+        return InfeasibleError(
+            f"no selection within the budget keeps to {', '.join(self.names)}",
+            fix="raise the budget, or ask for less at least",
+        )
+
     # -- multipliers -------------------------------------------------------------------------------------------------
     def plan(self) -> _Plan:
-        """The plan at the best multipliers: cutting planes on the dual, each step halfway back to the best so far."""
-        count = len(self.rows)
+        """The plan at the best multipliers; a large pool learns from a sample of it where to look for them."""
         top = self._largest_multipliers()
-        at, best, best_at = np.zeros(count), math.inf, np.zeros(count)
+        start: FloatArray = np.zeros(len(self.rows))
+        if len(self.able) > 2 * SAMPLE:
+            start, _ = self._sample().best_multipliers(start, top)
+            found, inside = self.best_multipliers(start, np.minimum(top, 2 * start + top / 1000))
+            start = found
+            if inside:
+                return self._planned(found)
+        return self._planned(self.best_multipliers(start, top)[0])
+
+    def best_multipliers(self, start: FloatArray, top: FloatArray) -> tuple[FloatArray, bool]:
+        """Cutting planes on the dual, each step halfway back to the best so far; whether the best is below the top."""
+        from scipy.optimize import linprog
+
+        at, best, best_at = start, math.inf, start
         cuts: list[FloatArray] = []
         heights: list[float] = []
         for _ in range(CUTS):
@@ -106,7 +124,7 @@ class _Problem:
             cuts.append(np.append(slope, -1.0))
             heights.append(float(slope @ at) - bound)
             master = linprog(
-                np.append(np.zeros(count), 1.0),
+                np.append(np.zeros(len(start)), 1.0),
                 A_ub=np.array(cuts),
                 b_ub=np.array(heights),
                 bounds=[*((0, t) for t in top), (None, None)],
@@ -114,7 +132,15 @@ class _Problem:
             if master.status != 0 or best - master.fun <= CLOSE_ENOUGH * max(1.0, abs(best)):
                 break
             at = (best_at + np.maximum(master.x[:-1], 0)) / 2
-        return self._planned(best_at)
+        return best_at, bool((best_at < 0.99 * top).all())
+
+    def _sample(self) -> _Problem:
+        """Every so manieth item, with as much less of everything."""
+        every = len(self.able) // SAMPLE
+        items = np.arange(0, len(self.able), every)
+        limits = self.limits.take(items)
+        sums = tuple(replace(s, at_most=s.at_most / every, at_least=s.at_least / every) for s in limits.sums)
+        return _Problem(self.menu.take(items), self.able[items], self.budget // every, replace(limits, sums=sums))
 
     def _largest_multipliers(self) -> FloatArray:
         """Beyond these nothing would be bought for its value, or everything for the sake of a minimum."""
@@ -186,14 +212,31 @@ class _Problem:
         if not len(row):
             feasible = self.limits.broken(np.flatnonzero(fixed.any(axis=1)), fixed[fixed.any(axis=1)]) is None
             return (Solved(fixed, constant, constant, True) if feasible else None), constant
-        taken, best = maximise(value, *self._constraints(items, row, tasks, fixed))
-        if taken is None:
+        matrix, low, high = self._constraints(items, row, tasks, fixed)
+        taken, best = maximise(value, matrix, low, high)
+        for _ in range(REPAIRS):  # where the solver's tolerance let a limit slip, it is drawn in by twice as much
+            if taken is None or not self._broken(fixed, items[row[taken]], tasks[taken]):
+                break
+            used = matrix[:, taken].sum(axis=1)
+            high = high - 2 * np.maximum(used - high, 0) - 1e-9
+            low = low + 2 * np.maximum(low - used, 0) + 1e-9
+            taken, _ = maximise(value, matrix, low, high)
+        if taken is None or self._broken(fixed, items[row[taken]], tasks[taken]):
             return None, constant + best
         fixed[items[row[taken]]] = tasks[taken]
         alike = [self.able, *(limit.use for limit in self.limits.sums)]
         alike += [self.groups.group[:, None]] if self.groups is not None else []
         fixed = in_order(fixed, self.menu, items, *alike)
         return Solved(fixed, float(self.menu.value[fixed].sum()), constant + best, True), constant + best
+
+    def _broken(self, fixed: BoolArray, items: IntArray, tasks: BoolArray) -> bool:
+        """Whether what is fixed and this beside it is more than the budget or a limit allows."""
+        chosen = fixed.copy()
+        chosen[items] = tasks
+        bought = chosen.any(axis=1)
+        if int(self.menu.reading[bought].sum() + self.menu.own[chosen].sum()) > self.budget:
+            return True
+        return self.limits.broken(np.flatnonzero(bought), chosen[bought]) is not None
 
     def _ways(self, plan: _Plan, items: IntArray, gap: float) -> tuple[IntArray, BoolArray]:
         """Every way to buy each of the items that loses less than the gap: whose it is, and for which tasks."""
@@ -220,9 +263,10 @@ class _Problem:
             if limit is self.sums[0]:
                 use = use + self.menu.reading[items[row]]
             used = self._used(limit, fixed)
-            blocks.append(sparse.csr_array(use[None]))
-            lows.append(np.array([limit.at_least - used if limit.at_least > 0 else -np.inf]))
-            highs.append(np.array([limit.at_most - used]))
+            scale = max(1.0, float(use.max(initial=0.0)) / LARGEST_USE)
+            blocks.append(sparse.csr_array(use[None] / scale))
+            lows.append(np.array([(limit.at_least - used) / scale if limit.at_least > 0 else -np.inf]))
+            highs.append(np.array([(limit.at_most - used) / scale]))
         if self.groups is not None:
             there = np.bincount(self.groups.group[fixed.any(axis=1)], minlength=len(self.groups.at_most))
             names, of = np.unique(self.groups.group[items[row]], return_inverse=True)
@@ -242,6 +286,8 @@ def maximise(
     >>> which.tolist(), round(bound, 6)
     ([1, 2], 4.0)
     """
+    import highspy
+
     program = highspy.HighsLp()
     program.num_col_, program.num_row_ = len(value), len(low)
     program.sense_ = highspy.ObjSense.kMaximize
@@ -256,7 +302,8 @@ def maximise(
     options |= {"primal_feasibility_tolerance": 1e-9, "mip_feasibility_tolerance": 1e-9}
     for name, setting in options.items():
         solver.setOptionValue(name, setting)
-    solver.passModel(program)
+    if solver.passModel(program) == highspy.HighsStatus.kError:
+        return None, math.inf
     solver.run()
     info = solver.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:

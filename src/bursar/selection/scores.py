@@ -1,0 +1,554 @@
+"""A pool in a file and a selection in a file, for those who bring their own model: CSV or Parquet.
+
+In: ``id``, ``confidence:TASK`` for each task; perhaps ``cost:reading``, ``cost:TASK``, ``group``, ``hours:WHO:TASK``.
+Out: ``id``, ``tasks``, ``cost``. Whatever is wrong with a file is told with its line, its column and what stands there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from difflib import get_close_matches
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from bursar.corpus.formats.format import replacing_bytes
+from bursar.errors import DataError, SelectionError
+from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.selection.candidates import Candidates, Selection
+from bursar.selection.limits import GroupCap, Limits
+from bursar.tasks import Prices
+
+SUFFIXES = (".csv", ".parquet")
+BETWEEN_TASKS = ";"
+MOST_TASKS = 62  # a subset of them is kept in one number
+MOST_PLACES = 9  # of decimals; what is finer is rounded up there
+MOST_UNITS = 2**62  # that all costs of a file may add up to
+NOISE = 2.0**-51  # of a cost: what is so near to a decimal number was meant as one (0.1 + 0.2)
+BLOCK = 1 << 23  # bytes of CSV parsed at a time
+
+
+# -- money -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Units:
+    """Amounts with decimals as whole numbers of units: one unit is 1 at the last decimal place in use.
+
+    >>> units = Units.of(np.array([1.5, 2.0, 0.25]))
+    >>> units.places, units.whole(np.array([1.5, 2.0])).tolist(), units.floor(Decimal("7.999")), units.money(150)
+    (2, [150, 200], 799, Decimal('1.50'))
+    """
+
+    places: int
+
+    @classmethod
+    def of(cls, *amounts: FloatArray) -> Units:
+        """With as many places as the amounts have, and no more than nine."""
+        left = np.concatenate([column.ravel() for column in amounts])
+        for places in range(MOST_PLACES):
+            left = left[~_fits(left, places)]
+            if not len(left):
+                return cls(places)
+        return cls(MOST_PLACES)
+
+    def whole(self, amounts: FloatArray) -> IntArray:
+        """Amounts in units. What has more places than there are is rounded up, so that no budget is ever passed."""
+        scale = 10.0**self.places
+        units = np.rint(amounts * scale)
+        fine = ~_fits(amounts, self.places)
+        if fine.any():
+            up = np.ceil(amounts[fine] * scale)
+            units[fine] = up + (up / scale < amounts[fine])
+        if not units.sum() < MOST_UNITS:
+            raise SelectionError(
+                f"all costs add up to {amounts.sum():.3g}: too much to count in units of {1 / scale:g}",
+                fix="give costs in a larger currency, or with fewer decimals",
+            )
+        return units.astype(np.int64)
+
+    def floor(self, amount: Decimal) -> int:
+        """An amount in units, rounded down: a budget never grows by rounding."""
+        if not -20 < amount.adjusted() < 20:  # nothing, or more than any file can cost
+            return MOST_UNITS if amount.adjusted() > 0 else 0
+        return min(MOST_UNITS, int(Fraction(amount) * 10**self.places))
+
+    def money(self, units: int) -> Decimal:
+        """Units as an amount."""
+        return Decimal(units).scaleb(-self.places)
+
+
+def _fits(amounts: FloatArray, places: int) -> BoolArray:
+    """Which amounts have no more places than so many."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        fits: BoolArray = np.abs(np.round(amounts, places) - amounts) <= NOISE * amounts
+    return fits
+
+
+# -- columns ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Columns:
+    """What the names of a table's columns say.
+
+    >>> columns = Columns.of(["id", "text", "confidence:slots", "cost:reading", "hours:ana:slots"])
+    >>> columns.tasks, columns.costs, columns.hours, columns.ignored
+    (('slots',), {'reading': 'cost:reading'}, {('ana', 'slots'): 'hours:ana:slots'}, ('text',))
+    """
+
+    tasks: tuple[str, ...]
+    costs: Mapping[str, str]  # task or "reading" to column
+    hours: Mapping[tuple[str, str], str]  # who and task to column
+    group: bool
+    ignored: tuple[str, ...]
+
+    KINDS = ("confidence", "cost", "hours")
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Columns:
+        """By their names, or an error about one that cannot be."""
+        tasks: list[str] = []
+        costs: dict[str, str] = {}
+        hours: dict[tuple[str, str], str] = {}
+        for place, name in enumerate(names):
+            kind, colon, rest = name.partition(":")
+            if name and name in names[:place]:
+                raise DataError(f"there are two columns {name!r}", fix="give every column its own name")
+            if colon and kind not in cls.KINDS:
+                near = get_close_matches(kind.strip().lower(), cls.KINDS, n=1)
+                raise DataError(
+                    f"column {name!r} means nothing",
+                    fix=(f"did you mean '{near[0]}:{rest}'? Known: " if near else "use ")
+                    + "confidence:TASK, cost:reading, cost:TASK, hours:WHO:TASK; a column without a colon is ignored",
+                )
+            if kind == "confidence" and colon:
+                tasks.append(rest)
+            elif kind == "cost" and colon:
+                costs[rest] = name
+            elif colon:
+                who, _, task = rest.partition(":")
+                hours[who, task] = name
+        ignored = tuple(name for name in names if name and ":" not in name and name not in ("id", "group"))
+        made = cls(tuple(tasks), costs, hours, "group" in names, ignored)
+        made._check(names)
+        return made
+
+    def _check(self, names: Sequence[str]) -> None:
+        found = "found " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+        if "id" not in names:
+            raise DataError("there is no column 'id'", fix=f"call the column that tells items apart id; {found}")
+        if not self.tasks:
+            raise DataError("there is no column of confidences", fix=f"call it confidence:TASK; {found}")
+        if len(self.tasks) > MOST_TASKS:
+            raise DataError(f"there are {len(self.tasks)} tasks", fix=f"select for at most {MOST_TASKS} at a time")
+        for task in self.tasks:
+            if not task or BETWEEN_TASKS in task:
+                raise DataError(
+                    f"column 'confidence:{task}' has no name for a task", fix=f"use a name without {BETWEEN_TASKS!r}"
+                )
+        if "reading" in self.tasks and "reading" in self.costs:
+            raise DataError(
+                "column 'cost:reading' is what reading an item costs, and a task is called that too",
+                fix="give the task another name",
+            )
+        about = [(task, name) for task, name in self.costs.items() if task != "reading"]
+        for task, name in about + [(task, name) for (_, task), name in self.hours.items()]:
+            if task not in self.tasks:
+                raise DataError(
+                    f"column {name!r}: there is no column 'confidence:{task}'",
+                    fix=f"the tasks are {', '.join(self.tasks)}",
+                )
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns to read."""
+        confidence = [f"confidence:{task}" for task in self.tasks]
+        return ["id", *confidence, *self.costs.values(), *self.hours.values(), *(["group"] if self.group else [])]
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+class _File(ABC):
+    """A table on disk, and how to say where something stands in it."""
+
+    header: int | None = None  # its line
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The columns' names."""
+
+    @abstractmethod
+    def read(self, names: list[str]) -> Any:
+        """Some columns, as an Arrow table."""
+
+    def error(self, message: str, row: int, item: str | None = None, *, fix: str) -> DataError:
+        """That something is wrong in a row, counted from 0."""
+        return DataError(message, path=f"{self.path}: {self.where(row)}", item=item, fix=fix)
+
+    def where(self, row: int) -> str:
+        return f"row {row + 1}"
+
+
+class _Csv(_File):
+    """Every cell is read as text, so that 007 stays 007 and what is no number can be shown."""
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """The line on which each record begins, and its cells; the header first. Slow: for when something is wrong."""
+        csv.field_size_limit(2**31 - 1)
+        with open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+            reader, begins = csv.reader(lines, strict=True), 1
+            try:
+                for record in reader:
+                    if record:  # a blank line is none
+                        yield begins, record
+                    begins = reader.line_num + 1
+            except csv.Error:
+                raise DataError(
+                    "a quote is opened and not closed before a comma or the end of the line",
+                    path=self.path,
+                    line=begins,
+                    fix='close it; a quote within quotes is written ""',
+                ) from None
+
+    def names(self) -> list[str]:
+        line, names = next(self.records(), (1, []))
+        self.header = line
+        if not names:
+            raise DataError("the file is empty", path=self.path, fix="its first line names the columns")
+        if any(map(_no_utf8, names)):
+            raise DataError("this is not text in UTF-8", path=self.path, line=line, fix="save it as CSV in UTF-8")
+        if len(names) == 1 and (other := re.search(r"[;\t|]", names[0])):
+            raise DataError(f"columns are parted by {other[0]!r}", path=self.path, line=line, fix="part them by commas")
+        return names
+
+    def read(self, names: list[str]) -> Any:
+        try:
+            table = self._parsed(names, BLOCK)
+        except pa.ArrowInvalid as wrong:
+            if "straddl" not in str(wrong):
+                raise self._explained(names, str(wrong)) from None
+            try:  # a record is longer than a block
+                table = self._parsed(names, min(self.path.stat().st_size + 1, 2**31 - 1))
+            except pa.ArrowInvalid as wrong:
+                raise self._explained(names, str(wrong)) from None
+        if (
+            self._lines() != len(table) + 1
+        ):  # there are line breaks between quotes: do all quotes end where they should?
+            for _ in self.records():
+                pass
+        return table
+
+    def _parsed(self, names: list[str], block: int) -> Any:
+        return pyarrow.csv.read_csv(
+            self.path,
+            read_options=pyarrow.csv.ReadOptions(block_size=block),
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=names, column_types=dict.fromkeys(names, pa.string())
+            ),
+        )
+
+    def _lines(self) -> int:
+        count, last = 0, b"\n"
+        with open(self.path, "rb") as file:
+            while part := file.read(BLOCK):
+                count, last = count + part.count(b"\n"), part[-1:]
+        return count + (last != b"\n")
+
+    def _explained(self, names: list[str], reason: str) -> DataError:
+        """What the reader stumbled over, with its line."""
+        header = self.names()
+        wanted = [header.index(name) for name in names]
+        for line, record in self.records():
+            if len(record) != len(header):
+                return DataError(
+                    f"there are {len(record)} cells, and the header has {len(header)}",
+                    path=self.path,
+                    line=line,
+                    fix='put text with commas or line breaks between quotes, and write a quote in it as ""',
+                )
+            for column in wanted:
+                if _no_utf8(record[column]):
+                    message = f"column {header[column]!r} is not text in UTF-8"
+                    return DataError(message, path=self.path, line=line, fix="save it as CSV in UTF-8")
+        return DataError(f"this cannot be read as CSV: {reason.splitlines()[0]}", path=self.path)
+
+    def error(self, message: str, row: int, item: str | None = None, *, fix: str) -> DataError:
+        return DataError(message, path=self.path, line=self.line(row), item=item, fix=fix)
+
+    def line(self, row: int) -> int:
+        return next(islice(self.records(), row + 1, None))[0]
+
+    def where(self, row: int) -> str:
+        return f"line {self.line(row)}"
+
+
+class _Parquet(_File):
+    def names(self) -> list[str]:
+        with self._opened() as file:
+            return list(file.schema_arrow.names)
+
+    def read(self, names: list[str]) -> Any:
+        with self._opened() as file:
+            try:
+                return file.read(columns=names)
+            except (pa.ArrowException, OSError) as wrong:
+                raise self._unreadable(wrong) from None
+
+    def _opened(self) -> Any:
+        try:
+            return pyarrow.parquet.ParquetFile(self.path)
+        except (pa.ArrowException, OSError) as wrong:
+            raise self._unreadable(wrong) from None
+
+    def _unreadable(self, wrong: Exception) -> DataError:
+        return DataError(f"this cannot be read as Parquet: {str(wrong).splitlines()[0]}", path=self.path)
+
+
+def _no_utf8(text: str) -> bool:
+    """Whether it was read from bytes that are not."""
+    return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def _file(path: Path) -> _File:
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise DataError("the name ends in neither .csv nor .parquet", path=path, fix="give the scores as one of them")
+    if not path.is_file():
+        raise DataError("this is a folder" if path.is_dir() else "there is no such file", path=path)
+    try:
+        path.open("rb").close()
+    except OSError as wrong:
+        raise DataError(f"cannot be read: {wrong.strerror}", path=path) from None
+    return _Csv(path) if kind == ".csv" else _Parquet(path)
+
+
+# -- scores ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What a file says about a pool, in the order of ids."""
+
+    ids: Any  # (items,) an Arrow array of strings
+    tasks: tuple[str, ...]
+    confidence: FloatArray  # (items, tasks)
+    reading: FloatArray  # (items,)
+    own: FloatArray  # (items, tasks)
+    groups: Any = None  # (items,) an Arrow array of strings, if there is such a column
+    hours: Mapping[str, FloatArray] = field(default_factory=dict)  # by annotator: (items, tasks)
+    ignored: tuple[str, ...] = ()  # columns that were not looked at
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def units(self) -> Units:
+        return Units.of(self.reading, self.own)
+
+    def pool(self, limits: Limits) -> Candidates:
+        """The pool as strategies see it, priced in whole units."""
+        costs = self.units.whole(np.concatenate([self.reading[:, None], self.own], axis=1))
+        prices = Prices(self.tasks, costs[:, 0], costs[:, 1:])
+        return Candidates(self.ids.to_numpy(zero_copy_only=False), self.confidence, prices, limits=limits)
+
+    def cap(self, at_most: int) -> GroupCap:
+        """So many items of each group; an item without a group is one by itself."""
+        named = pc.dictionary_encode(pc.fill_null(self.groups, ""))
+        group: IntArray = named.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        alone = np.flatnonzero(group == pc.index(named.dictionary, "").as_py())
+        group[alone] = len(named.dictionary) + np.arange(len(alone))
+        return GroupCap(group, np.full(len(named.dictionary) + len(alone), at_most, dtype=np.int64))
+
+    def take(self, rows: IntArray) -> Scores:
+        """Some of the rows, in this order."""
+        return Scores(
+            self.ids.take(pa.array(rows)),
+            self.tasks,
+            self.confidence[rows],
+            self.reading[rows],
+            self.own[rows],
+            None if self.groups is None else self.groups.take(pa.array(rows)),
+            {who: use[rows] for who, use in self.hours.items()},
+            self.ignored,
+        )
+
+
+def read_scores(path: Path) -> Scores:
+    """Read a table of scores, ``.csv`` or ``.parquet``. Tasks are in the order of their ``confidence`` columns."""
+    file = _file(path)
+    names = file.names()
+    try:
+        columns = Columns.of(names)
+    except DataError as wrong:
+        raise DataError(wrong.message, path=path, line=file.header, fix=wrong.fix) from None
+    table = file.read(columns.wanted)
+    ids = _ids(file, table)
+    shape = (len(ids), len(columns.tasks))
+    confidence, own = np.empty(shape), np.ones(shape)
+    reading: FloatArray = np.zeros(len(ids))
+    hours = {who: np.zeros(shape) for who, _ in columns.hours}
+    for at, task in enumerate(columns.tasks):
+        fix = "give a number from 0 (no idea) to 1 (certain)"
+        confidence[:, at] = _numbers(file, table, f"confidence:{task}", 1.0, fix)
+    for task, name in columns.costs.items():
+        cost = _numbers(file, table, name, math.inf, "give a number from 0 up")
+        if task == "reading":
+            reading = cost
+        else:
+            own[:, columns.tasks.index(task)] = cost
+    for (who, task), name in columns.hours.items():
+        fix = "give the hours that a label takes, from 0 up"
+        hours[who][:, columns.tasks.index(task)] = _numbers(file, table, name, math.inf, fix)
+    groups = _text(file, table, "group") if columns.group else None
+    found = Scores(ids, columns.tasks, confidence, reading, own, groups, hours, columns.ignored)
+    order = _by_id(file, ids)
+    return found if order is None else found.take(order)
+
+
+def _ids(file: _File, table: Any) -> Any:
+    ids = _text(file, table, "id")
+    missing = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(ids), ""), True)
+    row = pc.index(missing, True).as_py()
+    if row >= 0:
+        raise file.error("column 'id' is empty", row, fix="give every item an id of its own")
+    return ids
+
+
+def _by_id(file: _File, ids: Any) -> IntArray | None:
+    """Positions in the order of ids, which may not occur twice; ``None`` if they are in order already."""
+    if len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py():
+        return None
+    order: IntArray = pc.sort_indices(ids).to_numpy().astype(np.int64)
+    by_id = ids.take(pa.array(order))
+    twice = np.flatnonzero(pc.equal(by_id[:-1], by_id[1:]).to_numpy(zero_copy_only=False))
+    if len(twice):
+        at = int(twice[np.maximum(order[twice], order[twice + 1]).argmin()])
+        first, second = sorted(order[at : at + 2].tolist())
+        message = f"the id stands in {file.where(first)} already"
+        raise file.error(message, second, by_id[at].as_py(), fix="give every item one row")
+    return order
+
+
+def _text(file: _File, table: Any, name: str) -> Any:
+    """A column as one array of strings."""
+    column = _plain(table.column(name))
+    if not (_is_text(column.type) or pa.types.is_integer(column.type)):
+        raise DataError(f"column {name!r} holds {column.type}", path=file.path, fix="make it text")
+    return pc.cast(column, pa.large_string()).combine_chunks()
+
+
+def _numbers(file: _File, table: Any, name: str, most: float, fix: str) -> FloatArray:
+    """A column as finite numbers from 0 to ``most``."""
+    column = _plain(table.column(name))
+    kind = column.type
+    if pa.types.is_float16(kind) or pa.types.is_float32(kind):  # 0.1 is meant as 0.1, not as the nearest short float
+        column = pc.cast(pc.cast(column, pa.float32()), pa.string())
+    elif not any(is_it(kind) for is_it in (_is_text, pa.types.is_integer, pa.types.is_float64, pa.types.is_decimal)):
+        raise DataError(f"column {name!r} holds {kind}", path=file.path, fix=fix)
+    try:
+        values = _floats(column)
+        bad = ~((values >= 0) & (values <= most) & (values < math.inf))
+        if not bad.any():
+            return values
+        row = int(bad.argmax())
+    except pa.ArrowInvalid:
+        row = _first_failing(column)
+    found = table.column(name)[row].as_py()
+    holds = "is empty" if found is None or found == "" else f"holds {found!r}"
+    raise file.error(f"column {name!r} {holds}", row, str(table.column("id")[row].as_py()), fix=fix)
+
+
+def _floats(column: Any) -> FloatArray:
+    """As floats; what is missing is no number."""
+    try:
+        found = pc.cast(column, pa.float64(), safe=False)
+    except pa.ArrowInvalid:  # there may be blanks around it
+        found = pc.cast(pc.utf8_trim_whitespace(column), pa.float64())
+    values: FloatArray = found.to_numpy()
+    return values
+
+
+def _first_failing(column: Any) -> int:
+    """The first row that is no number, by halves."""
+    good, bad = 0, len(column)  # all before ``good`` are numbers; among those before ``bad`` is one that is not
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            _floats(column[good:middle])
+            good = middle
+        except pa.ArrowInvalid:
+            bad = middle
+    return good
+
+
+def _plain(column: Any) -> Any:
+    return pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+# -- what was chosen -------------------------------------------------------------------------------------------------
+def chosen_table(scores: Scores, selection: Selection) -> Any:
+    """The chosen items, best first, as an Arrow table: ``id``, ``tasks``, and ``cost`` as costs were given."""
+    subsets, of = np.unique(selection.tasks @ (1 << np.arange(len(scores.tasks))), return_inverse=True)
+    names = [BETWEEN_TASKS.join(t for at, t in enumerate(scores.tasks) if code >> at & 1) for code in subsets.tolist()]
+    tasks = pa.array(names, pa.large_string()).take(pa.array(of))
+    places = scores.units.places
+    cost = selection.cost if places == 0 else selection.cost / 10.0**places
+    return pa.table({"id": scores.ids.take(pa.array(selection.items)), "tasks": tasks, "cost": cost})
+
+
+def csv_text(table: Any) -> str:
+    """What was chosen as CSV."""
+    columns = [_quoted(pc.cast(column, pa.large_string())) for column in table.columns]
+    lines = pc.binary_join_element_wise(*columns, pa.scalar(",", pa.large_string())).to_pylist()
+    return "\n".join([",".join(table.column_names), *lines, ""])
+
+
+def _quoted(column: Any) -> Any:
+    special = pc.match_substring_regex(column, r'[",\r\n]')
+    quote, nothing = pa.scalar('"', pa.large_string()), pa.scalar("", pa.large_string())
+    between = pc.binary_join_element_wise(quote, pc.replace_substring(column, '"', '""'), quote, nothing)
+    return pc.if_else(special, between, column)
+
+
+def check_target(path: Path, source: Path) -> None:
+    """Refuse a place to write to that would fail in the end, before any work is done."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise DataError("the name ends in neither .csv nor .parquet", path=path, fix="write to a name that does")
+    if not path.parent.is_dir():
+        raise DataError(f"there is no folder {path.parent}", path=path, fix="make it first")
+    if path.is_dir():
+        raise DataError("this is a folder", path=path, fix="name a file in it")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise DataError("this is the file of scores", path=path, fix="write to another")
+
+
+def write_chosen(table: Any, path: Path) -> None:
+    """Write what was chosen, ``.csv`` or ``.parquet``, whole or not at all."""
+    if path.suffix.lower() == ".csv":
+        content = csv_text(table).encode()
+    else:
+        buffer = io.BytesIO()
+        pyarrow.parquet.write_table(table, buffer)
+        content = buffer.getvalue()
+    try:
+        with replacing_bytes(path) as file:
+            file.write(content)
+    except OSError as wrong:
+        raise DataError(f"cannot be written: {wrong.strerror}", path=path) from None
