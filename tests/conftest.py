@@ -11,7 +11,7 @@ import pytest
 DATA = Path(os.environ.get("BURSAR_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def data_folder() -> Callable[[str], Path]:
     """Finds the folder of a public data set, or skips the test by the data set's name."""
 

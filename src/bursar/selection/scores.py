@@ -6,18 +6,14 @@ Out: ``id``, ``tasks``, ``cost``. Whatever is wrong with a file is told with its
 
 from __future__ import annotations
 
-import csv
 import io
 import math
-import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +28,14 @@ from bursar.errors import DataError, SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.limits import GroupCap, Limits
+from bursar.selection.tables import SUFFIXES, TableFile, open_table
 from bursar.tasks import Prices
 
-SUFFIXES = (".csv", ".parquet")
 BETWEEN_TASKS = ";"
 MOST_TASKS = 62  # a subset of them is kept in one number
 MOST_PLACES = 9  # of decimals; what is finer is rounded up there
 MOST_UNITS = 2**62  # that all costs of a file may add up to
 NOISE = 2.0**-51  # of a cost: what is so near to a decimal number was meant as one (0.1 + 0.2)
-BLOCK = 1 << 23  # bytes of CSV parsed at a time
 
 
 # -- money -----------------------------------------------------------------------------------------------------------
@@ -178,165 +173,6 @@ class Columns:
         return ["id", *confidence, *self.costs.values(), *self.hours.values(), *(["group"] if self.group else [])]
 
 
-# -- files -----------------------------------------------------------------------------------------------------------
-class _File(ABC):
-    """A table on disk, and how to say where something stands in it."""
-
-    header: int | None = None  # its line
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @abstractmethod
-    def names(self) -> list[str]:
-        """The columns' names."""
-
-    @abstractmethod
-    def read(self, names: list[str]) -> Any:
-        """Some columns, as an Arrow table."""
-
-    def error(self, message: str, row: int, item: str | None = None, *, fix: str) -> DataError:
-        """That something is wrong in a row, counted from 0."""
-        return DataError(message, path=f"{self.path}: {self.where(row)}", item=item, fix=fix)
-
-    def where(self, row: int) -> str:
-        return f"row {row + 1}"
-
-
-class _Csv(_File):
-    """Every cell is read as text, so that 007 stays 007 and what is no number can be shown."""
-
-    def records(self) -> Iterator[tuple[int, list[str]]]:
-        """The line on which each record begins, and its cells; the header first. Slow: for when something is wrong."""
-        csv.field_size_limit(2**31 - 1)
-        with open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-            reader, begins = csv.reader(lines, strict=True), 1
-            try:
-                for record in reader:
-                    if record:  # a blank line is none
-                        yield begins, record
-                    begins = reader.line_num + 1
-            except csv.Error:
-                raise DataError(
-                    "a quote is opened and not closed before a comma or the end of the line",
-                    path=self.path,
-                    line=begins,
-                    fix='close it; a quote within quotes is written ""',
-                ) from None
-
-    def names(self) -> list[str]:
-        line, names = next(self.records(), (1, []))
-        self.header = line
-        if not names:
-            raise DataError("the file is empty", path=self.path, fix="its first line names the columns")
-        if any(map(_no_utf8, names)):
-            raise DataError("this is not text in UTF-8", path=self.path, line=line, fix="save it as CSV in UTF-8")
-        if len(names) == 1 and (other := re.search(r"[;\t|]", names[0])):
-            raise DataError(f"columns are parted by {other[0]!r}", path=self.path, line=line, fix="part them by commas")
-        return names
-
-    def read(self, names: list[str]) -> Any:
-        try:
-            table = self._parsed(names, BLOCK)
-        except pa.ArrowInvalid as wrong:
-            if "straddl" not in str(wrong):
-                raise self._explained(names, str(wrong)) from None
-            try:  # a record is longer than a block
-                table = self._parsed(names, min(self.path.stat().st_size + 1, 2**31 - 1))
-            except pa.ArrowInvalid as wrong:
-                raise self._explained(names, str(wrong)) from None
-        if (
-            self._lines() != len(table) + 1
-        ):  # there are line breaks between quotes: do all quotes end where they should?
-            for _ in self.records():
-                pass
-        return table
-
-    def _parsed(self, names: list[str], block: int) -> Any:
-        return pyarrow.csv.read_csv(
-            self.path,
-            read_options=pyarrow.csv.ReadOptions(block_size=block),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(
-                include_columns=names, column_types=dict.fromkeys(names, pa.string())
-            ),
-        )
-
-    def _lines(self) -> int:
-        count, last = 0, b"\n"
-        with open(self.path, "rb") as file:
-            while part := file.read(BLOCK):
-                count, last = count + part.count(b"\n"), part[-1:]
-        return count + (last != b"\n")
-
-    def _explained(self, names: list[str], reason: str) -> DataError:
-        """What the reader stumbled over, with its line."""
-        header = self.names()
-        wanted = [header.index(name) for name in names]
-        for line, record in self.records():
-            if len(record) != len(header):
-                return DataError(
-                    f"there are {len(record)} cells, and the header has {len(header)}",
-                    path=self.path,
-                    line=line,
-                    fix='put text with commas or line breaks between quotes, and write a quote in it as ""',
-                )
-            for column in wanted:
-                if _no_utf8(record[column]):
-                    message = f"column {header[column]!r} is not text in UTF-8"
-                    return DataError(message, path=self.path, line=line, fix="save it as CSV in UTF-8")
-        return DataError(f"this cannot be read as CSV: {reason.splitlines()[0]}", path=self.path)
-
-    def error(self, message: str, row: int, item: str | None = None, *, fix: str) -> DataError:
-        return DataError(message, path=self.path, line=self.line(row), item=item, fix=fix)
-
-    def line(self, row: int) -> int:
-        return next(islice(self.records(), row + 1, None))[0]
-
-    def where(self, row: int) -> str:
-        return f"line {self.line(row)}"
-
-
-class _Parquet(_File):
-    def names(self) -> list[str]:
-        with self._opened() as file:
-            return list(file.schema_arrow.names)
-
-    def read(self, names: list[str]) -> Any:
-        with self._opened() as file:
-            try:
-                return file.read(columns=names)
-            except (pa.ArrowException, OSError) as wrong:
-                raise self._unreadable(wrong) from None
-
-    def _opened(self) -> Any:
-        try:
-            return pyarrow.parquet.ParquetFile(self.path)
-        except (pa.ArrowException, OSError) as wrong:
-            raise self._unreadable(wrong) from None
-
-    def _unreadable(self, wrong: Exception) -> DataError:
-        return DataError(f"this cannot be read as Parquet: {str(wrong).splitlines()[0]}", path=self.path)
-
-
-def _no_utf8(text: str) -> bool:
-    """Whether it was read from bytes that are not."""
-    return any("\udc80" <= character <= "\udcff" for character in text)
-
-
-def _file(path: Path) -> _File:
-    kind = path.suffix.lower()
-    if kind not in SUFFIXES:
-        raise DataError("the name ends in neither .csv nor .parquet", path=path, fix="give the scores as one of them")
-    if not path.is_file():
-        raise DataError("this is a folder" if path.is_dir() else "there is no such file", path=path)
-    try:
-        path.open("rb").close()
-    except OSError as wrong:
-        raise DataError(f"cannot be read: {wrong.strerror}", path=path) from None
-    return _Csv(path) if kind == ".csv" else _Parquet(path)
-
-
 # -- scores ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Scores:
@@ -388,7 +224,7 @@ class Scores:
 
 def read_scores(path: Path) -> Scores:
     """Read a table of scores, ``.csv`` or ``.parquet``. Tasks are in the order of their ``confidence`` columns."""
-    file = _file(path)
+    file = open_table(path)
     names = file.names()
     try:
         columns = Columns.of(names)
@@ -418,7 +254,7 @@ def read_scores(path: Path) -> Scores:
     return found if order is None else found.take(order)
 
 
-def _ids(file: _File, table: Any) -> Any:
+def _ids(file: TableFile, table: Any) -> Any:
     ids = _text(file, table, "id")
     missing = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(ids), ""), True)
     row = pc.index(missing, True).as_py()
@@ -427,7 +263,7 @@ def _ids(file: _File, table: Any) -> Any:
     return ids
 
 
-def _by_id(file: _File, ids: Any) -> IntArray | None:
+def _by_id(file: TableFile, ids: Any) -> IntArray | None:
     """Positions in the order of ids, which may not occur twice; ``None`` if they are in order already."""
     if len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py():
         return None
@@ -442,7 +278,7 @@ def _by_id(file: _File, ids: Any) -> IntArray | None:
     return order
 
 
-def _text(file: _File, table: Any, name: str) -> Any:
+def _text(file: TableFile, table: Any, name: str) -> Any:
     """A column as one array of strings."""
     column = _plain(table.column(name))
     if not (_is_text(column.type) or pa.types.is_integer(column.type)):
@@ -450,7 +286,7 @@ def _text(file: _File, table: Any, name: str) -> Any:
     return pc.cast(column, pa.large_string()).combine_chunks()
 
 
-def _numbers(file: _File, table: Any, name: str, most: float, fix: str) -> FloatArray:
+def _numbers(file: TableFile, table: Any, name: str, most: float, fix: str) -> FloatArray:
     """A column as finite numbers from 0 to ``most``."""
     column = _plain(table.column(name))
     kind = column.type
