@@ -1,4 +1,4 @@
-"""Exact spending on the pools of paper 1, section 7: never below what the paper's program reaches in a general solver."""
+"""Exact spending on the pools of paper 1, section 7: never below what the paper's program reaches in HiGHS."""
 
 from __future__ import annotations
 

@@ -232,7 +232,9 @@ def _base(name: str) -> Strategy:
             raise SelectionError(f"{family} looks at one task", fix=f"name it, as in {family}-slots")
     if "+" in name:
         last = name.rpartition("+")[2]
-        raise SelectionError(f"{last!r} cannot follow a +", fix=f"use {', '.join(DECISIONS)} or {MATCHING}")
+        raise SelectionError(
+            f"strategy {name!r}: {last!r} cannot follow a +", fix=f"use {', '.join(DECISIONS)} or {MATCHING}"
+        )
     return STRATEGIES[name.upper()]  # which is not there, and says what is near
 
 

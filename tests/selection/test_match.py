@@ -1,0 +1,290 @@
+"""Input matching, against Algorithm 2 of paper 4 written out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from operator import truediv
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bursar.errors import SelectionError
+from bursar.selection import Evidence, Facets, GroupCap, Limit, Limits, average, make_strategy
+from bursar.selection.match import bins_of, by_cluster, by_length, counts_of, lacking, matched
+from bursar.selection.spend.knapsack import Menu
+from tests.selection.plain import best_of_all, random_pool
+
+seeds = st.integers(0, 10**6)
+SHARES = (Fraction, truediv)  # where bins lack equally much, the last digit may decide
+
+
+def algorithm_2(ranking, bins, labelled, reference, price, budget, share):
+    """Paper 4, section 6.5, with the fallback of errata 28.
+
+    The acquisition function is the first affordable item of a ranking; a distribution is counts over their sum.
+    """
+    unlabelled, labelled, chosen = list(ranking), list(labelled), []
+
+    def distribution(items):
+        counts = [items.count(b) for b in range(max(reference) + 1)]
+        return [share(count, max(1, len(items))) for count in counts]
+
+    d_ref = distribution(list(reference))
+    while True:
+        d_cur = distribution(labelled)
+        missing = [cur - ref for cur, ref in zip(d_cur, d_ref, strict=True)]
+        for b in sorted(range(len(missing)), key=lambda b: missing[b]):
+            in_bin = [x for x in unlabelled if bins[x] == b and price[x] <= budget]
+            if in_bin:
+                break
+        else:
+            return chosen
+        chosen.append(in_bin[0])
+        unlabelled.remove(in_bin[0])
+        labelled.append(b)
+        budget -= price[in_bin[0]]
+
+
+def random_bins(rng, pool, labelled, aside, many=4):
+    """Bins of the pool, of what is labelled and of what is aside."""
+    return rng.integers(0, many, pool), rng.integers(0, many, labelled), rng.integers(0, many, aside)
+
+
+# -- taking from bins ------------------------------------------------------------------------------------------------
+@given(seed=seeds, pool=st.integers(1, 25), labelled=st.integers(0, 8), aside=st.integers(0, 8))
+@settings(max_examples=250, deadline=None)
+def test_items_are_taken_as_algorithm_2_takes_them(seed, pool, labelled, aside):
+    rng = np.random.default_rng(seed)
+    parts = random_bins(rng, pool, labelled, aside)
+    ranking, price = rng.permutation(pool), rng.integers(0, 6, pool)
+    budget = int(rng.integers(0, 60))
+    current, reference = counts_of(parts)
+    taken = matched(ranking, parts[0], current, reference, price, budget)
+    everything = np.concatenate(parts).tolist()
+    written_out = (
+        algorithm_2(ranking, parts[0], parts[1].tolist(), everything, price, budget, share) for share in SHARES
+    )
+    assert taken.tolist() in written_out
+
+
+@given(seed=seeds)
+@settings(max_examples=100, deadline=None)
+def test_the_bin_that_is_taken_from_lacks_most_of_those_that_can_give(seed):
+    """In fractions, so that it does not hang on the last digit."""
+    rng = np.random.default_rng(seed)
+    parts = random_bins(rng, 20, 5, 3)
+    current, reference = counts_of(parts)
+    price, left = rng.integers(1, 6, 20), 30
+    counts, rest = current.copy(), set(range(20))
+    for item in matched(rng.permutation(20), parts[0], current, reference, price, left).tolist():
+        short = {
+            b: Fraction(int(counts[b]), max(1, int(counts.sum()))) - Fraction(int(reference[b]), int(reference.sum()))
+            for b in {int(parts[0][x]) for x in rest if price[x] <= left}
+        }
+        assert short[int(parts[0][item])] == min(short.values())
+        counts[parts[0][item]] += 1
+        rest.remove(item)
+        left -= price[item]
+    assert all(price[x] > left for x in rest)
+
+
+def test_what_is_lacking_is_the_share_labelled_less_the_share_of_all():
+    np.testing.assert_allclose(lacking(np.array([3, 1]), np.array([2, 8])), [0.75 - 0.2, 0.25 - 0.8])
+    np.testing.assert_allclose(lacking(np.array([0, 0]), np.array([2, 8])), [-0.2, -0.8])  # nothing labelled yet
+
+
+def test_the_reference_counts_pool_labelled_and_aside():
+    current, reference = counts_of([np.array([0, 0, 2]), np.array([1]), np.array([3, 0])])
+    assert current.tolist() == [0, 1, 0, 0]
+    assert reference.tolist() == [3, 1, 1, 1]
+
+
+def test_a_large_matched_selection_has_the_distribution_of_the_pool():
+    rng = np.random.default_rng(0)
+    bins = rng.choice(4, 2000, p=[0.5, 0.3, 0.15, 0.05])
+    labelled = np.full(30, 3)  # as far off as can be
+    current, reference = counts_of([bins, labelled, bins[:0]])
+    taken = matched(rng.permutation(2000), bins, current, reference, np.ones(2000, dtype=np.int64), 600)
+    counts = current + np.bincount(bins[taken], minlength=4)
+    expected = 630 * reference / reference.sum()
+    # One at a time to the bin that lacks most: no bin is off by more than an item a bin.
+    assert (np.abs(counts - expected) <= 4).all()
+
+
+# -- into bins -------------------------------------------------------------------------------------------------------
+@given(seed=seeds, count=st.integers(1, 7), sizes=st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 9)))
+@settings(max_examples=150, deadline=None)
+def test_bins_by_length_are_in_order_and_items_of_one_length_share_one(seed, count, sizes):
+    rng = np.random.default_rng(seed)
+    words = [rng.integers(1, 12, size) for size in sizes]
+    bins = by_length(words, count)
+    assert [len(part) for part in bins] == list(sizes)
+    length, bin_ = np.concatenate(words), np.concatenate(bins)
+    order = np.argsort(length, kind="stable")
+    assert (np.diff(bin_[order]) >= 0).all()
+    assert all(len(set(bin_[length == n].tolist())) == 1 for n in length)
+    assert not len(bin_) or 0 <= bin_.min() <= bin_.max() < count
+
+
+@pytest.mark.parametrize(("items", "count"), [(100, 5), (103, 5), (40, 7), (9, 2)])
+def test_bins_by_length_hold_about_equally_many(items, count):
+    words = np.random.default_rng(items).permutation(items)
+    sizes = np.bincount(np.concatenate(by_length([words[:30], words[30:]], count)), minlength=count)
+    assert len(sizes) == count
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_bins_by_cluster_keep_what_is_together_together():
+    rng = np.random.default_rng(1)
+    centres = 100 * np.eye(4)
+    of = [rng.integers(0, 4, size) for size in (60, 10, 10)]
+    bins = by_cluster([centres[part] + rng.normal(size=(len(part), 4)) for part in of], 4)
+    pairs = set(zip(np.concatenate(of).tolist(), np.concatenate(bins).tolist(), strict=True))
+    assert [len(part) for part in bins] == [60, 10, 10]
+    assert len(pairs) == len({of for of, _ in pairs}) == len({bin_ for _, bin_ in pairs}) == 4
+
+
+def test_there_are_no_more_clusters_than_items():
+    bins = by_cluster([np.eye(2), np.zeros((0, 2)), np.zeros((0, 2))], 5)
+    assert sorted(bins[0].tolist()) == [0, 1]
+    assert [len(part) for part in by_cluster([np.zeros((0, 2))] * 3, 5)] == [0, 0, 0]
+
+
+def test_bins_by_label_are_the_labels_of_one_task_and_one_for_none():
+    evidence = Evidence(labels=np.array([[0, 1], [2, -1], [1, 1]]), labelled=Facets(labels=np.array([[2, 0]])))
+    pool, labelled, aside = bins_of(evidence, "label:slots", ("intent", "slots"))
+    assert pool.tolist() == [2, 0, 2]
+    assert labelled.tolist() == [1]
+    assert len(aside) == 0
+    assert bins_of(evidence, "label:intent", ("intent", "slots"))[0].tolist() == [1, 3, 2]
+
+
+def test_bins_by_a_function_are_what_it_says():
+    evidence = Evidence(
+        words=np.array([3, 4, 5]), labelled=Facets(words=np.array([7])), aside=Facets(words=np.array([8]))
+    )
+    found = bins_of(evidence, lambda facets: facets.words % 2, ("intent",))
+    assert [part.tolist() for part in found] == [[1, 0, 1], [1], [0]]
+
+
+def test_what_cannot_be_put_into_bins_is_said():
+    evidence = Evidence(words=np.array([3, 4]))
+    with pytest.raises(SelectionError, match=r"by 'colour'\. Fix: use length, cluster or label:intent or label:slots"):
+        bins_of(evidence, "colour", ("intent", "slots"))
+    with pytest.raises(SelectionError, match="by 'label:tree'"):
+        bins_of(evidence, "label:tree", ("intent", "slots"))
+    with pytest.raises(SelectionError, match="counted from 0"):
+        bins_of(evidence, lambda facets: np.array([0, -1]), ("intent",))
+    with pytest.raises(SelectionError, match="looks at the features of items"):
+        bins_of(evidence, "cluster", ("intent",))
+    with pytest.raises(SelectionError, match="looks at the words of items"):
+        bins_of(Evidence(), "length", ("intent",))
+
+
+# -- around strategies -----------------------------------------------------------------------------------------------
+def facets_of(rng, items):
+    return {"words": rng.integers(1, 20, items), "labels": rng.integers(-1, 3, (items, 2))}
+
+
+def pool_with_facets(seed, items=30, dearest=6):
+    rng = np.random.default_rng(seed)
+    pool = random_pool(rng, items, 2, dearest)
+    evidence = Evidence(
+        **facets_of(rng, items), labelled=Facets(**facets_of(rng, 7)), aside=Facets(**facets_of(rng, 5))
+    )
+    return replace(pool, evidence=evidence)
+
+
+def taken_by_algorithm_2(pool, bins, score, budget, price=None):
+    """What it takes by each way to reckon shares."""
+    price = pool.prices.joint() if price is None else price
+    ranking = sorted(range(len(pool)), key=lambda item: (-score[item], item))
+    labelled, everything = bins[1].tolist(), np.concatenate(bins).tolist()
+    return [algorithm_2(ranking, bins[0], labelled, everything, price, budget, share) for share in SHARES]
+
+
+BINS = {
+    "length": lambda evidence: by_length([evidence.words, evidence.labelled.words, evidence.aside.words], 5),
+    "label:slots": lambda evidence: [f.labels[:, 1] + 1 for f in (evidence, evidence.labelled, evidence.aside)],
+}
+
+
+@pytest.mark.parametrize("by", BINS)
+@pytest.mark.parametrize("name", ["MT-AVG", "MAX-ENT", "MIN-CONF"])
+def test_a_matched_greedy_strategy_takes_what_algorithm_2_takes(name, by):
+    for seed in range(8):
+        pool = pool_with_facets(seed)
+        score, bins = 1 - average(pool.confidence), BINS[by](pool.evidence)
+        selection = make_strategy(f"{name}+IDMR", bins=by).select(pool, 60)
+        assert selection.items.tolist() in taken_by_algorithm_2(pool, bins, score, 60)
+        assert selection.tasks.all()
+        assert selection.certificate.objective == pytest.approx(score[selection.items].sum())
+
+
+def test_bins_by_a_function_and_their_number_reach_the_strategy():
+    pool = pool_with_facets(1)
+    score = 1 - average(pool.confidence)
+    parts = (pool.evidence, pool.evidence.labelled, pool.evidence.aside)
+    odd = [part.words % 2 for part in parts]
+    made = make_strategy("MT-AVG+IDMR", bins=lambda facets: facets.words % 2)
+    assert made.select(pool, 60).items.tolist() in taken_by_algorithm_2(pool, odd, score, 60)
+    three = by_length([part.words for part in parts], 3)
+    made = make_strategy("MT-AVG+IDMR", bin_count=3)
+    assert made.select(pool, 60).items.tolist() in taken_by_algorithm_2(pool, three, score, 60)
+
+
+@pytest.mark.parametrize("name", ["MT-AVG+BLP_AL", "MT-AVG+RATIO_AL", "UDJS+BLP_AL"])
+def test_exact_spending_is_matched_by_so_many_items_a_bin(name):
+    """The counts are those that Algorithm 2 would take by value per cost; within them spending is exact."""
+    for seed in range(8):
+        pool = pool_with_facets(seed, items=6)
+        doubt, bins = 1 - pool.confidence, BINS["length"](pool.evidence)
+        disjoint = name.startswith("UDJS")
+        score = doubt.sum(axis=1) if disjoint else doubt.mean(axis=1)
+        with np.errstate(divide="ignore"):
+            per_cost = score / pool.prices.joint()
+        selection = make_strategy(f"{name}+IDMR").select(pool, 30)
+        counts = np.bincount(bins[0][selection.items], minlength=5)
+        quotas = [np.bincount(bins[0][taken], minlength=5) for taken in taken_by_algorithm_2(pool, bins, per_cost, 30)]
+        kept = [quota for quota in quotas if (counts <= quota).all()]
+        assert kept
+        if name.endswith("BLP_AL"):
+            menu = (
+                Menu(doubt, pool.prices.reading, pool.prices.own)
+                if disjoint
+                else Menu(score[:, None], 0 * pool.prices.reading, pool.prices.joint()[:, None])
+            )
+            able = np.ones(menu.value.shape, dtype=bool)
+            best = [best_of_all(menu, able, 30, Limits((), GroupCap(bins[0], quota))) for quota in kept]
+            assert selection.certificate.optimal
+            assert np.isclose(selection.certificate.objective, best, rtol=0, atol=1e-9).any()
+
+
+@pytest.mark.parametrize("name", ["RANDOM", "MT-PAR", "MT-IND"])
+def test_a_strategy_without_scores_takes_as_many_items_of_each_bin(name):
+    """Where every item costs the same, what it takes of a bin is what Algorithm 2 takes of it."""
+    for seed in range(8):
+        pool = pool_with_facets(seed)
+        bins = BINS["length"](pool.evidence)
+        likely = taken_by_algorithm_2(pool, bins, np.zeros(30), 11, price=np.ones(30, dtype=np.int64))
+        selection = make_strategy(f"{name}+IDMR").select(pool, 11, seed=seed, in_items=True)
+        assert len(selection) == 11
+        counts = np.bincount(bins[0][selection.items], minlength=5)
+        assert counts.tolist() in [np.bincount(bins[0][taken], minlength=5).tolist() for taken in likely]
+
+
+def test_a_matched_strategy_keeps_to_limits_on_labels():
+    pool = pool_with_facets(3)
+    limits = Limits([Limit("labels", np.ones((30, 2)), at_most=6.0)])
+    for name in ("MT-AVG+IDMR", "MT-AVG+BLP_AL+IDMR", "UDJS+BLP_AL+IDMR"):
+        selection = make_strategy(name).select(replace(pool, limits=limits), 200)
+        assert 0 < selection.tasks.sum() <= 6
+
+
+def test_bins_and_other_groups_cannot_both_be_kept_to():
+    pool = replace(pool_with_facets(4), limits=Limits((), GroupCap.of(np.arange(30) % 3, 2)))
+    with pytest.raises(SelectionError, match="there cannot be other groups"):
+        make_strategy("MT-AVG+BLP_AL+IDMR").select(pool, 100)
