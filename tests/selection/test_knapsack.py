@@ -75,7 +75,7 @@ SIXTEENTHS = st.integers(0, 32).map(lambda n: n / 16)  # sums of these are exact
 
 
 @given(data=st.data(), items=st.integers(0, 5), tasks=st.integers(1, 3), dearest=st.sampled_from([1, 3, 9]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_exact_spending_finds_the_best_of_all_selections_of_any_case(data, items, tasks, dearest):
     def drawn(kind, count):
         return data.draw(st.lists(kind, min_size=count, max_size=count))

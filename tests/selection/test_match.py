@@ -91,9 +91,19 @@ def test_the_bin_that_is_taken_from_lacks_most_of_those_that_can_give(seed):
     assert all(price[x] > left for x in rest)
 
 
-def test_what_is_lacking_is_the_share_labelled_less_the_share_of_all():
-    np.testing.assert_allclose(lacking(np.array([3, 1]), np.array([2, 8])), [0.75 - 0.2, 0.25 - 0.8])
-    np.testing.assert_allclose(lacking(np.array([0, 0]), np.array([2, 8])), [-0.2, -0.8])  # nothing labelled yet
+@pytest.mark.parametrize(
+    ("current", "reference", "expected"),
+    [
+        ([3, 1], [2, 8], [0.75 - 0.2, 0.25 - 0.8]),
+        ([0, 0], [2, 8], [-0.2, -0.8]),  # nothing is labelled yet
+        ([1, 3, 4], [2, 6, 8], [0, 0, 0]),
+    ],
+)
+def test_what_is_lacking_goes_by_the_share_labelled_less_the_share_of_all(current, reference, expected):
+    """In any unit."""
+    found = lacking(np.array(current), np.array(reference))
+    np.testing.assert_allclose(found * np.abs(expected).max(), np.array(expected) * np.abs(found).max(), atol=1e-12)
+    np.testing.assert_array_equal(np.sign(found), np.sign(expected))
 
 
 def test_the_reference_counts_pool_labelled_and_aside():
@@ -222,6 +232,16 @@ def test_a_matched_greedy_strategy_takes_what_algorithm_2_takes(name, by):
         assert selection.items.tolist() in taken_by_algorithm_2(pool, bins, score, 60)
         assert selection.tasks.all()
         assert selection.certificate.objective == pytest.approx(score[selection.items].sum())
+
+
+def test_algorithm_2_takes_no_item_that_is_labelled_for_some_task():
+    for seed in range(8):
+        pool = pool_with_facets(seed)
+        pool = replace(pool, open=np.random.default_rng(seed).random((30, 2)) < 0.7)
+        bins, never = BINS["length"](pool.evidence), np.where(pool.open.all(axis=1), pool.prices.joint(), 10**6)
+        selection = make_strategy("MT-AVG+IDMR").select(pool, 60)
+        score = 1 - average(pool.confidence)
+        assert selection.items.tolist() in taken_by_algorithm_2(pool, bins, score, 60, price=never)
 
 
 def test_bins_by_a_function_and_their_number_reach_the_strategy():

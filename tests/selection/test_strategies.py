@@ -292,14 +292,23 @@ def test_tasks_that_agree_choose_as_many_as_tasks_that_do_not():
     assert selection.items.tolist() == first_by(pool.confidence[:, 0].__getitem__, 30, 12)
 
 
-def test_under_a_budget_shares_are_of_money_and_what_is_left_over_is_spent():
-    # Each task has 5: the first buys a (4), the second b (5). The 1 left over buys d, the cheapest.
-    prices = Prices(("intent", "slots"), np.array([4, 5, 6, 1]), np.zeros((4, 2), dtype=np.int64))
+@pytest.mark.parametrize(
+    ("cheap", "budget"),
+    [
+        (1, 10),  # Each task has 5: the first buys a and d, the second b.
+        (
+            3,
+            12,
+        ),  # Each has 6: the first buys a, the second b. Neither has enough for d of the 3 left; together they do.
+    ],
+)
+def test_under_a_budget_shares_are_of_money_and_what_is_left_over_is_spent(cheap, budget):
+    prices = Prices(("intent", "slots"), np.array([4, 5, 7, cheap]), np.zeros((4, 2), dtype=np.int64))
     confidence = np.array([[0.1, 0.9], [0.8, 0.1], [0.2, 0.2], [0.9, 0.8]])
     pool = Candidates(["a", "b", "c", "d"], confidence, prices)
-    selection = make_strategy("MT-IND").select(pool, 10)
+    selection = make_strategy("MT-IND").select(pool, budget)
     assert sorted(selection.items.tolist()) == [0, 1, 3]
-    assert selection.total == 10
+    assert selection.total == budget
 
 
 # -- section 7 -------------------------------------------------------------------------------------------------------
