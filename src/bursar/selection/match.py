@@ -43,8 +43,9 @@ class Matching:
         score = value if value.ndim == 1 else value.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ranked = score if strategy.spend == "greedy" else np.where(score > 0, score / price, 0.0)
-        whole = np.where(pool.open.all(axis=1), price, budget + 1)
-        picked = matched(pool.ranking(-ranked), parts[0], current, reference, whole, budget)
+        picked = matched(
+            pool.ranking(-ranked), parts[0], current, reference, _usual_price(pool, strategy.mode, budget), budget
+        )
         if strategy.mode == "joint" and strategy.spend == "greedy" and not pool.limits:
             return Selection.joint(pool, picked, Certificate(float(value[picked].sum())))
         if pool.limits.groups is not None:
@@ -80,6 +81,16 @@ class Matching:
                 items.append(mine[found.items])
                 left -= found.total
         return Selection.joint(pool, np.concatenate([np.zeros(0, dtype=np.int64), *items]))
+
+
+def _usual_price(pool: Candidates, mode: str, budget: int) -> IntArray:
+    """What an item is likely to be bought for: all tasks; where labels are bought one by one, all that are open, or the
+    cheapest if that is too much."""
+    if mode == "joint":
+        return np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
+    cheapest = pool.prices.reading + np.where(pool.open, pool.prices.own, budget + 1).min(axis=1)
+    whole = pool.prices.of(pool.open)
+    return np.where(pool.open.any(axis=1) & (whole <= budget), whole, cheapest)
 
 
 # -- into bins -------------------------------------------------------------------------------------------------------
@@ -143,9 +154,12 @@ def by_cluster(features: Sequence[FloatArray], count: int = BINS, seed: int = 0)
 
 
 # -- taking from bins ------------------------------------------------------------------------------------------------
-def lacking(current: IntArray, reference: IntArray) -> FloatArray:
-    """How far each bin's share of what is labelled is above its share of the reference; the lowest lacks most."""
-    short: FloatArray = current / max(1, current.sum()) - reference / max(1, reference.sum())
+def lacking(current: IntArray, reference: IntArray) -> IntArray:
+    """How far each bin's share of what is labelled is above its share of the reference; the lowest lacks most.
+
+    In whole numbers, both shares times both totals, so that ties are ties.
+    """
+    short: IntArray = current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
     return short
 
 

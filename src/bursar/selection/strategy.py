@@ -164,9 +164,9 @@ def scored(name: str, summary: str, **traits: Any) -> Callable[[Value], Value]:
 
 # -- names to recipes ------------------------------------------------------------------------------------------------
 DECISIONS: dict[str, dict[str, Any]] = {
-    "GRD_AL": {"spend": "greedy"},
-    "RATIO_AL": {"spend": "ratio"},
-    "BLP_AL": {"spend": "exact"},
+    "GRD_AL": {"spend": "greedy", "once": False},
+    "RATIO_AL": {"spend": "ratio", "once": False},
+    "BLP_AL": {"spend": "exact", "once": False},
     "BLP": {"spend": "exact", "once": True},
 }
 MATCHING = "IDMR"
@@ -201,6 +201,8 @@ def make_strategy(
                 )
             made = replace(made, **DECISIONS[modifier])
         else:
+            if made.mode == "equal":
+                raise SelectionError(f"{made.name} spends by shares, so it cannot be matched", fix="use UDJS instead")
             needs = {"length": "words", "cluster": "features"}.get(str(bins), "labels")
             made = replace(made, needs=made.needs | (set() if callable(bins) else {needs}))
             made = replace(made, matching=Matching(bins, bin_count))

@@ -95,7 +95,9 @@ def _walk(menu: Menu, items: IntArray, own: IntArray, budget: int) -> IntArray:
 
 def _walk_within(menu: Menu, items: IntArray, tasks: BoolArray, own: IntArray, budget: int, limits: Limits) -> IntArray:
     """The bundles bought one at a time: first what the minimums need, then the rest, within every limit."""
-    uses = np.array([(limit.use[items] * tasks).sum(axis=1) for limit in limits.sums]).reshape(-1, len(items))
+    uses = np.zeros((len(limits.sums), len(items)))
+    for number, limit in enumerate(limits.sums):
+        uses[number] = (limit.use[items] * tasks).sum(axis=1)
     purse = _Purse(menu.reading, items, own, uses, budget, limits)
     for number, limit in enumerate(limits.sums):
         for bundle in np.flatnonzero(uses[number] > 0).tolist() if limit.at_least > 0 else []:

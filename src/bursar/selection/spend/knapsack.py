@@ -127,7 +127,8 @@ def steps(menu: Menu) -> tuple[FloatArray, IntArray]:
     )
     best = together.argmax(axis=1)
     in_bundle = np.arange(value.shape[1]) <= best[:, None]
-    worth = np.where(in_bundle, together.max(axis=1)[:, None], by_ratio)
+    top = together.max(axis=1)[:, None]  # no further task is worth more, whatever rounding says
+    worth = np.where(in_bundle, top, np.minimum(by_ratio, top))
     own[:, 0] += menu.reading
     back = np.argsort(order, axis=1, kind="stable")
     worth = np.where(value > 0, np.take_along_axis(worth, back, axis=1), 0.0)
@@ -188,13 +189,28 @@ class Deviations:
         row = np.repeat(np.arange(len(self)), np.diff(self.offsets))[kept]
         rows = np.flatnonzero(counts)
         least = np.minimum.reduceat(self.loss[kept], offsets_of(counts[rows])[:-1]) if len(rows) else self.loss[:0]
-        rows = rows[np.argsort(least, kind="stable")]
+        frees = np.minimum.reduceat(self.cost[kept], offsets_of(counts[rows])[:-1]) < 0 if len(rows) else rows > 0
+        rows = rows[_in_turns(least, frees)]
         place = np.empty(len(self), dtype=np.int64)
         place[rows] = np.arange(len(rows))
         at = np.flatnonzero(kept)[np.argsort(place[row], kind="stable")]
         return Deviations(
             self.items[rows], offsets_of(counts[rows]), self.tasks[at], self.cost[at], self.value[at], self.loss[at]
         )
+
+
+def _in_turns(least: FloatArray, frees: BoolArray) -> IntArray:
+    """From the least loss to the largest; of equals, one that frees money and one that takes it in turns.
+
+    >>> _in_turns(np.array([0.0, 0, 0, 1]), np.array([True, True, False, False])).tolist()
+    [2, 0, 1, 3]
+    """
+    order = np.lexsort((frees, least))
+    kind = np.cumsum(np.diff(least[order], prepend=least[order[:1]]) != 0) * 2 + frees[order]
+    starts = np.flatnonzero(np.diff(kind, prepend=-1))
+    turn = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    found: IntArray = order[np.lexsort((turn, kind // 2))]
+    return found
 
 
 def losses(menu: Menu, plan: Plan) -> FloatArray:
@@ -239,11 +255,10 @@ def core(menu: Menu, plan: Plan, gap: float) -> Deviations:
         return running - np.repeat(running[starts], sizes)
 
     others = before(paid)
-    others[~first] -= paid[~first]  # an item does not pay for itself: its first mention is among those before
     most = 2 * int(np.abs(found.cost).max()) + 1
     margin = TOLERANCE * (1 + paid.sum())
     kept = np.zeros(len(order), dtype=bool)
-    kept[order] = (others + found.loss[order] < gap + margin) & (before(first.astype(np.int64)) <= most)
+    kept[order] = first & (others + found.loss[order] < gap + margin) & (before(first.astype(np.int64)) <= most)
     return found.keep(kept)
 
 
@@ -383,13 +398,13 @@ def _retrace(plan: Plan, found: Deviations, trail: list[tuple[IntArray, IntArray
 
 
 def in_order(chosen: BoolArray, menu: Menu, items: IntArray, *more: NDArray[Any]) -> BoolArray:
-    """The same selection, but of those of the items that are alike in all columns the first are bought first.
+    """The same selection, but of all that are alike in every column to one of the items the first are bought first.
 
     >>> alike = Menu(np.ones((3, 1)), np.zeros(3, dtype=np.int64), np.ones((3, 1), dtype=np.int64))
     >>> in_order(np.array([[False], [False], [True]]), alike, np.arange(3)).ravel().tolist()
     [True, False, False]
     """
-    items = np.sort(items)
+    items = np.flatnonzero(np.isin(menu.value[:, 0], menu.value[items, 0]) & np.isin(menu.reading, menu.reading[items]))
     columns = [menu.value[items], menu.reading[items, None], menu.own[items], *(column[items] for column in more)]
     _, kind = np.unique(
         np.concatenate([c.reshape(len(items), -1) for c in columns], axis=1), axis=0, return_inverse=True

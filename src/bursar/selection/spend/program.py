@@ -18,7 +18,7 @@ from scipy import sparse
 from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.limits import GroupCap, Limit, Limits
-from bursar.selection.spend.knapsack import Menu, Solved, in_order
+from bursar.selection.spend.knapsack import Menu, Solved, in_order, solve
 
 TOLERANCE = 1e-9  # of the bound
 CUTS = 100  # steps towards the best multipliers; the bound holds after any number of them
@@ -34,6 +34,10 @@ SCALE = 1e4  # of the objective: HiGHS takes a millionth for nothing
 
 def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Solved:
     """The best selection that keeps to the budget and to the limits. Only what is ``able`` may be bought."""
+    free = solve(Menu(np.where(able, menu.value, 0.0), menu.reading, menu.own), budget)
+    bought = free.chosen.any(axis=1)
+    if limits.broken(np.flatnonzero(bought), free.chosen[bought]) is None:  # the limits bind nothing
+        return free
     problem = _Problem(menu, able & (menu.reading[:, None] + menu.own <= budget), budget, limits)
     plan = problem.plan()
     if plan.bound < -TOLERANCE:  # no selection is worth less than nothing
