@@ -94,6 +94,17 @@ def test_a_strategy_that_decides_once_spends_all_rounds_in_the_first(run):
     assert campaign.ended == "all rounds are done"
 
 
+def test_limits_of_a_round_are_as_many_times_larger_when_one_decision_is_for_all_rounds(run):
+    campaign = run(strategy={"name": "MT-AVG+BLP"}, limits={"tasks": {"slots": {"at_most": 4}}}, audit={"share": 0.0})
+    assert len(bought_by(campaign)[1]) == 12
+
+
+def test_random_labelling_keeps_to_limits_too_so_that_it_can_be_compared(run):
+    limits = {"tasks": {"slots": {"at_most": 4}}, "group": {"by": "label:intent", "at_most": 1}}
+    campaign = run(strategy={"name": "RANDOM"}, limits=limits, audit={"share": 0.0})
+    assert [len(entries) for number, entries in bought_by(campaign).items() if number] == [4, 4, 4]
+
+
 def test_a_budget_can_count_items(run):
     campaign = run(budget={"counts": "items", "per_round": 10}, audit={"share": 0.2})
     rounds = campaign.ledger.decisions("selection")

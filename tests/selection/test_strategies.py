@@ -400,7 +400,7 @@ def test_a_strategy_that_chooses_wrongly_is_told_so(choose, message):
         make_strategy("WRONG").select(pool, 5)
 
 
-@pytest.mark.parametrize("name", ["MT-PAR", "MT-IND", "RANDOM", "MT-PAR+IDMR"])
+@pytest.mark.parametrize("name", ["MT-PAR", "MT-IND", "RANDOM+IDMR", "MT-PAR+IDMR"])
 def test_a_strategy_without_scores_refuses_limits_by_name(name):
     pool = tied_pool(0, items=4)
     pool = replace(pool, limits=Limits([Limit("labels", np.ones((4, 2)), 3.0)]), evidence=Evidence(words=np.arange(4)))

@@ -344,7 +344,7 @@ class Campaign:
         items = self.audit.outside_reserve(self.pool)
         free = open_labels(self.corpus.take(items), bought)
         items, free = items[free.any(axis=1)], free[free.any(axis=1)]
-        if self.strategy.needs_model or self.config.costs.pricing == "predicted":
+        if self._asks_the_model:
             seed = self._round_seed(round)
             scored = score(
                 learner,
@@ -360,9 +360,17 @@ class Campaign:
         evidence = evidence_of(
             self.strategy, learner, self.corpus, items, scored, bought, self.corpus.take(self.parts.dev)
         )
-        limits = limits_of(self.config.limits, pool, scored.guesses)
+        rounds = self.config.budget.rounds if self.strategy.once else 1
+        limits = limits_of(self.config.limits, pool, scored.guesses, rounds)
         prices = self._prices(items, scored.guesses)
         return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, evidence), scored
+
+    @property
+    def _asks_the_model(self) -> bool:
+        """Whether anything about a round depends on what the model says of the pool."""
+        group = self.config.limits.group
+        by_guess = "labels" in self.strategy.needs or (group is not None and group.by.startswith("label:"))
+        return self.strategy.needs_model or by_guess or self.config.costs.pricing == "predicted"
 
     def _sum_of(self, prices: Prices) -> int:
         """What buying all of this takes from the budget."""

@@ -170,7 +170,7 @@ class CampaignConfig(Section):
     def _strategies_exist(self) -> CampaignConfig:
         for name in [self.strategy.name, *self.compare]:
             chosen = make_strategy(name)
-            if self.limits and (chosen.value is None or chosen.mode == "equal"):
+            if self.limits and not chosen.keeps_limits:
                 raise ConfigError(
                     f"strategy {chosen.name} cannot keep to limits",
                     fix="use one that scores items, such as MT-AVG or UDJS, or take the limits away",

@@ -123,24 +123,24 @@ def check_facets(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSe
 
 
 # -- limits ----------------------------------------------------------------------------------------------------------
-def limits_of(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged]) -> Limits:
-    """The limits of a round on the items of a pool."""
+def limits_of(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged], rounds: int = 1) -> Limits:
+    """The limits of a round, or of several taken together, on the items of a pool."""
     names = list(pool.schema)
     sums = []
     for task, limit in section.tasks.items():
         use = np.zeros((len(pool), len(names)))
         use[:, names.index(task)] = 1
-        most = np.inf if limit.at_most is None else float(limit.at_most)
-        sums.append(Limit(f"labels of {task}", use, most, float(limit.at_least)))
+        most = np.inf if limit.at_most is None else float(rounds * limit.at_most)
+        sums.append(Limit(f"labels of {task}", use, most, float(rounds * limit.at_least)))
     for who, hours in section.hours.items():
         use = np.zeros((len(pool), len(names)))
         for task, pace in hours.tasks.items():
             use[:, names.index(task)] = pace.per_item + pace.per_word * pool.words
-        sums.append(Limit(f"hours of {who}", use, hours.at_most))
-    return Limits(tuple(sums), _groups(section, pool, guesses))
+        sums.append(Limit(f"hours of {who}", use, rounds * hours.at_most))
+    return Limits(tuple(sums), _groups(section, pool, guesses, rounds))
 
 
-def _groups(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged]) -> GroupCap | None:
+def _groups(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged], rounds: int) -> GroupCap | None:
     if section.group is None or not len(pool):
         return None
     if section.group.by == "group":
@@ -149,7 +149,7 @@ def _groups(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged])
     else:
         task = section.group.by.removeprefix("label:")
         labels = _codes(pool, {name: guesses.get(name) for name in pool.schema})[:, list(pool.schema).index(task)]
-    return GroupCap.of(labels, section.group.at_most)
+    return GroupCap.of(labels, rounds * section.group.at_most)
 
 
 def open_labels(pool: Corpus, bought: Corpus) -> BoolArray:

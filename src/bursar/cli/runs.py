@@ -128,8 +128,9 @@ def _clear(place: Path) -> None:
 def _conclude(result: dict[str, Any], page: Path) -> None:
     """What it came to, in a few lines."""
     typer.echo("")
+    width = max(10, *(len(arm) for arm in result["arms"]))
     for arm, found in result["comparison"].items():
-        typer.echo(f"{arm:<10} mean score along the way, over tasks and money: {100 * found['mean']:.1f}")
+        typer.echo(f"{arm:<{width}} mean score along the way, over tasks and money: {100 * found['mean']:.1f}")
     saved = result["arms"][result["strategy"]]["savings"]
     if saved is not None:
         share, low, high = (f"{100 * saved[key]:.0f}" for key in ("saved", "low", "high"))

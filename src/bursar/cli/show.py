@@ -38,6 +38,8 @@ class RunDisplay:
 
     def __init__(self, arms: Sequence[str], rounds: int, tasks: Mapping[str, Task], costs: CostModel) -> None:
         self.arms, self.rounds, self.tasks, self.costs = list(arms), rounds, tasks, costs
+        self.name_width = max(10, *(len(arm) + 2 for arm in self.arms))
+        self.score_widths = {name: max(12, len(f"{name} {task.metric}") + 2) for name, task in tasks.items()}
         self.started = time.monotonic()
         self.done = dict.fromkeys(self.arms, 0.0)
         self.console = Console(file=sys.stderr)
@@ -55,8 +57,9 @@ class RunDisplay:
 
     def __enter__(self) -> RunDisplay:
         self.progress.start()
-        header = "".join(f"{name + ' ' + task.metric:>22}" for name, task in self.tasks.items())
-        self.console.print(Text(f"{'strategy':<10}{'round':>6}{'spent':>12}{'items':>8}{header}", style="dim"))
+        header = "".join(f"{f'{name} {task.metric}':>{self.score_widths[name]}}" for name, task in self.tasks.items())
+        strategy = f"{'strategy':<{self.name_width}}"
+        self.console.print(Text(f"{strategy}{'round':>6}{'spent':>12}{'items':>8}{header}", style="dim"))
         return self
 
     def __exit__(
@@ -84,9 +87,9 @@ class RunDisplay:
         """A round's scores."""
         if round == self.rounds:
             self.done[arm] = 1.0
-        scores = "".join(f"{_score(record, name, task):>22}" for name, task in self.tasks.items())
+        scores = "".join(f"{_score(record, n, task):>{self.score_widths[n]}}" for n, task in self.tasks.items())
         spent = self.costs.show(record["spent"])
-        self.console.print(Text(f"{arm:<10}{round:>6}{spent:>12}{record['items']:>8,}{scores}"))
+        self.console.print(Text(f"{arm:<{self.name_width}}{round:>6}{spent:>12}{record['items']:>8,}{scores}"))
 
 
 class ArmDisplay:

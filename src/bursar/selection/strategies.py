@@ -15,15 +15,17 @@ or, if it scores items, so that the score can be spent greedily, per cost or exa
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
-from bursar.selection.candidates import Candidates
+from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.combine import shares, urgencies
 from bursar.selection.diversify import badge, batch_bald, k_center
 from bursar.selection.fronts import fronts, thinned
-from bursar.selection.spend import greedy_by_confidence
+from bursar.selection.spend import greedy_by_confidence, spend_joint
 from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, Value, scored, strategy
 from bursar.tasks import Beliefs
 from bursar.uncertainty import bald, length_confidence
@@ -32,14 +34,14 @@ ONCE_ALL_IS_KNOWN = 1e-3  # what an item's own BALD counts beside that of the ba
 
 
 # -- paper 1, Table 1 ------------------------------------------------------------------------------------------------
-@strategy("RANDOM", "items at random (paper 1's MT-R)", needs_model=False)
-def random(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+@strategy("RANDOM", "items at random (paper 1's MT-R)", needs_model=False, walks=True)
+def random(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """MT-R."""
-    return greedy_by_confidence(pool.ranking(rng.random(len(pool))), _joint_price(pool, budget), budget)
+    return replace(spend_joint(pool, rng.random(len(pool)), budget, "greedy"), certificate=None)
 
 
-strategy("MT-R", "items at random", needs_model=False)(random)
-strategy("ST-R", "items at random, every task trained alone", needs_model=False, alone=True)(random)
+strategy("MT-R", "items at random", needs_model=False, walks=True)(random)
+strategy("ST-R", "items at random, every task trained alone", needs_model=False, walks=True, alone=True)(random)
 
 
 def combined(how: str) -> Value:

@@ -64,6 +64,7 @@ class Strategy:
     weights: Mapping[str, float] = field(default_factory=dict)  # β of tasks; all alike if empty
     weighted: bool = False  # whether weights mean something to it
     matching: Matching | None = None
+    walks: bool = False  # chooses by an order of its own that limits can be kept along
 
     def select(self, pool: Candidates, budget: int, seed: int = 0, *, in_items: bool = False) -> Selection:
         """Which items, for which tasks, within the budget: in whole units of money, or a number of items."""
@@ -91,7 +92,7 @@ class Strategy:
         """What is chosen when nothing need look like the pool."""
         if self.value is not None:
             return spend(pool, self.value(pool), budget, self.mode, self.spend)
-        if pool.limits:
+        if pool.limits and not self.keeps_limits:
             raise SelectionError(
                 f"strategy {self.name} gives no scores, so it cannot keep to limits",
                 fix="use MT-AVG or another that does",
@@ -100,6 +101,13 @@ class Strategy:
             raise SelectionError(f"strategy {self.name} neither scores nor chooses", fix="mend the strategy")
         chosen = self.choose(pool, budget, rng)
         return chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
+
+    @property
+    def keeps_limits(self) -> bool:
+        """Whether it can keep to limits: if it scores and does not spend by shares, or walks down an order."""
+        if self.value is None:
+            return self.walks and self.matching is None
+        return self.mode != "equal"
 
     def weights_of(self, tasks: tuple[str, ...]) -> FloatArray | None:
         """The tasks' weights, adding up to 1; ``None`` if all are alike."""
