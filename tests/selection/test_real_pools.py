@@ -11,7 +11,7 @@ from bursar.corpus import read
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
 from bursar.selection.combine import urgencies
-from bursar.selection.spend.program import maximise
+from bursar.selection.spend.highs import maximise
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from bursar.bench.harness import CannotMeasureError
 from bursar.ragged import BoolArray, FloatArray
 from bursar.selection.candidates import Candidates
+from bursar.selection.spend.highs import loaded, solution
 from bursar.tasks import Prices
 
 CBC = Path(__file__).parent / "peers" / "cbc_program.py"
@@ -118,28 +119,16 @@ class Found:
 
 def solve_by_highs(pool: Candidates, program: Program, seconds: float, relative_gap: float = 0.0) -> Found:
     """By HiGHS in this process, with as many threads as it likes, for at most so long."""
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(program.value), len(program.low)
-    lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.value, np.zeros(lp.num_col_), np.ones(lp.num_col_)
-    lp.row_lower_, lp.row_upper_ = program.low, program.high
-    lp.integrality_ = [highspy.HighsVarType.kInteger] * lp.num_col_
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = program.matrix.indptr, program.matrix.indices
-    lp.a_matrix_.value_ = program.matrix.data
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    for name, setting in {"output_flag": False, "time_limit": seconds, "mip_rel_gap": relative_gap}.items():
-        solver.setOptionValue(name, setting)
-    solver.passModel(lp)
+    options = {"time_limit": seconds, "mip_rel_gap": relative_gap}
+    solver = loaded(program.value, program.matrix, program.low, program.high, options)
+    if solver is None:
+        raise CannotMeasureError("HiGHS does not take the program")
     start = time.perf_counter()
     solver.run()
     taken = time.perf_counter() - start
-    info = solver.getInfo()
-    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    variables = np.array(solver.getSolution().col_value) if feasible else None
     proven = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    version = f"HiGHS {solver.version()}"
-    return _found(pool, program, taken, variables, info.mip_dual_bound, proven, version)
+    bound, version = solver.getInfo().mip_dual_bound, f"HiGHS {solver.version()}"
+    return _found(pool, program, taken, solution(solver), bound, proven, version)
 
 
 def solve_by_cbc(python: Path, pool: Candidates, program: Program, seconds: float, relative_gap: float = 0.0) -> Found:

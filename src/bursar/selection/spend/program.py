@@ -18,6 +18,7 @@ from scipy import sparse
 from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.limits import GroupCap, Limit, Limits
+from bursar.selection.spend.highs import maximise
 from bursar.selection.spend.knapsack import Menu, Solved, in_order, solve
 
 TOLERANCE = 1e-9  # of the bound
@@ -26,10 +27,8 @@ CLOSE_ENOUGH = 1e-9  # of the bound: the multipliers need not be the very best
 SAMPLE = 20_000  # items
 FIRST_CORE = 400  # items of the first program
 LARGEST_CORE = 40_000  # ways to buy items that a program may hold
-NODES = 20_000  # of the program's search tree
 LARGEST_USE = 1e4  # in a row of the program: it is solved in floating point
 REPAIRS = 4
-SCALE = 1e4  # of the objective: HiGHS takes a millionth for nothing
 
 
 def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Solved:
@@ -278,41 +277,6 @@ class _Problem:
             lows.append(np.full(len(names), -np.inf))
             highs.append((self.groups.at_most - there)[names].astype(float))
         return sparse.vstack(blocks, format="csr"), np.concatenate(lows), np.concatenate(highs)
-
-
-def maximise(
-    value: FloatArray, matrix: sparse.csr_array, low: FloatArray, high: FloatArray
-) -> tuple[IntArray | None, float]:
-    """Which of the binary variables are 1 in the best solution of an integer program, and a bound on all solutions.
-
-    >>> price = sparse.csr_array([[3.0, 2, 2]])
-    >>> which, bound = maximise(np.array([3.0, 2, 2]), price, np.array([0.0]), np.array([4.0]))
-    >>> which.tolist(), round(bound, 6)
-    ([1, 2], 4.0)
-    """
-    import highspy
-
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = len(value), len(low)
-    program.sense_ = highspy.ObjSense.kMaximize
-    program.col_cost_, program.col_lower_, program.col_upper_ = SCALE * value, np.zeros(len(value)), np.ones(len(value))
-    program.row_lower_, program.row_upper_ = low, high
-    program.integrality_ = [highspy.HighsVarType.kInteger] * len(value)
-    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_, program.a_matrix_.index_ = matrix.indptr, matrix.indices
-    program.a_matrix_.value_ = matrix.data
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    options = {"output_flag": False, "mip_rel_gap": 0.0, "mip_abs_gap": 1e-9, "mip_max_nodes": NODES, "threads": 1}
-    options |= {"primal_feasibility_tolerance": 1e-9, "mip_feasibility_tolerance": 1e-9}
-    for name, setting in options.items():
-        solver.setOptionValue(name, setting)
-    if solver.passModel(program) == highspy.HighsStatus.kError:
-        return None, math.inf
-    solver.run()
-    info = solver.getInfo()
-    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return None, -math.inf if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible else math.inf
-    return np.flatnonzero(np.array(solver.getSolution().col_value) > 0.5), info.mip_dual_bound / SCALE
 
 
 def _side(limit: Limit, sign: int) -> float:
