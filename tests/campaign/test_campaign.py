@@ -7,32 +7,11 @@ import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
 from bursar.campaign.audit import audit_scores, audit_slices, savings
-from bursar.campaign.config import parse_config
 from bursar.campaign.splits import load_parts
 from bursar.errors import BursarError, ConfigError, LedgerError
-from bursar.learners import LEARNERS
 from bursar.ledger import Annotation, Ledger, Submission
+from tests.campaign.small import config_of
 from tests.tiny import WordCounts
-
-
-@pytest.fixture(autouse=True, scope="module")
-def word_counts():
-    LEARNERS.add("word-counts", WordCounts)
-    yield
-    LEARNERS._entries.pop("word-counts")
-
-
-def config_of(**changes):
-    table = {
-        "name": "small",
-        "tasks": ["intent", "slots"],
-        "corpus": {"items": 600, "dev_items": 30, "test_items": 40},
-        "budget": {"seed_items": 20, "per_round": 200, "rounds": 3},
-        "learner": {"name": "word-counts"},
-    }
-    for section, values in changes.items():
-        table[section] = {**table[section], **values} if isinstance(table.get(section), dict) else values
-    return parse_config(table)
 
 
 @pytest.fixture(scope="module")

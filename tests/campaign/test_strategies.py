@@ -6,32 +6,12 @@ import numpy as np
 import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator
-from bursar.campaign.config import parse_config
 from bursar.campaign.splits import load_parts
 from bursar.errors import ConfigError, SelectionError
-from bursar.learners import LEARNERS
-from tests.tiny import WordCounts, tiny_encoder
+from tests.campaign.small import config_of
+from tests.tiny import tiny_encoder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def word_counts():
-    LEARNERS.add("word-counts", WordCounts)
-    yield
-    LEARNERS._entries.pop("word-counts")
-
-
-def config_of(**changes):
-    table = {
-        "tasks": ["intent", "slots"],
-        "corpus": {"items": 600, "dev_items": 30, "test_items": 40},
-        "budget": {"seed_items": 20, "per_round": 200, "rounds": 3},
-        "learner": {"name": "word-counts"},
-    }
-    for section, values in changes.items():
-        table[section] = {**table[section], **values} if isinstance(table.get(section), dict) else values
-    return parse_config(table)
 
 
 @pytest.fixture

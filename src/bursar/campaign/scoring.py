@@ -16,9 +16,6 @@ from bursar.selection import Evidence, Facets, GroupCap, Limit, Limits, Strategy
 from bursar.tasks import AnyBeliefs, Classification, Task
 from bursar.uncertainty import MEASURES, confidences
 
-# Pools are scored in parts of this many items, so that memory does not grow with the pool.
-ITEMS_A_PART = 4096
-
 
 @dataclass(frozen=True, eq=False)
 class Scored:
@@ -38,15 +35,11 @@ def score(
     confidence = np.zeros((len(items), len(names)))
     guesses: dict[str, list[Ragged]] = {name: [] for name in names}
     kept: dict[str, list[AnyBeliefs]] = {name: [] for name in names if "beliefs" in strategy.needs}
-    for at in range(0, len(items), ITEMS_A_PART):
-        part = items[at : at + ITEMS_A_PART]
-
-        def progress(stage: str, done: float, start: int = at, size: int = len(part)) -> None:
-            tell((start + done * size) / len(items))
-
-        asked = corpus.take(part).unlabelled()
-        beliefs = learner.believe(asked, passes=measure.passes, seed=seed, progress=progress)
-        confidence[at : at + len(part)] = confidences(learner.tasks, beliefs, measure)
+    parts_of = learner.believe_in_parts(
+        corpus.take(items), passes=measure.passes, seed=seed, progress=lambda _, done: tell(done)
+    )
+    for part, beliefs in parts_of:
+        confidence[part] = confidences(learner.tasks, beliefs, measure)
         for name in names:
             guesses[name].append(corpus.schema[name].decode(beliefs[name]))
         for name, parts in kept.items():

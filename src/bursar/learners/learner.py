@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -107,15 +107,21 @@ class Learner(ABC):
         """
         how = MEASURES[measure]
         found = np.zeros((len(items), len(self.tasks)))
+        for part, beliefs in self.believe_in_parts(items, passes=how.passes, seed=seed, progress=progress):
+            found[part] = confidences(self.tasks, beliefs, how)
+        return found
+
+    def believe_in_parts(
+        self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
+    ) -> Iterator[tuple[IntArray, dict[str, AnyBeliefs]]]:
+        """What is believed of some thousand items at a time, and which they are: memory does not grow with the pool."""
         for at in range(0, len(items), ITEMS_A_PART):
             part = np.arange(at, min(at + ITEMS_A_PART, len(items)))
 
             def told(what: str, done: float, part: IntArray = part) -> None:
                 progress(what, (part[0] + done * len(part)) / len(items))
 
-            beliefs = self.believe(items.take(part).unlabelled(), passes=how.passes, seed=seed, progress=told)
-            found[part] = confidences(self.tasks, beliefs, how)
-        return found
+            yield part, self.believe(items.take(part).unlabelled(), passes=passes, seed=seed, progress=told)
 
     def evaluate(self, items: Corpus) -> Scores:
         """Every score of every task on the items that have its labels; a task without any is left out."""

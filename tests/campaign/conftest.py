@@ -1,0 +1,15 @@
+"""What the tests of campaigns share."""
+
+from __future__ import annotations
+
+import pytest
+
+from bursar.learners import LEARNERS
+from tests.tiny import WordCounts
+
+
+@pytest.fixture(autouse=True, scope="module")
+def word_counts():
+    LEARNERS.add("word-counts", WordCounts)
+    yield
+    LEARNERS._entries.pop("word-counts")
