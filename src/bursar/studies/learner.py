@@ -179,12 +179,13 @@ def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
             for task, errors in tasks.items():
                 for what in ("overconfidence", "calibration", "mean_accuracy"):
                     arm.setdefault(f"{task} {what}", []).append(errors[what])
-    return {arm: {what: _spread(found) for what, found in scores.items()} for arm, scores in values.items() if scores}
+    return {arm: {what: spread(found) for what, found in scores.items()} for arm, scores in values.items() if scores}
 
 
-def _spread(values: Sequence[float]) -> dict[str, Any]:
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return {"mean": float(np.mean(values)), "spread": spread, "seeds": len(values)}
+def spread(values: Sequence[float]) -> dict[str, Any]:
+    """The mean over seeds and their standard deviation."""
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return {"mean": float(np.mean(values)), "spread": deviation, "seeds": len(values)}
 
 
 def run_study(chosen: Sequence[Unit], folder: Path, data: Path, workers: int, command: str) -> dict[str, Any]:

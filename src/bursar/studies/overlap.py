@@ -25,7 +25,7 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
-from bursar.studies.learner import corpus_of
+from bursar.studies.learner import corpus_of, spread
 from bursar.tasks import CostModel
 
 SHARE = 0.02  # of the training sentences: those trained on, and as many to pick (paper 1, section 5.4)
@@ -94,14 +94,7 @@ def summarise(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for sharing in dict.fromkeys(result["unit"]["sharing"] for result in results):
         mine = [result["overlap"] for result in results if result["unit"]["sharing"] == sharing]
-        found[sharing] = {
-            pair: {
-                "mean": float(np.mean([overlap[pair] for overlap in mine])),
-                "spread": float(np.std([overlap[pair] for overlap in mine], ddof=1)) if len(mine) > 1 else None,
-                "seeds": len(mine),
-            }
-            for pair in mine[0]
-        }
+        found[sharing] = {pair: spread([overlap[pair] for overlap in mine]) for pair in mine[0]}
     return found
 
 
