@@ -126,6 +126,30 @@ def test_frozen_layers_stay_as_they_were_and_the_others_do_not(folder, corpus):
     assert all(name.startswith("layers.1.") for name in changed)
 
 
+def test_a_shortened_encoder_is_its_lowest_layers_and_no_more(folder, corpus, tmp_path):
+    learner = NeuralLearner(corpus.schema, **options(folder, layers=1, frozen_layers=1))
+    whole = load_encoder(str(folder)).eval()
+    items = corpus.take(np.arange(5)).unlabelled()
+    pieces = whole.pieces.make(items)
+    batch = batch_of(pieces)
+    with torch.no_grad():
+        mine = learner.encoder.eval().run(learner.encoder.embed(batch), batch, 0, learner.encoder.depth)
+        assert torch.equal(mine, whole.run(whole.embed(batch), batch, 0, 1))
+    learner.fit(corpus.take(np.arange(40)), seed=1)
+    learner.save(tmp_path)
+    again = NeuralLearner.load(tmp_path)
+    assert again.encoder.depth == 1
+    assert np.array_equal(again.confidence(items), learner.confidence(items))
+
+
+@pytest.mark.parametrize("count", [10, 60, 200])
+def test_steps_are_as_many_however_many_items_there_are(folder, corpus, count):
+    learner = NeuralLearner(corpus.schema, **options(folder, steps=20, batch_size=10))
+    report = learner.fit(corpus.take(np.arange(count)), dev=corpus.take(np.arange(200, 220)), seed=0)
+    assert 20 <= report.steps < 20 + count / 10
+    assert 1 <= sum("score" in entry for entry in report.history) <= 8
+
+
 def test_frozen_layers_are_run_once_an_item(folder, corpus, monkeypatch):
     learner = NeuralLearner(corpus.schema, **options(folder, frozen_layers=1, epochs=4))
     seen = []
@@ -220,6 +244,11 @@ def test_labels_that_the_learner_does_not_know_are_refused_by_item_and_label(fol
         ({"smoothing": 2}, "smoothing"),
         ({"speed": 9}, "speed"),
         ({"frozen_layers": 3}, "2 layers"),
+        ({"layers": 3}, "this encoder has 2 layers"),
+        ({"layers": 0}, "learner.layers = 0"),
+        ({"layers": 1, "frozen_layers": 2}, "1 layers that can be frozen"),
+        ({"encoder": "bilstm", "layers": 1}, "this encoder has 0 layers"),
+        ({"steps": 0}, "learner.steps = 0"),
         ({"learning_rate": "fast"}, "learning_rate"),
     ],
 )

@@ -43,6 +43,7 @@ class Settings(Schedule):
     encoder: str = BUNDLED
     sharing: str = "shared"  # or single (a model for each task), or gated
     gated_layers: int | None = None  # how many top layers are copied for each task; a third of them if not said
+    layers: int | None = None  # only the encoder's lowest so many: words are often served best by middle layers
     frozen_layers: int = 0  # how many of the encoder's lower layers stay as they are
     heads: Mapping[str, str] = field(default_factory=dict)  # task to the style of its head, such as slots = "crf"
     dropout: float = 0.1  # in the heads
@@ -54,8 +55,9 @@ class Settings(Schedule):
         check_numbers(self, {"frozen_layers": (0, 1000), "dropout": (0, 0.99), "smoothing": (0, 1)})
         if self.sharing not in SHARING:
             raise ConfigError(f"learner.sharing = {self.sharing!r}", fix=f"use {', '.join(SHARING)}")
-        if self.gated_layers is not None:
-            check_numbers(self, {"gated_layers": (1, 1000)})
+        for name in ("layers", "gated_layers"):
+            if getattr(self, name) is not None:
+                check_numbers(self, {name: (1, 1000)})
         for name in ("temperature", "decay"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"learner.{name} = {getattr(self, name)!r}", fix="use true or false")
@@ -83,6 +85,12 @@ class NeuralLearner(Learner):
             if name not in tasks:
                 raise ConfigError(f"learner.heads names {name!r}", fix=f"the tasks are {', '.join(tasks)}")
         self.encoder = load_encoder(self.settings.encoder)
+        if self.settings.layers is not None:
+            if self.settings.layers > self.encoder.depth:
+                raise ConfigError(
+                    f"learner.layers = {self.settings.layers}", fix=f"this encoder has {self.encoder.depth} layers"
+                )
+            self.encoder.shorten(self.settings.layers)
         if self.settings.frozen_layers > self.encoder.depth:
             raise ConfigError(
                 f"learner.frozen_layers = {self.settings.frozen_layers}",
@@ -197,6 +205,16 @@ class NeuralLearner(Learner):
             checkpoint=checkpoint,
             progress=progress,
         )
+
+    def fit_temperatures(self, dev: Corpus) -> dict[str, float]:
+        """For each task, the temperature that makes its development labels likeliest; they are not put to use."""
+        if not self.models:
+            raise LearnerError("this learner has not learned anything yet", fix="call fit first")
+        dev = in_codes_of(self.tasks, dev)
+        found: dict[str, float] = {}
+        for model in self.models:
+            found |= self._fit_temperatures(model, dev)
+        return found
 
     def _fit_temperatures(self, model: SharedModel, dev: Corpus) -> dict[str, float]:
         """For each task, the temperature that makes its development labels likeliest."""

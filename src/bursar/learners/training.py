@@ -25,6 +25,7 @@ class Schedule:
     """How long and how fast to train. Defaults were chosen on development data."""
 
     epochs: int = 30
+    steps: int | None = None  # about so many steps, however many items there are, instead of epochs
     batch_size: int = 16
     learning_rate: float = 3e-4
     head_learning_rate: float = 3e-3
@@ -33,7 +34,7 @@ class Schedule:
     decay: bool = True  # and shrinks to nothing afterwards
     clip: float = 1.0
     patience: int = 6  # evaluations without a better score before training stops
-    evaluate_every: int = 2  # epochs
+    evaluate_every: int = 2  # epochs; an eighth of them where steps are given
     checkpoint_seconds: float = 30.0  # how much work a crash may cost, where a checkpoint is asked for
 
     def __post_init__(self) -> None:
@@ -52,6 +53,19 @@ class Schedule:
                 "checkpoint_seconds": (0, 1e9),
             },
         )
+        if self.steps is not None:
+            check_numbers(self, {"steps": (1, 10_000_000)})
+
+    def in_epochs(self, steps_an_epoch: int) -> tuple[int, int]:
+        """How many epochs to train, and after how many of them each to evaluate.
+
+        >>> Schedule(steps=100).in_epochs(7), Schedule(steps=100).in_epochs(50), Schedule().in_epochs(50)
+        ((15, 2), (2, 1), (30, 2))
+        """
+        if self.steps is None:
+            return self.epochs, self.evaluate_every
+        epochs = -(-self.steps // steps_an_epoch)
+        return epochs, max(1, -(-epochs // 8))
 
 
 def check_numbers(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
@@ -102,7 +116,8 @@ def train(
     items = len(lengths)
     steps_an_epoch = -(-items // schedule.batch_size)
     trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer, rates = _optimizer(model, schedule, steps=schedule.epochs * steps_an_epoch)
+    epochs, evaluate_every = schedule.in_epochs(steps_an_epoch)
+    optimizer, rates = _optimizer(model, schedule, steps=epochs * steps_an_epoch)
     now, best = _State(), None
     if checkpoint is not None and (saved := checkpoint.load()) is not None:
         if policy is not None:
@@ -132,7 +147,7 @@ def train(
                 }
             )
 
-    while now.epoch <= schedule.epochs:
+    while now.epoch <= epochs:
         model.train()
         for batch, chosen in _steps(present, lengths, schedule.batch_size, seed, policy, now):
             if chosen:
@@ -152,10 +167,10 @@ def train(
                     now.observed.append((chosen[0], loss.item()))
                 now.step += 1
             now.batch += 1
-            progress("training", min((now.epoch - 1 + now.batch / steps_an_epoch) / schedule.epochs, 0.999))
+            progress("training", min((now.epoch - 1 + now.batch / steps_an_epoch) / epochs, 0.999))
             keep()
         now.history.append({"epoch": now.epoch, "loss": now.total})
-        if score is not None and (now.epoch % schedule.evaluate_every == 0 or now.epoch == schedule.epochs):
+        if score is not None and (now.epoch % evaluate_every == 0 or now.epoch == epochs):
             reached = score()
             now.history[-1]["score"] = reached[0]
             if reached > now.best_score:

@@ -132,6 +132,9 @@ class BertEncoder(TextEncoder):
         assert isinstance(layer, Layer)
         return layer.attend(_enough_rows(hidden), batch.stretches)
 
+    def shorten(self, layers: int) -> None:
+        self.layers, self.depth = self.layers[:layers], layers
+
     def copy_layers(self, start: int) -> nn.ModuleList:
         return deepcopy(self.layers[start:])
 

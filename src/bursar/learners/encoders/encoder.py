@@ -126,6 +126,10 @@ class Encoder(nn.Module, ABC):
         """What comes before the first dropout of layer ``start``: the same in every thinned version of it."""
         return None
 
+    def shorten(self, layers: int) -> None:
+        """Keep only the lowest layers."""
+        raise LearnerError("the layers of this encoder cannot be left out", fix="take learner.layers away")
+
     def copy_layers(self, start: int) -> nn.ModuleList:
         """Copies of the layers from ``start`` up."""
         raise LearnerError("the layers of this encoder cannot be copied", fix='use learner.sharing = "shared"')
