@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bursar.compute import cores, run_all
+from bursar.compute import ComputeError, cores, run_all
 from bursar.errors import ConfigError
 
 
@@ -45,7 +45,7 @@ def test_the_error_of_a_unit_is_raised_with_its_words(workers):
 
 
 def test_a_worker_that_dies_without_a_word_is_an_error():
-    with pytest.raises(RuntimeError, match="ended with code -9"):
+    with pytest.raises(ComputeError, match="ended with code -9"):
         run_all([Unit(0), Unit(1, "killed")], 2, lambda what: None)
 
 

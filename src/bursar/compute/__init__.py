@@ -1,5 +1,29 @@
-"""Work spread over cores."""
+"""Units of work, spread over cores and machines; finished ones are never run again."""
 
-from bursar.compute.processes import Tell, cores, run_all
+from bursar.compute.engine import HERE, ComputeError, Engine, Here, Tell, Unit, Work
+from bursar.compute.engines import make_engine
+from bursar.compute.processes import Processes, cores
+from bursar.compute.progress import Progress, Watcher, duration
+from bursar.compute.store import Store, address
+from bursar.compute.units import in_shards, run_all, run_units
 
-__all__ = ["Tell", "cores", "run_all"]
+__all__ = [
+    "HERE",
+    "ComputeError",
+    "Engine",
+    "Here",
+    "Processes",
+    "Progress",
+    "Store",
+    "Tell",
+    "Unit",
+    "Watcher",
+    "Work",
+    "address",
+    "cores",
+    "duration",
+    "in_shards",
+    "make_engine",
+    "run_all",
+    "run_units",
+]

@@ -1,23 +1,28 @@
-"""Units of work in processes of their own, which tell how they get on.
+"""Units of work in processes of this machine, which tell how they get on.
 
 Small models train fastest on one thread: two threads on one small matrix mostly wait for each other. So work that can
-be parted is spread over processes, each with its share of the cores.
+be parted is spread over processes, each with its share of the cores. A process takes unit after unit, so whatever it
+has loaded for one is there for the next.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
-import queue
+import signal
 import threading
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from typing import Any, Literal
 
-Tell = Callable[[Any], None]
-Unit = Callable[[Tell], Any]
+from bursar.compute.engine import Crew, Ended, Unit, Work, attempt, pack, portable
+from bursar.errors import ConfigError
+
+_SPAWN = multiprocessing.get_context("spawn")
 
 
 def cores() -> int:
@@ -25,83 +30,183 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_all(units: Sequence[Unit], workers: int, tell: Tell) -> list[Any]:
-    """Run units of work, so many at a time, and return what each returned.
-
-    A unit is called with a function to tell things with; what it tells is handed to ``tell`` here. With one worker all
-    happens in this process, one unit after the other. Units for several workers must be picklable. The first unit that
-    fails stops the others, and its error is raised here.
-
-    >>> run_all([lambda tell: tell("half") or 1, lambda tell: 2], workers=1, tell=print)
-    half
-    [1, 2]
-    """
-    if workers <= 1 or len(units) <= 1:
-        return [unit(tell) for unit in units]
-    return _run_in_processes(units, min(workers, len(units)), tell)
+def thread_settings(threads: int) -> dict[str, str]:
+    """The environment in which the libraries that compute take so many threads. They read it when first imported."""
+    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
 
 
-def _run_in_processes(units: Sequence[Unit], workers: int, tell: Tell) -> list[Any]:
-    context = multiprocessing.get_context("spawn")
-    told: Any = context.Queue()
-    threads = max(1, cores() // workers)
-    waiting = list(enumerate(units))[::-1]
-    running: dict[int, Any] = {}
-    results: dict[int, Any] = {}
+class Processes:
+    """So many processes of this machine, as many as there are cores unless it is said."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise ConfigError(f"{workers} processes cannot work", fix="ask for at least one")
+        self.workers = workers or cores()
+        self._idle: list[_Worker] = []
+        self._kept = False
+
+    def __enter__(self) -> Processes:
+        self._kept = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._kept = False
+        self._dismiss()
+
+    @contextmanager
+    def crew(self, told: Callable[[int, Any], None]) -> Iterator[Crew]:
+        """The processes; those still busy at the end are killed, the others sent home unless they are kept."""
+        crew = _Crew(told, self.workers, self._idle)
+        try:
+            yield crew
+        finally:
+            for worker in crew.busy:
+                worker.kill()
+            if not self._kept:
+                self._dismiss()
+
+    def _dismiss(self) -> None:
+        for worker in self._idle:
+            worker.dismiss()
+        while self._idle:
+            self._idle.pop().join()
+
+
+class _Crew:
+    def __init__(self, told: Callable[[int, Any], None], workers: int, idle: list[_Worker]) -> None:
+        self.told = told
+        self.workers = workers
+        self.idle = idle
+        self.busy: list[_Worker] = []
+        self.ended: deque[Ended] = deque()
+
+    def has_room(self) -> bool:
+        return len(self.busy) < self.workers
+
+    def submit(self, number: int, work: Work, unit: Unit) -> None:
+        packed = pack(work, unit)
+        while self.idle:
+            worker = self.idle.pop()
+            if worker.take(number, packed):
+                break
+            worker.kill()  # it died with nothing to do
+        else:
+            worker = _Worker(max(1, cores() // self.workers))
+            worker.take(number, packed)  # if it is dead already, ``next`` will find out
+        self.busy.append(worker)
+
+    def next(self) -> Ended:
+        while not self.ended:
+            wait([worker.line for worker in self.busy], timeout=0.5)
+            for worker in list(self.busy):
+                self._hear(worker)
+        return self.ended.popleft()
+
+    def _hear(self, worker: _Worker) -> None:
+        """All that a worker has said. One that is gone has lost its unit, unless its last word was the result."""
+        gone = worker.process.exitcode is not None
+        try:
+            while worker.line.poll():
+                how, what, seconds = worker.line.recv()
+                if how == "told":
+                    self.told(worker.number, what)
+                    continue
+                self.busy.remove(worker)
+                self.idle.append(worker)
+                self.ended.append(Ended(worker.number, how, what, seconds))
+                return
+        except (EOFError, OSError):  # the line was cut, perhaps in the middle of a word
+            gone = True
+        if gone:
+            self.busy.remove(worker)
+            worker.join(patience=1)
+            why = f"its process ended with code {worker.process.exitcode}"
+            self.ended.append(Ended(worker.number, "lost", why))
+
+
+class _Worker:
+    """A process at the other end of a line of its own: nobody else waits for a word that a dead one cannot finish."""
+
+    def __init__(self, threads: int) -> None:
+        self.number = -1
+        self.line, theirs = _SPAWN.Pipe()
+        self.process = _SPAWN.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
+        resource_tracker.ensure_running()  # it would let SIGINT through again
+        with _environment(thread_settings(threads)), _no_interrupt():
+            self.process.start()
+        theirs.close()
+
+    def take(self, number: int, packed: bytes) -> bool:
+        """Hand it a unit, if it is there."""
+        self.number = number
+        try:
+            self.line.send_bytes(packed)
+        except OSError:
+            return False
+        return True
+
+    def dismiss(self) -> None:
+        """Let it end; ``join`` waits for that."""
+        self.line.close()
+
+    def join(self, patience: float = 5) -> None:
+        self.process.join(patience)
+        self.kill()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.line.close()
+
+
+@contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """Settings that a process started meanwhile is born with."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     try:
-        while waiting or running:
-            while waiting and len(running) < workers:
-                number, unit = waiting.pop()
-                arguments = (number, unit, told, os.getpid(), threads)
-                running[number] = context.Process(target=_work, args=arguments, daemon=True)
-                running[number].start()
-            number, kind, what = _next(told, running)
-            if kind == "told":
-                tell(what)
-            elif kind == "failed":
-                raise what
-            else:
-                results[number] = what
-                running.pop(number).join()
+        yield
     finally:
-        for process in running.values():
-            process.kill()
-            process.join()
-    return [results[number] for number in range(len(units))]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
-def _next(told: Any, running: dict[int, Any]) -> tuple[int, str, Any]:
-    """The next thing that a worker says; a worker that died without a word is an error."""
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """A process started meanwhile does not hear Ctrl-C, not even before its first line; this one hears it after."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(line: Connection, parent: int) -> None:
+    """What a worker does: unit after unit, for as long as its parent lives and has any."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    one_at_a_time = threading.Lock()  # a unit may tell from threads of its own
+
+    def say(how: Literal["told", "done", "failed"], what: Any, seconds: float = 0.0) -> None:
+        with one_at_a_time:
+            line.send((how, what, seconds))
+
     while True:
         try:
-            message: tuple[int, str, Any] = told.get(timeout=0.2)
-            return message
-        except queue.Empty:
-            for number, process in running.items():
-                if process.exitcode is not None and told.empty():
-                    raise RuntimeError(f"worker {number} ended with code {process.exitcode}") from None
-
-
-def _work(number: int, unit: Unit, told: Any, parent: int, threads: int) -> None:
-    """What a worker does: its unit, with its share of the threads, for as long as its parent lives."""
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    os.environ["OMP_NUM_THREADS"] = str(threads)  # read by torch when the unit first imports it
-    try:
-        result = unit(lambda what: told.put((number, "told", what)))
-    except BaseException as wrong:
-        told.put((number, "failed", _portable(wrong)))
-    else:
-        told.put((number, "done", result))
-
-
-def _portable(wrong: BaseException) -> BaseException:
-    """The error as it can be sent to another process, with where it happened."""
-    wrong.add_note(traceback.format_exc())
-    try:
-        pickle.loads(pickle.dumps(wrong))
-    except Exception:  # an error may hold anything
-        return RuntimeError(f"{type(wrong).__name__}: {wrong}")
-    return wrong
+            packed = line.recv_bytes()
+        except (EOFError, OSError):
+            return
+        ended = attempt(packed, lambda what: say("told", what))
+        try:
+            say(*ended)
+        except OSError:
+            return
+        except Exception as wrong:  # the result cannot be pickled
+            say("failed", portable(wrong))
 
 
 def _end_with(parent: int) -> None:

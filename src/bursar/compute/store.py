@@ -1,0 +1,119 @@
+"""Finished results on disk, each under the address of what it is the result of."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from bursar.compute.engine import Unit, Work
+
+
+def address(work: Work, unit: Unit) -> str:
+    """The address of a unit's result: a digest of the function's name and the unit.
+
+    Arguments bound by ``functools.partial`` are no part of it: folders may move. Whatever a result depends on belongs
+    into the unit, a version of the work as well where its results are not what they were.
+
+    >>> def train(unit, tell): ...
+    >>> address(train, {"seed": 1, "task": "slots"}) == address(train, {"task": "slots", "seed": 1})
+    True
+    """
+    try:
+        text = json.dumps([name_of(work), unit], sort_keys=True)
+    except (TypeError, ValueError) as wrong:
+        raise TypeError(f"a unit of work has to be something that JSON can hold: {wrong}: {unit!r}") from wrong
+    return blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def name_of(work: Callable[..., Any]) -> str:
+    """Where a function is found: its module and its name there."""
+    while isinstance(work, functools.partial):
+        work = work.func
+    module, name = work.__module__, getattr(work, "__qualname__", type(work).__qualname__)
+    if module == "__main__":  # with python -m, the module has a name of its own
+        module = getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", module)
+    return f"{module}:{name}"
+
+
+class Store:
+    """A folder of results, one JSON file each, written whole or not at all.
+
+    >>> import tempfile
+    >>> store = Store(tempfile.mkdtemp())
+    >>> store.put("1f", {"seed": 1}, 0.5)
+    0.5
+    >>> store.get("1f"), "2e" in store, list(store)
+    (0.5, False, [({'seed': 1}, 0.5)])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, address: str, default: Any = None) -> Any:
+        """The result at an address. One that cannot be read is not there."""
+        found = _read(self._path(address))
+        return default if found is None else found["result"]
+
+    def put(self, address: str, unit: Unit, result: Any) -> Any:
+        """Keep a result; it is on disk when this returns. What comes back is the result as it will be read."""
+        try:
+            text = json.dumps({"unit": unit, "result": result})
+        except (TypeError, ValueError) as wrong:
+            raise TypeError(f"only what JSON can hold can be stored: {wrong}, in the result of {unit!r}") from wrong
+        _write(self._path(address), text)
+        return json.loads(text)["result"]
+
+    def add(self, work: Work, unit: Unit, result: Any) -> None:
+        """Keep a result that is known from elsewhere, unless there is one."""
+        where = address(work, unit)
+        if where not in self:
+            self.put(where, unit, result)
+
+    def __contains__(self, address: object) -> bool:
+        return _read(self._path(str(address))) is not None
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], Any]]:
+        """Every unit with its result, in the order of addresses."""
+        for path in sorted(self.folder.glob("*.json")):
+            found = _read(path)
+            if found is not None:
+                yield found["unit"], found["result"]
+
+    def _path(self, address: str) -> Path:
+        return self.folder / f"{address}.json"
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) and {"unit", "result"} <= found.keys() else None
+
+
+def _write(path: Path, text: str) -> None:
+    """Into a draft beside it, which takes its name when it is on disk."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
+    try:
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the new name too
+    finally:
+        os.close(folder)

@@ -1,0 +1,199 @@
+"""Units on a Ray cluster of two nodes, both on this machine, one of which is killed in the end."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bursar.compute import ComputeError, Store, make_engine, run_units
+from bursar.errors import ConfigError
+from tests.compute.works import node, runs, settings, troubled
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+ROOT = Path(__file__).parents[2]
+
+
+class Nodes:
+    """The head and the worker, each a process group of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.port = free_port()
+        self.address = f"127.0.0.2:{self.port}"
+        self.groups = {}
+
+    def start(self, name, *options):
+        ray_itself = "from ray.scripts.scripts import main; main()"
+        command = [sys.executable, "-c", ray_itself, "start", "--block", "--num-cpus=1", *options]
+        with open(self.folder / f"{name}.log", "w") as log:
+            self.groups[name] = subprocess.Popen(
+                [*command, "--object-store-memory=100000000", "--disable-usage-stats"],
+                cwd=ROOT,
+                start_new_session=True,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def await_head(self):
+        for _ in range(600):
+            with socket.socket() as one:
+                if one.connect_ex(("127.0.0.2", self.port)) == 0:
+                    return
+            if self.groups["head"].poll() is not None:
+                break
+            time.sleep(0.1)
+        raise AssertionError((self.folder / "head.log").read_text())
+
+    def kill(self, name):
+        process = self.groups.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.2", 0))
+        return one.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")  # read when ray is imported, so not before this
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        patch.setenv("RAY_worker_niceness", "0")  # on a busy machine its workers would hardly come up
+        patch.setenv("PYTHONPATH", str(ROOT))
+        folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))  # its sockets want a short name
+        nodes = Nodes(folder)
+        head = ["--head", "--node-ip-address=127.0.0.2", f"--port={nodes.port}", f"--temp-dir={folder}"]
+        try:
+            nodes.start("head", *head, "--include-dashboard=false")
+            nodes.await_head()
+            nodes.start("worker", f"--address={nodes.address}", "--node-ip-address=127.0.0.3")
+            yield nodes
+        finally:
+            for name in list(nodes.groups):
+                nodes.kill(name)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_connected():
+    import ray
+
+    return ray.is_initialized()
+
+
+@pytest.fixture(scope="module")
+def cluster(nodes):
+    with make_engine(f"ray:{nodes.address}") as engine:
+        for _ in range(600):
+            if engine.workers == 2:
+                break
+            time.sleep(0.1)
+        yield engine
+    assert not is_connected()
+
+
+class Diary:
+    def __init__(self, at_finished=lambda count: None):
+        self.words, self.done, self.retries = [], [], []
+        self.at_finished = at_finished
+
+    def begun(self, total, stored):
+        pass
+
+    def told(self, unit, what):
+        assert unit["x"] not in self.done
+        self.words.append(what)
+
+    def finished(self, unit, result, seconds):
+        self.done.append(unit["x"])
+        self.at_finished(len(self.done))
+
+    def retried(self, unit, why):
+        self.retries.append((unit["x"], why))
+
+
+def test_nobody_at_an_address_is_told_at_once(nodes):
+    assert not is_connected()
+    with pytest.raises(ConfigError, match=r"no Ray cluster can be reached at 127.0.0.2:1: .*ray start --head"):
+        make_engine("ray:127.0.0.2:1").workers
+
+
+def test_units_run_on_every_node_and_their_words_arrive(cluster, tmp_path):
+    diary = Diary()
+    units = [{"x": x, "seconds": 0.5} for x in range(6)]
+    results = run_units(partial(node, tmp_path), units, engine=cluster, watcher=diary)
+    assert [result["square"] for result in results] == [x**2 for x in range(6)]
+    assert {result["node"] for result in results} == {"127.0.0.2", "127.0.0.3"}
+    assert sorted(diary.words) == [["node", x] for x in range(6)]
+    assert runs(tmp_path) == dict.fromkeys(range(6), 1)
+
+
+def test_a_unit_on_a_node_has_one_thread(cluster):
+    assert run_units(settings, [{"torch": False}], engine=cluster) == [[1, 1, 1]]
+
+
+def test_a_killed_worker_is_told_and_its_unit_run_again_as_often_as_allowed(cluster, tmp_path):
+    work, diary = partial(troubled, tmp_path), Diary()
+    assert run_units(work, [{"x": 3, "trouble": "killed", "times": 1}], engine=cluster, watcher=diary) == [9]
+    ((x, why),) = diary.retries
+    assert x == 3
+    assert "WorkerCrashedError" in why
+    with pytest.raises(ComputeError, match=r'"x": 4.*tried once and given up'):
+        run_units(work, [{"x": 4, "trouble": "killed", "times": 9}], engine=cluster, retries=0)
+    assert runs(tmp_path) == {3: 2, 4: 1}
+
+
+def test_an_error_on_a_node_comes_with_its_traceback(cluster, tmp_path):
+    with pytest.raises(ConfigError, match="unit 1 is wrong") as raised:
+        run_units(partial(troubled, tmp_path), [{"x": 1, "trouble": "wrong", "times": 9}], engine=cluster)
+    assert "in troubled" in raised.value.__notes__[0]
+
+
+def test_a_ray_that_is_started_is_used_and_left_alone(cluster):
+    assert run_units(settings, [{"torch": False}], engine=make_engine("ray")) == [[1, 1, 1]]
+    assert is_connected()
+
+
+def test_when_a_node_is_killed_all_units_finish_and_no_finished_one_is_run_again(nodes, cluster, tmp_path):
+    before = []
+
+    def kill_the_worker(count):
+        if count == 3:
+            before.extend(diary.done)
+            nodes.kill("worker")
+
+    units = [{"x": x, "seconds": 0.7} for x in range(8)]
+    diary, store, work = Diary(kill_the_worker), Store(tmp_path / "store"), partial(node, tmp_path)
+    results = run_units(work, units, engine=cluster, store=store, watcher=diary)
+    assert [result["square"] for result in results] == [x**2 for x in range(8)]
+    assert sorted(diary.done) == list(range(8))
+    again = {x for x, times in runs(tmp_path).items() if times > 1}
+    assert len(before) == 3
+    assert not again & set(before)
+    assert again <= {x for x, _ in diary.retries}
+    counted = runs(tmp_path)
+    assert run_units(work, units, engine=cluster, store=store) == results
+    assert runs(tmp_path) == counted
+
+
+@pytest.mark.parametrize(
+    ("engine", "missing", "fix"), [("ray", "ray", r"bursar\[cluster\]"), ("ray://h:1", "grpc", r"ray\[client\]")]
+)
+def test_what_is_not_installed_is_named_with_the_way_to_it(monkeypatch, engine, missing, fix):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == missing else True)
+    with pytest.raises(ConfigError, match=fix):
+        make_engine(engine)
