@@ -9,6 +9,7 @@ import pytest
 from bursar.report import render
 from tests.report.results import KINDS, make_corpus, make_reliability, make_result
 from tests.report.test_page import BETTER, HOSTILE
+from tests.report.test_stopping import advised
 
 pytestmark = pytest.mark.browser
 
@@ -90,6 +91,15 @@ def test_a_reliability_diagram_is_drawn_with_a_point_a_bin_and_says_what_it_show
     diagram = tab.locator("[data-figure=reliability-0]")
     assert diagram.locator(".points .point").count() == 2 + 3  # of accuracy, and a bar for each bin
     assert "0.50 at 0.30 (40) and 0.70 at 0.90 (60)" in diagram.get_attribute("aria-label")
+
+
+def test_the_next_rounds_are_drawn_with_their_band_and_said_in_words(show):
+    found = show(render(advised((0.3, 0.45, 0.55, 0.62, 0.68)), make_corpus()))
+    chart = found.tab.locator("[data-figure=stopping]")
+    assert chart.locator(".fills path").count() == 1
+    assert chart.locator(".points .point").count() == 5 + 2 * 4  # scores, and agreements of two tasks
+    assert "two rounds from now" in chart.get_attribute("aria-label")
+    assert found.errors == []
 
 
 def test_charts_follow_the_theme(hostile):

@@ -23,6 +23,7 @@ from bursar.campaign.models import Models
 from bursar.campaign.pricing import charges_of, estimates_of, prices_of, typical_counts
 from bursar.campaign.scoring import Scored, check_facets, evidence_of, limits_of, open_labels, score
 from bursar.campaign.splits import Parts, fully_labelled, load_parts
+from bursar.campaign.stopping import agreement, watched_items
 from bursar.campaign.summaries import confidence_summary
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
@@ -83,7 +84,8 @@ class Ask:
 class Campaign:
     """One strategy spending one budget on one corpus, in a folder that holds its ledger.
 
-    ``ask`` and ``tell`` are all that an annotator needs, simulated or not; ``run`` is the loop of the two.
+    ``ask`` and ``tell`` are all that an annotator needs, simulated or not; ``run`` is the loop of the two. Campaigns
+    that run one after the other may share a ``learner``, and with it what it remembers of the items' frozen layers.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Campaign:
         *,
         parts: Parts | None = None,
         watcher: Watcher | None = None,
+        learner: Learner | None = None,
     ) -> None:
         self.config = config
         self.folder = folder
@@ -104,7 +107,7 @@ class Campaign:
         check_facets(self.strategy, self.corpus.schema, config.limits, self.corpus.groups is not None)
         self.watcher = watcher or Nobody()
         self.ledger = Ledger.open(folder / "ledger.sqlite", self.corpus)
-        self.models = Models(folder / "models", config, self.corpus.schema)
+        self.models = Models(folder / "models", config, self.corpus.schema, learner)
         self.pool = self.parts.pool
         if config.costs.pricing == "gold":
             self.pool = fully_labelled(self.corpus, self.pool)
@@ -116,6 +119,7 @@ class Campaign:
         rng = np.random.default_rng([config.seed, 11])
         self._seed_items = rng.choice(self._by_id(self.pool), config.budget.seed_items, replace=False)
         rest = np.setdiff1d(self.pool, self._seed_items)
+        self._watched = watched_items(self._by_id(self.pool), config.seed)
         self.audit = AuditPlan.of(config, self.corpus, rest, self._typical_price)
         self._open: tuple[int, dict[str, Wanted]] | None = None  # the newest round and what it wants
         self._lock: Lock | None = None
@@ -280,7 +284,11 @@ class Campaign:
             "dev": None if best is None else round_to(best),
             "reliability": trust,
         }
-        self.ledger.decide((round, "scores", record))
+        watched = self.corpus.take(self._watched).unlabelled()
+        guesses = learner.predict(watched)
+        earlier = self.ledger.decision(round - 1, "watched") if round else None
+        record["agreement"] = None if earlier is None else agreement(watched, earlier, guesses)
+        self.ledger.decide((round, "watched", self._values(guesses)), (round, "scores", record))
         self.watcher.scored(round, record)
 
     def _judged(self, learner: Learner) -> tuple[Scores, dict[str, Any]]:

@@ -151,6 +151,16 @@ class AuditSection(Section):
     shadow: bool = True  # also train on random items alone, to tell what was saved against random
 
 
+class StoppingSection(Section):
+    """When another round is not worth its money. This is advice: it changes no result and ends no campaign."""
+
+    least_gain: float = Field(default=0.005, gt=0, lt=1)  # of score, that a round's money must bring
+    judge_by: Literal["high", "mean"] = "high"  # what must be less than that: the upper end of the gain, or its mean
+    interval: float = Field(default=0.9, gt=0, lt=1)  # how likely the gain lies within its interval
+    agreement: float = Field(default=0.99, gt=0, le=1)  # with the last round's model, of predictions that have settled
+    settled_rounds: int = Field(default=3, gt=0)  # for so many rounds, for every task
+
+
 class CampaignConfig(Section):
     """A whole campaign."""
 
@@ -165,6 +175,7 @@ class CampaignConfig(Section):
     limits: LimitsSection = LimitsSection()
     learner: LearnerSection = LearnerSection()
     audit: AuditSection = AuditSection()
+    stopping: StoppingSection = StoppingSection()
 
     @model_validator(mode="after")
     def _strategies_exist(self) -> CampaignConfig:
@@ -181,8 +192,8 @@ class CampaignConfig(Section):
 
     @property
     def digest(self) -> str:
-        """A fingerprint of everything that a result depends on; the name does not matter."""
-        settings = self.model_dump(exclude={"name", "compare"})
+        """A fingerprint of everything that a result depends on; the name does not matter, nor does advice."""
+        settings = self.model_dump(exclude={"name", "compare", "stopping"})
         if self.corpus.source != BUILTIN:
             del settings["corpus"]["source"]  # a corpus may move; what is in it is told by its own fingerprint
         text = json.dumps(settings, sort_keys=True, default=str)

@@ -22,11 +22,13 @@ KEPT = 3  # models on disk: enough for a resumed round and its shadow
 class Models:
     """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed."""
 
-    def __init__(self, folder: Path, config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
+    def __init__(
+        self, folder: Path, config: CampaignConfig, tasks: Mapping[str, Task], learner: Learner | None = None
+    ) -> None:
         self.folder = folder
         self.config = config
         self.tasks = tasks
-        self._learner: Learner | None = None
+        self._learner = learner
         self._fitted: tuple[str, float | None] | None = None
 
     def fitted(self, annotated: Corpus, dev: Corpus | None, progress: Progress) -> tuple[Learner, float | None]:

@@ -6,7 +6,7 @@ import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,10 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices, savings
 from bursar.campaign.campaign import Campaign, Nobody, Watcher
 from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.curves import area
 from bursar.campaign.lock import Lock
 from bursar.campaign.splits import Parts, load_parts
+from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.compute import Tell, run_all
 from bursar.errors import ConfigError
 from bursar.ledger import Ledger
@@ -90,7 +92,7 @@ class Run:
                 f"{self.folder} was started with other settings: {changed}",
                 fix="choose another --run folder, or start anew with --fresh",
             )
-        if stored["campaign"] != mine["campaign"]:  # another name, or other strategies beside it
+        if stored["campaign"] != mine["campaign"]:  # another name, other strategies beside it, other advice
             self._write_down(stored | {"campaign": mine["campaign"]})
 
     def _begun(self) -> bool:
@@ -150,8 +152,10 @@ class Run:
         try:
             ledger, tasks = campaign.ledger, campaign.corpus.schema
             slices = audit_slices(ledger, tasks)
+            audit = audit_scores(slices, tasks)
+            rounds = [{"round": number} | record for number, record in ledger.decisions("scores")]
             return {
-                "rounds": [{"round": number} | record for number, record in ledger.decisions("scores")],
+                "rounds": rounds,
                 "spending": ledger.spending(),
                 "spent": ledger.spent(),
                 "selections": [
@@ -164,8 +168,9 @@ class Run:
                     for number, body in ledger.decisions("selection")
                 ],
                 "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],
-                "audit": audit_scores(slices, tasks),
+                "audit": audit,
                 "savings": savings(slices, tasks),
+                **_advice(campaign, rounds, audit),
                 "ended": campaign.ended,
             }
         finally:
@@ -219,6 +224,17 @@ class _Teller:
         self.tell((self.arm, "scored", (round, dict(record))))
 
 
+def _advice(campaign: Campaign, rounds: list[dict[str, Any]], audit: list[dict[str, Any]]) -> dict[str, Any]:
+    """Whether to stop, after every round, and the curve that the newest advice was read from."""
+    known, settings, budget = with_audit(rounds, audit), campaign.config.stopping, campaign.config.budget
+    money = campaign.costs.units(budget.per_round) if budget.counts == "money" else None
+    told = advice_by_round(known, next_money=money, settings=settings)
+    return {
+        "stopping": [{"round": r["round"]} | asdict(advice) for r, advice in zip(rounds, told, strict=True)],
+        "forecast": forecast(known, next_money=money, settings=settings),
+    }
+
+
 def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, Any]) -> dict[str, Any]:
     """The mean over tasks of the area under each arm's money curve, as a share of the largest possible."""
     found: dict[str, Any] = {}
@@ -233,26 +249,18 @@ def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, 
     low = max(money[0] for money, _ in curves.values())
     high = min(money[-1] for money, _ in curves.values())
     for arm, (money, scores) in curves.items():
-        areas = {name: _area(money, score, low, high) for name, score in scores.items()}
+        areas = {name: area(money, score, low, high) for name, score in scores.items()}
         found[arm] = {"area": areas, "mean": float(np.mean(list(areas.values())))}
     return found
 
 
-def _area(money: Any, score: Any, low: float, high: float) -> float:
-    """The mean score between two amounts of money, by straight lines between the points."""
-    if high <= low:
-        return float(score[-1])
-    at = np.unique(np.concatenate([[low, high], money[(money > low) & (money < high)]]))
-    values = np.interp(at, money, score)
-    return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(at)) / (high - low))
-
-
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
     found = []
-    for key in sorted({*old, *new}):
+    of_no_matter = () if prefix else ("name", "compare", "stopping")
+    for key in sorted({*old, *new} - {*of_no_matter}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
             found += _differences(a, b, f"{prefix}{key}.")
-        elif a != b and prefix + key not in ("name", "compare"):
+        elif a != b:
             found.append(f"{prefix}{key} was {a!r}, now {b!r}")
     return found

@@ -29,12 +29,12 @@ class Parts:
         return self.corpus.digest()
 
 
-def load_parts(config: CampaignConfig) -> Parts:
-    """Read the corpus and draw the parts; draws depend on the campaign's seed and the ids alone."""
+def load_parts(config: CampaignConfig, corpus: Corpus | None = None) -> Parts:
+    """Read the corpus, unless it is given, and draw the parts; draws depend on the seed and the ids alone."""
     wanted = config.corpus
-    if wanted.source == BUILTIN:
+    if corpus is None and wanted.source == BUILTIN:
         corpus = assistant_corpus(wanted.items, wanted.seed)
-    else:
+    elif corpus is None:
         corpus = read(wanted.source, wanted.format, **wanted.options)
     for part in ("dev", "test"):
         named = getattr(wanted, part)

@@ -74,7 +74,7 @@ def _learning_figure(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "name": _plain(sentence(arm_name(arm))),
+                "name": plain(sentence(arm_name(arm))),
                 "x": [money.amount(u) for u in units.tolist()],
                 "y": [scale.value(s) for s in scores.tolist()],
                 "line": {"color": f"--arm-{look + 1}", "width": 2.5, "dash": DASHES[look]},
@@ -82,7 +82,7 @@ def _learning_figure(
                 "hovertemplate": _hover(money, scale),
             }
         )
-    low, high = _range([y for trace in data for y in _extent(trace)], 0.12, 2.0 if scale.percent else 0.02)
+    low, high = padded_range([y for trace in data for y in _extent(trace)], 0.12, 2.0 if scale.percent else 0.02)
     amounts = [x for trace in data for x in trace["x"]]
     plot_height = height - TOP - BOTTOM
     labels = []
@@ -90,12 +90,12 @@ def _learning_figure(
         units, scores = lines[arm]
         labels.append((arm, money.amount(float(units[-1])), scale.value(float(scores[-1]))))
     shifts = spread([(y - low) / (high - low) * plot_height for _, _, y in labels], LABEL_GAP, plot_height)
-    layout = _layout(height, right=20 + max((7 * len(_short(arm)) for arm in arms), default=0))
+    layout = base_layout(height, right=20 + max((7 * len(_short(arm)) for arm in arms), default=0))
     layout["annotations"] = [
         {
             "x": x,
             "y": y,
-            "text": f"<b>{_plain(_short(arm))}</b>",
+            "text": f"<b>{plain(_short(arm))}</b>",
             "showarrow": False,
             "xanchor": "left",
             "xshift": 9,
@@ -106,8 +106,8 @@ def _learning_figure(
     ]
     layout["xaxis"] |= {
         "title": {"text": "money spent", "standoff": 12},
-        "tickprefix": _plain(money.currency),
-        "range": _range(amounts, 0.03, 0.01 * max(amounts) or 1.0),
+        "tickprefix": plain(money.currency),
+        "range": padded_range(amounts, 0.03, 0.01 * max(amounts) or 1.0),
         "nticks": 7,
     }
     layout["yaxis"] |= {"range": [low, high], "ticksuffix": " %" if scale.percent else "", "nticks": 6}
@@ -164,7 +164,7 @@ def spending_figure(result: Mapping[str, Any]) -> Figure | None:
             data.append(
                 {
                     "type": "bar",
-                    "name": _plain(f"{sentence(thing)} ({purpose})"),
+                    "name": plain(f"{sentence(thing)} ({purpose})"),
                     "x": [round_name(r) for r in rounds],
                     "y": [money.amount(p) for p in paid],
                     "marker": {
@@ -172,13 +172,13 @@ def spending_figure(result: Mapping[str, Any]) -> Figure | None:
                         "line": {"width": 1, "color": "--paper"},
                         "pattern": {**pattern, "bgcolor": colour} if purpose == "audit" else {"shape": ""},
                     },
-                    "hovertemplate": f"%{{fullData.name}}: {_plain(money.currency)}%{{y:,}}<extra></extra>",
+                    "hovertemplate": f"%{{fullData.name}}: {plain(money.currency)}%{{y:,}}<extra></extra>",
                 }
             )
-    layout = _layout(HEIGHTS["spending"], right=8)
+    layout = base_layout(HEIGHTS["spending"], right=8)
     layout |= {"barmode": "stack", "bargap": 0.45 if len(rounds) < 8 else 0.25}
     layout["xaxis"] |= {"title": {"text": "round", "standoff": 12}, "type": "category", "showgrid": False, "nticks": 24}
-    layout["yaxis"] |= {"tickprefix": _plain(money.currency), "rangemode": "tozero", "nticks": 6}
+    layout["yaxis"] |= {"tickprefix": plain(money.currency), "rangemode": "tozero", "nticks": 6}
     return {"data": data, "layout": layout}
 
 
@@ -195,7 +195,7 @@ def confidence_figures(result: Mapping[str, Any]) -> dict[str, dict[str, Figure]
         centres = [round((k + 0.5) * width, 6) for k in range(record["bins"])]
         charts = {}
         for name in result["tasks"]:
-            layout = _layout(HEIGHTS["confidence"], right=8)
+            layout = base_layout(HEIGHTS["confidence"], right=8)
             layout |= {"barmode": "overlay", "bargap": 0}
             layout["xaxis"] |= {"title": {"text": "confidence", "standoff": 12}, "range": [0, 1], "dtick": 0.25}
             layout["xaxis"] |= {"showgrid": False}
@@ -265,7 +265,7 @@ def reliability_figure(name: str, record: Mapping[str, Any]) -> Figure:
 
 
 def _reliability_layout() -> Figure:
-    layout = _layout(HEIGHTS["reliability"], right=16)
+    layout = base_layout(HEIGHTS["reliability"], right=16)
     layout["margin"] |= {"l": 64}
     ends = {"range": [-0.02, 1.02], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
     layout["xaxis"] |= {**ends, "title": {"text": "how sure it was", "standoff": 12}, "anchor": "y2"}
@@ -313,7 +313,8 @@ def spread(places: Sequence[float], gap: float, most: float) -> list[float]:
 
 
 # -- small things ----------------------------------------------------------------------------------------------------
-def _layout(height: int, right: int) -> Figure:
+def base_layout(height: int, right: int) -> Figure:
+    """What all charts have in common."""
     axis = {
         "fixedrange": True,
         "gridcolor": "--grid",
@@ -357,7 +358,7 @@ def _shares(counts: Sequence[int]) -> list[float]:
 
 def _hover(money: Money, scale: Scale) -> str:
     number = "%{y:.1f} %" if scale.percent else "%{y:.3f}"
-    return f"%{{fullData.name}}: {number} at {_plain(money.currency)}%{{x:,}}<extra></extra>"
+    return f"%{{fullData.name}}: {number} at {plain(money.currency)}%{{x:,}}<extra></extra>"
 
 
 def _reach(end: float | None, score: float, scale: Scale) -> float:
@@ -375,7 +376,7 @@ def _extent(trace: Figure) -> list[float]:
     return scores
 
 
-def _range(values: Sequence[float], share: float, least: float) -> tuple[float, float]:
+def padded_range(values: Sequence[float], share: float, least: float) -> tuple[float, float]:
     """The values with some room on both sides, and never a range of nothing."""
     low, high = min(values), max(values)
     room = max(share * (high - low), least)
@@ -387,6 +388,6 @@ def _short(arm: str, most: int = 14) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text that Plotly shows as it is."""
     return html.escape(text, quote=False)

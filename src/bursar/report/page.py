@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -31,6 +31,7 @@ from bursar.report.figures import (
 )
 from bursar.report.items import ShownItem, shown_item
 from bursar.report.spending import round_rows, spending_words
+from bursar.report.stopping import stopping_figure, stopping_note, stopping_table, stopping_words
 from bursar.report.story import tell, trust_of, trust_words
 from bursar.report.tables import arms_table, audit_table, curve_table, reliability_table, settings, trust_table
 from bursar.report.wording import Scale, arm_name, listed, metric_name, sentence
@@ -50,25 +51,22 @@ def write_report(run: Run, path: Path | None = None) -> Path:
 
 def render(result: Mapping[str, Any], corpus: Corpus) -> str:
     """The page as a text; the same result gives the same page."""
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_own_file),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     learning = learning_figures(result)
     spending, confidence = spending_figure(result), confidence_figures(result)
+    stopping = stopping_figure(result)
     task_keys = {name: str(k) for k, name in enumerate(result["tasks"])}
     data = {
         "figures": {f"curve-{task_keys.get(name, 'mean')}": figure for name, figure in learning.items()}
         | ({"spending": spending} if spending else {})
+        | ({"stopping": stopping} if stopping else {})
         | {f"reliability-{task_keys[name]}": figure for name, figure in reliability_figures(result).items()},
         "confidence": {r: {task_keys[n]: f for n, f in charts.items()} for r, charts in confidence.items()},
     }
     story = tell(result)
-    plotly, script = _plotly(), _own_file("page.js")
-    return environment.get_template("page.html").render(
+    return fill(
+        "page.html",
+        ["page.css"],
+        data,
         title=result["name"],
         strategy=sentence(arm_name(result["strategy"])),
         story=story,
@@ -79,6 +77,10 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         arms=arms_table(result),
         curve_table=curve_table(result),
         audit_table=audit_table(result),
+        stopping=stopping,
+        stopping_words=stopping_words(result),
+        stopping_note=stopping_note(result) if stopping else "",
+        stopping_table=stopping_table(result),
         things=[(sentence(name), thing_colour(k)) for k, name in enumerate(["reading", *result["tasks"]])],
         audited=any(line["purpose"] == "audit" for line in result["arms"][result["strategy"]]["spending"]),
         spending_words=spending_words(result),
@@ -90,11 +92,26 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         trust_table=trust_table(result),
         reliability_table=reliability_table(result),
         settings=settings(result, corpus),
-        style=Markup(_own_file("page.css")),
+    )
+
+
+def fill(template: str, styles: Sequence[str], data: Mapping[str, Any], **values: Any) -> str:
+    """A page from its template, with all that it needs inside and a policy that lets nothing else in."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_own_file),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    plotly, script = _plotly(), _own_file("page.js")
+    return environment.get_template(template).render(
+        style=Markup("\n".join(_own_file(style) for style in styles)),
         data=Markup(embedded(data)),
         plotly=Markup(plotly),
         script=Markup(script),
         policy=_policy(plotly, script),
+        **values,
     )
 
 

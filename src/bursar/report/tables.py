@@ -141,6 +141,7 @@ def settings(result: Mapping[str, Any], corpus: Corpus) -> dict[str, dict[str, s
         "Strategy": {"name": result["strategy"], "compared with": _shown(config["compare"]) or "nothing"},
         "Learner": {key: _shown(value) for key, value in config["learner"].items()},
         "Audit": {key: _shown(value) for key, value in config["audit"].items()},
+        "Stopping": {key: _shown(value) for key, value in config["stopping"].items()},
         "Seed": {"campaign": str(config["seed"])},
         "Run with": dict(result["versions"]),
         "Page written by": {"python": platform.python_version()} | _versions(),

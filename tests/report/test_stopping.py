@@ -1,0 +1,99 @@
+"""Whether another round is worth it: the page says what the advice says, with its chart and its table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from bursar.campaign.config import StoppingSection
+from bursar.campaign.stopping import advice_by_round, forecast, with_audit
+from bursar.report import render
+from bursar.report.stopping import stopping_figure, stopping_table, stopping_words
+from tests.report.results import make_corpus, make_result
+from tests.report.test_page import data_of, shown
+
+STEEP = (0.3, 0.45, 0.55, 0.62, 0.68)
+FLAT = (0.8, 0.8, 0.8, 0.8, 0.8, 0.8)
+
+
+def advised(scores, *, agreement=0.97, next_money=100, audit=0, dev=True, stopping=None, **more):
+    """A result with the advice that a run of these scores would carry."""
+    asked = StoppingSection(**(stopping or {}))
+    money = tuple(100 * (k + 1) for k in range(len(scores)))
+    config = {"stopping": asked.model_dump(), **more.pop("config", {})}
+    result = make_result({"MT-AVG": scores}, money=money, audit=audit, config=config, **more)
+    arm = result["arms"]["MT-AVG"]
+    for record in arm["rounds"]:
+        record["dev"] = record["dev"] if dev else None
+        record["agreement"] = dict.fromkeys(result["tasks"], agreement) if record["round"] else None
+    known = with_audit(arm["rounds"], arm["audit"])
+    told = advice_by_round(known, next_money=next_money, settings=asked)
+    arm["stopping"] = [{"round": r["round"]} | asdict(a) for r, a in zip(known, told, strict=True)]
+    arm["forecast"] = forecast(known, next_money=next_money, settings=asked)
+    return result
+
+
+def test_a_steep_curve_says_go_on_with_the_gain_its_interval_and_the_money():
+    text = shown(render(advised(STEEP), make_corpus()))
+    assert "Go on: another 100 units are expected to bring " in text
+    advice = advised(STEEP)["arms"]["MT-AVG"]["stopping"][-1]
+    gain, low, high = (f"{100 * advice[end]:.1f}" for end in ("gain", "low", "high"))
+    assert f"{gain} points of development score ({low} to {high})." in text
+    assert "That is at least what a round must bring (0.5 points)." in text
+
+
+def test_a_flat_curve_says_stop_and_since_when():
+    text = shown(render(advised(FLAT), make_corpus()))
+    assert "Stop: another 100 units" in text
+    assert "Even the upper end is less than a round must bring" in text
+    first = next(a["round"] for a in advised(FLAT)["arms"]["MT-AVG"]["stopping"] if a["stop"])
+    assert f"The first advice to stop came after round {first}, {100 * (5 - first)} units ago." in text
+
+
+def test_where_nothing_can_be_told_it_says_why():
+    assert stopping_words(advised(STEEP[:2])) == [
+        "There is no telling yet: fewer than three rounds have a score, too few to see a curve."
+    ]
+    (words,) = stopping_words(advised(STEEP, dev=False))
+    assert "neither development items nor audit slices" in words
+    assert stopping_figure(advised(STEEP, dev=False))["data"]  # agreement is there all the same
+    assert stopping_figure(advised(STEEP[:1], dev=False)) is None
+
+
+def test_a_result_without_advice_has_no_such_section():
+    page = render(make_result(), make_corpus())
+    assert "Is another round worth it?" not in shown(page)
+    assert "stopping" not in data_of(page)["figures"]
+
+
+def test_the_chart_has_the_scores_the_curve_the_next_two_rounds_and_a_line_a_task():
+    figure = data_of(render(advised(STEEP), make_corpus()))["figures"]["stopping"]
+    high, low, curve, ahead, points, intent, slots, asked = figure["data"]
+    assert points["y"] == pytest.approx([100 * score for score in STEEP])
+    assert curve["x"][-1] == ahead["x"][0] == 500
+    assert ahead["x"][-1] == 700
+    assert all(a <= b <= c for a, b, c in zip(low["y"], ahead["y"], high["y"], strict=True))
+    assert intent["y"] == slots["y"] == [97.0] * 4
+    assert asked["y"] == [99.0, 99.0]
+    assert "from 30.0" in figure["words"]
+
+
+def test_every_round_has_a_row_with_what_was_known_then():
+    table = stopping_table(advised(FLAT))
+    assert [row[0] for row in table.rows] == ["Seed", "1", "2", "3", "4", "5"]
+    assert [row[-1] for row in table.rows][:2] == ["–", "–"]
+    assert table.rows[-1][-1] == "stop"
+    assert table.rows[-1][4] == "97.0\u202f%"
+
+
+def test_audit_slices_are_named_where_they_stand_in():
+    words = " ".join(stopping_words(advised(STEEP, dev=False, audit=5)))
+    assert "of score on audit slices" in words
+
+
+def test_money_and_scores_are_shown_as_elsewhere_on_the_page():
+    config = {"costs": {"unit": 0.01, "currency": "€"}}
+    words = " ".join(stopping_words(advised(STEEP, tasks=("urgency",), config=config)))
+    assert "another €1.00 are expected to bring 0.0" in words
+    assert "points" not in words
