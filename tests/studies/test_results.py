@@ -1,4 +1,4 @@
-"""What the committed results say, and that they say it of themselves."""
+"""What every committed file of results must hold: it is of the study as it is now, and its findings follow."""
 
 from __future__ import annotations
 
@@ -7,28 +7,58 @@ from pathlib import Path
 
 import pytest
 
-from bursar.campaign.config import parse_config
-from bursar.campaign.demo import demo_config
-from bursar.studies.demo import summarise
+from bursar.studies.catalogue import known_studies
+from bursar.studies.study import Results
 
-RESULTS = Path(__file__).parents[2] / "studies"
-
-
-@pytest.fixture
-def demo():
-    return json.loads((RESULTS / "demo.json").read_text())
+FILES = sorted((Path(__file__).parents[2] / "studies").glob("*.json"))
 
 
-def test_the_demos_strategy_beats_random_over_three_seeds(demo):
-    strategy = demo_config().strategy.name
-    assert len(demo["runs"]) == 3
-    assert demo["summary"][strategy]["over_random"] > 0
+@pytest.fixture(params=FILES, ids=lambda file: file.stem)
+def file(request) -> Path:
+    return request.param
 
 
-def test_the_demo_result_is_of_the_demo_as_it_is_now(demo):
-    """Keys that did not exist then have their defaults, which change nothing."""
-    assert parse_config(demo["config"]) == demo_config()
+def test_the_runs_are_units_of_the_study_as_it_is_now(file):
+    found = Results.read(file)
+    grid = [json.dumps(unit, sort_keys=True) for unit in known_studies()[found.study].grid(found.scale)]
+    runs = [json.dumps(run["unit"], sort_keys=True) for run in found.runs]
+    assert set(runs) <= set(grid)
+    assert len(set(runs)) == len(runs)
+    assert found.total == len(grid)
 
 
-def test_the_summary_follows_from_the_runs(demo):
-    assert demo["summary"] == summarise([run["area"] for run in demo["runs"]])
+def test_the_findings_follow_from_the_runs(file):
+    stored = json.loads(file.read_text())
+    found = json.loads(json.dumps(Results.read(file).findings().as_json()))
+    assert _rounded(stored["findings"]) == _rounded(found)
+
+
+def test_a_file_tells_how_it_was_made(file):
+    stored = json.loads(file.read_text())
+    assert stored["command"].startswith("bursar study ")
+    assert {"bursar", "torch", "numpy", "python"} <= set(stored["versions"])
+    assert stored["seconds"] > 0
+    assert stored["units"]["finished"] == len(stored["runs"])
+
+
+def test_no_round_of_any_campaign_spent_over_its_budget(file):
+    rounds = [r for run in Results.read(file).runs for r in run["result"].get("rounds", []) if r["budget"] is not None]
+    assert all(r["cost"] <= r["budget"] for r in rounds)
+
+
+def test_figures_of_the_paper_stand_beside_ours(file):
+    found = Results.read(file)
+    if "paper" in known_studies()[found.study].source and found.complete:
+        cells = [cell for table in found.findings().tables for row in table.rows.values() for cell in row]
+        assert any(cell.paper is not None and cell.ours is not None for cell in cells) or found.study == "learner"
+
+
+def _rounded(found):
+    """Sums in another order differ in their last digits."""
+    if isinstance(found, float):
+        return round(found, 6)
+    if isinstance(found, dict):
+        return {key: _rounded(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_rounded(value) for value in found]
+    return found

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bursar.cli import bench, data, runs, select
+from bursar.cli import bench, data, runs, select, study
 from bursar.errors import BursarError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(data.app, name="data")
+app.add_typer(study.app, name="study")
 runs.register(app)
 select.register(app)
 bench.register(app)

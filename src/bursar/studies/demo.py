@@ -1,101 +1,104 @@
 """Does the demo's strategy beat random? Strategies on the demo's campaign, over seeds.
 
-The score of a run is the area under its money curves, averaged over the two tasks. Results are of two sorts: an
-exploration of every strategy of the first set on seeds 0 to 2, which the demo's strategy was chosen on, and its
-confirmation on seeds 3 to 5, which had not been looked at. A study can be stopped and run again: what has been trained
-is not trained again.
+The score of a run is the area under its money curves, averaged over the two tasks. Seeds 0 to 2 compare several
+strategies. Seeds 3 to 5 are kept for the demo's own, which had been chosen before, on seeds 0 to 2 of an earlier model.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import time
-from collections.abc import Sequence
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bursar.campaign import Run, run_campaign
+from bursar.campaign import Run as CampaignRun
+from bursar.campaign import run_campaign
 from bursar.campaign.config import StrategySection
 from bursar.campaign.demo import demo_config
-from bursar.compute import cores
-from bursar.corpus.formats.format import replacing
+from bursar.compute import Tell
+from bursar.studies.arms import Place
+from bursar.studies.findings import Answer, Cell, Findings, Table
+from bursar.studies.outcomes import in_words
+from bursar.studies.statistics import paired_test
+from bursar.studies.study import STUDIES, Run, Study
+
+EXPLORED = ("MT-MAX", "MT-AVG", "MT-MIN", "RANDOM")
+CONFIRMED = ("MT-MAX", "RANDOM")
 
 
-def run_study(strategies: Sequence[str], seeds: Sequence[int], folder: Path, command: str) -> dict[str, Any]:
-    """One run a seed, with all strategies as its arms."""
-    runs: list[dict[str, Any]] = []
-    main, *others = strategies
-    demo = demo_config().model_copy(update={"strategy": StrategySection(name=main), "compare": others})
-    for seed in seeds:
-        config = demo.model_copy(update={"seed": seed})
-        resumed, begun = (folder / f"seed-{seed}").exists(), time.monotonic()
-        result = run_campaign(Run(folder / f"seed-{seed}", config), workers=cores())
-        runs.append(
-            {
-                "seed": seed,
-                "area": {arm: found["mean"] for arm, found in result["comparison"].items()},
-                "area_by_task": {arm: found["area"] for arm, found in result["comparison"].items()},
-                "curves": {arm: _curve(found["rounds"]) for arm, found in result["arms"].items()},
-                "savings": {arm: found["savings"] for arm, found in result["arms"].items()},
-                "seconds": None if resumed else round(time.monotonic() - begun, 1),
-            }
-        )
-        print(seed, {arm: round(area, 4) for arm, area in runs[-1]["area"].items()}, flush=True)  # noqa: T201
+def grid(scale: str) -> list[dict[str, Any]]:
+    """One run a seed, with all its strategies as arms."""
+    settings = demo_config().model_dump(mode="json", exclude={"seed", "strategy", "compare"})
+    return [
+        {"seed": seed, "strategies": list(EXPLORED if seed < 3 else CONFIRMED), "settings": settings}
+        for seed in range(6)
+    ]
+
+
+def run_demo(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+    """The demo's campaign with a seed, and strategies beside it."""
+    main, *others = unit["strategies"]
+    update = {"seed": unit["seed"], "strategy": StrategySection(name=main), "compare": others}
+    begun = time.monotonic()
+    folder = place.runs / f"demo-{unit['seed']}"
+    result = run_campaign(CampaignRun(folder, demo_config().model_copy(update=update)))
     return {
-        "study": "demo",
-        "question": "Does the demo's strategy beat random on the mean of both tasks' curves, averaged over seeds?",
-        "command": command,
-        "config": demo.model_dump(mode="json"),
-        "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
-        | {"python": platform.python_version()},
-        "runs": runs,
-        "summary": summarise([run["area"] for run in runs]),
+        "area": {arm: found["mean"] for arm, found in result["comparison"].items()},
+        "area_by_task": {arm: found["area"] for arm, found in result["comparison"].items()},
+        "curves": {
+            arm: [{"spent": r["spent"], "items": r["items"], "test": r["test"]} for r in found["rounds"]]
+            for arm, found in result["arms"].items()
+        },
+        "savings": {arm: found["savings"] for arm, found in result["arms"].items()},
+        "seconds": round(time.monotonic() - begun, 1),
     }
 
 
-def summarise(areas: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Mean and spread of each strategy's area, and of its difference from random on the same seed.
+def analyse(runs: Sequence[Run], scale: str) -> Findings:
+    """Each strategy's area beside random's on the same seed."""
+    parts = {
+        "seeds 0 to 2": [run["result"]["area"] for run in runs if run["unit"]["seed"] < 3],
+        "seeds 3 to 5": [run["result"]["area"] for run in runs if run["unit"]["seed"] >= 3],
+    }
+    rows = {}
+    for part, areas in parts.items():
+        for arm in areas[0] if areas else ():
+            if arm != "RANDOM":
+                over = 100 * np.array([area[arm] - area["RANDOM"] for area in areas])
+                score = 100 * float(np.mean([area[arm] for area in areas]))
+                spread = float(over.std(ddof=1)) if len(over) > 1 else None
+                rows[f"{arm}, {part}"] = [Cell(score), Cell(float(over.mean()), spread), Cell(int((over > 0).sum()))]
+    fresh = parts["seeds 3 to 5"]
+    test = paired_test([100 * a["MT-MAX"] for a in fresh], [100 * a["RANDOM"] for a in fresh])
+    better = (test["difference"] or 0) > 0
+    return Findings(
+        headline=f"On the seeds kept for it the area under the demo's curves is {in_words(test)} from random's.",
+        answers=[
+            Answer(
+                "Demo",
+                "Does the demo's strategy beat random on the mean of both tasks' curves, over the seeds kept for it?",
+                "not decided here" if len(fresh) < 3 else "yes" if better else "no",
+                f"{in_words(test)} on average. Three seeds show a mean, not a certainty.",
+                "Our own question.",
+            )
+        ],
+        tables=[
+            Table(
+                "Demo",
+                "Area under the money curve, mean of both tasks",
+                ["area", "over random", "seeds won"],
+                rows,
+                digits=2,
+                note="All seeds share the corpus and the test items: they are fresh draws of the pool, the first items "
+                "and the training, not of the test set.",
+            )
+        ],
+        sizes={"campaign": "the demo's own, see bursar demo"},
+    )
 
-    >>> found = summarise([{"MT-AVG": 0.7, "RANDOM": 0.6}, {"MT-AVG": 0.9, "RANDOM": 0.7}])
-    >>> round(found["MT-AVG"]["mean"], 3), round(found["MT-AVG"]["over_random"], 3), found["MT-AVG"]["wins"]
-    (0.8, 0.15, 2)
-    """
-    summary = {}
-    for arm in areas[0]:
-        values = np.array([area[arm] for area in areas])
-        over = values - np.array([area["RANDOM"] for area in areas])
-        summary[arm] = {
-            "mean": float(values.mean()),
-            "spread": float(values.std(ddof=1)) if len(values) > 1 else None,
-            "over_random": float(over.mean()),
-            "wins": int((over > 0).sum()),
-        }
-    return summary
 
-
-def _curve(rounds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"spent": r["spent"], "items": r["items"], "test": r["test"]} for r in rounds]
-
-
-def main() -> None:
-    """The study from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--strategies", nargs="+", default=["MT-MAX", "RANDOM"], help="the demo's first, then others")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[3, 4, 5])
-    parser.add_argument("--runs", type=Path, default=Path("runs/study-demo"), help="where the runs are kept")
-    parser.add_argument("--out", type=Path, default=Path("studies/demo.json"))
-    chosen = parser.parse_args()
-    seeds, names = " ".join(map(str, chosen.seeds)), " ".join(chosen.strategies)
-    command = f"python -m bursar.studies.demo --strategies {names} --seeds {seeds} --out {chosen.out}"
-    found = run_study(chosen.strategies, chosen.seeds, chosen.runs, command)
-    with replacing(chosen.out) as file:
-        file.write(json.dumps(found, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+STUDIES.add(
+    "demo",
+    Study("demo", "Does the demo's strategy beat random?", "our own", grid, run_demo, analyse, scales=("small",)),
+)

@@ -1,43 +1,38 @@
 """How good are the learner's parts on real data, and can its confidence be trusted?
 
-Five questions, each a handful of trainings (*units*) that can be stopped and taken up again: a finished unit is never
-run twice, and one that was interrupted goes on from its checkpoint.
+Six questions, each a handful of trainings (*units*); one that was interrupted goes on from its checkpoint.
 
 ``full``         ATIS and SNIPS, all training data: one shared model against one model a task.
 ``few``          200 random SNIPS sentences.
 ``trees``        EWT parsing and UNER entities on 3,000 sentences: single, shared and gated (paper 1, Table 3).
 ``joint``        SciERC entities and relations over spans.
 ``calibration``  ATIS and SNIPS pools: does label smoothing lower the overconfidence error (paper 1, Table 6)?
+``layers``       a few hundred sentences and a hundred steps: which layers of the encoder to use and to train?
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bursar.compute import cores, run_all
-from bursar.corpus import Corpus, read
-from bursar.corpus.formats.format import replacing
-from bursar.errors import ConfigError
+from bursar.compute import Tell
+from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
+from bursar.studies.arms import Place, corpus_of
+from bursar.studies.findings import Cell, Findings, Table
+from bursar.studies.statistics import spread
+from bursar.studies.study import STUDIES, Run, Study
 from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import calibration_summary, overconfidence_error, r_squared
 
 
 @dataclass(frozen=True)
-class Unit:
+class Training:
     """One training and what is measured after it."""
 
     question: str
@@ -46,79 +41,75 @@ class Unit:
     seed: int
     items: int | None = None  # training items, drawn with the seed; all of them if not said
     dev: int | None = None  # development items, drawn with the seed (errata 15)
-    options: dict[str, Any] = field(default_factory=dict)  # of the learner
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the learner
 
     @property
     def name(self) -> str:
         return f"{self.question}-{self.data}-{self.arm}-{self.seed}"
 
 
-def units() -> list[Unit]:
-    """Every training of the study, those of one seed before those of the next."""
+def trainings() -> list[Training]:
+    """Every training of the study, those of one seed before those of the next where a question has several."""
     long = {"batch_size": 32, "evaluate_every": 1, "patience": 3}
-    found = [Unit("few", "snips", "shared", seed, items=200, dev=100) for seed in range(3)]
+    found = [Training("few", "snips", "shared", seed, items=200, dev=100) for seed in range(3)]
     for data, epochs in (("atis", 6), ("snips", 4)):
         arms = [{"sharing": arm, "epochs": epochs, **long} for arm in ("shared", "single")]
-        found += [Unit("full", data, str(options["sharing"]), 0, options=options) for options in arms]
+        found += [Training("full", data, str(options["sharing"]), 0, options=options) for options in arms]
     for arm in ("single", "shared", "gated"):
         options = {"sharing": arm, "epochs": 5, **long}
-        found.append(Unit("trees", "ewt", arm, 0, items=3000, dev=400, options=options))
-    found.append(Unit("joint", "scierc", "shared", 0, options={"epochs": 8, "evaluate_every": 2}))
+        found.append(Training("trees", "ewt", arm, 0, items=3000, dev=400, options=options))
+    found.append(Training("joint", "scierc", "shared", 0, options={"epochs": 8, "evaluate_every": 2}))
     for seed in range(3):
         for data in ("atis", "snips"):
             for arm, smoothing in (("CE", 0.0), ("LS", 0.1)):
                 how = {"smoothing": smoothing, "temperature": True, "epochs": 20}
-                found.append(Unit("calibration", data, arm, seed, items=300, dev=100, options=how))
+                found.append(Training("calibration", data, arm, seed, items=300, dev=100, options=how))
+    depths = {
+        "all six layers": {"learning_rate": 3e-4},
+        "six, five frozen": {"frozen_layers": 5, "learning_rate": 1e-3},
+        "three, two frozen": {"layers": 3, "frozen_layers": 2, "learning_rate": 1e-3},
+    }
+    for seed in range(3):
+        for data, items in (("ewt", 250), ("atis", 150), ("snips", 150)):
+            for arm, depth in depths.items():
+                how = {"steps": 100, "patience": 8, **depth}
+                found.append(Training("layers", data, arm, seed, items=items, dev=100, options=how))
     return found
 
 
-def corpus_of(data: str, folder: Path) -> Corpus:
-    """A data set with the tasks that the study trains on it."""
-    if data == "ewt":
-        return read(folder / "ud_ewt", layer=folder / "uner_ewt").with_tasks(["dependencies", "entities"])
-    return read(folder / data)
+def grid(scale: str) -> list[dict[str, Any]]:
+    """The trainings as units of work."""
+    return [asdict(training) for training in trainings()]
 
 
-def run_unit(unit: Unit, folder: Path, data: Path, tell: Any) -> dict[str, Any]:
-    """One training and its scores; what has been done is read from its file."""
-    file = folder / f"{unit.name}.json"
-    if file.exists():
-        found: dict[str, Any] = json.loads(file.read_text())
-        if found["unit"] != asdict(unit):
-            raise ConfigError(f"{file} is of other settings", fix="delete it to train again")
-        return found
-    corpus = corpus_of(unit.data, data)
-    rng = np.random.default_rng(unit.seed)
-    train, rest = _draw(corpus.in_split("train"), unit.items, rng)
-    dev, _ = _draw(corpus.in_split("dev"), unit.dev, rng)
-    learner = make_learner("transformer", corpus.schema, unit.options)
+def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+    """One training and its scores."""
+    training = Training(**unit)
+    corpus = corpus_of(training.data, place.data)
+    rng = np.random.default_rng(training.seed)
+    chosen, rest = _draw(corpus.in_split("train"), training.items, rng)
+    dev, _ = _draw(corpus.in_split("dev"), training.dev, rng)
+    learner = make_learner("transformer", corpus.schema, dict(training.options))
     begun = time.monotonic()
-
-    def progress(what: str, done: float) -> None:
-        tell((unit.name, what, done))
-
     report = learner.fit(
-        corpus.take(train),
+        corpus.take(chosen),
         dev=corpus.take(dev),
-        seed=unit.seed,
-        checkpoint=folder / f"{unit.name}.training",
-        progress=progress,
+        seed=training.seed,
+        checkpoint=place.runs / f"{training.name}.training",
+        progress=lambda what, done: tell((what, done)),
     )
     result = {
-        "unit": asdict(unit),
-        "items": {"train": len(train), "dev": len(dev)},
+        "items": {"train": len(chosen), "dev": len(dev)},
         "steps": report.steps,
         "dev": report.best_score,
         "history": [dict(entry) for entry in report.history],
     }
-    if unit.question == "calibration":
+    if training.question == "calibration":
         pool, _ = _draw(rest, 1500, rng)
-        result["calibration"] = _calibration(learner, corpus.take(pool), unit)
+        result["calibration"] = _calibration(learner, corpus.take(pool), training)
     else:
         result["test"] = learner.evaluate(corpus.split("test"))
     result["seconds"] = round(time.monotonic() - begun, 1)
-    with replacing(file) as out:
-        out.write(json.dumps(result, indent=1) + "\n")
     return result
 
 
@@ -130,20 +121,23 @@ def _draw(items: IntArray, count: int | None, rng: np.random.Generator) -> tuple
     return order[:count], order[count:]
 
 
-def _calibration(learner: Learner, pool: Corpus, unit: Unit) -> dict[str, Any]:
+def _calibration(learner: Learner, pool: Corpus, training: Training) -> dict[str, Any]:
     """The errors of every way to be confident that this training offers, per task, on pool items in hindsight."""
     from bursar.learners.neural import NeuralLearner
 
     assert isinstance(learner, NeuralLearner)
     fitted = dict(learner.temperatures)
-    ways: dict[str, tuple[str, dict[str, float]]] = {unit.arm: ("entropy", {}), f"{unit.arm}+TS": ("entropy", fitted)}
-    if unit.arm == "CE":
+    ways: dict[str, tuple[str, dict[str, float]]] = {
+        training.arm: ("entropy", {}),
+        f"{training.arm}+TS": ("entropy", fitted),
+    }
+    if training.arm == "CE":
         ways["DA"] = ("dropout-agreement", {})
     found: dict[str, Any] = {"temperatures": fitted}
     for way, (measure, temperatures) in ways.items():
         learner.temperatures = temperatures
         how = MEASURES[measure]
-        beliefs = learner.believe(pool.unlabelled(), passes=how.passes, seed=unit.seed)
+        beliefs = learner.believe(pool.unlabelled(), passes=how.passes, seed=training.seed)
         sure = confidences(learner.tasks, beliefs, how)
         found[way] = {}
         for column, (name, task) in enumerate(learner.tasks.items()):
@@ -157,17 +151,18 @@ def _calibration(learner: Learner, pool: Corpus, unit: Unit) -> dict[str, Any]:
     return found
 
 
-def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def summarise(runs: Sequence[Run]) -> dict[str, Any]:
     """Mean and spread over seeds of every main score, and of the overconfidence error.
 
     >>> unit = {"question": "few", "data": "snips", "arm": "shared"}
-    >>> results = [{"unit": unit, "test": {"intent": {"accuracy": a, "macro_f1": 0.0}}} for a in (0.9, 0.8)]
-    >>> round(summarise(results)["few snips shared"]["intent accuracy"]["mean"], 6)
+    >>> scores = [{"test": {"intent": {"accuracy": a, "macro_f1": 0.0}}} for a in (0.9, 0.8)]
+    >>> found = summarise([{"unit": unit, "result": result} for result in scores])
+    >>> round(found["few snips shared"]["intent accuracy"]["mean"], 6)
     0.85
     """
     values: dict[str, dict[str, list[float]]] = {}
-    for result in results:
-        unit = result["unit"]
+    for run in runs:
+        unit, result = run["unit"], run["result"]
         arm = values.setdefault(f"{unit['question']} {unit['data']} {unit['arm']}", {})
         for task, scores in result.get("test", {}).items():
             metric = next(iter(scores))
@@ -182,56 +177,52 @@ def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {arm: {what: spread(found) for what, found in scores.items()} for arm, scores in values.items() if scores}
 
 
-def spread(values: Sequence[float]) -> dict[str, Any]:
-    """The mean over seeds and their standard deviation."""
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return {"mean": float(np.mean(values)), "spread": deviation, "seeds": len(values)}
+QUESTIONS = {
+    "full": "All training data: one model for both tasks against one each",
+    "few": "200 sentences",
+    "trees": "3,000 sentences: single, shared and gated (paper 1, Table 3)",
+    "joint": "Entities and relations over spans",
+    "layers": "A hundred steps on 250 EWT, 150 ATIS or 150 SNIPS sentences, by the layers used and trained",
+    "calibration": "Overconfidence and calibration error on pool items (paper 1, Table 6)",
+}
 
 
-def run_study(chosen: Sequence[Unit], folder: Path, data: Path, workers: int, command: str) -> dict[str, Any]:
-    """All units, so many at a time, and what follows from them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    last: dict[str, float] = {}
-
-    def tell(told: tuple[str, str, float]) -> None:
-        name, what, done = told
-        if what == "training" and done - last.get(name, 0.0) >= 0.1:
-            last[name] = done
-            print(f"{time.strftime('%H:%M:%S')} {name} {done:.0%}", flush=True)  # noqa: T201
-
-    results = run_all([partial(run_unit, unit, folder, data) for unit in chosen], workers, tell)
-    return {
-        "study": "learner",
-        "command": command,
-        "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
-        | {"python": platform.python_version()},
-        "runs": results,
-        "summary": summarise(results),
-    }
-
-
-def main() -> None:
-    """The study from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--questions", nargs="+", help="some of: full, few, trees, joint, calibration")
-    parser.add_argument("--seeds", type=int, nargs="+", help="only these seeds")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("BURSAR_DATA", "../shared/data")))
-    parser.add_argument("--runs", type=Path, default=Path("runs/study-learner"), help="where finished units are kept")
-    parser.add_argument("--workers", type=int, default=cores())
-    parser.add_argument("--out", type=Path, default=Path("studies/learner.json"))
-    asked = parser.parse_args()
-    chosen = [
-        unit
-        for unit in units()
-        if (asked.questions is None or unit.question in asked.questions)
-        and (asked.seeds is None or unit.seed in asked.seeds)
-    ]
-    found = run_study(
-        chosen, asked.runs, asked.data, asked.workers, f"python -m bursar.studies.learner --out {asked.out}"
+def analyse(runs: Sequence[Run], scale: str) -> Findings:
+    """A table for every question."""
+    summary = summarise(runs)
+    tables = []
+    for question, title in QUESTIONS.items():
+        mine = {arm: scores for arm, scores in summary.items() if arm.startswith(f"{question} ")}
+        columns = list(dict.fromkeys(what for scores in mine.values() for what in scores))
+        rows = {
+            arm.removeprefix(f"{question} "): [
+                Cell(
+                    100 * scores[what]["mean"], None if scores[what]["spread"] is None else 100 * scores[what]["spread"]
+                )
+                if what in scores
+                else Cell(None)
+                for what in columns
+            ]
+            for arm, scores in mine.items()
+        }
+        tables.append(Table(question, title, columns, rows, note="Percent.", best=""))  # rows are of several data sets
+    return Findings(
+        "How good the learner's parts are on real data, and how far its confidence can be trusted.",
+        tables=tables,
+        sizes={"few": "200 sentences, three seeds", "trees": "3,000 sentences, one seed", "calibration": "three seeds"},
     )
-    with replacing(asked.out) as file:
-        file.write(json.dumps(found, indent=1) + "\n")
 
 
-if __name__ == "__main__":
-    main()
+STUDIES.add(
+    "learner",
+    Study(
+        "learner",
+        "The learner's parts on real data",
+        "paper 1, Tables 3 and 6, and our own",
+        grid,
+        train,
+        analyse,
+        reads=("atis", "snips", "ud_ewt", "uner_ewt", "scierc"),
+        scales=("small",),
+    ),
+)

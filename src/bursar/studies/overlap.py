@@ -6,26 +6,20 @@ table is the share of items that two strategies have in common. Random picks sho
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
-from importlib.metadata import version
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bursar.compute import cores, run_all
-from bursar.corpus.formats.format import replacing
-from bursar.errors import ConfigError
+from bursar.compute import Tell
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
-from bursar.studies.learner import corpus_of, spread
+from bursar.studies.arms import Place, corpus_of
+from bursar.studies.findings import Cell, Findings, Table
+from bursar.studies.statistics import spread
+from bursar.studies.study import STUDIES, Run, Study
 from bursar.tasks import CostModel
 
 SHARE = 0.02  # of the training sentences: those trained on, and as many to pick (paper 1, section 5.4)
@@ -34,28 +28,31 @@ OPTIONS: dict[str, Any] = {"smoothing": 0.2, "epochs": 20, "evaluate_every": 2, 
 PAPER = {"MT-IND MT-RRF": 0.94, "MT-AVG MT-MIN": 0.84, "MT-MAX MT-MIN": 0.16, "MT-IND MT-MAX": 0.20}  # section 4.2
 
 
-def run_unit(sharing: str, seed: int, folder: Path, data: Path, tell: Any) -> dict[str, Any]:
-    """Train one model, let every strategy pick; what has been done is read from its file."""
-    unit = {"sharing": sharing, "seed": seed, "share": SHARE, "options": OPTIONS, "strategies": list(STRATEGIES)}
-    file = folder / f"overlap-{sharing}-{seed}.json"
-    if file.exists():
-        found: dict[str, Any] = json.loads(file.read_text())
-        if found["unit"] != unit:
-            raise ConfigError(f"{file} is of other settings", fix="delete it to train again")
-        return found
+def grid(scale: str) -> list[dict[str, Any]]:
+    """A model for each seed and way of sharing."""
+    return [
+        {"sharing": sharing, "seed": seed, "share": SHARE, "options": OPTIONS, "strategies": list(STRATEGIES)}
+        for seed in range(3)
+        for sharing in ("shared", "gated")
+    ]
+
+
+def pick(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+    """Train one model, let every strategy pick."""
     begun = time.monotonic()
-    corpus = corpus_of("ewt", data)
+    sharing, seed = unit["sharing"], unit["seed"]
+    corpus = corpus_of("ewt", place.data)
     rng = np.random.default_rng(seed)
     order = rng.permutation(corpus.in_split("train"))
-    count = round(SHARE * len(order))
+    count = round(unit["share"] * len(order))
     train, pool = order[:count], order[count:]
     dev = rng.permutation(corpus.in_split("dev"))[: 2 * count]
 
     def progress(what: str, done: float) -> None:
-        tell((file.stem, what, done))
+        tell((what, done))
 
-    learner = make_learner("transformer", corpus.schema, {**OPTIONS, "sharing": sharing})
-    checkpoint = folder / f"{file.stem}.training"
+    learner = make_learner("transformer", corpus.schema, {**unit["options"], "sharing": sharing})
+    checkpoint = place.runs / f"overlap-{sharing}-{seed}.training"
     learner.fit(corpus.take(train), dev=corpus.take(dev), seed=seed, checkpoint=checkpoint, progress=progress)
     items = corpus.take(pool).unlabelled()
     sure = learner.confidence(items, progress=progress)
@@ -63,10 +60,9 @@ def run_unit(sharing: str, seed: int, folder: Path, data: Path, tell: Any) -> di
     candidates = Candidates(items.ids.tolist(), sure, prices)
     picked = {
         name: {items.ids[int(at)] for at in make_strategy(name).select(candidates, count, seed, in_items=True).items}
-        for name in STRATEGIES
+        for name in unit["strategies"]
     }
-    result = {
-        "unit": unit,
+    return {
         "items": {"train": count, "pool": len(pool), "picked": count},
         "dev": {task: next(iter(scores.values())) for task, scores in learner.evaluate(corpus.take(dev)).items()},
         "confidence": {task: float(sure[:, at].mean()) for at, task in enumerate(corpus.schema)},
@@ -74,9 +70,6 @@ def run_unit(sharing: str, seed: int, folder: Path, data: Path, tell: Any) -> di
         "overlap": overlaps(picked),
         "seconds": round(time.monotonic() - begun, 1),
     }
-    with replacing(file) as out:
-        out.write(json.dumps(result, indent=1) + "\n")
-    return result
 
 
 def overlaps(picked: Mapping[str, set[str]]) -> dict[str, float]:
@@ -89,51 +82,49 @@ def overlaps(picked: Mapping[str, set[str]]) -> dict[str, float]:
     return {f"{a} {b}": len(picked[a] & picked[b]) / max(1, min(len(picked[a]), len(picked[b]))) for a, b in pairs}
 
 
-def summarise(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summarise(runs: Sequence[Run]) -> dict[str, Any]:
     """Mean and spread over seeds of every overlap, for each way of sharing."""
     found: dict[str, Any] = {}
-    for sharing in dict.fromkeys(result["unit"]["sharing"] for result in results):
-        mine = [result["overlap"] for result in results if result["unit"]["sharing"] == sharing]
+    for sharing in dict.fromkeys(run["unit"]["sharing"] for run in runs):
+        mine = [run["result"]["overlap"] for run in runs if run["unit"]["sharing"] == sharing]
         found[sharing] = {pair: spread([overlap[pair] for overlap in mine]) for pair in mine[0]}
     return found
 
 
-def main() -> None:
-    """The study from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("BURSAR_DATA", "../shared/data")))
-    parser.add_argument("--runs", type=Path, default=Path("runs/study-overlap"), help="where finished units are kept")
-    parser.add_argument("--workers", type=int, default=cores())
-    parser.add_argument("--out", type=Path, default=Path("studies/overlap.json"))
-    asked = parser.parse_args()
-    asked.runs.mkdir(parents=True, exist_ok=True)
-    last: dict[tuple[str, str], float] = {}
-
-    def tell(told: tuple[str, str, float]) -> None:
-        name, what, done = told
-        if done - last.get((name, what), 0.0) >= 0.2:
-            last[name, what] = done
-            print(f"{time.strftime('%H:%M:%S')} {name} {what} {done:.0%}", flush=True)  # noqa: T201
-
-    units = [
-        partial(run_unit, sharing, seed, asked.runs, asked.data)
-        for seed in asked.seeds
-        for sharing in ("shared", "gated")
-    ]
-    results = run_all(units, asked.workers, tell)
-    found = {
-        "study": "overlap",
-        "command": f"python -m bursar.studies.overlap --out {asked.out}",
-        "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
-        | {"python": platform.python_version()},
-        "paper": PAPER,
-        "runs": results,
-        "summary": summarise(results),
+def analyse(runs: Sequence[Run], scale: str) -> Findings:
+    """Figure 1 as a table: pairs of strategies, for each way of sharing."""
+    summary = summarise(runs)
+    pairs = list(dict.fromkeys(pair for table in summary.values() for pair in table))
+    rows = {
+        " and ".join(pair.split()): [
+            Cell(
+                100 * summary[sharing][pair]["mean"],
+                None if summary[sharing][pair]["spread"] is None else 100 * summary[sharing][pair]["spread"],
+                100 * PAPER[pair] if pair in PAPER else None,
+            )
+            for sharing in summary
+        ]
+        for pair in pairs
     }
-    with replacing(asked.out) as file:
-        file.write(json.dumps(found, indent=1) + "\n")
+    return Findings(
+        "Which strategies pick the same sentences.",
+        tables=[
+            Table("Figure 1", "Percent of picks that two strategies share", list(summary), rows, digits=0, best="")
+        ],
+        sizes={"model": "trained on 2 % of EWT's training sentences; every strategy picks another 2 %"},
+    )
 
 
-if __name__ == "__main__":
-    main()
+STUDIES.add(
+    "overlap",
+    Study(
+        "overlap",
+        "Which strategies pick the same items",
+        "paper 1, Figure 1",
+        grid,
+        pick,
+        analyse,
+        reads=("ud_ewt", "uner_ewt"),
+        scales=("small",),
+    ),
+)
