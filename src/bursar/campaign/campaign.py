@@ -121,7 +121,8 @@ class Campaign:
         rest = np.setdiff1d(self.pool, self._seed_items)
         self._watched = watched_items(self._by_id(self.pool), config.seed)
         self.audit = AuditPlan.of(config, self.corpus, rest, self._typical_price)
-        self._open: tuple[int, dict[str, Wanted]] | None = None  # the newest round and what it wants
+        self._newest = -1  # round that has a selection, as far as is known
+        self._selected: dict[int, dict[str, Wanted]] = {}  # by round: what is decided never changes
         self._lock: Lock | None = None
 
     def close(self) -> None:
@@ -167,7 +168,7 @@ class Campaign:
             self.ledger.decide((round, "end", why or "nothing that is left can be afforded"))
             return None
         self.ledger.decide(*decisions)
-        self._open = None
+        self._newest = round + 1
         return Ask(round + 1, self.pending(round + 1))
 
     def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
@@ -209,12 +210,9 @@ class Campaign:
     @property
     def rounds_opened(self) -> int:
         """The number of the newest round that has a selection; −1 before the first."""
-        if self._open is None:
-            newest = max(self.ledger.decided("selection"), default=-1)
-            if newest < 0:
-                return -1
-            self._open = newest, self._wanted(newest)
-        return self._open[0]
+        if self._newest < 0:
+            self._newest = max(self.ledger.decided("selection"), default=-1)
+        return self._newest
 
     def pending(self, round: int) -> tuple[Wanted, ...]:
         """What a round asked for and was not told."""
@@ -240,10 +238,14 @@ class Campaign:
         return None
 
     def _wanted(self, round: int) -> dict[str, Wanted]:
-        if self._open is not None and self._open[0] == round:
-            return self._open[1]
-        decided = self.ledger.decision(round, "selection") or {"items": []}
-        return {i["id"]: Wanted(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"]) for i in decided["items"]}
+        if round not in self._selected:
+            decided = self.ledger.decision(round, "selection")
+            if decided is None:
+                return {}
+            self._selected[round] = {
+                i["id"]: Wanted(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"]) for i in decided["items"]
+            }
+        return self._selected[round]
 
     def _allowance(self, round: int) -> int:
         """What may be spent by the end of a round and has not been: what one round saves, the next may spend.
