@@ -17,8 +17,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup  ## spend a label budget on two tasks of the built-in corpus; leaves runs/demo/report.html
 	$(BIN)/bursar demo
 
-test: setup  ## every test but the long ones
-	$(BIN)/python -m pytest -m "not soak"
+test: setup  ## every test but the long ones, on two cores
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not soak" --numprocesses 2 --dist loadfile
 
 check: setup  ## style, types, the rooms of the house, the examples in docstrings
 	$(BIN)/ruff check .

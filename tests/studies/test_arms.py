@@ -160,6 +160,15 @@ def test_a_grid_has_every_unit_once_and_goes_seed_by_seed(name: str, scale: str)
     assert len(set(seeds)) >= 3
 
 
+@pytest.mark.parametrize("scale", ["small", "paper"])
+@pytest.mark.parametrize("name", ["complementing", "hierarchical", "granularity", "beyond"])
+def test_every_unit_of_a_grid_is_a_campaign_that_could_be_started(name: str, scale: str, tmp_path: Path) -> None:
+    place = Place(tmp_path, tmp_path)
+    for unit in known_studies()[name].grid(scale):
+        config = arms._config(Arm.of(unit), place)
+        assert config.budget.rounds == unit["setup"]["rounds"]
+
+
 def test_the_overall_study_runs_nothing_that_the_scenarios_do_not_run() -> None:
     studies = known_studies()
     theirs = [u for name in studies["overall"].shares for u in studies[name].grid("small")]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bursar.campaign.stopping import stopped_at
 from bursar.studies import granularity
-from bursar.studies.arms import Arm, Setup, run_arm
+from bursar.studies.arms import SHORT, Arm, Setup, run_arm
 from bursar.studies.findings import Answer, Cell, Findings, Table
 from bursar.studies.outcomes import (
     Groups,
@@ -44,14 +44,7 @@ SMALL = Setup(
     per_round=700,
     rounds=4,
     counts="money",
-    learner={
-        "layers": 3,
-        "frozen_layers": 2,
-        "steps": 120,
-        "batch_size": 8,
-        "learning_rate": 1e-3,
-        "patience": 8,
-    },
+    learner={**SHORT, "steps": 120, "batch_size": 8},
 )
 PAPER = replace(SMALL, pool=16_000, test=None, learner={"epochs": 30})
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.studies.arms import Arm, Setup, run_arm
+from bursar.studies.arms import SHORT, Arm, Setup, run_arm
 from bursar.studies.complementing_tables import (
     Architecture,
     architecture_cells,
@@ -49,15 +49,7 @@ SMALL = Setup(
     start=50,
     per_round=100,
     rounds=2,
-    learner={
-        "layers": 3,
-        "frozen_layers": 2,
-        "gated_layers": 1,
-        "steps": 120,
-        "batch_size": 8,
-        "learning_rate": 1e-3,
-        "patience": 8,
-    },
+    learner={**SHORT, "gated_layers": 1, "steps": 120, "batch_size": 8},
 )
 PAPER = Setup(pool=20_000, dev=100, test=None, start=50, per_round=50, rounds=4, learner={"epochs": 30})
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bursar.studies.arms import Arm, Setup, run_arm
+from bursar.studies.arms import SHORT, Arm, Setup, run_arm
 from bursar.studies.findings import Answer, Cell, Findings, Table, Verdict
 from bursar.studies.outcomes import (
     Groups,
@@ -38,7 +38,7 @@ SMALL = Setup(
     per_round=500,
     rounds=5,
     counts="money",
-    learner={"layers": 3, "frozen_layers": 2, "steps": 100, "learning_rate": 1e-3, "patience": 8},
+    learner={**SHORT, "steps": 100},
     costs=COSTS,
 )
 PAPER = replace(SMALL, pool=20_000, test=None, learner={"epochs": 30})
