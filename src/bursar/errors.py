@@ -70,3 +70,7 @@ class LearnerError(BursarError):
 
 class CheckpointError(LearnerError):
     """A training cannot be taken up from a file: it is damaged, or of another training."""
+
+
+class ComputeError(BursarError):
+    """A unit of work that was given up, because whatever worked on it died every time."""

@@ -4,56 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
-from bursar.compute import Store
-from tests.compute.works import runs
-
-ROOT = Path(__file__).parents[2]
-ANSWER = repr([{"square": x**2, "third": x / 3} for x in range(8)])
-
-
-def start(folder, engine):
-    command = [sys.executable, "-m", "tests.compute.works", str(folder), engine]
-    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE, text=True)
-
-
-def await_the_middle(folder, workers):
-    """Four units are finished, and every worker is busy with another."""
-    for _ in range(3000):
-        if len(list((folder / "store").glob("*.json"))) == 4 and len(runs(folder)) == 4 + workers:
-            return
-        time.sleep(0.02)
-    raise AssertionError("the study did not get on")
-
-
-def pids(folder):
-    return {int(path.name.split(".")[2]) for path in folder.glob("run.*")}
-
-
-def alive(pid):
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def check_resumed(folder, engine):
-    """A second start runs what was not finished, once, and the answer is that of an undisturbed study."""
-    assert {unit["x"] for unit, _ in Store(folder / "store")} == {0, 1, 2, 3}
-    assert not (folder / "answer").exists()
-    (folder / "go").touch()
-    before = runs(folder)
-    study = start(folder, engine)
-    assert study.wait(60) == 0, study.stderr.read()
-    again = {x: count - before.get(x, 0) for x, count in runs(folder).items()}
-    assert again == {x: int(x >= 4) for x in range(8)}
-    assert (folder / "answer").read_text() == ANSWER
+from tests.compute.study import alive, await_the_middle, check_resumed, pids, start
 
 
 @pytest.mark.parametrize(("engine", "workers"), [("here", 1), ("processes:2", 2)])

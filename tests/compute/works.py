@@ -110,4 +110,5 @@ def study(folder, engine):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run behind a shell, it is ignored
     study(*sys.argv[1:])

@@ -32,10 +32,11 @@ class Cluster:
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        for module, fix in [("ray", "pip install 'bursar[cluster]'"), ("grpc", "pip install 'ray[client]'")]:
-            needed = module == "ray" or (address or "").startswith("ray://")
-            if needed and importlib.util.find_spec(module) is None:
-                raise ConfigError(f"the engine 'ray' needs {module}, which is not installed", fix=fix)
+        for module in ("ray", "grpc") if (address or "").startswith("ray://") else ("ray",):
+            if importlib.util.find_spec(module) is None:
+                raise ConfigError(
+                    f"the engine 'ray' needs {module}, which is not installed", fix="pip install 'bursar[cluster]'"
+                )
         if workers is not None and workers < 1:
             raise ConfigError(f"{workers} workers cannot work", fix="ask for at least one")
         self.address = address
@@ -162,7 +163,7 @@ class _Crew:
                 self.told(number, what)
 
     def stop(self) -> None:
-        for unit in self.running:
+        for unit in reversed(self.running):  # those that wait first, or they would begin where others are stopped
             with contextlib.suppress(Exception):
                 self.ray.cancel(unit, force=True)
 

@@ -14,15 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, NamedTuple, Protocol
 
-from bursar.errors import BursarError, ConfigError
+from bursar.errors import ConfigError
 
 Unit = Mapping[str, Any]
 Tell = Callable[[Any], None]
 Work = Callable[[Unit, Tell], Any]
-
-
-class ComputeError(BursarError):
-    """A unit of work that was given up, because whatever worked on it died every time."""
 
 
 class Ended(NamedTuple):

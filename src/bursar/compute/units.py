@@ -9,10 +9,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from bursar.compute.engine import HERE, ComputeError, Ended, Engine, Tell, Unit, Work
+from bursar.compute.engine import HERE, Ended, Engine, Tell, Unit, Work
 from bursar.compute.processes import Processes
 from bursar.compute.progress import Progress, Watcher
 from bursar.compute.store import Store, address, name_of
+from bursar.errors import ComputeError
 
 _MISSING = object()
 
