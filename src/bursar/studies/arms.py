@@ -34,6 +34,7 @@ from bursar.uncertainty.calibration import overconfidence_error, r_squared
 
 TASKS = {"ewt": ["dependencies", "entities"], "scierc": ["entities", "relations"], "webnlg": ["entities", "relations"]}
 SHORT = {"layers": 3, "frozen_layers": 2, "learning_rate": 1e-3, "patience": 8}  # a learner for hundreds of trainings
+SPEAK_SECONDS = 0.5
 WAIT = 3600.0  # seconds for somebody else's round-0 model
 
 
@@ -224,12 +225,15 @@ def _folder_name(arm: Arm) -> str:
 
 @dataclass
 class _Teller:
-    """Passes on how far a campaign is."""
+    """Passes on how far a campaign is, now and then: a training has more to say than anybody can read."""
 
     tell: Tell
+    last: float = 0.0
 
     def stage(self, round: int, what: str, done: float) -> None:
-        self.tell((round, what, done))
+        if time.monotonic() - self.last >= SPEAK_SECONDS:
+            self.last = time.monotonic()
+            self.tell((round, what, done))
 
     def scored(self, round: int, record: Mapping[str, Any]) -> None:
         """Told at the end, with everything else."""
