@@ -192,7 +192,8 @@ def _optimising(groups: Groups, pairs: Sequence[tuple[str, str]]) -> Answer:
         f"Over all {len(pairs)} ways to choose, exact spending ends {in_words(test)} from greedy on the mean of both "
         f"tasks: slots {in_words(tasks['slots'])}, intent {in_words(tasks['intent'])}. "
         f"It is ahead for {_ahead(groups, pairs)} of the {len(pairs)} ways; for those that buy both labels of an item "
-        f"it ends {in_words(both)}. The sum of doubts is largest over many cheap items: for the same money it buys {_in_items(groups, [name for name, _ in pairs])}, greedy "
+        f"it ends {in_words(both)}. The sum of doubts is largest over many cheap items: for the same money it buys "
+        f"{_in_items(groups, [name for name, _ in pairs])}, greedy "
         f"{_in_items(groups, [name for _, name in pairs])}.",
         "Yes: BLP_AL beats GRD_AL in all setups, and for every selection method.",
     )
