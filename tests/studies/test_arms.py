@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +63,33 @@ def test_the_same_unit_gives_the_same_result_wherever_it_runs(place: Place, tmp_
 def test_nothing_is_left_of_a_finished_campaign_but_its_result(place: Place) -> None:
     run_arm(Arm("builtin", "MT-R", 1, SETUP, ("intent",)).unit(), silent, place=place)
     assert list((place.runs / "arms").iterdir()) == []
+
+
+def test_an_arm_killed_in_the_middle_ends_as_an_undisturbed_one(place: Place, tmp_path: Path) -> None:
+    unit = Arm("builtin", "MT-AVG", 3, replace(SETUP, rounds=3), ("intent",)).unit()
+    program = (
+        "import json, sys; from pathlib import Path; from bursar.studies.arms import Place, run_arm;"
+        "run_arm(json.loads(sys.argv[1]), lambda told: None, place=Place(Path(sys.argv[2]), Path(sys.argv[2])))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, json.dumps(unit), str(tmp_path)], start_new_session=True)
+    until = time.monotonic() + 120
+    while _rounds_scored(tmp_path) < 2:
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert list((tmp_path / "arms").iterdir()), "nothing was left to go on from"
+    resumed = run_arm(unit, silent, place=Place(tmp_path, tmp_path))
+    assert without_seconds(resumed) == without_seconds(run_arm(unit, silent, place=place))
+
+
+def _rounds_scored(runs: Path) -> int:
+    """How many rounds the campaign below a folder has finished."""
+    for file in runs.glob("arms/*/ledger.sqlite"):
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(file)) as ledger:
+            return int(ledger.execute("select count(*) from decisions where kind = 'scores'").fetchone()[0])
+    return 0
 
 
 def test_data_sets_do_not_share_a_round_0_model_because_their_settings_are_alike(tmp_path: Path) -> None:
