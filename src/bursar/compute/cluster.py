@@ -21,6 +21,7 @@ from bursar.compute.processes import thread_settings
 from bursar.errors import ConfigError
 
 SPARE = 2  # units that wait at the cluster's door, so that no CPU waits for this process
+TRIES = 2  # to connect: a busy head may be slow to serve a client
 LOOK_AROUND = 5.0  # seconds after which nodes that came and went are counted again
 
 
@@ -85,10 +86,16 @@ class Cluster:
         _knock(where, fix)
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):  # a cluster started here reports to nobody,
             os.environ.setdefault(name, "0")  # and its workers stand back no more than other processes
-        try:
-            ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
-        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as wrong:
-            raise ConfigError(f"no Ray cluster can be reached at {where}: {_first_line(wrong)}", fix=fix) from wrong
+        for tries_left in reversed(range(TRIES)):
+            try:
+                ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
+                break
+            except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as wrong:
+                ray.shutdown()  # of what may have come half-way
+                if not (tries_left and isinstance(wrong, ConnectionError)):
+                    what = f"no Ray cluster can be reached at {where}: {_first_line(wrong)}"
+                    raise ConfigError(what, fix=fix) from wrong
+                time.sleep(1.0)
         self._mine = True
 
     def _leave(self) -> None:
