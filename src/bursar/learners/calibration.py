@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bursar.ragged import Ragged
+    from bursar.tasks.heads import Head
 
 LOWEST, HIGHEST = 0.05, 20.0
 
@@ -32,3 +37,9 @@ def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
             right = low + ratio * (high - low)
             at_right = loss(math.exp(right))
     return math.exp((low + high) / 2)
+
+
+def scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
+    """A head's loss at a temperature, over batches by how many items they have."""
+    losses = [len(targets) * head.loss(head.scaled(o, temperature), targets, 0.0).item() for o, targets in outputs]
+    return sum(losses) / sum(len(targets) for _, targets in outputs)

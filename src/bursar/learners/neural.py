@@ -18,7 +18,7 @@ from torch import Tensor
 from bursar.corpus import Corpus
 from bursar.curriculum import Policy
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners.calibration import fit_temperature
+from bursar.learners.calibration import fit_temperature, scaled_loss
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Reading
 from bursar.learners.examples import Examples, linkable_spans
@@ -27,7 +27,7 @@ from bursar.learners.sharing import SHARING, SharedModel, make_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Task, make_task
-from bursar.tasks.heads import Encoded, Head, sampled
+from bursar.tasks.heads import Encoded, sampled
 from bursar.tasks.schemes import overlapping
 
 # Readings and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
@@ -164,8 +164,8 @@ class NeuralLearner(Learner):
                     file = checkpoint.with_name(f"{checkpoint.name}.{number}") if number else checkpoint
                     files.append(Checkpoint(file, f"{about} {number}", self.settings.checkpoint_seconds))
                 reports.append(self._fit_model(model, annotated, dev, seed, policy, files[-1] if files else None, part))
-                if self.settings.temperature and dev is not None:
-                    self.temperatures |= self._fit_temperatures(model, dev)
+        if self.settings.temperature and dev is not None:
+            self.temperatures = self.fit_temperatures(dev)
         for kept in files:
             kept.clear()
         return _together(reports, [len(model.tasks) for model in self.models])
@@ -230,7 +230,7 @@ class NeuralLearner(Learner):
                     encoded = self._encode(model, [readings[i] for i in items], [name])[name]
                     output = head(encoded, examples.spans_of(name, items))
                     outputs.append((output, examples.targets[name].take(items)))
-                found[name] = fit_temperature(partial(_scaled_loss, head, outputs))
+                found[name] = fit_temperature(partial(scaled_loss, head, outputs))
         return found
 
     def check(self, items: Corpus) -> None:
@@ -448,12 +448,6 @@ class NeuralLearner(Learner):
 
 def _is_labelled(items: Corpus, task: str) -> bool:
     return task in items.schema and bool(items.labels[task].present.any())
-
-
-def _scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
-    """The loss at a temperature, over batches by how many items they have."""
-    losses = [len(targets) * head.loss(head.scaled(o, temperature), targets, 0.0).item() for o, targets in outputs]
-    return sum(losses) / sum(len(targets) for _, targets in outputs)
 
 
 def main_scores(tasks: Mapping[str, Task], dev: Corpus, guesses: Mapping[str, Ragged]) -> tuple[float, float]:
