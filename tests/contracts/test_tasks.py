@@ -249,6 +249,34 @@ def test_training_lowers_the_loss(case, style, smoothing):
 
 
 @every_head
+def test_what_a_policy_is_told_of_a_head_is_a_negative_log_likelihood(case, style):
+    """Of at least 0, so that its exponential is a probability; it takes no gradient's place and draws nothing."""
+    import torch
+
+    head, encoded, spans = made(case, style)
+    targets = head.targets(case.gold, case.words)
+    output = head.train().taught(head(encoded, spans), targets)
+    state = torch.get_rng_state()
+    surprise, loss = head.surprise(output, targets).item(), head.loss(output, targets, 0.0).item()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert surprise >= 0
+    assert surprise == pytest.approx(loss) or case.task.kind == "regression"
+    assert surprise == head.surprise(output, targets).item()
+
+
+@every_head
+def test_labels_that_are_known_by_heart_surprise_little(case, style):
+    import torch
+
+    head, encoded, spans, _ = learned_by_heart(case, style)
+    targets = head.targets(case.gold, case.words)
+    fresh, *_ = made(case, style)
+    with torch.no_grad():
+        surprises = [h.surprise(h.taught(h(encoded, spans), targets), targets).item() for h in (fresh, head)]
+    assert surprises[1] < 0.5 * surprises[0]
+
+
+@every_head
 def test_a_head_that_knows_its_labels_by_heart_gives_them_back_exactly(case, style):
     import torch
 

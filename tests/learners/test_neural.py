@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from bursar.corpus import CorpusBuilder
-from bursar.curriculum import FixedPolicy
+from bursar.curriculum import FixedPolicy, StepLog
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners import make_learner, neural, training
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.bert import BertEncoder
 from bursar.learners.encoders.encoder import batch_of
 from bursar.learners.neural import NeuralLearner
-from bursar.learners.training import batches
+from bursar.learners.steps import batches
 from bursar.simulation import assistant_corpus
 from tests.tiny import tiny_encoder
 
@@ -189,17 +189,11 @@ def test_patience_ends_training(folder, corpus):
     assert len(report.history) == 3
 
 
-def test_a_policy_decides_which_task_is_trained(folder, corpus):
-    class Only(FixedPolicy):
-        observed: list = []
-
-        def observe(self, task, before, after, step):
-            self.observed.append(task)
-
+def test_a_policy_decides_which_task_is_trained(folder, corpus, tmp_path):
     learner = NeuralLearner(corpus.schema, **options(folder))
-    torch.manual_seed(0)
-    learner.fit(corpus.split("train").take(np.arange(40)), policy=Only({"slots": 1, "intent": 0}))
-    assert set(Only.observed) == {"slots"}
+    policy, log = FixedPolicy({"slots": 1, "intent": 0}), tmp_path / "log.parquet"
+    learner.fit(corpus.split("train").take(np.arange(40)), policy=policy, log=log)
+    assert set(StepLog.read(log).taken.tolist()) == {list(corpus.schema).index("slots")}
 
 
 def test_training_leaves_the_global_random_state_alone(folder, corpus):

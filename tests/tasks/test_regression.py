@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import norm, pearsonr, spearmanr
 
 from bursar.errors import LabelError
 from bursar.ragged import Ragged
 from bursar.tasks import Regression
+from bursar.tasks.heads.items import Normal
 
 
 def scores(task: Regression, gold: object, guess: object) -> dict[str, float]:
@@ -108,3 +110,42 @@ def test_a_prediction_that_is_as_sure_as_it_should_be_is_on_average_as_right():
     columns = (Ragged(values[:, None], np.arange(len(gold) + 1)) for values in (gold, guess))
     right = task.accuracies(*columns, np.zeros(len(gold), dtype=np.int64))
     assert right.mean() == pytest.approx(sure.mean(), abs=0.01)
+
+
+# -- as a choice ---
+@pytest.mark.parametrize("off", [0.0, 0.03, 0.05, 0.2, 0.35])
+@pytest.mark.parametrize("spread", [0.01, 0.05, 0.3, 5.0])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_score_surprises_by_the_probability_of_the_bin_around_it(off, spread, side):
+    """A tenth of the range wide (errata 21), whatever the range; by scipy's normal distribution."""
+    task = Regression("similarity", low=-1, high=4)
+    head = task.head(8, None, 0.0)
+    gold = np.array([0.5, 3.0])
+    targets = head.targets(Ragged(gold[:, None], np.arange(3)), np.ones(2, int))
+    mean, variance = (gold + 1) / 5 + side * off, np.full(2, spread**2)
+    found = head.surprise(Normal(torch.tensor(mean), torch.tensor(variance)), targets).item()
+    mass = norm.cdf((0.05 - off) / spread) - norm.cdf((-0.05 - off) / spread)
+    assert found == pytest.approx(-np.log(mass), rel=1e-4, abs=1e-6)
+
+
+def test_a_score_however_far_off_surprises_by_a_number():
+    head = Regression("similarity").head(8, None, 0.0)
+    targets = head.targets(Ragged(np.array([[0.5]]), np.arange(2)), np.ones(1, int))
+    surprises = [
+        head.surprise(Normal(torch.tensor([mean]), torch.tensor([1e-4])), targets).item()
+        for mean in (0.5, 5.0, 1e4, 1e9)
+    ]
+    assert np.isfinite(surprises).all()
+    assert surprises == sorted(surprises)
+    assert surprises[0] == pytest.approx(-np.log(norm.cdf(5) - norm.cdf(-5)), abs=1e-9)
+
+
+def test_a_model_that_knows_nothing_is_surprised_as_by_one_choice_of_many():
+    """A normal distribution as wide as the range puts less than a tenth on any bin, and a sure one nearly all."""
+    head = Regression("similarity").head(8, None, 0.0)
+    targets = head.targets(Ragged(np.array([[0.5]]), np.arange(2)), np.ones(1, int))
+    wide, sure = (
+        head.surprise(Normal(torch.tensor([0.5]), torch.tensor([variance])), targets).item() for variance in (1.0, 1e-4)
+    )
+    assert wide > np.log(10)
+    assert sure < 1e-5

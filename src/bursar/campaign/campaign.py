@@ -137,6 +137,7 @@ class Campaign:
         if self._lock is not None:
             return
         self._lock = Lock(self.folder / "lock")
+        self.models.check_policy()
         if self.ledger.decision(0, "campaign") is None:
             self.models.check(self.corpus)
         try:
@@ -276,7 +277,7 @@ class Campaign:
         if self.ledger.decision(round, "scores") is not None:
             return
         annotated = self.ledger.view()
-        learner, best = self._model(round, annotated)
+        learner, best = self._main_model(round, annotated)
         test, trust = self._judged(learner)
         record = {
             "spent": self.ledger.spent(),
@@ -310,19 +311,26 @@ class Campaign:
                 trust[name] = calibration_summary(sure[known, column], right)
         return evaluate(learner.tasks, test, guesses), trust
 
-    def _model(self, round: int, annotated: Corpus, what: str = "training") -> tuple[Learner, float | None]:
+    def _model(
+        self, round: int, annotated: Corpus, what: str = "training", log: Path | None = None
+    ) -> tuple[Learner, float | None]:
         def progress(stage: str, done: float) -> None:
             self.watcher.stage(round, what if stage == "training" else stage, done)
 
         dev = self.corpus.take(self.parts.dev) if len(self.parts.dev) else None
-        return self.models.fitted(annotated, dev, progress)
+        return self.models.fitted(annotated, dev, progress, log)
+
+    def _main_model(self, round: int, annotated: Corpus) -> tuple[Learner, float | None]:
+        """The model of all that is known, not a shadow's: the one whose steps are logged."""
+        log = self.folder / "logs" / f"round-{round:02}.parquet" if self.config.learner.log_steps else None
+        return self._model(round, annotated, log=log)
 
     def _next_round(self, round: int) -> list[tuple[int, str, Any]]:
         """What the next round buys: the audit slice first, then the strategy's choice with the rest of the money.
 
         Empty if there is nothing to buy. All of it is one decision: a round is open altogether or not at all.
         """
-        learner, _ = self._model(round, self.ledger.view())
+        learner, _ = self._main_model(round, self.ledger.view())
         budget = self._allowance(round + 1)
         by_item = self.config.budget.counts == "items"
         if self.config.costs.pricing == "predicted" and not by_item:

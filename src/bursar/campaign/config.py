@@ -9,8 +9,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
+from bursar.curriculum.policy import Policy, is_file, make_policy, read_policy
 from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS
 from bursar.selection import Strategy, make_strategy
@@ -133,15 +143,55 @@ class LearnerSection(Section):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     name: str = "transformer"
+    policy: dict[str, Any] | None = None  # which task each training step is spent on: all of it, not where it came from
+    log_steps: bool = Field(default=False, strict=True)  # write down every step that the policy decided
+
+    @field_validator("policy", mode="before")
+    @classmethod
+    def _described(cls, given: object) -> dict[str, Any] | None:
+        """From a name, a file, a table with a name, or what ``describe`` gave."""
+        try:
+            if given is None:
+                return None
+            if isinstance(given, str):
+                return make_policy(given).describe()
+            if isinstance(given, dict) and isinstance(given.get("name"), str):
+                return make_policy(**given).describe()
+            if isinstance(given, dict) and "policy" in given:
+                return read_policy(given).describe()
+        except ConfigError as wrong:
+            raise ConfigError(f"learner.policy: {wrong.message}", fix=wrong.fix) from None
+        raise ConfigError(
+            f"learner.policy = {given!r}", fix='name one, such as "uniform", or the file of a learned one'
+        )
 
     @model_validator(mode="after")
     def _known(self) -> LearnerSection:
         LEARNERS[self.name]
+        if self.log_steps and self.policy is None:
+            raise ConfigError(
+                "learner.log_steps: joint steps choose no task", fix='name a policy, such as learner.policy = "uniform"'
+            )
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A section that says nothing of policies is written as it was before there were any."""
+        return {key: value for key, value in handler(self).items() if key not in ("policy", "log_steps") or value}
 
     @property
     def options(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
+
+    @property
+    def task_policy(self) -> Policy | None:
+        """The policy that trainings are led by; ``None`` where every step trains all tasks."""
+        return None if self.policy is None else read_policy(self.policy)
+
+    @property
+    def decisive(self) -> dict[str, Any]:
+        """All of it that a model depends on."""
+        return {key: value for key, value in self.model_dump().items() if key != "log_steps"}
 
 
 class AuditSection(Section):
@@ -194,6 +244,7 @@ class CampaignConfig(Section):
     def digest(self) -> str:
         """A fingerprint of everything that a result depends on; the name does not matter, nor does advice."""
         settings = self.model_dump(exclude={"name", "compare", "stopping"})
+        settings["learner"] = self.learner.decisive
         if self.corpus.source != BUILTIN:
             del settings["corpus"]["source"]  # a corpus may move; what is in it is told by its own fingerprint
         text = json.dumps(settings, sort_keys=True, default=str)
@@ -208,11 +259,14 @@ class CampaignConfig(Section):
         weights = self.strategy.weights if chosen.weighted else {}
         mine = self.strategy.model_copy(update={"name": chosen.name, "weights": weights})
         audit = AuditSection(share=self.audit.share if chosen.needs_model else 0.0, shadow=False)
-        return self.model_copy(update={"strategy": mine, "compare": [], "audit": audit})
+        learner = self.learner
+        if chosen.alone and learner.log_steps:  # a model for each task chooses none
+            learner = learner.model_copy(update={"log_steps": False})
+        return self.model_copy(update={"strategy": mine, "compare": [], "audit": audit, "learner": learner})
 
 
 def load_config(path: str | Path) -> CampaignConfig:
-    """A campaign from its TOML file; relative corpus paths are taken from the file's folder."""
+    """A campaign from its TOML file; relative paths are taken from the file's folder."""
     path = Path(path)
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -227,7 +281,10 @@ def load_config(path: str | Path) -> CampaignConfig:
     if isinstance(corpus, dict):
         _resolve(corpus, "source", path.parent)
         _resolve(corpus.get("options"), "layer", path.parent)
-    _resolve(raw.get("learner"), "encoder", path.parent)
+    learner = raw.get("learner")
+    _resolve(learner, "encoder", path.parent)
+    if isinstance(learner, dict) and is_file(learner.get("policy")):
+        _resolve(learner, "policy", path.parent)
     return parse_config(raw, str(path))
 
 

@@ -6,7 +6,9 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
@@ -28,11 +30,17 @@ class Models:
         self.folder = folder
         self.config = config
         self.tasks = tasks
+        self.policy = config.learner.task_policy
         self._learner = learner
         self._fitted: tuple[str, float | None] | None = None
 
-    def fitted(self, annotated: Corpus, dev: Corpus | None, progress: Progress) -> tuple[Learner, float | None]:
-        """A learner trained on these items, and its best development score. It is this object's until the next call."""
+    def fitted(
+        self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None
+    ) -> tuple[Learner, float | None]:
+        """A learner trained on these items, and its best development score. It is this object's until the next call.
+
+        Where a training is needed, ``log`` is the file that its steps are written to.
+        """
         digest = self._digest(annotated)
         learner = self._make()
         if self._fitted is not None and self._fitted[0] == digest:
@@ -41,26 +49,47 @@ class Models:
         place = self.folder / digest
         best = self._load(place, learner)
         if best is None:
-            report = self._fit(learner, annotated, dev, self.folder / f"{digest}.training", progress)
+            report = self._fit(learner, annotated, dev, self.folder / f"{digest}.training", log, progress)
             best = (report.best_score,)
             self._save(place, learner, report.best_score)
         self._fitted = digest, best[0]
         return learner, best[0]
 
     def _fit(
-        self, learner: Learner, annotated: Corpus, dev: Corpus | None, checkpoint: Path, progress: Progress
+        self,
+        learner: Learner,
+        annotated: Corpus,
+        dev: Corpus | None,
+        checkpoint: Path,
+        log: Path | None,
+        progress: Progress,
     ) -> FitReport:
-        seed = self.config.seed
+        # A learner without steps need not know that there are policies.
+        steered: dict[str, Any] = {} if self.policy is None else {"policy": self.policy, "log": log}
+        fit = partial(
+            learner.fit,
+            annotated,
+            dev=dev,
+            seed=self.config.seed,
+            checkpoint=checkpoint,
+            progress=progress,
+            **steered,
+        )
         try:
-            return learner.fit(annotated, dev=dev, seed=seed, checkpoint=checkpoint, progress=progress)
+            return fit()
         except CheckpointError:  # nothing is lost with it but time
             for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
                 file.unlink()
-            return learner.fit(annotated, dev=dev, seed=seed, checkpoint=checkpoint, progress=progress)
+            return fit()
 
     def check(self, items: Corpus) -> None:
         """Make the learner, so that what is wrong with it, its tasks or these labels is said before money is spent."""
         self._make().check(items)
+
+    def check_policy(self) -> None:
+        """Refuse a policy or a log of steps that trainings could do nothing with, before money is spent."""
+        if self.policy is not None:
+            self._make().check_policy(self.policy, self.config.learner.log_steps)
 
     def _make(self) -> Learner:
         if self._learner is None:
@@ -72,7 +101,7 @@ class Models:
 
     def _digest(self, annotated: Corpus) -> str:
         about = {
-            "learner": self.config.learner.model_dump(),
+            "learner": self.config.learner.decisive,
             "alone": self.config.strategy.make().alone,
             "seed": self.config.seed,
             "corpus": self.config.corpus.model_dump(),

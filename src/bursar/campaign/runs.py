@@ -256,7 +256,7 @@ def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
     found = []
-    of_no_matter = () if prefix else ("name", "compare", "stopping")
+    of_no_matter = {"": ("name", "compare", "stopping"), "learner.": ("log_steps",)}.get(prefix, ())
     for key in sorted({*old, *new} - {*of_no_matter}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):

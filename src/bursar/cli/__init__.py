@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bursar.cli import bench, data, runs, select, study
+from bursar.cli import bench, data, policy, runs, select, study
 from bursar.errors import BursarError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
+app.add_typer(policy.app, name="policy")
 runs.register(app)
 select.register(app)
 bench.register(app)

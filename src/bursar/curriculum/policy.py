@@ -1,46 +1,185 @@
-"""Task policies: a distribution over tasks for the next training step, and what is learned from each step."""
+"""Task policies: a distribution over tasks for the next training step, and what is learned from each step.
+
+A policy is a description: small, frozen, saved as JSON. Where a training begins it is asked for a ``Steering``, which
+has whatever state the policy keeps. One steering may lead many trainings side by side, a row each: that is how whole
+populations of simulated trainings run at the speed of arrays. A single training is one row.
+
+>>> steering = make_policy("size").begin(Course(("cola", "rte"), sizes=(8500, 2500), steps=1000))
+>>> steering.probabilities(0).round(3).tolist()
+[[0.773, 0.227]]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from bursar.corpus.formats.format import replacing_bytes
 from bursar.errors import ConfigError
-from bursar.ragged import FloatArray
+from bursar.ragged import FloatArray, IntArray
+from bursar.registry import Registry
+
+P = TypeVar("P", bound="type[Policy]")
 
 
-class Policy(Protocol):
-    """What a training loop asks of a policy: probabilities now, and to be told how the step went."""
+@dataclass(frozen=True)
+class Course:
+    """What is known of a training before it begins."""
 
-    def probabilities(self, tasks: Sequence[str], step: int) -> FloatArray:
-        """How likely each task should be trained next; they sum to 1."""
+    tasks: tuple[str, ...]
+    sizes: tuple[int, ...]  # labelled items of each task
+    steps: int
+    seed: int = 0
+    runs: int = 1  # trainings side by side
+
+
+class Steering(ABC):
+    """A policy at work on a course."""
+
+    needs_after: ClassVar[bool] = False  # whether it must be told the loss after a step: a second forward pass
+
+    @abstractmethod
+    def probabilities(self, step: int) -> FloatArray:
+        """How likely each task should be trained next: (runs, tasks), rows sum to 1."""
+
+    def observe(self, step: int, task: IntArray, before: FloatArray, after: FloatArray | None) -> None:  # noqa: B027
+        """The task that each run trained and the loss of its batch before the step (and after it, where measured).
+
+        Losses are negative log-likelihoods, a mean over units, so that ``exp(-loss)`` is a probability.
+        """
+
+
+@dataclass(frozen=True)
+class Policy(ABC):
+    """How training steps are shared between tasks. A new one is a dataclass of its settings with ``begin``."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def begin(self, course: Course) -> Steering:
+        """Ready for the first step; what cannot work with these tasks is refused."""
+
+    def describe(self) -> dict[str, Any]:
+        """All of it as JSON; ``read_policy`` understands it."""
+        return {"policy": self.name, **asdict(self)}
+
+    def save(self, file: str | Path, learned: Mapping[str, Any] | None = None) -> None:
+        """As JSON, whole or not at all; ``learned`` is kept beside it for people: where it came from."""
+        about = self.describe() | ({"learned": dict(learned)} if learned is not None else {})
+        with replacing_bytes(Path(file)) as out:
+            out.write((json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
+
+
+POLICIES: Registry[type[Policy]] = Registry("task policy", "bursar.policies")
+
+
+def named(policy: P) -> P:
+    """Put a policy into the registry under its own name."""
+    POLICIES.add(policy.name, policy)
+    return policy
+
+
+def make_policy(name: str, **settings: Any) -> Policy:
+    """A policy by name, or from the file that it was saved to.
+
+    >>> make_policy("unifrom")
+    Traceback (most recent call last):
         ...
-
-    def observe(self, task: str, before: float, after: float | None, step: int) -> None:
-        """The task that was trained and its loss before the step (and after it, where that was measured)."""
-        ...
-
-
-class FixedPolicy:
-    """The same distribution at every step.
-
-    >>> FixedPolicy({"slots": 3, "intent": 1}).probabilities(["intent", "slots"], step=0).tolist()
-    [0.25, 0.75]
+    bursar.errors.ConfigError: there is no task policy 'unifrom'. Fix: did you mean 'uniform'? Known: ...
     """
+    if is_file(name):
+        if settings:
+            raise ConfigError(f"the policy {name} is a file and takes no settings")
+        return load_policy(name)
+    kind = POLICIES[name]
+    known = [field.name for field in fields(kind)]
+    for setting in settings:
+        if setting not in known:
+            raise ConfigError(
+                f"policy {name!r} has no setting {setting!r}",
+                fix=f"it has {', '.join(known)}" if known else "it has none",
+            )
+    _check_sorts(kind, settings)
+    try:
+        return kind(**settings)
+    except (TypeError, ValueError) as wrong:
+        reason = str(wrong).removeprefix(f"{kind.__name__}.__init__() ")
+        raise ConfigError(f"policy {name!r}: {reason}", fix=f"its settings are {', '.join(known)}") from None
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
-        if any(not weight >= 0 for weight in weights.values()):
-            raise ConfigError(f"task weights must be from 0 up: {dict(weights)}")
-        self.weights = dict(weights)
 
-    def probabilities(self, tasks: Sequence[str], step: int) -> FloatArray:
-        weights = np.array([self.weights.get(task, 0.0) for task in tasks], dtype=float)
-        if not weights.sum() > 0:
-            raise ConfigError(f"the policy gives no weight to any of {', '.join(tasks)}")
-        share: FloatArray = weights / weights.sum()
-        return share
+def is_file(name: object) -> bool:
+    """Whether this names the file of a policy and not one of the registry."""
+    return isinstance(name, str) and (name.endswith(".json") or "/" in name)
 
-    def observe(self, task: str, before: float, after: float | None, step: int) -> None:
-        """Nothing is learned."""
+
+def _check_sorts(kind: type[Policy], settings: Mapping[str, Any]) -> None:
+    """Settings come from files, where a number may be a word: refuse what is not of the sort that its field says."""
+    sorts = {
+        "float": (int | float, "a number"),
+        "int": (int, "a whole number"),
+        "str": (str, "a name"),
+        "Mapping": (Mapping, "a table"),
+    }
+    for field in fields(kind):
+        sort = str(getattr(field.type, "__name__", field.type)).partition("[")[0]
+        value = settings.get(field.name)
+        if (
+            field.name in settings
+            and sort in sorts
+            and (isinstance(value, bool) or not isinstance(value, sorts[sort][0]))
+        ):
+            raise ConfigError(f"policy {kind.name!r}: {field.name} = {value!r}", fix=f"use {sorts[sort][1]}")
+
+
+def read_policy(description: Mapping[str, Any]) -> Policy:
+    """A policy from its description.
+
+    >>> read_policy({"policy": "fixed", "weights": {"slots": 3, "intent": 1}})
+    FixedPolicy(weights={'slots': 3, 'intent': 1})
+    """
+    settings = dict(description)
+    name = settings.pop("policy", None)
+    if not isinstance(name, str):
+        raise ConfigError("this is no task policy: it does not say which", fix='it needs "policy": "NAME"')
+    return make_policy(name, **{key: value for key, value in settings.items() if key != "learned"})
+
+
+def load_policy(file: str | Path) -> Policy:
+    """A policy from the file that it was saved to."""
+    try:
+        found = json.loads(Path(file).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: there is no such policy file") from None
+    except (OSError, ValueError) as wrong:
+        raise ConfigError(f"{file} is no task policy: {wrong}") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{file} is no task policy: it holds no table")
+    try:
+        return read_policy(found)
+    except ConfigError as wrong:
+        raise ConfigError(f"{file}: {wrong.message}", fix=wrong.fix) from None
+
+
+def check_losses(course: Course, step: int, task: IntArray, losses: FloatArray) -> None:
+    """Refuse a loss that is not a number, before any policy learns from it."""
+    if not np.isfinite(losses).all():
+        run = int(np.flatnonzero(~np.isfinite(losses))[0])
+        raise ConfigError(f"step {step}: the loss of task {course.tasks[int(task[run])]!r} is {losses[run]}")
+
+
+def draw(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
+    """For each row the task in which a number from 0 to 1 falls.
+
+    >>> draw(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0.2, 0.0])).tolist()
+    [0, 1]
+    """
+    ends = np.cumsum(probabilities, axis=1)
+    ends /= ends[:, -1:]
+    found: IntArray = (uniform[:, None] >= ends).sum(axis=1)
+    return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from bursar.corpus import Corpus
@@ -46,12 +48,45 @@ class Examples:
     def spans_of(self, task: str, items: IntArray) -> Ragged | None:
         return self.spans[task].take(items) if task in self.spans else None
 
-    def loss(self, model: SharedModel, task: str, encoded: Encoded, items: IntArray, smoothing: float) -> Tensor:
-        """The mean loss of one task over those of the items that have its label."""
-        there = np.flatnonzero(self.present[task][items])
-        known, head = items[there], model.head(task)
-        output = head(encoded.take(there), self.spans_of(task, known))
-        return head.loss(output, self.targets[task].take(known), smoothing)
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What a training makes smaller: the losses of a model's tasks on batches of its examples."""
+
+    model: SharedModel
+    examples: Examples
+    encode: Callable[[IntArray, Sequence[str]], Mapping[str, Encoded]]  # items and tasks to what the heads read
+    smoothing: float
+
+    def losses(self, items: IntArray, tasks: Sequence[str]) -> list[Tensor]:
+        """The mean loss of each task over those of the items that have its label."""
+        encoded = self.encode(items, tasks)
+        found = []
+        for task in tasks:
+            output, targets = self._output(encoded[task], items, task)
+            found.append(self.model.head(task).loss(output, targets, self.smoothing))
+        return found
+
+    def loss_and_surprise(self, items: IntArray, task: str) -> tuple[Tensor, float]:
+        """The loss of one task to train on, and from the same pass the negative log-likelihood of its labels."""
+        output, targets = self._output(self.encode(items, [task])[task], items, task)
+        head = self.model.head(task)
+        with torch.no_grad():
+            surprise = head.surprise(output, targets).item()
+        return head.loss(output, targets, self.smoothing), surprise
+
+    def surprise(self, items: IntArray, task: str) -> float:
+        """The negative log-likelihood of one task's labels as the model is now, by a pass of its own."""
+        with torch.no_grad():
+            output, targets = self._output(self.encode(items, [task])[task], items, task)
+            return self.model.head(task).surprise(output, targets).item()
+
+    def _output(self, encoded: Encoded, items: IntArray, task: str) -> tuple[Any, Ragged]:
+        """What a head makes of those of the items that have its label, and what it should have made of them."""
+        there = np.flatnonzero(self.examples.present[task][items])
+        known, head = items[there], self.model.head(task)
+        targets = self.examples.targets[task].take(known)
+        return head.taught(head(encoded.take(there), self.examples.spans_of(task, known)), targets), targets
 
 
 def linkable_spans(tasks: Mapping[str, Task], name: str, entities: Ragged, relations: Ragged | None) -> Ragged:

@@ -212,8 +212,10 @@ class FeatureLearner(Learner):
         seed: int = 0,
         policy: Policy | None = None,
         checkpoint: Path | None = None,
+        log: Path | None = None,
         progress: Progress = no_progress,
     ) -> FitReport:
+        self.check_policy(policy, log is not None)
         for name in self.tasks:
             if name not in annotated.schema or not annotated.labels[name].present.any():
                 raise LearnerError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,18 @@ class FitReport:
     best_score: float | None  # geometric mean of the tasks' scores on development items
     history: tuple[Mapping[str, float], ...] = field(default=())
 
+    @classmethod
+    def together(cls, reports: Sequence[FitReport], tasks: Sequence[int]) -> FitReport:
+        """The report of several models, of so many tasks each, as one; the score is the geometric mean over tasks."""
+        if len(reports) == 1:
+            return reports[0]
+        scores = [report.best_score for report in reports]
+        best = None
+        if all(score is not None for score in scores):
+            best = float(np.prod([(s or 0.0) ** n for s, n in zip(scores, tasks, strict=True)]) ** (1 / sum(tasks)))
+        history = tuple({**entry, "model": at} for at, report in enumerate(reports) for entry in report.history)
+        return cls(reports[0].items, sum(report.steps for report in reports), best, history)
+
 
 class Learner(ABC):
     """Fits on a corpus that may lack labels for some items and tasks, and says what it believes of others.
@@ -57,9 +69,12 @@ class Learner(ABC):
         seed: int = 0,
         policy: Policy | None = None,
         checkpoint: Path | None = None,
+        log: Path | None = None,
         progress: Progress = no_progress,
     ) -> FitReport:
         """Forget what was learned and learn from these items; ``dev`` decides when to stop.
+
+        A ``policy`` decides which task each step trains, and ``log`` is the file that all its steps are written to.
 
         A long training writes its state to the file ``checkpoint`` now and then and goes on from there when it is
         called again with the same arguments; the result is the same to the bit. The file is removed at the end.
@@ -77,6 +92,19 @@ class Learner(ABC):
 
     def check(self, items: Corpus) -> None:  # noqa: B027 most learners can be trained on anything
         """Refuse labels that this learner could not be trained on, by item and task; there may be none such."""
+
+    def check_policy(self, policy: Policy | None, logged: bool = False) -> None:
+        """Refuse a policy, or a log of the steps, that ``fit`` could do nothing with; before anything is spent.
+
+        A learner that trains step by step and asks a policy has its own: others refuse every one.
+        """
+        if policy is not None or logged:
+            what = f"the policy {policy.name!r} could choose tasks for" if policy is not None else "could be logged"
+            name = getattr(self, "name", type(self).__name__)
+            raise ConfigError(
+                f"the learner {name!r} has no training steps that {what}",
+                fix="use a learner that trains step by step, such as transformer, or name no policy",
+            )
 
     def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> NDArray[np.float32]:
         """Where the model puts items, like ones close to each other: (items, width). Not every learner can say."""
@@ -185,6 +213,13 @@ def geometric_mean(scores: Mapping[str, float]) -> float:
     """
     values = np.maximum(list(scores.values()), 0.0)
     return float(np.prod(values) ** (1 / len(values))) if len(values) else 0.0
+
+
+def main_scores(tasks: Mapping[str, Task], dev: Corpus, guesses: Mapping[str, Ragged]) -> tuple[float, float]:
+    """The geometric and the arithmetic mean of the tasks' main scores on development items."""
+    scores = evaluate(tasks, dev, guesses)
+    main = {name: scores[name][task.metric] for name, task in tasks.items()}
+    return geometric_mean(main), sum(main.values()) / len(main)
 
 
 LEARNERS: Registry[Callable[..., Learner]] = Registry("learner", "bursar.learners")

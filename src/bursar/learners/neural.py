@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bursar.corpus import Corpus
-from bursar.curriculum import Policy
+from bursar.curriculum import Course, Policy
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.calibration import fit_temperature, scaled_loss
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Reading
-from bursar.learners.examples import Examples, linkable_spans
-from bursar.learners.learner import FitReport, Learner, Progress, evaluate, geometric_mean, in_codes_of, no_progress
-from bursar.learners.sharing import SHARING, SharedModel, make_models
+from bursar.learners.examples import Examples, Objective, linkable_spans
+from bursar.learners.learner import FitReport, Learner, Progress, in_codes_of, main_scores, no_progress
+from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Task, make_task
@@ -130,8 +130,10 @@ class NeuralLearner(Learner):
         seed: int = 0,
         policy: Policy | None = None,
         checkpoint: Path | None = None,
+        log: Path | None = None,
         progress: Progress = no_progress,
     ) -> FitReport:
+        self.check_policy(policy, log is not None)
         for name in self.tasks:
             if not _is_labelled(annotated, name):
                 raise LearnerError(
@@ -161,14 +163,15 @@ class NeuralLearner(Learner):
 
                 torch.manual_seed(seed)
                 if checkpoint is not None:
-                    file = checkpoint.with_name(f"{checkpoint.name}.{number}") if number else checkpoint
-                    files.append(Checkpoint(file, f"{about} {number}", self.settings.checkpoint_seconds))
-                reports.append(self._fit_model(model, annotated, dev, seed, policy, files[-1] if files else None, part))
+                    path = checkpoint.with_name(f"{checkpoint.name}.{number}") if number else checkpoint
+                    files.append(Checkpoint(path, f"{about} {number}", self.settings.checkpoint_seconds))
+                kept = files[-1] if files else None
+                reports.append(self._fit_model(model, annotated, dev, seed, policy, kept, log, part))
         if self.settings.temperature and dev is not None:
             self.temperatures = self.fit_temperatures(dev)
-        for kept in files:
-            kept.clear()
-        return _together(reports, [len(model.tasks) for model in self.models])
+        for file in files:
+            file.clear()
+        return FitReport.together(reports, [len(model.tasks) for model in self.models])
 
     def _fit_model(
         self,
@@ -178,15 +181,14 @@ class NeuralLearner(Learner):
         seed: int,
         policy: Policy | None,
         checkpoint: Checkpoint | None,
+        log: Path | None,
         progress: Progress,
     ) -> FitReport:
         readings = self._read(annotated)
         model.encoder.settle(readings)
-        examples = Examples.of(annotated, model)
 
-        def losses(items: IntArray, tasks: Sequence[str]) -> list[Tensor]:
-            encoded = self._encode(model, [readings[i] for i in items], tasks)
-            return [examples.loss(model, name, encoded[name], items, self.settings.smoothing) for name in tasks]
+        def encode(items: IntArray, tasks: Sequence[str]) -> dict[str, Encoded]:
+            return self._encode(model, [readings[i] for i in items], tasks)
 
         def score() -> tuple[float, float]:
             assert dev is not None
@@ -195,14 +197,14 @@ class NeuralLearner(Learner):
 
         return train(
             model,
-            losses,
-            examples.present,
+            Objective(model, Examples.of(annotated, model), encode, self.settings.smoothing),
             lengths=np.array([reading.size for reading in readings]),
             schedule=self.settings,
             seed=seed,
             score=score if dev is not None else None,
             policy=policy,
             checkpoint=checkpoint,
+            log=log,
             progress=progress,
         )
 
@@ -242,6 +244,21 @@ class NeuralLearner(Learner):
                     f"item {items.ids[int(clash[0])]!r}: spans of task {name!r} overlap, which tags cannot say",
                     fix=f'train it over spans: learner.heads = {{ {name} = "spans" }}',
                 )
+
+    def check_policy(self, policy: Policy | None, logged: bool = False) -> None:
+        """The policy must know the tasks of every model; and a log needs a choice of tasks to tell of."""
+        if logged and policy is None:
+            raise ConfigError(
+                "there is no log of joint steps: joint steps choose no task", fix="name a policy, such as uniform"
+            )
+        if logged and self.settings.sharing == "single":
+            raise ConfigError(
+                'there is no log of steps where learner.sharing = "single": each task has a model and steps of its own',
+                fix='use sharing = "shared" or "gated", or write no log',
+            )
+        if policy is not None:
+            for group in tasks_of_models(self.tasks, self.settings.sharing):
+                policy.begin(Course(tuple(group), (1,) * len(group), steps=1))
 
     # -- believing -----------------------------------------------------------------------------------------------------
     def believe(
@@ -441,20 +458,13 @@ class NeuralLearner(Learner):
 
     def _fingerprint(self, annotated: Corpus, dev: Corpus | None, seed: int, policy: Policy | None) -> str:
         """Which training this is: the learner, the seed, and the items with all that is known of them."""
-        steering = [type(policy).__name__, repr(getattr(policy, "__dict__", {}))] if policy is not None else []
+        steering = policy.describe() if policy is not None else []
         items = [corpus.with_tasks(list(self.tasks)).digest() for corpus in (annotated, dev) if corpus is not None]
         return hashlib.sha256(json.dumps([self._about(), seed, steering, items]).encode()).hexdigest()
 
 
 def _is_labelled(items: Corpus, task: str) -> bool:
     return task in items.schema and bool(items.labels[task].present.any())
-
-
-def main_scores(tasks: Mapping[str, Task], dev: Corpus, guesses: Mapping[str, Ragged]) -> tuple[float, float]:
-    """The geometric and the arithmetic mean of the tasks' main scores on development items."""
-    scores = evaluate(tasks, dev, guesses)
-    main = {name: scores[name][task.metric] for name, task in tasks.items()}
-    return geometric_mean(main), sum(main.values()) / len(main)
 
 
 def _thinned(
@@ -482,15 +492,3 @@ def _by_length(lengths: IntArray, rows_a_batch: int = ROWS_A_BATCH) -> Iterator[
         stop = max(at + 1, int(np.searchsorted(ends, before + rows_a_batch, side="right")))
         yield order[at:stop]
         at = stop
-
-
-def _together(reports: Sequence[FitReport], tasks: Sequence[int]) -> FitReport:
-    """The report of several models as one; the score is the geometric mean over all tasks."""
-    if len(reports) == 1:
-        return reports[0]
-    scores = [report.best_score for report in reports]
-    best = None
-    if all(score is not None for score in scores):
-        best = float(np.prod([(s or 0.0) ** n for s, n in zip(scores, tasks, strict=True)]) ** (1 / sum(tasks)))
-    history = tuple({**entry, "model": at} for at, report in enumerate(reports) for entry in report.history)
-    return replace(reports[0], steps=sum(r.steps for r in reports), best_score=best, history=history)

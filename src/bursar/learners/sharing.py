@@ -36,6 +36,11 @@ def groups_of(tasks: Mapping[str, Task]) -> list[list[str]]:
     ]
 
 
+def tasks_of_models(tasks: Mapping[str, Task], sharing: str) -> list[list[str]]:
+    """Which tasks each model has: all of them, or a group of those that cannot be taken apart."""
+    return groups_of(tasks) if sharing == "single" else [list(tasks)]
+
+
 class ByTask(nn.Module):
     """Parts of a model by the name of a task: any name, where torch's own dictionary refuses ``half`` or ``a.b``."""
 
@@ -166,8 +171,7 @@ def make_models(
     """The models that train these tasks: one for all of them, or one for each group."""
     if sharing == "gated":
         return [GatedModel(encoder.twin(), tasks, frozen, styles, dropout, copied)]
-    groups = groups_of(tasks) if sharing == "single" else [list(tasks)]
     return [
         SharedModel(encoder.twin(), {name: tasks[name] for name in tasks if name in group}, frozen, styles, dropout)
-        for group in groups
+        for group in tasks_of_models(tasks, sharing)
     ]

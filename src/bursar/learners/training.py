@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import torch
@@ -16,8 +15,10 @@ from torch import Tensor, nn
 
 from bursar.curriculum import Policy
 from bursar.errors import CheckpointError, ConfigError, LearnerError
+from bursar.learners.examples import Objective
 from bursar.learners.learner import FitReport, Progress
-from bursar.ragged import BoolArray, IntArray
+from bursar.learners.steps import Steered, joint_steps
+from bursar.ragged import IntArray
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,19 @@ class Schedule:
         if self.steps is not None:
             check_numbers(self, {"steps": (1, 10_000_000)})
 
+    def epoch_of(self, items: int, *, steered: bool) -> int:
+        """How many steps an epoch has: as many as see every item once.
+
+        Steps that a policy leads go through each task at its own pace, so where their number is given, an epoch is
+        just an eighth of it.
+
+        >>> Schedule(steps=1000).epoch_of(90_000, steered=True), Schedule(steps=1000).epoch_of(90_000, steered=False)
+        (125, 5625)
+        """
+        if steered and self.steps is not None:
+            return -(-self.steps // 8)
+        return -(-items // self.batch_size)
+
     def in_epochs(self, steps_an_epoch: int) -> tuple[int, int]:
         """How many epochs to train, and after how many of them each to evaluate.
 
@@ -81,7 +95,7 @@ def check_numbers(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> N
 
 @dataclass(eq=False)
 class _State:
-    """Where a training is, apart from the model, the optimiser and the random numbers of dropout."""
+    """Where a training is, apart from the model, the optimiser, the random numbers of dropout and the policy."""
 
     epoch: int = 1
     batch: int = 0  # batches of this epoch that are done
@@ -90,13 +104,11 @@ class _State:
     stale: int = 0
     best_score: tuple[float, float] = (-1.0, -1.0)
     history: list[dict[str, float]] = field(default_factory=list)
-    observed: list[tuple[str, float]] = field(default_factory=list)  # for the policy: task and loss of every step
 
 
 def train(
     model: nn.Module,
-    losses: Callable[[IntArray, Sequence[str]], list[Tensor]],
-    present: Mapping[str, BoolArray],
+    objective: Objective,
     *,
     lengths: IntArray,
     schedule: Schedule,
@@ -104,134 +116,169 @@ def train(
     score: Callable[[], tuple[float, float]] | None,
     policy: Policy | None,
     checkpoint: Checkpoint | None,
+    log: Path | None,
     progress: Progress,
 ) -> FitReport:
     """Train until the epochs or the patience end, then go back to the best state seen.
 
-    ``losses`` gives the mean loss of each task that it is asked for over the items that have its label, ``present``
-    who has one. Without a policy a step trains every task that its batch has labels for; with one, the task that the
-    policy draws, on a batch of that task's items. ``score`` gives the geometric and the arithmetic mean of the tasks'
-    scores: the second decides while a task that still scores nothing holds the first at 0.
+    Without a policy a step trains every task that its batch has labels for; with one, the task that the policy draws,
+    on a batch of that task's items, and ``log`` is where all such steps are written to. ``score`` gives the geometric
+    and the arithmetic mean of the tasks' scores: the second decides while a task that still scores nothing holds the
+    first at 0.
     """
-    items = len(lengths)
-    steps_an_epoch = -(-items // schedule.batch_size)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    epochs, evaluate_every = schedule.in_epochs(steps_an_epoch)
-    optimizer, rates = _optimizer(model, schedule, steps=epochs * steps_an_epoch)
-    now, best = _State(), None
-    if checkpoint is not None and (saved := checkpoint.load()) is not None:
-        if policy is not None:
-            for step, (task, before) in enumerate(saved["observed"]):
-                policy.observe(task, before, None, step)
-        if "report" in saved:  # it was finished, only what came after it was not
-            model.load_state_dict(saved["model"], strict=False)
-            model.eval()
-            return FitReport(**saved["report"])
-        now, best = _State(**saved["state"]), saved["best"]
-        model.load_state_dict(saved["model"], strict=False)
-        optimizer.load_state_dict(saved["optimizer"])
-        rates.load_state_dict(saved["rates"])
-        torch.set_rng_state(saved["random"])
+    training = _Training(model, objective, lengths, schedule, seed, policy, checkpoint)
+    report = training.resumed() or training.run(score, progress)
+    model.eval()
+    progress("training", 1.0)
+    if log is not None and training.steered is not None:
+        training.steered.log().write(log)
+    return report
 
-    def keep() -> None:
-        if checkpoint is not None and checkpoint.is_due():
-            checkpoint.save(
+
+class _Training:
+    """A training on its way: the model and all that changes with it."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        objective: Objective,
+        lengths: IntArray,
+        schedule: Schedule,
+        seed: int,
+        policy: Policy | None,
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        self.model, self.objective, self.schedule, self.checkpoint = model, objective, schedule, checkpoint
+        self.lengths, self.seed, self.present = lengths, seed, objective.examples.present
+        self.steps_an_epoch = schedule.epoch_of(len(lengths), steered=policy is not None)
+        self.epochs, self.evaluate_every = schedule.in_epochs(self.steps_an_epoch)
+        steps = self.epochs * self.steps_an_epoch
+        self.trained = [p for p in model.parameters() if p.requires_grad]
+        self.optimizer, self.rates = _optimizer(model, schedule, steps=steps)
+        self.now, self.best = _State(), dict[str, Tensor]()
+        self.steered: Steered | None = None
+        if policy is not None:
+            size = schedule.batch_size
+            self.steered = Steered(policy, self.present, lengths, size=size, seed=seed, steps=steps)
+
+    # -- from epoch to epoch -------------------------------------------------------------------------------------------
+    def run(self, score: Callable[[], tuple[float, float]] | None, progress: Progress) -> FitReport:
+        """To the end, from wherever it is."""
+        now = self.now
+        while now.epoch <= self.epochs:
+            self._epoch(progress)
+            now.history.append({"epoch": now.epoch, "step": now.step, "loss": now.total})
+            if score is not None and (now.epoch % self.evaluate_every == 0 or now.epoch == self.epochs):
+                reached = score()
+                now.history[-1] |= {"score": reached[0], "mean": reached[1]}
+                if reached > now.best_score:
+                    now.best_score, now.stale, self.best = reached, 0, _trained_state(self.model)
+                else:
+                    now.stale += 1
+            now.epoch, now.batch, now.total = now.epoch + 1, 0, 0.0
+            if now.stale >= self.schedule.patience:
+                break
+            self._keep()
+        if self.best:
+            self.model.load_state_dict(self.best, strict=False)
+        best_score = now.best_score[0] if score is not None else None
+        report = FitReport(len(self.lengths), now.step, best_score, tuple(now.history))
+        if self.checkpoint is not None and self.checkpoint.is_worth_it():
+            kept = {"report": asdict(report), "steps": self._steps_so_far(), "model": _trained_state(self.model)}
+            self.checkpoint.save(kept)
+        return report
+
+    def _epoch(self, progress: Progress) -> None:
+        now, size = self.now, self.schedule.batch_size
+        self.model.train()
+        joint = [] if self.steered else list(joint_steps(self.present, self.lengths, size, self.seed, now.epoch))
+        while now.batch < self.steps_an_epoch:
+            if self.steered is not None:
+                self._steered_step(self.steered)
+            elif joint[now.batch][1]:
+                self._joint_step(*joint[now.batch])
+            now.batch += 1
+            progress("training", min((now.epoch - 1 + now.batch / self.steps_an_epoch) / self.epochs, 0.999))
+            self._keep()
+
+    # -- a step --------------------------------------------------------------------------------------------------------
+    def _joint_step(self, batch: IntArray, tasks: list[str]) -> None:
+        """Train all tasks that the batch has labels for."""
+        parts = self.objective.losses(batch, tasks)
+        loss = torch.stack(parts).sum()
+        if not torch.isfinite(loss):
+            for task, part in zip(tasks, parts, strict=True):
+                self._check(task, part.item())
+            self._check(" and ".join(tasks), loss.item())
+        self._learn(loss)
+        self.now.step += 1
+
+    def _steered_step(self, steered: Steered) -> None:
+        """Train the task that the policy draws, and tell the policy what came of it."""
+        batch, task = steered.next()
+        random = torch.get_rng_state() if steered.needs_after else None
+        loss, before = self.objective.loss_and_surprise(batch, task)
+        self._check(task, loss.item())
+        self._check(task, before)
+        self._learn(loss)
+        after = None
+        if random is not None:
+            with torch.random.fork_rng(devices=[]):  # the dropout of before the step; nothing else hears of it
+                torch.set_rng_state(random)
+                after = self.objective.surprise(batch, task)
+            self._check(task, after)
+        steered.observe(max(before, 0.0), None if after is None else max(after, 0.0))  # rounding may fall below 0
+        self.now.step += 1
+
+    def _check(self, task: str, loss: float) -> None:
+        """Refuse to go on from a loss that is not a number; what is on disk of the training stays as it was."""
+        if not np.isfinite(loss):
+            step = self.now.step
+            raise LearnerError(f"step {step}: the loss of task {task!r} is {loss}", fix="lower learner.learning_rate")
+
+    def _learn(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.trained, self.schedule.clip)
+        self.optimizer.step()
+        self.rates.step()
+        self.now.total += loss.item()
+
+    # -- kept and taken up again ---------------------------------------------------------------------------------------
+    def _keep(self) -> None:
+        if self.checkpoint is not None and self.checkpoint.is_due():
+            self.checkpoint.save(
                 {
-                    "state": asdict(now),
-                    "observed": now.observed,
-                    "best": best,
-                    "model": _trained_state(model),
-                    "optimizer": optimizer.state_dict(),
-                    "rates": rates.state_dict(),
+                    "state": asdict(self.now),
+                    "steps": self._steps_so_far(),
+                    "best": self.best or None,
+                    "model": _trained_state(self.model),
+                    "optimizer": self.optimizer.state_dict(),
+                    "rates": self.rates.state_dict(),
                     "random": torch.get_rng_state(),
                 }
             )
 
-    while now.epoch <= epochs:
-        model.train()
-        for batch, chosen in _steps(present, lengths, schedule.batch_size, seed, policy, now):
-            if chosen:
-                loss = torch.stack(losses(batch, chosen)).sum()
-                if not torch.isfinite(loss):
-                    raise LearnerError(
-                        f"the loss is not a number at step {now.step}", fix="lower learner.learning_rate"
-                    )
-                optimizer.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(trained, schedule.clip)
-                optimizer.step()
-                rates.step()
-                now.total += loss.item()
-                if policy is not None:
-                    policy.observe(chosen[0], loss.item(), None, now.step)
-                    now.observed.append((chosen[0], loss.item()))
-                now.step += 1
-            now.batch += 1
-            progress("training", min((now.epoch - 1 + now.batch / steps_an_epoch) / epochs, 0.999))
-            keep()
-        now.history.append({"epoch": now.epoch, "loss": now.total})
-        if score is not None and (now.epoch % evaluate_every == 0 or now.epoch == epochs):
-            reached = score()
-            now.history[-1]["score"] = reached[0]
-            if reached > now.best_score:
-                now.best_score, now.stale, best = reached, 0, _trained_state(model)
-            else:
-                now.stale += 1
-        now.epoch, now.batch, now.total = now.epoch + 1, 0, 0.0
-        if now.stale >= schedule.patience:
-            break
-        keep()
-    if best is not None:
-        model.load_state_dict(best, strict=False)
-    model.eval()
-    progress("training", 1.0)
-    best_score = now.best_score[0] if score is not None else None
-    report = FitReport(items, now.step, best_score, tuple(now.history))
-    if checkpoint is not None and checkpoint.is_worth_it():
-        checkpoint.save({"report": asdict(report), "observed": now.observed, "model": _trained_state(model)})
-    return report
+    def _steps_so_far(self) -> dict[str, Any] | None:
+        return self.steered.state() if self.steered is not None else None
 
-
-def _steps(
-    present: Mapping[str, BoolArray],
-    lengths: IntArray,
-    size: int,
-    seed: int,
-    policy: Policy | None,
-    now: _State,
-) -> Iterator[tuple[IntArray, list[str]]]:
-    """The batches of this epoch that are still to be done, each with the tasks to train on it.
-
-    Every batch is drawn from the seed and its place alone, so a training that was stopped can be taken up anywhere.
-    """
-    if policy is None:
-        cuts = batches(lengths, size, np.random.default_rng([seed, now.epoch]))
-        for batch in cuts[now.batch :]:
-            yield batch, [name for name, there in present.items() if there[batch].any()]
-        return
-    tasks = [name for name, there in present.items() if there.any()]
-    members = {name: np.flatnonzero(present[name]) for name in tasks}
-    done = dict.fromkeys(tasks, 0)  # steps that each task has had
-    for task, _ in now.observed:
-        done[task] += 1
-    for _ in range(now.batch, -(-len(lengths) // size)):
-        chances = policy.probabilities(tasks, now.step)
-        task = tasks[int(np.random.default_rng([seed, now.step, 1]).choice(len(tasks), p=chances))]
-        cycle, at = divmod(done[task], -(-len(members[task]) // size))
-        rng = np.random.default_rng([seed, crc32(task.encode()), cycle, 2])
-        done[task] += 1
-        yield members[task][batches(lengths[members[task]], size, rng)[at]], [task]
-
-
-def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
-    """Shuffled batches of items of like length: shuffle, sort within stretches of eight batches, shuffle batches."""
-    order = rng.permutation(len(lengths))
-    stretch = size * 8
-    for at in range(0, len(order), stretch):
-        part = order[at : at + stretch]
-        order[at : at + stretch] = part[np.argsort(lengths[part], kind="stable")]
-    cuts = [order[at : at + size] for at in range(0, len(order), size)]
-    return [cuts[i] for i in rng.permutation(len(cuts))]
+    def resumed(self) -> FitReport | None:
+        """Go to where the checkpoint is, if there is one; the report of a training that was finished there."""
+        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        if saved is None:
+            return None
+        if self.steered is not None:
+            self.steered.replay(saved["steps"])
+        self.model.load_state_dict(saved["model"], strict=False)
+        if "report" in saved:  # only what came after it was not finished
+            return FitReport(**saved["report"])
+        known = {f.name for f in fields(_State)}
+        self.now = _State(**{name: value for name, value in saved["state"].items() if name in known})
+        self.best = saved["best"] or {}
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.rates.load_state_dict(saved["rates"])
+        torch.set_rng_state(saved["random"])
+        return None
 
 
 def _trained_state(model: nn.Module) -> dict[str, Tensor]:

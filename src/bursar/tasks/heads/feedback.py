@@ -71,10 +71,17 @@ class FeedbackHead(Head):
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:
         return Ragged(self.task.targets(labels, words), offsets_of(words))
 
+    def taught(self, output: Reading, targets: Ragged) -> Reading:
+        """In training, the reading with the gold tags: once, for its dropout is drawn anew by every reading."""
+        if output.logits is not None:
+            return output
+        return output._replace(logits=self.read(output.words, output.counts, torch.from_numpy(targets.values)))
+
     def loss(self, output: Reading, targets: Ragged, smoothing: float) -> Tensor:
         """Outside training it is the loss of the head's own answers, so that a temperature is fitted to beliefs."""
         gold = torch.from_numpy(targets.values)
-        logits = self.read(output.words, output.counts, gold) if output.logits is None else output.logits
+        logits = self.taught(output, targets).logits
+        assert logits is not None
         if not len(gold):  # the mean of nothing would be NaN
             return logits.sum()
         return cross_entropy(logits / output.temperature, gold, label_smoothing=smoothing)

@@ -59,6 +59,18 @@ class Head(nn.Module, ABC):
     def loss(self, output: Any, targets: Ragged, smoothing: float) -> Tensor:
         """The mean loss over the units of the items that ``output`` is about; 0 where there are none."""
 
+    def taught(self, output: Any, targets: Ragged) -> Any:
+        """The output as ``loss`` and ``surprise`` want it: whatever takes chance and the gold labels is done here."""
+        return output
+
+    def surprise(self, output: Any, targets: Ragged) -> Tensor:
+        """The mean negative log-likelihood of the gold labels over units: what a task policy is told of a step.
+
+        ``exp(-surprise)`` is a probability, so that tasks of all kinds can be compared (paper 3, section 3.3.3). The
+        plain loss is that; where it is not, because of a density or some other term, a head has its own.
+        """
+        return self.loss(output, targets, 0.0)
+
     @abstractmethod
     def scaled(self, output: Any, temperature: float) -> Any:
         """The same output with its scores divided by a temperature."""

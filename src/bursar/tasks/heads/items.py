@@ -57,6 +57,7 @@ class NormalHead(Head):
     """A mean and a variance for each item (errata 4), trained by likelihood."""
 
     FLOOR = 1e-4  # of the range, squared: a hundredth of the range is as sure as this gets
+    BIN = 0.1  # of the range: how wide the bins are that make a choice of a number
 
     def __init__(self, task: Regression, width: int, dropout: float) -> None:
         super().__init__()
@@ -78,6 +79,19 @@ class NormalHead(Head):
         error = (output.mean - torch.from_numpy(targets.values)).square()
         likelihood = 0.5 * (error / output.variance + output.variance.log() + math.log(2 * math.pi))
         return (likelihood + 0.5 * error / 0.05).mean()
+
+    def surprise(self, output: Normal, targets: Ragged) -> Tensor:
+        """−log of the probability that the score lies in the bin around the gold one, a tenth of the range wide.
+
+        The loss is made of densities, which may exceed 1, and of squared errors: no likelihood of a choice (errata 21).
+        A bin reaches beyond the range where the gold score is at its end, so that all bins are equally wide.
+        """
+        mean, spread = output.mean.double(), output.variance.double().sqrt()
+        off = (mean - torch.from_numpy(targets.values)).abs()
+        # The bin on the lower side of the mean: both of its ends have logarithms of some use, however far it is.
+        low, high = (torch.special.log_ndtr((end - off) / spread) for end in (-self.BIN / 2, self.BIN / 2))
+        mass: Tensor = high + (-torch.expm1(low - high)).log()
+        return -mass.mean()
 
     def scaled(self, output: Normal, temperature: float) -> Normal:
         return Normal(output.mean, output.variance * temperature)

@@ -1,0 +1,173 @@
+"""A policy that looks at how the tasks are doing: paper 3's future work.
+
+A fixed policy learned from a log must be kept even (its entropy weight is delicate), for it goes on favouring a task
+long after the task has been learned. Here a task's chance follows from its *state*: how far it is from perfect,
+whether it still gets better, how long it has waited, how much of the training is over. What was learned holds for the
+next task in the same state, so the weights belong to no task: a policy learned from some tasks steers others.
+
+>>> policy = DynamicPolicy({"shortfall": 4.0, "pace": 2.0})
+>>> steering = policy.begin(Course(("a", "b"), (50, 50), steps=100))
+>>> for step in range(6):  # task a is learned at once, b is not
+...     steering.observe(step, np.array([step % 2]), np.array([0.05 if step % 2 == 0 else 2.0 - step / 9]), None)
+>>> bool(steering.probabilities(6)[0, 1] > 0.9)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import softmax, xlogy
+
+from bursar.curriculum.estimators import estimate
+from bursar.curriculum.improve import Improvement, check_logs, logged_estimate
+from bursar.curriculum.logs import StepLog
+from bursar.curriculum.policy import Course, Policy, Steering, check_losses, named
+from bursar.curriculum.states import LONGER, RECENT, TaskStates
+from bursar.errors import ConfigError
+from bursar.ragged import FloatArray, IntArray
+
+FEATURES = ("shortfall", "pace", "shortfall x pace", "waiting", "shortfall x progress", "pace x progress")
+EXPLORE = 0.05  # share of the steps that is spread over all tasks: none is given up, and the log can be learned from
+RIDGE = 1e-4  # keeps the weight of a feature that never varied in the log at nothing
+
+
+def features_of(states: TaskStates, step: int, steps: int) -> FloatArray:
+    """What the policy looks at: (runs, tasks, features), in the order of ``FEATURES``; nearly all from 0 to 1.
+
+    A task that has hardly been sampled yet counts as one that learns fast.
+    """
+    progress = step / steps
+    shortfall, pace = states.shortfall, np.where(states.seen < 3, 1.0, states.pace)
+    waiting = np.log1p((step - states.last) / states.last.shape[1])
+    return np.stack([shortfall, pace, shortfall * pace, waiting, shortfall * progress, pace * progress], axis=-1)
+
+
+@named
+@dataclass(frozen=True)
+class DynamicPolicy(Policy):
+    """Chances from the state of each task: a softmax of weighted features, the same weights for all tasks."""
+
+    name: ClassVar[str] = "dynamic"
+    weights: Mapping[str, float] = field(default_factory=lambda: {"pace": 4.0, "shortfall x pace": 0.5})
+    recent: float = RECENT
+    longer: float = LONGER
+    explore: float = EXPLORE
+
+    def __post_init__(self) -> None:
+        for feature, weight in dict(self.weights).items():
+            if feature not in FEATURES:
+                raise ConfigError(f"policy 'dynamic' has no feature {feature!r}", fix=f"it has {', '.join(FEATURES)}")
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not np.isfinite(weight):
+                raise ConfigError(f"policy 'dynamic': the weight of {feature!r} is {weight!r}", fix="use a number")
+        if not 1 <= self.recent < self.longer:
+            raise ConfigError(
+                f"policy 'dynamic': recent = {self.recent}, longer = {self.longer}",
+                fix="average over at least 1 sample, and over more of them to compare with",
+            )
+        if not 0 <= self.explore <= 1:
+            raise ConfigError(f"policy 'dynamic': explore = {self.explore}", fix="use a share from 0 to 1")
+
+    def begin(self, course: Course) -> Steering:
+        weights = np.array([self.weights.get(feature, 0.0) for feature in FEATURES])
+        return DynamicSteering(course, weights, self.recent, self.longer, self.explore)
+
+
+class DynamicSteering(Steering):
+    """Chances from states. ``weights`` are those of all runs, (features,), or of each, (runs, features)."""
+
+    def __init__(
+        self, course: Course, weights: FloatArray, recent: float, longer: float, explore: float = EXPLORE
+    ) -> None:
+        self.course, self.explore = course, explore
+        self.states = TaskStates(course, recent, longer)
+        self.weights = np.broadcast_to(weights, (course.runs, len(FEATURES)))[:, :, None]
+
+    def probabilities(self, step: int) -> FloatArray:
+        chances = softmax((features_of(self.states, step, self.course.steps) @ self.weights)[:, :, 0], axis=1)
+        share: FloatArray = (1 - self.explore) * chances + self.explore / chances.shape[1]
+        return share
+
+    def observe(self, step: int, task: IntArray, before: FloatArray, after: FloatArray | None) -> None:
+        check_losses(self.course, step, task, before)
+        self.states.observe(step, task, before)
+
+
+def features_seen(course: Course, taken: IntArray, losses: FloatArray, recent: float, longer: float) -> FloatArray:
+    """What a policy would have seen at every step of trainings (steps, runs): (steps, runs, tasks, features)."""
+    states = TaskStates(course, recent, longer)
+    found = np.empty((*taken.shape, len(course.tasks), len(FEATURES)))
+    for step in range(len(taken)):
+        found[step] = features_of(states, step, course.steps)
+        states.observe(step, taken[step], losses[step])
+    return found
+
+
+def learn_dynamic(
+    logs: Sequence[StepLog],
+    *,
+    entropy: float = 0.3,
+    reward: str = "pace",
+    recent: float = RECENT,
+    longer: float = LONGER,
+    explore: float = EXPLORE,
+) -> Improvement:
+    """The weights that would have earned most, by self-normalised importance sampling over all logs together.
+
+    The objective is eq. 14's, with the mean entropy over the states that the logs went through, and rewards in units
+    of their standard deviation, so that one λ does for all signals. It is smooth and its gradient known, so it is
+    climbed by L-BFGS: a fraction of a second for a log of some thousand steps.
+    """
+    check_logs(logs)
+    seen = [features_seen(log.course, log.taken[:, None], log.before[:, None], recent, longer)[:, 0] for log in logs]
+    features = np.concatenate(seen)
+    weights = best_weights(
+        features,
+        np.concatenate([log.taken for log in logs]),
+        np.concatenate([log.probability for log in logs]),
+        earned := np.concatenate([log.rewards(reward) for log in logs]),
+        entropy,
+    )
+    policy = DynamicPolicy(
+        {feature: round(float(w), 6) for feature, w in zip(FEATURES, weights, strict=True)}, recent, longer, explore
+    )
+    chances = [softmax(part @ weights, axis=1) for part in seen]
+    found = estimate(logs, chances, reward=reward)
+    spread = float(np.mean([-xlogy(part, part).sum(axis=1).mean() for part in chances]))
+    return Improvement(
+        policy=policy,
+        estimate=found,
+        logged=logged_estimate(logs, reward),
+        objective=found.value / (earned.std() or 1.0) + entropy * spread,
+        entropy=spread,
+        warnings=found.warnings,
+    )
+
+
+def best_weights(
+    features: FloatArray, taken: IntArray, logged: FloatArray, rewards: FloatArray, entropy: float
+) -> FloatArray:
+    """Weights of features (steps, tasks, features) that maximise eq. 14 on the steps of a log."""
+    steps = np.arange(len(taken))
+    chosen = features[steps, taken]
+    rewards = rewards / (rewards.std() or 1.0)
+
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        chances = softmax(features @ weights, axis=1)
+        parts = xlogy(chances, chances)
+        ratios = chances[steps, taken] / logged
+        value = float(ratios @ rewards / ratios.sum())
+        mean = np.einsum("tk,tkf->tf", chances, features)
+        slope = (ratios * (rewards - value)) @ (chosen - mean) / ratios.sum()
+        spread_slope = (parts.sum(axis=1) @ mean - np.einsum("tk,tkf->f", parts, features)) / len(steps)
+        objective = value - entropy * parts.sum() / len(steps) - RIDGE * float(weights @ weights)
+        return -objective, -(slope + entropy * spread_slope - 2 * RIDGE * weights)
+
+    found: FloatArray = minimize(
+        loss, np.zeros(features.shape[2]), jac=True, method="L-BFGS-B", options={"maxiter": 100, "ftol": 1e-8}
+    ).x
+    return found

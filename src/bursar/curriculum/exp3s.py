@@ -1,0 +1,125 @@
+"""Exp3.S: a bandit that learns while it trains (Auer et al. 2002; Graves et al. 2017; paper 3, eq. 5 and 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from bursar.curriculum.policy import Course, Policy, Steering, check_losses, named
+from bursar.curriculum.rewards import REWARDS, Reward
+from bursar.errors import ConfigError
+from bursar.ragged import FloatArray, IntArray
+
+LEAST = 1e-9  # chance of a task before exploration; what tasks give up to each other keeps them far above it
+
+
+def mixed(weights: FloatArray, explore: float) -> FloatArray:
+    """Softmax of the weights, with a share of the chances spread over all tasks: π of eq. 5."""
+    share: FloatArray = (1 - explore) * softmax(weights, axis=-1) + explore / weights.shape[-1]
+    return share
+
+
+def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float, step: int) -> FloatArray:
+    """The weights after a step (eq. 5): the task's own, raised by its reward over its chance, and some of the others'.
+
+    ``step`` counts from 1 and is that of the weights that come out: at step t each task gives up 1/t of its standing.
+
+    >>> updated(np.zeros((1, 2)), np.array([0]), np.array([1.0]), rate=0.5, step=4).round(3).tolist()
+    [[0.828, 0.357]]
+    """
+    rows, tasks = np.arange(len(weights)), weights.shape[1]
+    raised = weights.copy()
+    chance = softmax(weights, axis=1)[rows, task]
+    raised[rows, task] += rate * reward / np.maximum(chance, LEAST)
+    if tasks == 1:
+        return raised
+    share = 1 / step
+    if share >= 1:
+        own: FloatArray = np.full_like(raised, -np.inf)
+    else:
+        own = np.log1p(-share) + raised
+    largest = raised.max(axis=1, keepdims=True)
+    exponentials = np.exp(raised - largest)
+    others = np.maximum(exponentials.sum(axis=1, keepdims=True) - exponentials, 1e-300)
+    found: FloatArray = logsumexp(np.stack([own, np.log(share / (tasks - 1)) + np.log(others) + largest]), axis=0)
+    return found
+
+
+class Reservoir:
+    """An even sample of all rewards so far, and the reward of today on the scale of its quantiles (eq. 6)."""
+
+    def __init__(self, runs: int, size: int, seed: int) -> None:
+        self.sample = np.empty((runs, size))
+        self.seen = 0
+        self._rng = np.random.default_rng([seed, 23])
+
+    def add(self, rewards: FloatArray) -> None:
+        """Each reward so far is in the sample with the same chance."""
+        size = self.sample.shape[1]
+        if self.seen < size:
+            self.sample[:, self.seen] = rewards
+        else:
+            place = self._rng.integers(self.seen + 1, size=len(rewards))
+            kept = np.flatnonzero(place < size)
+            self.sample[kept, place[kept]] = rewards[kept]
+        self.seen += 1
+
+    def scaled(self, rewards: FloatArray) -> FloatArray:
+        """From the 20th to the 80th percentile, as -1 to 1; beyond them, no more than that.
+
+        >>> reservoir = Reservoir(runs=1, size=100, seed=0)
+        >>> for reward in range(11):
+        ...     reservoir.add(np.array([float(reward)]))
+        >>> [reservoir.scaled(np.array([x]))[0].item() for x in (1.0, 5.0, 6.5, 9.0)]
+        [-1.0, 0.0, 0.5, 1.0]
+        """
+        low, high = np.quantile(self.sample[:, : min(self.seen, self.sample.shape[1])], [0.2, 0.8], axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            between = np.where(high > low, 2 * (rewards - low) / (high - low) - 1, 0.0)
+        return np.where(rewards < low, -1.0, np.where(rewards > high, 1.0, between))
+
+
+@named
+@dataclass(frozen=True)
+class Exp3SPolicy(Policy):
+    """Learns from the reward of every step, and forgets, because what a task needs changes as it is learned."""
+
+    name: ClassVar[str] = "exp3s"
+    rate: float = 1e-3  # η
+    explore: float = 0.05  # ε
+    reward: str = "prediction-gain"
+    reservoir: int = 1000
+
+    def __post_init__(self) -> None:
+        REWARDS[self.reward]
+        if not 0 < self.rate < np.inf:
+            raise ConfigError(f"policy 'exp3s': rate = {self.rate}", fix="use a number above 0, such as 0.001")
+        if not 0 < self.explore <= 1:
+            raise ConfigError(f"policy 'exp3s': explore = {self.explore}", fix="use a share above 0, such as 0.05")
+        if self.reservoir < 2:
+            raise ConfigError(f"policy 'exp3s': reservoir = {self.reservoir}", fix="keep at least 2 rewards")
+
+    def begin(self, course: Course) -> Steering:
+        return _Exp3S(self, course, REWARDS[self.reward](course))
+
+
+class _Exp3S(Steering):
+    def __init__(self, policy: Exp3SPolicy, course: Course, reward: Reward) -> None:
+        self.policy, self.course, self.reward = policy, course, reward
+        self.needs_after = reward.needs_after  # type: ignore[misc]
+        self.weights: FloatArray = np.zeros((course.runs, len(course.tasks)))
+        self.reservoir = Reservoir(course.runs, policy.reservoir, course.seed)
+        self.updates = 1
+
+    def probabilities(self, step: int) -> FloatArray:
+        return mixed(self.weights, self.policy.explore)
+
+    def observe(self, step: int, task: IntArray, before: FloatArray, after: FloatArray | None) -> None:
+        check_losses(self.course, step, task, before if after is None else before + after)
+        rewards = self.reward(task, before, after)
+        self.reservoir.add(rewards)
+        self.updates += 1
+        self.weights = updated(self.weights, task, self.reservoir.scaled(rewards), self.policy.rate, self.updates)

@@ -1,0 +1,118 @@
+"""Policies that do not learn: the heuristics of paper 3, section 3.1, and what practice adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bursar.curriculum.policy import Course, Policy, Steering, named
+from bursar.errors import ConfigError
+from bursar.ragged import FloatArray
+
+
+class Constant(Steering):
+    """The same distribution at every step."""
+
+    def __init__(self, shares: FloatArray, runs: int) -> None:
+        self._shares: FloatArray = np.broadcast_to(shares, (runs, shares.shape[-1]))
+
+    def probabilities(self, step: int) -> FloatArray:
+        return self._shares
+
+
+@named
+@dataclass(frozen=True)
+class UniformPolicy(Policy):
+    """Every task alike (paper 3, eq. 3)."""
+
+    name: ClassVar[str] = "uniform"
+
+    def begin(self, course: Course) -> Steering:
+        tasks = len(course.tasks)
+        return Constant(np.full(tasks, 1 / tasks), course.runs)
+
+
+@named
+@dataclass(frozen=True)
+class SizePolicy(Policy):
+    """In proportion to how many items are labelled (paper 3, eq. 4), or to a root of it.
+
+    ``temperature`` 1 is proportional; 2 takes square roots; the larger, the more alike tasks are treated.
+
+    >>> SizePolicy(temperature=2).begin(Course(("a", "b"), (900, 100), steps=1)).probabilities(0).tolist()
+    [[0.75, 0.25]]
+    """
+
+    name: ClassVar[str] = "size"
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < np.inf:
+            raise ConfigError(f"policy 'size': temperature = {self.temperature}", fix="use a number above 0")
+
+    def begin(self, course: Course) -> Steering:
+        sizes = np.asarray(course.sizes, dtype=float)
+        powers = (sizes / sizes.max()) ** (1 / self.temperature)
+        return Constant(powers / powers.sum(), course.runs)
+
+
+@named
+@dataclass(frozen=True)
+class FixedPolicy(Policy):
+    """The same weights at every step, whatever they came from.
+
+    Where only some of its tasks are trained, those share the steps; a task that it does not know is refused.
+
+    >>> steering = FixedPolicy({"slots": 3, "intent": 1}).begin(Course(("intent", "slots"), (50, 50), steps=1))
+    >>> steering.probabilities(0).tolist()
+    [[0.25, 0.75]]
+    """
+
+    name: ClassVar[str] = "fixed"
+    weights: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        for task, weight in dict(self.weights).items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < np.inf:
+                raise ConfigError(f"policy 'fixed': the weight of {task!r} is {weight!r}", fix="use numbers from 0 up")
+
+    def begin(self, course: Course) -> Steering:
+        check_tasks(self.name, self.weights, course)
+        weights = np.array([self.weights[task] for task in course.tasks], dtype=float)
+        if not weights.sum() > 0:
+            raise ConfigError(f"the policy gives no weight to any of {', '.join(course.tasks)}")
+        return Constant(weights / weights.sum(), course.runs)
+
+
+@named
+@dataclass(frozen=True)
+class RoundRobinPolicy(Policy):
+    """One task after the other. Its log supports no other policy: nothing in it was left to chance."""
+
+    name: ClassVar[str] = "round-robin"
+
+    def begin(self, course: Course) -> Steering:
+        return _RoundRobin(course)
+
+
+class _RoundRobin(Steering):
+    def __init__(self, course: Course) -> None:
+        self._turns = np.eye(len(course.tasks))
+        self._runs = course.runs
+
+    def probabilities(self, step: int) -> FloatArray:
+        turn = self._turns[step % len(self._turns)]
+        return np.broadcast_to(turn, (self._runs, len(turn)))
+
+
+def check_tasks(name: str, known: Mapping[str, object], course: Course) -> None:
+    """Refuse to begin where a task is unknown to what was learned."""
+    for task in course.tasks:
+        if task not in known:
+            raise ConfigError(
+                f"the policy {name!r} knows nothing of task {task!r}",
+                fix=f"its tasks are {', '.join(known)}: learn one from logs of these tasks",
+            )

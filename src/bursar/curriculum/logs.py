@@ -1,0 +1,259 @@
+"""Logs of trainings, step by step, in Parquet: what a policy is learned from.
+
+A log has a row a step: ``step``, ``task``, ``probability`` (of that task), ``loss`` (before the step), ``loss_after``
+(empty where it was not measured), ``reward`` (eq. 16's), and ``probabilities``, those of all tasks. Its tasks, their
+sizes, the policy, the seed and how many steps were planned are in the file's metadata.
+
+>>> log = StepLog(("a", "b"), (50, 50), 2, np.array([0, 0]), np.full((2, 2), 0.5), np.array([1.0, 0.5]))
+>>> log.rewards().round(3).tolist()  # nothing for the first step of a task, 1 - exp(-0.5) for the second
+[0.0, 0.393]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bursar.corpus.formats.format import replacing_bytes
+from bursar.curriculum.policy import Course
+from bursar.curriculum.rewards import REWARDS
+from bursar.errors import DataError
+from bursar.ragged import BoolArray, FloatArray, IntArray
+
+COLUMNS = ("step", "task", "loss", "probabilities")  # without these a file is no log
+ABOUT = b"bursar"  # where the file's metadata says what the rows do not
+SLACK = 1e-6  # by which probabilities may miss 1 in sum
+
+
+@dataclass(frozen=True)
+class StepLog:
+    """The steps of one training in their order."""
+
+    tasks: tuple[str, ...]
+    sizes: tuple[int, ...]
+    planned: int  # steps that were meant to be; early stopping may have ended it sooner
+    taken: IntArray  # (steps,): which task
+    probabilities: FloatArray  # (steps, tasks)
+    before: FloatArray  # (steps,): the loss of its batch
+    after: FloatArray | None = None  # (steps,)
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    earned: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)  # by reward signal
+
+    def __len__(self) -> int:
+        return len(self.taken)
+
+    @property
+    def probability(self) -> FloatArray:
+        """That of the task that was taken: (steps,)."""
+        found: FloatArray = self.probabilities[np.arange(len(self.taken)), self.taken]
+        return found
+
+    @property
+    def course(self) -> Course:
+        return Course(self.tasks, self.sizes, self.planned, self.seed)
+
+    def rewards(self, name: str = "improving") -> FloatArray:
+        """What every step earned by a reward signal: (steps,). Worked out once."""
+        if name not in self.earned:
+            reward = REWARDS[name](self.course)
+            steps = [slice(step, step + 1) for step in range(len(self))]
+            after = [None if self.after is None else self.after[step] for step in steps]
+            told = zip(steps, after, strict=True)
+            found = [reward(self.taken[step], self.before[step], then)[0] for step, then in told]
+            self.earned[name] = np.array(found, dtype=float)
+        return self.earned[name]
+
+    def in_order_of(self, tasks: Sequence[str]) -> StepLog:
+        """The same steps with the same tasks in another order.
+
+        >>> log = StepLog(("a", "b"), (10, 20), 1, np.array([1]), np.array([[0.2, 0.8]]), np.array([1.0]))
+        >>> turned = log.in_order_of(("b", "a"))
+        >>> turned.sizes, turned.taken.tolist(), turned.probabilities.tolist()
+        ((20, 10), [0], [[0.8, 0.2]])
+        """
+        order = [self.tasks.index(task) for task in tasks]
+        return replace(
+            self,
+            tasks=tuple(tasks),
+            sizes=tuple(self.sizes[at] for at in order),
+            taken=np.argsort(order)[self.taken],
+            probabilities=self.probabilities[:, order],
+            earned=dict(self.earned),
+        )
+
+    # -- on disk ---------------------------------------------------------------------------------------------------
+    def write(self, file: str | Path) -> None:
+        """As Parquet, whole or not at all."""
+        tasks: IntArray = np.asarray(self.taken, dtype=np.int32)
+        table = pa.table(
+            {
+                "step": pa.array(np.arange(len(self)), pa.int64()),
+                "task": pa.DictionaryArray.from_arrays(tasks, list(self.tasks)).cast(pa.string()),
+                "probability": pa.array(self.probability, pa.float64()),
+                "loss": pa.array(self.before, pa.float64()),
+                "loss_after": pa.nulls(len(self), pa.float64()) if self.after is None else pa.array(self.after),
+                "reward": pa.array(self.rewards(), pa.float64()),
+                "probabilities": pa.array(list(self.probabilities), pa.list_(pa.float64())),
+            }
+        )
+        about = {
+            "tasks": self.tasks,
+            "sizes": self.sizes,
+            "planned": self.planned,
+            "policy": dict(self.policy),
+            "seed": self.seed,
+        }
+        with replacing_bytes(Path(file)) as out:
+            pq.write_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}), out)
+
+    @classmethod
+    def read(cls, file: str | Path) -> StepLog:
+        """A log from its file; what cannot be learned from is refused with its row, counted from 1."""
+        table = _table(Path(file))
+        about = _about(Path(file), table.schema.metadata)
+        tasks = tuple(about["tasks"])
+        rows = _Rows(Path(file), table)
+        places = {task: place for place, task in enumerate(tasks)}
+        names = table["task"].to_pylist()
+        taken: IntArray = np.array([places.get(name, -1) for name in names], dtype=np.int64)
+        rows.refuse(taken < 0, lambda row: f"its task is {names[row]!r}, and the tasks are {', '.join(tasks)}")
+        steps = rows.numbers("step")
+        rows.refuse(np.diff(steps, prepend=-np.inf) <= 0, lambda row: f"step {steps[row]:g} comes after a later one")
+        before = rows.losses("loss")
+        after = rows.losses("loss_after") if rows.has("loss_after") else None
+        probabilities = rows.distributions("probabilities", len(tasks))
+        own = probabilities[np.arange(len(taken)), taken]
+        rows.refuse(own <= 0, lambda row: f"task {names[row]!r} was taken, which had no chance")
+        return cls(
+            tasks,
+            tuple(about["sizes"]),
+            about["planned"],
+            taken,
+            probabilities,
+            before,
+            after,
+            about["policy"],
+            about["seed"],
+        )
+
+
+def read_logs(files: Iterable[str | Path]) -> list[StepLog]:
+    """Logs of the same tasks, all in the order in which the first one has them."""
+    found: list[StepLog] = []
+    first: str | Path = ""
+    for file in files:
+        log = StepLog.read(file)
+        if not found:
+            first = file
+        elif set(log.tasks) != set(found[0].tasks):
+            raise DataError(
+                f"it is of the tasks {', '.join(log.tasks)}, and {first} is of {', '.join(found[0].tasks)}",
+                path=file,
+                fix="learn from logs of the same tasks",
+            )
+        found.append(log.in_order_of(found[0].tasks) if found else log)
+    if not found:
+        raise DataError("there is no log to read", fix="name the files of one or more trainings' logs")
+    return found
+
+
+# -- what a file may have wrong ------------------------------------------------------------------------------------
+def _table(file: Path) -> Any:
+    try:
+        table = pq.read_table(file)
+    except FileNotFoundError:
+        raise DataError("there is no such file", path=file) from None
+    except (OSError, pa.ArrowException) as wrong:
+        reason = str(wrong).splitlines()[0].rstrip(".")
+        raise DataError(f"it is no log of training steps in Parquet: {reason}", path=file) from None
+    for column in COLUMNS:
+        if column not in table.column_names:
+            raise DataError(
+                f"it is no log of training steps: there is no column {column!r}",
+                path=file,
+                fix=f"it has {', '.join(table.column_names) or 'none'}; StepLog.write writes what is needed",
+            )
+    if not len(table):
+        raise DataError("the log has no steps", path=file, fix="leave it out")
+    return table
+
+
+def _about(file: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """What the file's metadata says of the training."""
+    try:
+        about = json.loads((metadata or {})[ABOUT])
+        tasks, sizes = about["tasks"], about["sizes"]
+        whole = all(isinstance(number, int) for number in (*sizes, about["planned"], about["seed"]))
+        named = all(isinstance(task, str) for task in tasks) and len(set(tasks)) == len(tasks) == len(sizes) > 0
+        if not (whole and named and isinstance(about["policy"], dict)):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise DataError(
+            "its metadata does not say which tasks, how many labels and how many steps it is of",
+            path=file,
+            fix="write it with StepLog.write",
+        ) from None
+    found: dict[str, Any] = about
+    return found
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a file, and where each is refused."""
+
+    file: Path
+    table: Any
+
+    def has(self, column: str) -> bool:
+        """Whether there is anything in a column."""
+        return column in self.table.column_names and self.table[column].null_count < len(self.table)
+
+    def refuse(self, bad: BoolArray, why: Any, fix: str | None = None) -> None:
+        """Name the first bad row."""
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise DataError(f"row {row + 1}: {why(row)}", path=self.file, fix=fix)
+
+    def numbers(self, column: str) -> FloatArray:
+        """A column of numbers: (rows,)."""
+        try:
+            found: FloatArray = self.table[column].cast(pa.float64()).to_numpy()
+        except pa.ArrowException:
+            raise DataError(f"the column {column!r} holds no numbers", path=self.file) from None
+        self.refuse(~np.isfinite(found), lambda row: f"the {column.replace('_', ' ')} is no number")
+        return found
+
+    def losses(self, column: str) -> FloatArray:
+        """A column of negative log-likelihoods: (rows,)."""
+        found = self.numbers(column)
+        self.refuse(
+            found < 0,
+            lambda row: f"the {column.replace('_', ' ')} is {found[row]:g}, which is no negative log-likelihood",
+            fix="log losses of which exp(-loss) is a probability, without label smoothing",
+        )
+        return found
+
+    def distributions(self, column: str, tasks: int) -> FloatArray:
+        """A column of lists that are chances of all tasks: (rows, tasks)."""
+        kind = self.table[column].type
+        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+            raise DataError(f"the column {column!r} holds no lists, with a number a task", path=self.file)
+        lists = [value or [] for value in self.table[column].to_pylist()]
+        lengths = np.array([len(chances) for chances in lists])
+        self.refuse(lengths != tasks, lambda row: f"it has {lengths[row]} probabilities for {tasks} tasks")
+        try:
+            found = np.array(lists, dtype=float)
+        except (TypeError, ValueError):
+            raise DataError(f"the column {column!r} holds no lists of numbers", path=self.file) from None
+        sums = found.sum(axis=1)
+        bad = ~(found >= 0).all(axis=1) | ~(np.abs(sums - 1) <= SLACK)
+        self.refuse(bad, lambda row: f"its probabilities {lists[row]} do not sum to 1 (they sum to {sums[row]:g})")
+        return found

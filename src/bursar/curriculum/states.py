@@ -1,0 +1,60 @@
+"""How the tasks of a training are doing, from the losses of their steps so far. Many trainings at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bursar.curriculum.policy import Course
+from bursar.ragged import FloatArray, IntArray
+
+RECENT, LONGER = 5.0, 25.0  # samples of a task: its present state, and what it is compared with
+STILL = 1e-9  # what a task has gained before it has gained anything
+
+
+class TaskStates:
+    """Running averages of every task's likelihood, of its last samples and of more of them.
+
+    A batch tells little of a task, so likelihoods are averaged over about its ``recent`` last samples. Compared with
+    the average over ``longer`` they tell whether the task still gets better.
+
+    >>> states = TaskStates(Course(("a",), (1,), steps=9), recent=1, longer=4)
+    >>> for step, loss in enumerate([2.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]):
+    ...     states.observe(step, np.array([0]), np.array([loss]))
+    ...     if step in (1, 2, 4, 7):
+    ...         print(f"after {step + 1} samples: {states.pace[0, 0]:.2f}")
+    after 2 samples: 1.00
+    after 3 samples: 1.00
+    after 5 samples: 0.56
+    after 8 samples: 0.24
+    """
+
+    def __init__(self, course: Course, recent: float = RECENT, longer: float = LONGER) -> None:
+        self.recent, self.longer = recent, longer
+        shape = course.runs, len(course.tasks)
+        self.rows = np.arange(course.runs)
+        self.fast, self.slow = np.zeros(shape), np.zeros(shape)  # likelihoods, 0 to 1
+        self.fastest = np.full(shape, STILL)  # the largest gain so far
+        self.seen = np.zeros(shape, dtype=np.int64)  # samples
+        self.last = np.zeros(shape)  # the step of the last one
+
+    def observe(self, step: int, task: IntArray, loss: FloatArray) -> None:
+        """The loss of the task that each run trained."""
+        at, now = (self.rows, task), np.exp(-loss)
+        new = self.seen[at] == 0
+        fast = np.where(new, now, self.fast[at] + (now - self.fast[at]) / self.recent)
+        slow = np.where(new, now, self.slow[at] + (now - self.slow[at]) / self.longer)
+        self.fast[at], self.slow[at], self.last[at] = fast, slow, step
+        self.fastest[at] = np.maximum(self.fastest[at], fast - slow)
+        self.seen[at] += 1
+
+    @property
+    def shortfall(self) -> FloatArray:
+        """How far from certain of its labels each task is: (runs, tasks), 1 before its first sample."""
+        found: FloatArray = 1 - self.fast
+        return found
+
+    @property
+    def pace(self) -> FloatArray:
+        """How fast each task gets better, as a share of the fastest that it ever did: (runs, tasks), -1 to 1."""
+        found: FloatArray = np.clip((self.fast - self.slow) / self.fastest, -1, 1)
+        return found

@@ -1,0 +1,135 @@
+"""What a training step is made of: which items, and which tasks, from the seed or by a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import torch
+
+from bursar.curriculum import Course, Policy, StepLog
+from bursar.errors import LearnerError
+from bursar.ragged import BoolArray, FloatArray, IntArray
+
+
+def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
+    """Shuffled batches of items of like length: shuffle, sort within stretches of eight batches, shuffle batches."""
+    order = rng.permutation(len(lengths))
+    stretch = size * 8
+    for at in range(0, len(order), stretch):
+        part = order[at : at + stretch]
+        order[at : at + stretch] = part[np.argsort(lengths[part], kind="stable")]
+    cuts = [order[at : at + size] for at in range(0, len(order), size)]
+    return [cuts[i] for i in rng.permutation(len(cuts))]
+
+
+def joint_steps(
+    present: Mapping[str, BoolArray], lengths: IntArray, size: int, seed: int, epoch: int
+) -> Iterator[tuple[IntArray, list[str]]]:
+    """The batches of an epoch, each with all tasks that it has labels for."""
+    for batch in batches(lengths, size, np.random.default_rng([seed, epoch])):
+        yield batch, [name for name, there in present.items() if there[batch].any()]
+
+
+class Steered:
+    """Steps that a policy leads: each draws a task, takes a batch of it, and is told what came of it.
+
+    Every draw depends on the seed and the number of the step alone, and all that was seen is kept, so a training that
+    was stopped can be taken up anywhere, and be logged.
+    """
+
+    def __init__(
+        self, policy: Policy, present: Mapping[str, BoolArray], lengths: IntArray, *, size: int, seed: int, steps: int
+    ) -> None:
+        members = {name: np.flatnonzero(there) for name, there in present.items() if there.any()}
+        sizes = tuple(len(items) for items in members.values())
+        self.course = Course(tuple(members), sizes, steps, seed)
+        self.steering = policy.begin(self.course)
+        self.policy, self.lengths, self.size = policy, lengths, size
+        self.members = list(members.values())
+        self.done = [0] * len(members)  # steps that each task has had
+        self._cuts: list[tuple[int, list[IntArray]]] = [(-1, [])] * len(members)  # the cycle of each, and its batches
+        self.taken: list[int] = []
+        self.chances: list[FloatArray] = []  # (tasks,) each
+        self.before: list[float] = []
+        self.after: list[float] = []  # nothing where it is not measured
+
+    @property
+    def needs_after(self) -> bool:
+        """Whether the policy must be told the loss after every step, too."""
+        return self.steering.needs_after
+
+    def next(self) -> tuple[IntArray, str]:
+        """The items of the next step, and their task."""
+        step, seed = len(self.before), self.course.seed
+        chances = self._chances(step)
+        at = int(np.random.default_rng([seed, step, 1]).choice(len(chances), p=chances))
+        task, items = self.course.tasks[at], self.members[at]
+        cycle, place = divmod(self.done[at], -(-len(items) // self.size))
+        if self._cuts[at][0] != cycle:
+            rng = np.random.default_rng([seed, crc32(task.encode()), cycle, 2])
+            self._cuts[at] = cycle, batches(self.lengths[items], self.size, rng)
+        self.taken.append(at)
+        self.chances.append(chances)
+        self.done[at] += 1
+        return items[self._cuts[at][1][place]], task
+
+    def _chances(self, step: int) -> FloatArray:
+        found = np.asarray(self.steering.probabilities(step), dtype=float)
+        tasks = len(self.course.tasks)
+        if found.shape != (1, tasks) or not found.min() >= 0 or not abs(found.sum() - 1) <= 1e-6:
+            raise LearnerError(
+                f"step {step}: the policy {self.policy.name!r} answers {found.tolist()}, "
+                f"which are no probabilities of {', '.join(self.course.tasks)}",
+                fix="probabilities(step) must give a row that sums to 1",
+            )
+        chances: FloatArray = found[0].copy()
+        return chances
+
+    def observe(self, before: float, after: float | None) -> None:
+        """The negative log-likelihood of the last batch before its step, and after it where that is measured."""
+        step = len(self.before)
+        told = None if after is None else np.array([after])
+        self.steering.observe(step, np.array([self.taken[step]]), np.array([before]), told)
+        self.before.append(before)
+        if after is not None:
+            self.after.append(after)
+
+    # -- what is kept --------------------------------------------------------------------------------------------------
+    def state(self) -> dict[str, Any]:
+        """All that was seen, for a checkpoint."""
+        return {
+            "taken": torch.tensor(self.taken, dtype=torch.int64),
+            "before": torch.tensor(self.before, dtype=torch.float64),
+            "after": torch.tensor(self.after, dtype=torch.float64),
+            "probabilities": torch.from_numpy(self._all_chances()),
+        }
+
+    def replay(self, state: Mapping[str, Any]) -> None:
+        """Be told again what was seen before a training was stopped."""
+        before, after = state["before"].tolist(), state["after"].tolist()
+        for step, at in enumerate(state["taken"].tolist()):
+            self.steering.probabilities(step)
+            self.taken.append(at)
+            self.done[at] += 1
+            self.observe(before[step], after[step] if after else None)
+        self.chances = list(state["probabilities"].numpy())
+
+    def log(self) -> StepLog:
+        """All steps that were finished."""
+        return StepLog(
+            self.course.tasks,
+            self.course.sizes,
+            self.course.steps,
+            np.array(self.taken, dtype=np.int64),
+            self._all_chances(),
+            np.array(self.before),
+            np.array(self.after) if self.after else None,
+            self.policy.describe(),
+            self.course.seed,
+        )
+
+    def _all_chances(self) -> FloatArray:
+        return np.array(self.chances).reshape(len(self.chances), len(self.course.tasks))
