@@ -95,7 +95,9 @@ def _rounds_scored(runs: Path) -> int:
 def test_data_sets_do_not_share_a_round_0_model_because_their_settings_are_alike(tmp_path: Path) -> None:
     """The settings' digest leaves the corpus out; two data sets once met in one folder."""
     place = Place(tmp_path, tmp_path)
-    configs = {data: arms._config(Arm(data, "MT-R", 0, SETUP), place) for data in ("ewt:email", "ewt:weblog", "snips")}
+    configs = {
+        data: arms.config_of(Arm(data, "MT-R", 0, SETUP), place) for data in ("ewt:email", "ewt:weblog", "snips")
+    }
     assert len({config.digest for config in configs.values()}) == 1
     assert len({arms.start_folder(data, config, place) for data, config in configs.items()}) == 3
 
@@ -195,7 +197,7 @@ def test_a_grid_has_every_unit_once_and_goes_seed_by_seed(name: str, scale: str)
 def test_every_unit_of_a_grid_is_a_campaign_that_could_be_started(name: str, scale: str, tmp_path: Path) -> None:
     place = Place(tmp_path, tmp_path)
     for unit in known_studies()[name].grid(scale):
-        config = arms._config(Arm.of(unit), place)
+        config = arms.config_of(Arm.of(unit), place)
         assert config.budget.rounds == unit["setup"]["rounds"]
 
 

@@ -97,8 +97,8 @@ def run_arm(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, A
     """Run one campaign, or go on with it, and return its curve."""
     begun = time.monotonic()
     arm = Arm.of(unit)
-    folder = place.runs / "arms" / _folder_name(arm)
-    config = _config(arm, place)
+    folder = place.runs / "arms" / folder_name(arm)
+    config = config_of(arm, place)
     parts = load_parts(config, corpus_of(arm.data, place.data, arm.tasks))
     learner = _learner(arm.data, str(place.data), arm.tasks, json.dumps(config.learner.options, sort_keys=True))
     if arm.setup.rounds:
@@ -149,7 +149,8 @@ def _learner(data: str, folder: str, tasks: tuple[str, ...], options: str) -> Le
     return make_learner("transformer", corpus_of(data, Path(folder), tasks).schema, json.loads(options))
 
 
-def _config(arm: Arm, place: Place) -> CampaignConfig:
+def config_of(arm: Arm, place: Place) -> CampaignConfig:
+    """The campaign of an arm."""
     setup = arm.setup
     sharing = "single" if make_strategy(arm.strategy).alone else arm.sharing
     learner = {"sharing": sharing, "smoothing": arm.smoothing, **setup.learner}
@@ -215,7 +216,7 @@ def start_folder(data: str, start: CampaignConfig, place: Place) -> Path:
     return place.runs / "starts" / f"{data.replace(':', '-')}-{start.digest}"
 
 
-def _folder_name(arm: Arm) -> str:
+def folder_name(arm: Arm) -> str:
     """A folder for an arm that a person can read, and no two share."""
     from hashlib import blake2b
 

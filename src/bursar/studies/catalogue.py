@@ -10,7 +10,19 @@ if TYPE_CHECKING:
     from bursar.registry import Registry
     from bursar.studies.study import Study
 
-MODULES = ("complementing", "hierarchical", "granularity", "overall", "beyond", "demo", "learner", "overlap")
+MODULES = (
+    "complementing",
+    "hierarchical",
+    "granularity",
+    "overall",
+    "beyond",
+    "demo",
+    "learner",
+    "overlap",
+    "bandit",
+    "glue",
+    "steering",
+)
 
 
 def known_studies() -> Registry[Study]:

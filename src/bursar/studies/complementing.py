@@ -24,6 +24,7 @@ from bursar.studies.outcomes import (
     Groups,
     Outcomes,
     against_random,
+    at_equal_money,
     common_cells,
     curves_figure,
     in_words,
@@ -118,6 +119,7 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
             table_5(groups),
             table_6(_trust(campaigns), [f"ewt:{domain}" for domain in DOMAINS]),
             against_random(groups, "MT-R"),
+            at_equal_money(groups, "MT-R"),
         ],
         figures=[
             figure_3(groups, SINGLE, (*OWN, *JOINT)),

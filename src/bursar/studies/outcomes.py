@@ -54,6 +54,11 @@ class Outcome:
         tests = [r["test"] for r in self.rounds]
         return bought, [100 * float(np.mean(list(t.values()) if task is None else [t[task]])) for t in tests]
 
+    def money_curve(self) -> tuple[list[float], list[float]]:
+        """What had been spent at each round, whatever the budget counts, and the mean score of the tasks then."""
+        tests = [list(r["test"].values()) for r in self.rounds]
+        return [float(r["spent"]) for r in self.rounds], [100 * float(np.mean(scores)) for scores in tests]
+
 
 class Outcomes:
     """Campaigns of one sort, one for each cell."""
@@ -201,6 +206,39 @@ def against_random(groups: Groups, random: str, name: str = "Against random") ->
         ),
         digits=2,
         best=("high", "high", "high", "", "high", "", ""),
+    )
+
+
+def at_equal_money(groups: Groups, random: str) -> Table:
+    """Where rounds buy items: what the items cost, and how the arms stand beside random for the same money.
+
+    Uncertainty is a mean over words, so a strategy may buy shorter items than random does, and so less of them to learn
+    from. Both curves are read at the smaller of their two last sums.
+    """
+    cells = common_cells(groups) if random in groups else []
+    rows: dict[str, list[Cell]] = {}
+    for arm, group in groups.items() if cells else ():
+        share, gaps = [], []
+        for cell in cells:
+            mine, theirs = group.cells[cell].money_curve(), groups[random].cells[cell].money_curve()
+            share.append(100 * mine[0][-1] / theirs[0][-1])
+            at = min(mine[0][-1], theirs[0][-1])
+            gaps.append(float(np.interp(at, *mine) - np.interp(at, *theirs)))
+        test = paired_test(gaps, [0.0] * len(gaps))
+        items = versus(groups, arm, random)["difference"] if arm != random else None
+        row = [Cell(float(np.mean(share))), Cell(items)]
+        ends = (test["difference"], test["low"], test["high"]) if arm != random else (None, None, None)
+        rows[arm] = row + [Cell(value) for value in ends]
+    return Table(
+        "At equal money",
+        "The same strategies, compared with random for the same money instead of the same number of items",
+        ["money, % of random's", "over random, equal items", "over random, equal money", "low", "high"],
+        rows,
+        note="Money is what the items would cost by the default prices, which grow with the words. At equal money both "
+        "curves are read at the smaller of their two last sums; low and high are the ends of the 95 % interval over "
+        "cells. Added after the results at equal items were seen.",
+        digits=1,
+        best=("", "high", "high", "", ""),
     )
 
 
