@@ -1,0 +1,55 @@
+"""What a set of labelled items is worth: the contract of judges, and a memory that asks none twice."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from bursar.ragged import FloatArray, IntArray
+
+REMEMBERED = 2_000_000  # sets: some 200 MB
+
+
+class Judge(ABC):
+    """Trains a model on the warm start and a set of pool items, and scores it on validation items.
+
+    What it says of a set depends on the set alone: not on what else it was asked, nor on the company or the order in
+    which it is asked. That is what makes a memory, batches and guesses ahead change nothing in a search.
+    """
+
+    pool: int  # items to choose from
+    highest: float = 1.0  # that a score can be
+
+    @abstractmethod
+    def scores(self, sets: Sequence[IntArray]) -> FloatArray:
+        """The score of every set (sorted positions in the pool), the mean over the tasks: (sets,)."""
+
+
+class Memory:
+    """A judge's answers by set; the oldest are forgotten when there are too many."""
+
+    def __init__(self, judge: Judge, remembered: int = REMEMBERED) -> None:
+        self.judge, self.remembered = judge, remembered
+        self.asked = 0  # sets that somebody wanted to know of
+        self.trained = 0  # and that the judge was asked about
+        self._known: OrderedDict[bytes, float] = OrderedDict()
+
+    def scores(self, sets: Sequence[IntArray]) -> FloatArray:
+        """The score of every set, those that are not known yet from the judge, all in one go."""
+        keys = [np.asarray(items, dtype=np.int32).tobytes() for items in sets]
+        new = {key: items for key, items in zip(keys, sets, strict=True) if key not in self._known}
+        self.asked += len(keys)
+        self.trained += len(new)
+        if new:
+            found = self.judge.scores(list(new.values()))
+            self._known.update(zip(new, found.tolist(), strict=True))
+        answer = np.array([self._known[key] for key in keys])
+        while len(self._known) > self.remembered:
+            self._known.popitem(last=False)
+        return answer
+
+    def __contains__(self, items: IntArray) -> bool:
+        return np.asarray(items, dtype=np.int32).tobytes() in self._known
