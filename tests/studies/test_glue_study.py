@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from bursar.compute import Store, address, run_units
+from bursar.compute import Store, address, make_engine, run_units
 from bursar.ragged import Ragged
 from bursar.studies.arms import Place
 from bursar.studies.glue import glue_score, grid, log_of, parts, train_glue
@@ -20,15 +20,15 @@ DATA = Path(os.environ.get("BURSAR_DATA", Path(__file__).parents[3] / "shared" /
 needs_glue = pytest.mark.skipif(not (DATA / "glue").exists(), reason="data set glue is not here")
 
 
-def made_up(unit, score):
-    """A result of a unit in which every task scores the same."""
+def made_up(unit, score, choose=None):
+    """A result of a unit in which every task scores the same; on the part to choose on perhaps another score."""
     scores = dict.fromkeys(unit["tasks"], score)
     weights = dict.fromkeys(unit["tasks"], 0.2)
     return {
         "unit": unit,
         "result": {
             "scores": scores,
-            "choose": scores,
+            "choose": scores if choose is None else dict.fromkeys(unit["tasks"], choose),
             "curve": [[188, score / 2], [1504, score]],
             "shares": [0.2] * len(unit["tasks"]),
             "policy": {"policy": "fixed", "weights": weights},
@@ -39,13 +39,14 @@ def made_up(unit, score):
 
 
 def all_made_up():
-    """λ = 0.2 is the best where λ is chosen."""
+    """λ = 0.2 is the best where λ is chosen, and the worst where scores are reported."""
     value = {"uniform": 0.6, "size": 0.5, "exp3s": 0.61, "dynamic": 0.62}
     runs = []
     for unit in grid("small"):
         kind = unit.get("policy") or ("dynamic" if unit["learn"] == "dynamic" else unit["entropy"])
-        score = value.get(kind, {0.2: 0.66, "chosen": 0.66}.get(kind, 0.55))
-        runs.append(made_up(unit, score + 0.001 * unit["seed"]))
+        score = value.get(kind, {0.2: 0.66, "chosen": 0.66}.get(kind, 0.7))
+        choose = {0.2: 0.9}.get(kind, 0.5)
+        runs.append(made_up(unit, score + 0.001 * unit["seed"], choose))
     return runs
 
 
@@ -98,8 +99,10 @@ def test_scores_are_glues_own():
 
 @needs_glue
 def test_the_two_parts_of_the_development_items_share_none_and_training_has_neither():
-    unit = {"tasks": list(TASKS), "seed": 1, "choose": 200, "report": 400}
+    unit = {"tasks": list(TASKS), "seed": 1, "choose": 200, "report": 400, "cut": 0}
     train, choose, report = (set(part.ids.tolist()) for part in parts(unit, Place(Path("unused"), DATA)))
+    for seed in (0, 2):  # what λ was chosen on with one seed is reported with none
+        assert set(parts({**unit, "seed": seed}, Place(Path("unused"), DATA))[1].ids.tolist()) == choose
     assert not choose & report
     assert not train & (choose | report)
     counts = {task: sum(name.startswith(task) for name in choose) for task in TASKS}
@@ -109,7 +112,7 @@ def test_the_two_parts_of_the_development_items_share_none_and_training_has_neit
 @needs_glue
 def test_a_learned_policy_is_learned_from_the_random_trainings_log(tmp_path):
     """Two tasks, a few steps: the unit trains what it needs first, and that is found again."""
-    base = {"tasks": ["RTE", "MRPC"], "steps": 16, "seed": 0, "choose": 8, "report": 8}
+    base = {"tasks": ["RTE", "MRPC"], "steps": 16, "seed": 0, "choose": 8, "report": 8, "cut": 0}
     base["learner"] = {"batch_size": 4, "layers": 1, "frozen_layers": 1, "patience": 100}
     work = partial(train_glue, place=Place(tmp_path, DATA))
     store = Store(tmp_path / "results")
@@ -121,3 +124,9 @@ def test_a_learned_policy_is_learned_from_the_random_trainings_log(tmp_path):
     assert log.tasks == ("RTE", "MRPC")
     assert sum(learned["policy"]["weights"].values()) == pytest.approx(1)
     assert len(learned["curve"]) == 8
+    units = [{"learn": "fixed", "entropy": "chosen", "entropies": [0.5, 2.0], **base, "seed": seed} for seed in (1, 2)]
+    with make_engine("processes:2") as two:
+        chosen = run_units(work, units, engine=two, store=store)
+    tried = {e: store.get(address(work, {"learn": "fixed", "entropy": e, **base})) for e in (0.5, 2.0)}
+    best = max(tried, key=lambda entropy: np.mean(list(tried[entropy]["choose"].values())))
+    assert [result["entropy"] for result in chosen] == [best, best]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bursar.learners.neural import NeuralLearner
 from bursar.studies.arms import Arm, Place, Setup
-from bursar.studies.steering import DYNAMIC, FIXED, JOINT, POLICIES, analyse, grid, run_steered
+from bursar.studies.steering import DYNAMIC, ENTROPIES, FIXED, JOINT, POLICIES, analyse, grid, run_steered
 
 TINY = Setup(60, 20, 30, 16, 8, 1, learner={"layers": 1, "frozen_layers": 1, "steps": 16, "batch_size": 4})
 
@@ -15,13 +16,22 @@ def quiet(what):
 
 
 def tiny(policy):
-    return {"policy": policy, **Arm("builtin", "MT-AVG", 0, TINY, tasks=("intent", "slots")).unit()}
+    return {
+        "policy": policy,
+        "entropy": ENTROPIES.get(POLICIES[policy]),
+        **Arm("builtin", "MT-AVG", 0, TINY, tasks=("intent", "slots")).unit(),
+    }
 
 
 @pytest.mark.parametrize("policy", [JOINT, FIXED, DYNAMIC])
-def test_a_campaign_is_steered_by_what_the_unit_says(policy, tmp_path):
+def test_a_campaign_is_steered_by_what_the_unit_says(policy, tmp_path, monkeypatch):
+    led = []
+    fit = NeuralLearner.fit
+    monkeypatch.setattr(NeuralLearner, "fit", lambda *a, **how: led.append(how.get("policy")) or fit(*a, **how))
     result = run_steered(tiny(policy), quiet, place=Place(tmp_path, tmp_path))
     assert [r["round"] for r in result["rounds"]] == [0, 1]
+    assert len({id(type(one)) for one in led[-2:]}) == 1  # the campaign's own two trainings
+    assert (None if led[-1] is None else led[-1].describe()) == result["policy"]
     if policy == JOINT:
         assert result["policy"] is None
     elif policy == FIXED:
@@ -69,6 +79,6 @@ def test_findings_say_which_policy_is_ahead():
 def test_arms_differ_in_nothing_but_the_policy():
     units = grid("small")
     for data in ("builtin", "snips"):
-        same = [{**unit, "policy": ""} for unit in units if (unit["data"], unit["seed"]) == (data, 1)]
+        same = [{**unit, "policy": "", "entropy": None} for unit in units if (unit["data"], unit["seed"]) == (data, 1)]
         assert len(same) == len(POLICIES)
         assert all(unit == same[0] for unit in same)

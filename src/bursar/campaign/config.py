@@ -283,8 +283,10 @@ def load_config(path: str | Path) -> CampaignConfig:
         _resolve(corpus.get("options"), "layer", path.parent)
     learner = raw.get("learner")
     _resolve(learner, "encoder", path.parent)
-    if isinstance(learner, dict) and is_file(learner.get("policy")):
+    if isinstance(learner, dict) and is_file(policy := learner.get("policy")):
         _resolve(learner, "policy", path.parent)
+    elif isinstance(learner, dict) and isinstance(policy, dict) and is_file(policy.get("name")):
+        _resolve(policy, "name", path.parent)
     return parse_config(raw, str(path))
 
 

@@ -79,6 +79,8 @@ def learn(
     """
     if out.suffix != ".json":
         raise ConfigError(f"--out {out}", fix="let the policy's file end in .json")
+    if out.is_dir():
+        raise ConfigError(f"--out {out} is a folder", fix="name a file in it")
     method = _method(kind, reward, estimator, entropy)
     read = _read(logs, method["reward"])
     found = _learned(kind, read, method)

@@ -110,7 +110,7 @@ def features_seen(course: Course, taken: IntArray, losses: FloatArray, recent: f
 def learn_dynamic(
     logs: Sequence[StepLog],
     *,
-    entropy: float = 0.3,
+    entropy: float = 0.1,
     reward: str = "pace",
     recent: float = RECENT,
     longer: float = LONGER,
@@ -123,6 +123,8 @@ def learn_dynamic(
     climbed by L-BFGS: a fraction of a second for a log of some thousand steps.
     """
     check_logs(logs)
+    if not 0 <= entropy < np.inf:
+        raise ConfigError(f"entropy = {entropy}", fix="use a number from 0 up, such as 0.1")
     seen = [features_seen(log.course, log.taken[:, None], log.before[:, None], recent, longer)[:, 0] for log in logs]
     features = np.concatenate(seen)
     weights = best_weights(
@@ -135,9 +137,11 @@ def learn_dynamic(
     policy = DynamicPolicy(
         {feature: round(float(w), 6) for feature, w in zip(FEATURES, weights, strict=True)}, recent, longer, explore
     )
-    chances = [softmax(part @ weights, axis=1) for part in seen]
+    even = explore / len(logs[0].tasks)
+    chances = [(1 - explore) * softmax(part @ weights, axis=1) + even for part in seen]
     found = estimate(logs, chances, reward=reward)
-    spread = float(np.mean([-xlogy(part, part).sum(axis=1).mean() for part in chances]))
+    together = np.concatenate(chances)
+    spread = float(-xlogy(together, together).sum(axis=1).mean())
     return Improvement(
         policy=policy,
         estimate=found,

@@ -71,6 +71,15 @@ class StepLog:
             self.earned[name] = np.array(found, dtype=float)
         return self.earned[name]
 
+    def is_as(self, other: StepLog) -> bool:
+        """Whether the two are of the same steps."""
+        return (
+            len(self) == len(other)
+            and self.seed == other.seed
+            and np.array_equal(self.before, other.before)
+            and [self.tasks[at] for at in self.taken] == [other.tasks[at] for at in other.taken]
+        )
+
     def in_order_of(self, tasks: Sequence[str]) -> StepLog:
         """The same steps with the same tasks in another order.
 
@@ -159,6 +168,13 @@ def read_logs(files: Iterable[str | Path]) -> list[StepLog]:
                 path=file,
                 fix="learn from logs of the same tasks",
             )
+        for number, other in enumerate(found):
+            if log.is_as(other):
+                raise DataError(
+                    f"it has the same steps as log {number + 1} of those named",
+                    path=file,
+                    fix="name every log once: a step counts as often as it is named",
+                )
         found.append(log.in_order_of(found[0].tasks) if found else log)
     if not found:
         raise DataError("there is no log to read", fix="name the files of one or more trainings' logs")
@@ -193,7 +209,7 @@ def _about(file: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]
         tasks, sizes = about["tasks"], about["sizes"]
         whole = all(isinstance(number, int) for number in (*sizes, about["planned"], about["seed"]))
         named = all(isinstance(task, str) for task in tasks) and len(set(tasks)) == len(tasks) == len(sizes) > 0
-        if not (whole and named and isinstance(about["policy"], dict)):
+        if not (whole and named and isinstance(about["policy"], dict) and about["planned"] > 0):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise DataError(

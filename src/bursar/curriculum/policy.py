@@ -147,6 +147,8 @@ def read_policy(description: Mapping[str, Any]) -> Policy:
     name = settings.pop("policy", None)
     if not isinstance(name, str):
         raise ConfigError("this is no task policy: it does not say which", fix='it needs "policy": "NAME"')
+    if is_file(name):
+        raise ConfigError(f"this names another file as its policy: {name}", fix="copy that file instead")
     return make_policy(name, **{key: value for key, value in settings.items() if key != "learned"})
 
 

@@ -85,7 +85,7 @@ class Steered:
                 f"which are no probabilities of {', '.join(self.course.tasks)}",
                 fix="probabilities(step) must give a row that sums to 1",
             )
-        chances: FloatArray = found[0].copy()
+        chances: FloatArray = found[0] / found.sum()  # to the last digit, which drawing asks for
         return chances
 
     def observe(self, before: float, after: float | None) -> None:

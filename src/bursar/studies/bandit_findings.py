@@ -211,7 +211,7 @@ def _answers(plays: Plays, gap: Gap, shown: Mapping[str, Played], closed: Mappin
                 "Exp3.S",
                 "Does Exp3.S with prediction gain do better than random?",
                 "yes" if closed["Exp3.S"] >= 0.1 else "no",
-                f"It closes {closed['Exp3.S']:+.2f} of the gap: within what random runs differ by.",
+                f"It closes {closed['Exp3.S']:+.2f} of the gap, {_in_environments(gap, shown['Exp3.S'])}.",
                 "No: similar to random.",
             )
         )
@@ -249,7 +249,7 @@ def _why(plays: Plays, gap: Gap) -> list[Answer]:
         Answer(
             "Why",
             "Is it the weight of the entropy, and the second log, that make the difference?",
-            "yes",
+            "yes" if high > low and high > alone and both > low else "no",
             "The optimum of eq. 14 is in proportion to exp(mean reward / λ). Mean rewards lie within [0, 1] and differ "
             "by some tenths between arms, so a λ of 0.2 makes one arm several times as likely as it should be and "
             f"starves others: one improvement ends at {low:+.2f} with λ = 0.2 and at {high:+.2f} with 0.5. A second "

@@ -34,6 +34,7 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
     arms = by_policy(runs)
     if "random" not in arms:
         return Findings("No training by the random policy is finished yet, so there is nothing to compare with.")
+    steps = next(run["unit"]["steps"] for run in runs if len(run["unit"]["tasks"]) > 1)
     means = {name: float(np.mean([row.mean() for row in scores.values()])) for name, scores in arms.items()}
     return Findings(
         headline=_headline(arms, means),
@@ -43,13 +44,13 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
         sizes={
             "tasks": ", ".join(TASKS) + ": all their training items (the paper has MNLI, QNLI and QQP as well)",
             "model": "the bundled encoder, 6 layers, 384 wide, the two lowest frozen (the paper: BERT-base)",
-            "steps": "1,500 of 16 items (the paper: 200,000); one model a task: 300 steps each, so as many in all",
+            "steps": f"{steps:,} of 16 items (the paper: 200,000); one model a task: a fifth of them each",
             "development items": "of each task up to 200 to choose λ and the best of eight evaluations on, and up to "
             "400 others to report on (RTE: 92 and 185)",
             "reward": "eq. 16 on the unsmoothed log-likelihood; for STS-B that of a tenth of its range around the gold "
             "score",
             "learned from": "the log of the random policy's training with seed 0",
-            "seeds": "3; each draws its own batches, initial heads and cut of the development items",
+            "seeds": "3; each draws its own batches and initial heads; the development items are cut once for all",
         },
         cut=[
             "MNLI, QNLI and QQP: their training data are not here.",
@@ -84,7 +85,7 @@ def _name(unit: Mapping[str, Any]) -> str:
 
 
 def _chosen(runs: Sequence[Run]) -> float | None:
-    """The λ that did best on the part to choose on, once all of them were tried."""
+    """The λ that did best on the part to choose on, of those that were tried so far."""
     tried = {
         run["unit"]["entropy"]: float(np.mean(list(run["result"]["choose"].values())))
         for run in runs
@@ -109,7 +110,11 @@ def _answers(arms: Mapping[str, Scores], means: Mapping[str, float]) -> list[Ans
     found = []
     for name, asks, paper in (
         (LEARNED, "Does the policy learned from a log train a better model than random?", "Yes: 80.5 against 79.1."),
-        ("Exp3.S", "Does Exp3.S train a better model than random?", "No: 78.9 against 79.1."),
+        (
+            "Exp3.S",
+            "Does Exp3.S train a better model than random?",
+            "No: 78.9 against 79.1 over eight tasks; on these five 75.4 against 74.9.",
+        ),
         ("task size", "Is sampling by size worse than random?", "Yes: 74.9 against 79.1."),
         (DYNAMIC, "Does a policy that looks at the state of the tasks do better than random?", "Future work."),
     ):

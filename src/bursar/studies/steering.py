@@ -30,7 +30,7 @@ DATA = ("builtin", "snips")
 JOINT = "all tasks at once"
 FIXED, DYNAMIC = "fixed, learned", "dynamic, learned"
 POLICIES = {JOINT: None, "uniform": "uniform", "Exp3.S": "exp3s", FIXED: "fixed", DYNAMIC: "dynamic"}
-ENTROPIES = {"fixed": 0.5, "dynamic": 0.3}
+ENTROPIES = {"fixed": 0.5, "dynamic": 0.1}
 SMALL = Setup(2000, 200, 500, 60, 60, 4, learner={**SHORT, "steps": 200})
 PAPER = replace(SMALL, pool=10_000, test=None, per_round=200, start=200, rounds=5, learner={"steps": 2000})
 
@@ -39,7 +39,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     """Every policy on every data set, seed by seed."""
     setup = SMALL if scale == "small" else PAPER
     return [
-        {"policy": policy, **Arm(data, "MT-AVG", seed, setup).unit()}
+        {"policy": policy, "entropy": ENTROPIES.get(str(POLICIES[policy])), **Arm(data, "MT-AVG", seed, setup).unit()}
         for seed in range(3)
         for data in DATA
         for policy in POLICIES
@@ -51,7 +51,7 @@ def run_steered(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[st
     begun = time.monotonic()
     arm = _arm(unit)
     name = POLICIES[unit["policy"]]
-    policy = _learned(arm, name, place).describe() if name in ENTROPIES else name
+    policy = _learned(arm, name, unit["entropy"], place).describe() if name in ENTROPIES else name
     if policy is not None:
         arm = replace(arm, setup=replace(arm.setup, learner={**arm.setup.learner, "policy": policy}))
     result = run_arm(arm.unit(), tell, place=place)
@@ -59,10 +59,10 @@ def run_steered(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[st
 
 
 def _arm(unit: Mapping[str, Any]) -> Arm:
-    return Arm.of({key: value for key, value in unit.items() if key != "policy"})
+    return Arm.of({key: value for key, value in unit.items() if key not in ("policy", "entropy")})
 
 
-def _learned(arm: Arm, kind: str, place: Place) -> Policy:
+def _learned(arm: Arm, kind: str, entropy: float, place: Place) -> Policy:
     """A policy from the log of this campaign's first training under the uniform policy."""
     steered = {**arm.setup.learner, "policy": "uniform", "log_steps": True}
     start = replace(arm, setup=replace(arm.setup, rounds=0, learner=steered))
@@ -79,7 +79,7 @@ def _learned(arm: Arm, kind: str, place: Place) -> Policy:
         lock.release()
     logs = read_logs(sorted(folder.glob("logs/*.parquet")))
     learn = learn_dynamic if kind == "dynamic" else improve
-    return learn(logs, entropy=ENTROPIES[kind]).policy
+    return learn(logs, entropy=entropy).policy
 
 
 def analyse(runs: Sequence[Run], scale: str) -> Findings:
