@@ -346,3 +346,11 @@ def test_the_smallest_population_searches():
     value = Ratio(np.array([0.2, 0.6, 0.4]), np.ones(3))
     found = evolve(value, 0.5, 3, iterations=200, population=4, seed=1)
     np.testing.assert_allclose(found, closed_form(value.earned, 0.5), atol=1e-2)
+
+
+def test_the_exact_solver_finds_a_top_in_a_corner_beside_a_broad_one():
+    earned, weight = np.array([-3.93562388, 0.40278142, -52.59449759]), np.array([7.36199934, 0.30607817, 52.42536876])
+    value = Ratio(earned, weight)
+    best = best_ratio(earned, weight, 2.0)
+    assert best[1] == pytest.approx(1)
+    assert regularised(value, best[None], 2.0)[0] >= regularised(value, grid(60), 2.0).max() - 1e-9

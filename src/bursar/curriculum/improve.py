@@ -38,9 +38,11 @@ from bursar.ragged import BoolArray, FloatArray
 __all__ = ["SOLVERS", "Improvement", "check_logs", "closed_form", "improve", "logged_estimate"]
 
 SOLVERS = ("cma-es", "exact")
+HARDLY = 1e-3  # the share of a task that would hardly ever be trained
 SPREAD = 1.0  # of the first generation's weights: e times likelier or less likely is a step that matters
 SMALLEST_POPULATION = 4  # with fewer, CMA-ES has no covariance to learn from
-SUMS, ZOOMS = 66, 7  # sums of weights that the exact solver tries at once, and how often it looks closer at the best
+# Sums of weights that the exact solver tries at once, how often it looks closer at the best, and at how many tops.
+SUMS, ZOOMS, TOPS = 66, 6, 3
 STEPS, FARTHEST = 60, 2.0**60
 
 
@@ -104,6 +106,8 @@ def improve(
         policy = value.exact(entropy)
     else:
         policy = evolve(value, entropy, len(steps.tasks), iterations, population, seed)
+    if corner is None:
+        said = (*said, *(f"task {task!r} would hardly ever be trained" for task in _starved(steps.tasks, policy)))
     found = assess(steps, spread(steps, policy), estimator, level, said)
     return Improvement(
         policy=FixedPolicy(dict(zip(steps.tasks, policy.tolist(), strict=True))),
@@ -118,6 +122,11 @@ def improve(
 def logged_estimate(logs: Sequence[StepLog], reward: str = "improving", level: float = 0.95) -> Estimate:
     """What the logged policies earned a step themselves."""
     return mean_reward(gather(logs, reward), level)
+
+
+def _starved(tasks: Sequence[str], policy: FloatArray) -> list[str]:
+    """Tasks that a policy gives next to nothing: labels bought for them would not be learned from."""
+    return [task for task, share in zip(tasks, policy.tolist(), strict=True) if share < HARDLY]
 
 
 def _check_settings(entropy: float, solver: str, iterations: int, population: int) -> None:
@@ -302,15 +311,27 @@ def best_ratio(earned: FloatArray, weight: FloatArray, entropy: float) -> FloatA
     if reach <= 1e-12 * weight.max():
         return closed_form(earned / weight, entropy)
     value, places = Ratio(earned, weight), (weight - least) / reach
-    sums = (1 - np.cos(np.linspace(0, np.pi, SUMS))) / 2  # from least to largest; dense at the ends, for sharp policies
-    for _ in range(ZOOMS):
-        inner = sums[1:-1]
-        slopes = earned / (entropy * (least + reach * inner[:, None]))
-        policies = _rows(slopes - _multiples(slopes, places, inner)[:, None] * places)
-        best = int(regularised(value, policies, entropy).argmax())
-        sums = np.linspace(sums[best], sums[best + 2], SUMS)
-    found: FloatArray = policies[best]
-    return found
+
+    def scanned(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The best policy for each sum but the ends, and how good it is."""
+        slopes = earned / (entropy * (least + reach * sums[1:-1, None]))
+        policies = _rows(slopes - _multiples(slopes, places, sums[1:-1])[:, None] * places)
+        return policies, regularised(value, policies, entropy)
+
+    # From least to largest, dense at the ends, where the policies are sharp. There may be several tops.
+    sums = (1 - np.cos(np.linspace(0, np.pi, SUMS))) / 2
+    policies, heights = scanned(sums)
+    walled = np.concatenate([[-np.inf], heights, [-np.inf]])
+    tops = np.flatnonzero((heights >= walled[:-2]) & (heights >= walled[2:]))
+    found: list[tuple[float, FloatArray]] = []
+    for top in tops[np.argsort(-heights[tops])][:TOPS]:
+        near = np.linspace(sums[top], sums[top + 2], SUMS)
+        for _ in range(ZOOMS):
+            policies, heights = scanned(near)
+            best = int(heights.argmax())
+            near = np.linspace(near[best], near[best + 2], SUMS)
+        found.append((float(heights[best]), policies[best]))
+    return max(found, key=lambda one: one[0])[1]
 
 
 def _multiples(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> FloatArray:
