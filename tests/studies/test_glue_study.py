@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +14,6 @@ from bursar.ragged import Ragged
 from bursar.studies.arms import Place
 from bursar.studies.glue import glue_score, grid, log_of, parts, train_glue
 from bursar.studies.glue_findings import ALONE, LEARNED, TASKS, analyse, by_policy
-
-DATA = Path(os.environ.get("BURSAR_DATA", Path(__file__).parents[3] / "shared" / "data"))
-needs_glue = pytest.mark.skipif(not (DATA / "glue").exists(), reason="data set glue is not here")
 
 
 def made_up(unit, score, choose=None):
@@ -97,24 +93,28 @@ def test_scores_are_glues_own():
     assert glue_score("MRPC", *rows, positive=0) == pytest.approx((right + f1_score(1 - gold, 1 - guess)) / 2)
 
 
-@needs_glue
-def test_the_two_parts_of_the_development_items_share_none_and_training_has_neither():
+@pytest.fixture
+def data(data_folder):
+    """The folder that has GLUE among others."""
+    return data_folder("glue").parent
+
+
+def test_the_two_parts_of_the_development_items_share_none_and_training_has_neither(data):
     unit = {"tasks": list(TASKS), "seed": 1, "choose": 200, "report": 400, "cut": 0}
-    train, choose, report = (set(part.ids.tolist()) for part in parts(unit, Place(Path("unused"), DATA)))
+    train, choose, report = (set(part.ids.tolist()) for part in parts(unit, Place(Path("unused"), data)))
     for seed in (0, 2):  # what λ was chosen on with one seed is reported with none
-        assert set(parts({**unit, "seed": seed}, Place(Path("unused"), DATA))[1].ids.tolist()) == choose
+        assert set(parts({**unit, "seed": seed}, Place(Path("unused"), data))[1].ids.tolist()) == choose
     assert not choose & report
     assert not train & (choose | report)
     counts = {task: sum(name.startswith(task) for name in choose) for task in TASKS}
     assert counts == {"CoLA": 200, "MRPC": 200, "RTE": 92, "SST-2": 200, "STS-B": 200}
 
 
-@needs_glue
-def test_a_learned_policy_is_learned_from_the_random_trainings_log(tmp_path):
+def test_a_learned_policy_is_learned_from_the_random_trainings_log(data, tmp_path):
     """Two tasks, a few steps: the unit trains what it needs first, and that is found again."""
     base = {"tasks": ["RTE", "MRPC"], "steps": 16, "seed": 0, "choose": 8, "report": 8, "cut": 0}
     base["learner"] = {"batch_size": 4, "layers": 1, "frozen_layers": 1, "patience": 100}
-    work = partial(train_glue, place=Place(tmp_path, DATA))
+    work = partial(train_glue, place=Place(tmp_path, data))
     store = Store(tmp_path / "results")
     [learned] = run_units(work, [{"learn": "fixed", "entropy": 0.5, **base}], store=store)
     first = store.get(address(work, {"policy": "uniform", **base}))

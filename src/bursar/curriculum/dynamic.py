@@ -21,12 +21,12 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax, xlogy
+from scipy.special import entr
 
 from bursar.curriculum.estimators import estimate
-from bursar.curriculum.improve import Improvement, check_logs, logged_estimate
-from bursar.curriculum.logs import StepLog
-from bursar.curriculum.policy import Course, Policy, Steering, check_losses, named
+from bursar.curriculum.improve import Improvement, logged_estimate
+from bursar.curriculum.logs import StepLog, check_logs
+from bursar.curriculum.policy import Course, Policy, Steering, check_losses, named, softmax
 from bursar.curriculum.states import LONGER, RECENT, TaskStates
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
@@ -88,7 +88,7 @@ class DynamicSteering(Steering):
         self.weights = np.broadcast_to(weights, (course.runs, len(FEATURES)))[:, :, None]
 
     def probabilities(self, step: int) -> FloatArray:
-        chances = softmax((features_of(self.states, step, self.course.steps) @ self.weights)[:, :, 0], axis=1)
+        chances = softmax((features_of(self.states, step, self.course.steps) @ self.weights)[:, :, 0])
         share: FloatArray = (1 - self.explore) * chances + self.explore / chances.shape[1]
         return share
 
@@ -138,10 +138,10 @@ def learn_dynamic(
         {feature: round(float(w), 6) for feature, w in zip(FEATURES, weights, strict=True)}, recent, longer, explore
     )
     even = explore / len(logs[0].tasks)
-    chances = [(1 - explore) * softmax(part @ weights, axis=1) + even for part in seen]
+    chances = [(1 - explore) * softmax(part @ weights) + even for part in seen]
     found = estimate(logs, chances, reward=reward)
     together = np.concatenate(chances)
-    spread = float(-xlogy(together, together).sum(axis=1).mean())
+    spread = float(entr(together).sum(axis=1).mean())
     return Improvement(
         policy=policy,
         estimate=found,
@@ -161,8 +161,8 @@ def best_weights(
     rewards = rewards / (rewards.std() or 1.0)
 
     def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        chances = softmax(features @ weights, axis=1)
-        parts = xlogy(chances, chances)
+        chances = softmax(features @ weights)
+        parts = -entr(chances)
         ratios = chances[steps, taken] / logged
         value = float(ratios @ rewards / ratios.sum())
         mean = np.einsum("tk,tkf->tf", chances, features)

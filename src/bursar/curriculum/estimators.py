@@ -16,10 +16,10 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import stdtrit
 
-from bursar.curriculum.logs import StepLog
+from bursar.curriculum.logs import StepLog, check_logs, refuse, unlike_chances
 from bursar.curriculum.rewards import REWARDS
 from bursar.errors import BursarError, ConfigError, DataError
-from bursar.ragged import BoolArray, FloatArray, IntArray, offsets_of
+from bursar.ragged import FloatArray, IntArray, offsets_of
 from bursar.registry import Registry
 
 Target = FloatArray | Sequence[FloatArray]  # (tasks,), or for every log (steps, tasks)
@@ -274,69 +274,17 @@ def gather(logs: Sequence[StepLog], reward: str = "improving") -> Steps:
     return Steps(logs[0].tasks, offsets_of([len(log) for log in logs]), taken, probabilities, rewards, probabilities)
 
 
-def check_logs(logs: Sequence[StepLog]) -> None:
-    """Refuse logs of different tasks, and a log that cannot be what it claims, with its number and the step."""
-    if not logs:
-        raise DataError("there are no logs to estimate from", fix="train once with a log of its steps")
-    tasks = logs[0].tasks
-    for number, log in enumerate(logs, start=1):
-        if log.tasks != tasks:
-            said = f"log {number} has the tasks {', '.join(log.tasks)}; log 1 has {', '.join(tasks)}"
-            same = "put them in the same order" if sorted(log.tasks) == sorted(tasks) else "use logs of the same tasks"
-            raise DataError(said, fix=same)
-        if not len(log):
-            raise DataError(f"log {number} has no steps", fix="leave it out")
-        _check(log, number)
-
-
-def _check(log: StepLog, number: int) -> None:
-    def trained(step: int) -> str:
-        return f"task {log.tasks[log.taken[step]]!r}"
-
-    shapes = log.probabilities.shape, log.before.shape
-    if shapes != ((len(log), len(log.tasks)), (len(log),)):
-        said = (
-            f"log {number} has {len(log)} steps of {len(log.tasks)} tasks, but chances {shapes[0]}, losses {shapes[1]}"
-        )
-        raise DataError(said)
-    unknown = (log.taken < 0) | (log.taken >= len(log.tasks))
-    _refuse(number, unknown, lambda step: f"there is no task number {log.taken[step]}")
-    _refuse(number, ~np.isfinite(log.before), lambda step: f"the loss of {trained(step)} is {log.before[step]}")
-    _refuse(
-        number,
-        unlike_chances(log.probabilities),
-        lambda step: f"{log.probabilities[step].tolist()} are no chances that sum to 1",
-    )
-    _refuse(number, log.probability <= 0, lambda step: f"{trained(step)} was trained with a logged chance of 0")
-
-
-def _refuse(number: int, wrong: BoolArray, why: Callable[[int], str]) -> None:
-    if wrong.any():
-        step = int(wrong.argmax())
-        raise DataError(f"log {number}, step {step}: {why(step)}")
-
-
 def _rewards(log: StepLog, number: int, reward: str) -> FloatArray:
     REWARDS[reward]  # an unknown one is no fault of the log
     try:
         found = log.rewards(reward)
     except BursarError as wrong:
         raise ConfigError(f"log {number}: {wrong.message}", fix=wrong.fix) from None
-    _refuse(
+    refuse(
         number,
         ~np.isfinite(found),
         lambda step: f"the reward {reward!r} of task {log.tasks[log.taken[step]]!r} is {found[step]}",
     )
-    return found
-
-
-def unlike_chances(rows: FloatArray) -> BoolArray:
-    """Which rows are no distributions.
-
-    >>> unlike_chances(np.array([[0.5, 0.5], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])).tolist()
-    [False, True, True, True]
-    """
-    found: BoolArray = ~((rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) < 1e-6))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bursar.curriculum.policy import Course, Policy, Steering, check_losses, named
+from bursar.curriculum.policy import Course, Policy, Steering, check_losses, named, softmax
 from bursar.curriculum.rewards import REWARDS, Reward
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
@@ -17,7 +17,7 @@ LEAST = 1e-9  # chance of a task before exploration; what tasks give up to each 
 
 def mixed(weights: FloatArray, explore: float) -> FloatArray:
     """Softmax of the weights, with a share of the chances spread over all tasks: π of eq. 5."""
-    share: FloatArray = (1 - explore) * _softmax(weights) + explore / weights.shape[-1]
+    share: FloatArray = (1 - explore) * softmax(weights) + explore / weights.shape[-1]
     return share
 
 
@@ -31,7 +31,7 @@ def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float
     """
     rows, tasks = np.arange(len(weights)), weights.shape[1]
     raised = weights.copy()
-    chance = _softmax(weights)[rows, task]
+    chance = softmax(weights)[rows, task]
     raised[rows, task] += rate * reward / np.maximum(chance, LEAST)
     if tasks == 1:
         return raised
@@ -40,13 +40,6 @@ def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float
     powers = np.exp(raised - largest)
     mixture = (1 - share) * powers + share / (tasks - 1) * (powers.sum(axis=1, keepdims=True) - powers)
     found: FloatArray = np.log(np.maximum(mixture, 1e-300)) + largest
-    return found
-
-
-def _softmax(weights: FloatArray) -> FloatArray:
-    """Of every row: a step of a small model leaves no time for scipy's, which is general."""
-    powers = np.exp(weights - weights.max(axis=-1, keepdims=True))
-    found: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
     return found
 
 

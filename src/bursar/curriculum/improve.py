@@ -13,14 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from cmaes import CMA  # type: ignore[import-untyped]
-from scipy.special import entr, softmax
+from scipy.special import entr
 
 from bursar.curriculum.estimators import (
     ESTIMATORS,
     Estimate,
     Steps,
     assess,
-    check_logs,
     coverage,
     default_cap,
     gather,
@@ -31,11 +30,9 @@ from bursar.curriculum.estimators import (
 )
 from bursar.curriculum.fixed import FixedPolicy
 from bursar.curriculum.logs import StepLog
-from bursar.curriculum.policy import Policy
+from bursar.curriculum.policy import Policy, softmax
 from bursar.errors import ConfigError
 from bursar.ragged import BoolArray, FloatArray
-
-__all__ = ["SOLVERS", "Improvement", "check_logs", "closed_form", "improve", "logged_estimate"]
 
 SOLVERS = ("cma-es", "exact")
 HARDLY = 1e-3  # the share of a task that would hardly ever be trained
@@ -269,7 +266,7 @@ def evolve(
     best, highest = np.full(tasks, 1 / tasks), -np.inf
     for _ in range(iterations):
         candidates = np.array([search.ask() for _ in range(population)])
-        policies = softmax(np.vstack([candidates, search.mean]), axis=1)
+        policies = softmax(np.vstack([candidates, search.mean]))
         heights = regularised(value, policies, entropy)
         if heights.max() > highest:
             best, highest = policies[heights.argmax()], heights.max()
@@ -315,7 +312,7 @@ def best_ratio(earned: FloatArray, weight: FloatArray, entropy: float) -> FloatA
     def scanned(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The best policy for each sum but the ends, and how good it is."""
         slopes = earned / (entropy * (least + reach * sums[1:-1, None]))
-        policies = _rows(slopes - _multiples(slopes, places, sums[1:-1])[:, None] * places)
+        policies = softmax(slopes - _multiples(slopes, places, sums[1:-1])[:, None] * places)
         return policies, regularised(value, policies, entropy)
 
     # From least to largest, dense at the ends, where the policies are sharp. There may be several tops.
@@ -343,7 +340,7 @@ def _multiples(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> Floa
     low, high = _enclosed(slopes, places, sums)
     x: FloatArray = (low + high) / 2
     for _ in range(STEPS):
-        policies = _rows(slopes - x[:, None] * places)
+        policies = softmax(slopes - x[:, None] * places)
         mean = policies @ places
         miss = mean - sums
         low, high = np.where(miss > 0, x, low), np.where(miss > 0, high, x)
@@ -359,7 +356,7 @@ def _enclosed(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> tuple
     """Below and above each x of ``_multiples``, found by doubling."""
 
     def above(x: FloatArray) -> BoolArray:
-        return _rows(slopes - x[:, None] * places) @ places > sums
+        return softmax(slopes - x[:, None] * places) @ places > sums
 
     low: FloatArray = np.full(len(sums), -1.0)
     high: FloatArray = np.full(len(sums), 1.0)
@@ -368,10 +365,3 @@ def _enclosed(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> tuple
     while (short := above(high)).any() and high.max() < FARTHEST:
         high = np.where(short, 2 * high, high)
     return low, high
-
-
-def _rows(weights: FloatArray) -> FloatArray:
-    """Softmax of every row. It is most of the exact solver's time, and scipy's has as much overhead again."""
-    powers = np.exp(weights - weights.max(axis=1, keepdims=True))
-    found: FloatArray = powers / powers.sum(axis=1, keepdims=True)
-    return found

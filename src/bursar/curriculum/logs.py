@@ -12,7 +12,7 @@ sizes, the policy, the seed and how many steps were planned are in the file's me
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -178,6 +178,60 @@ def read_logs(files: Iterable[str | Path]) -> list[StepLog]:
         found.append(log.in_order_of(found[0].tasks) if found else log)
     if not found:
         raise DataError("there is no log to read", fix="name the files of one or more trainings' logs")
+    return found
+
+
+# -- what a log may have wrong ---------------------------------------------------------------------------------------
+def check_logs(logs: Sequence[StepLog]) -> None:
+    """Refuse logs of different tasks, and a log that cannot be what it claims, with its number and the step."""
+    if not logs:
+        raise DataError("there are no logs to estimate from", fix="train once with a log of its steps")
+    tasks = logs[0].tasks
+    for number, log in enumerate(logs, start=1):
+        if log.tasks != tasks:
+            said = f"log {number} has the tasks {', '.join(log.tasks)}; log 1 has {', '.join(tasks)}"
+            same = "put them in the same order" if sorted(log.tasks) == sorted(tasks) else "use logs of the same tasks"
+            raise DataError(said, fix=same)
+        if not len(log):
+            raise DataError(f"log {number} has no steps", fix="leave it out")
+        _check(log, number)
+
+
+def _check(log: StepLog, number: int) -> None:
+    def trained(step: int) -> str:
+        return f"task {log.tasks[log.taken[step]]!r}"
+
+    shapes = log.probabilities.shape, log.before.shape
+    if shapes != ((len(log), len(log.tasks)), (len(log),)):
+        said = (
+            f"log {number} has {len(log)} steps of {len(log.tasks)} tasks, but chances {shapes[0]}, losses {shapes[1]}"
+        )
+        raise DataError(said)
+    unknown = (log.taken < 0) | (log.taken >= len(log.tasks))
+    refuse(number, unknown, lambda step: f"there is no task number {log.taken[step]}")
+    refuse(number, ~np.isfinite(log.before), lambda step: f"the loss of {trained(step)} is {log.before[step]}")
+    refuse(
+        number,
+        unlike_chances(log.probabilities),
+        lambda step: f"{log.probabilities[step].tolist()} are no chances that sum to 1",
+    )
+    refuse(number, log.probability <= 0, lambda step: f"{trained(step)} was trained with a logged chance of 0")
+
+
+def refuse(number: int, wrong: BoolArray, why: Callable[[int], str]) -> None:
+    """Name the first step of a log that is wrong, if there is one."""
+    if wrong.any():
+        step = int(wrong.argmax())
+        raise DataError(f"log {number}, step {step}: {why(step)}")
+
+
+def unlike_chances(rows: FloatArray) -> BoolArray:
+    """Which rows are no distributions.
+
+    >>> unlike_chances(np.array([[0.5, 0.5], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])).tolist()
+    [False, True, True, True]
+    """
+    found: BoolArray = ~((rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) < 1e-6))
     return found
 
 

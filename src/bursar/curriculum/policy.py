@@ -175,6 +175,17 @@ def check_losses(course: Course, step: int, task: IntArray, losses: FloatArray) 
         raise ConfigError(f"step {step}: the loss of task {course.tasks[int(task[run])]!r} is {losses[run]}")
 
 
+def softmax(weights: FloatArray) -> FloatArray:
+    """Of every row. Policies are asked at every step, and scipy's general one takes as long as all the rest.
+
+    >>> softmax(np.array([[0.0, np.log(3.0)]])).round(6).tolist()
+    [[0.25, 0.75]]
+    """
+    powers = np.exp(weights - weights.max(axis=-1, keepdims=True))
+    found: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
+    return found
+
+
 def draw(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
     """For each row the task in which a number from 0 to 1 falls.
 

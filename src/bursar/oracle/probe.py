@@ -18,6 +18,7 @@ from scipy.linalg.lapack import dposv
 from bursar.errors import ConfigError
 from bursar.oracle.judge import Judge
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.tasks.task import class_f1
 
 STEPS = 1024  # of a feature, from 0 to its largest value
 KEPT = 64  # sums of sets that others may be made from, for each size
@@ -61,7 +62,6 @@ class RidgeTask:
         self.warm = first.T @ first, first.T @ np.eye(labels)[warm.codes]
         self.held = self._whole(held.features).astype(np.float32)
         self.held_codes = held.codes
-        self.counts = np.bincount(held.codes, minlength=labels).astype(float)
         self._sums: dict[int, OrderedDict[bytes, tuple[BoolArray, FloatArray, FloatArray]]] = {}
 
     def _whole(self, features: NDArray[np.floating]) -> FloatArray:
@@ -90,12 +90,7 @@ class RidgeTask:
         guesses = (self.held @ coefficients.astype(np.float32)).argmax(axis=1)
         if self.metric == "accuracy":
             return float((guesses == self.held_codes).mean())
-        table = np.bincount(self.held_codes * self.labels + guesses, minlength=self.labels**2)
-        table = table.reshape(self.labels, self.labels)
-        both = 2.0 * np.diag(table)
-        sums = table.sum(axis=0) + self.counts
-        f1 = np.divide(both, sums, out=np.zeros(self.labels), where=sums > 0)
-        return float(f1 @ self.counts / self.counts.sum())
+        return class_f1(self.held_codes, guesses, self.labels)[1]
 
     # -- exact sums ----------------------------------------------------------------------------------------------------
     def _summed(self, items: IntArray) -> tuple[FloatArray, FloatArray]:

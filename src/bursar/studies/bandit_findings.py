@@ -16,23 +16,13 @@ LONG = 2000  # steps of the reported plays
 PAPER_GRID = (0.1, 0.2)  # of its 0.1 to 0.25
 LITERAL = "paper's recipe"
 ELSEWHERE = "dynamic, learned elsewhere"
-EQ_16, PACE = {"reward": "improving"}, {"reward": "pace"}
-MAIN: dict[
-    str, tuple[str, dict[str, str]]
-] = {  # what it is called here, to the recipe and how it differs from the usual
-    "random": ("random", EQ_16),
-    "round robin": ("round robin", EQ_16),
-    "Exp3.S": ("Exp3.S", EQ_16),
-    "oracle": ("oracle", EQ_16),
-    LITERAL: (LITERAL, EQ_16),
-    "fixed": ("fixed", EQ_16),
-    "fixed, second log alone": ("fixed, second log alone", EQ_16),
-    "fixed, both logs": ("fixed, both logs", EQ_16),
-    "fixed, paid by pace": ("fixed", PACE),
-    "dynamic": ("dynamic", PACE),
-    ELSEWHERE: (ELSEWHERE, PACE),
-    "dynamic, paid by eq. 16": ("dynamic", EQ_16),
-}
+MAIN = (
+    *("random", "round robin", "Exp3.S", "oracle", LITERAL),
+    *("fixed", "fixed, second log alone", "fixed, both logs", "fixed, paid by pace"),
+    *("dynamic", ELSEWHERE, "dynamic, paid by eq. 16"),
+)
+RECIPES = {"fixed, paid by pace": "fixed", "dynamic, paid by eq. 16": "dynamic"}  # where it is not the name
+PAID_BY_PACE = ("fixed, paid by pace", "dynamic", ELSEWHERE)  # the others by eq. 16
 SWEPT = tuple(name for name in MAIN if name.startswith(("fixed", "dynamic")))
 
 
@@ -98,9 +88,9 @@ class Plays:
 
     def find(self, name: str, *, reported: bool = True, steps: int = LONG, **other: Any) -> list[Played]:
         """One for each entropy weight; ``other`` is a reward or an estimator that is not the usual one."""
-        recipe, usual = MAIN[name]
-        which = {"estimator": "self-normalised", **usual, **other}
-        wanted = (recipe, which["reward"], which["estimator"], steps, reported)
+        usual = {"reward": "pace" if name in PAID_BY_PACE else "improving", "estimator": "self-normalised"}
+        which = usual | other
+        wanted = (RECIPES.get(name, name), which["reward"], which["estimator"], steps, reported)
         return [p for p in self.all if (p.recipe, p.reward, p.estimator, p.steps, p.reported) == wanted]
 
     def gap(self, *, reported: bool = True, steps: int = LONG) -> Gap | None:
