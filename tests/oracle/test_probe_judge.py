@@ -22,7 +22,12 @@ def task_of(seed=0, metric="weighted_f1", penalty=1.0, units=1, pool=60):
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(4, 6))
     warm, items, held = (rows_of(rng, centres, n, units) for n in (8, pool, 200))
-    return RidgeTask(warm, items, held, 4, metric=metric, penalty=penalty), warm, items, held
+    return (
+        RidgeTask(warm, items, {"validation": held, "aside": held}, 4, metric=metric, penalty=penalty),
+        warm,
+        items,
+        held,
+    )
 
 
 def plainly(task, warm, pool, items):

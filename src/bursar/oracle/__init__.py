@@ -2,6 +2,8 @@
 
 from bursar.oracle.judge import Judge, Memory
 from bursar.oracle.orders import Order, quality
+from bursar.oracle.probe import ProbeJudge
+from bursar.oracle.problem import Problem
 from bursar.oracle.search import Plan, State, search
 
-__all__ = ["Judge", "Memory", "Order", "Plan", "State", "quality", "search"]
+__all__ = ["Judge", "Memory", "Order", "Plan", "ProbeJudge", "Problem", "State", "quality", "search"]

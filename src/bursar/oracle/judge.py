@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bursar.ragged import FloatArray, IntArray
+from bursar.tasks import Beliefs
 
 REMEMBERED = 2_000_000  # sets: some 200 MB
 
@@ -24,8 +25,15 @@ class Judge(ABC):
     highest: float = 1.0  # that a score can be
 
     @abstractmethod
-    def scores(self, sets: Sequence[IntArray]) -> FloatArray:
-        """The score of every set (sorted positions in the pool), the mean over the tasks: (sets,)."""
+    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
+        """The score of every set (sorted positions in the pool), the mean over the tasks: (sets,).
+
+        A search looks at the validation part alone; what is reported is of the ``test`` part.
+        """
+
+    @abstractmethod
+    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
+        """What the model of a set believes of every pool item, task by task; several passes differ as its doubts do."""
 
 
 class Memory:

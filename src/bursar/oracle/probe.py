@@ -14,16 +14,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
+from scipy.special import softmax
 
 from bursar.errors import ConfigError
+from bursar.learners.features import Components, FrozenEncoder, classes_of, one_thread, pixels
+from bursar.learners.learner import Progress, no_progress
+from bursar.learners.probe import PENALTIES, fitted_factor
 from bursar.oracle.judge import Judge
-from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.tasks.task import class_f1
+from bursar.oracle.problem import Problem
+from bursar.ragged import BoolArray, FloatArray, IntArray, flat_positions, offsets_of
+from bursar.tasks import Beliefs, Classification, Tagging
 
 STEPS = 1024  # of a feature, from 0 to its largest value
 KEPT = 64  # sums of sets that others may be made from, for each size
 EXACT = 2.0**53
 METRICS = ("accuracy", "weighted_f1")
+LANES = 8  # labels are filled up to a multiple: products of such matrices are nearly twice as fast
+WIDTH = 100  # directions that are kept of vectors and pixels
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,19 @@ class Rows:
 class RidgeTask:
     """Ridge regression of one task's label indicators on any set of its items, and its score on held-out ones."""
 
-    def __init__(self, warm: Rows, pool: Rows, held: Rows, labels: int, *, metric: str, penalty: float) -> None:
+    def __init__(
+        self,
+        warm: Rows,
+        pool: Rows,
+        held: Mapping[str, Rows],
+        labels: int,
+        *,
+        metric: str,
+        penalty: float | None = None,
+    ) -> None:
         if metric not in METRICS:
             raise ConfigError(f"metric = {metric!r}", fix=f"use {' or '.join(METRICS)}")
-        self.labels, self.metric, self.penalty = labels, metric, penalty
+        self.labels, self.metric = labels, metric
         self.step = float(max(np.abs(pool.features).max(), np.abs(warm.features).max())) / STEPS or 1.0
         self.pool = self._whole(pool.features)
         self.targets = np.eye(labels)[pool.codes]  # (units, labels)
@@ -60,37 +76,75 @@ class RidgeTask:
             )
         first = self._whole(warm.features)
         self.warm = first.T @ first, first.T @ np.eye(labels)[warm.codes]
-        self.held = self._whole(held.features).astype(np.float32)
-        self.held_codes = held.codes
+        self.held = {part: (self._whole(rows.features).astype(np.float32), rows.codes) for part, rows in held.items()}
+        self._cells = {
+            part: rows.codes * labels for part, rows in held.items()
+        }  # where a confusion matrix's rows begin
         self._sums: dict[int, OrderedDict[bytes, tuple[BoolArray, FloatArray, FloatArray]]] = {}
+        self.penalty = self._fitting_penalty() if penalty is None else penalty
 
     def _whole(self, features: NDArray[np.floating]) -> FloatArray:
         """Features as whole numbers of the step, and a one for the level."""
         rounded = np.rint(np.asarray(features, dtype=np.float64) / self.step)
         return np.concatenate([rounded, np.ones((len(rounded), 1))], axis=1)
 
-    def score(self, items: IntArray) -> float:
+    def _fitting_penalty(self) -> float:
+        """The one for which models of some random sets predict the items set aside best; it stays for all sets."""
+        items = len(self.offsets) - 1
+        rng = np.random.default_rng(67)
+        sets = [np.sort(rng.permutation(items)[: max(1, items // share)]) for share in (16, 8, 8, 4)]
+        variance = float(self.pool[:, :-1].var(axis=0).mean()) * self.step**2 or 1.0
+        rows, codes = self.held["aside"]
+
+        def loss(penalty: float) -> float:
+            self.penalty = penalty
+            return sum(fitted_factor(rows @ self.coefficients(some), codes)[1] for some in sets)
+
+        return min((float(penalty * variance) for penalty in PENALTIES), key=loss)
+
+    def score(self, items: IntArray, part: str = "validation") -> float:
         """How well a model of the warm start and these items does on the held-out ones."""
-        return self.judged(self.coefficients(items))
+        rows, codes = self.held[part]
+        padded = np.zeros((rows.shape[1], -(-self.labels // LANES) * LANES), dtype=np.float32)
+        padded[:, : self.labels] = self.coefficients(items)
+        padded[-1, self.labels :] = -np.inf  # the level of labels that there are not
+        guesses = (rows @ padded).argmax(axis=1)
+        if self.metric == "accuracy":
+            return float((guesses == codes).mean())
+        confusion = np.bincount(self._cells[part] + guesses, minlength=self.labels**2)
+        return weighted_f1(confusion.reshape(self.labels, self.labels))
 
     def coefficients(self, items: IntArray) -> FloatArray:
         """(width + 1, labels), for features in whole steps; the last row is the level, which is not penalised."""
         gram, moment = self._summed(items)
-        penalised = gram.copy()
-        width = len(gram) - 1
-        penalised.flat[: width * (width + 2) : width + 2] += self.penalty / self.step**2
-        _, found, trouble = dposv(penalised, moment, lower=1, overwrite_a=1)
+        _, found, trouble = dposv(self._penalised(gram), moment, lower=1, overwrite_a=1)
         if trouble:
             raise ConfigError("the probe's equations have no single solution", fix="use a larger penalty")
         solution: FloatArray = found
         return solution
 
-    def judged(self, coefficients: FloatArray) -> float:
-        """The score on the held-out units."""
-        guesses = (self.held @ coefficients.astype(np.float32)).argmax(axis=1)
-        if self.metric == "accuracy":
-            return float((guesses == self.held_codes).mean())
-        return class_f1(self.held_codes, guesses, self.labels)[1]
+    def _penalised(self, gram: FloatArray) -> FloatArray:
+        penalised = gram.copy()
+        width = len(gram) - 1
+        penalised.flat[: width * (width + 2) : width + 2] += self.penalty / self.step**2
+        return penalised
+
+    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Beliefs:
+        """Of the pool: the softmax of scores, as sharp as fits the items set aside best.
+
+        Several passes are draws from what ridge regression leaves open of its coefficients, taken as Bayesian.
+        """
+        found = self.coefficients(items)
+        rows, codes = self.held["aside"]
+        scores = rows @ found
+        factor, _ = fitted_factor(scores, codes)
+        drawn = found[None]
+        if passes > 1:
+            noise = float(np.square(scores - np.eye(self.labels)[codes]).mean())
+            root = np.linalg.cholesky(self._penalised(self._summed(items)[0]))
+            normal = np.random.default_rng([seed, 71]).standard_normal((passes, *found.shape))
+            drawn = found + np.sqrt(noise) * np.linalg.solve(root.T, normal)
+        return Beliefs.of(softmax(factor * (self.pool @ drawn), axis=-1), np.diff(self.offsets))
 
     # -- exact sums ----------------------------------------------------------------------------------------------------
     def _summed(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -102,7 +156,12 @@ class RidgeTask:
         if key in kept:
             kept.move_to_end(key)
             return kept[key][1:]
-        gram, moment = self._near(mask, kept) or self._from(self.warm, np.flatnonzero(mask), 1.0)
+        near = self._near(mask, kept)
+        if near is None:
+            gram, moment = self._from(self.warm, np.flatnonzero(mask), np.ones(len(items)))
+        else:
+            unlike = np.flatnonzero(mask != near[0])
+            gram, moment = self._from(near[1:], unlike, np.where(mask[unlike], 1.0, -1.0))
         kept[key] = mask, gram, moment
         if len(kept) > KEPT:
             kept.popitem(last=False)
@@ -110,21 +169,30 @@ class RidgeTask:
 
     def _near(
         self, mask: BoolArray, kept: OrderedDict[bytes, tuple[BoolArray, FloatArray, FloatArray]]
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """From a kept set that differs in few items, looking at the latest first."""
-        few = mask.sum() // 4
-        for other, gram, moment in reversed(kept.values()):
-            unlike = np.flatnonzero(mask != other)
-            if len(unlike) <= few:
-                came, went = unlike[mask[unlike]], unlike[~mask[unlike]]
-                return self._from(self._from((gram, moment), came, 1.0), went, -1.0)
-        return None
+    ) -> tuple[BoolArray, FloatArray, FloatArray] | None:
+        """The sums of a kept set that differs in few items, looking at the latest first."""
+        few = np.count_nonzero(mask) // 4
+        return next((found for found in reversed(kept.values()) if np.count_nonzero(mask != found[0]) <= few), None)
 
-    def _from(self, sums: tuple[FloatArray, FloatArray], items: IntArray, sign: float) -> tuple[FloatArray, FloatArray]:
-        """Sums with some items added or taken away."""
-        units = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in items] or [np.zeros(0, int)])
+    def _from(
+        self, sums: tuple[FloatArray, FloatArray], items: IntArray, signs: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sums with some items added (1) or taken away (−1)."""
+        units = flat_positions(self.offsets, items)
         rows = self.pool[units]
-        return sums[0] + sign * (rows.T @ rows), sums[1] + sign * (rows.T @ self.targets[units])
+        signed = (rows * np.repeat(signs, np.diff(self.offsets)[items])[:, None]).T
+        return sums[0] + signed @ rows, sums[1] + signed @ self.targets[units]
+
+
+def weighted_f1(confusion: IntArray) -> float:
+    """F1 of every label, weighted by how often it is the right one, from counts (labels, labels): right, guessed.
+
+    >>> round(weighted_f1(np.array([[3, 1], [0, 0]])), 6)
+    0.857143
+    """
+    support = confusion.sum(axis=1)
+    both = np.maximum(support + confusion.sum(axis=0), 1)
+    return float((2.0 * confusion.diagonal() / both) @ support) / max(int(support.sum()), 1)
 
 
 class ProbeJudge(Judge):
@@ -134,5 +202,57 @@ class ProbeJudge(Judge):
         self.tasks = dict(tasks)
         self.pool = len(next(iter(self.tasks.values())).offsets) - 1
 
-    def scores(self, sets: Sequence[IntArray]) -> FloatArray:
-        return np.array([np.mean([task.score(items) for task in self.tasks.values()]) for items in sets])
+    @classmethod
+    def of(cls, problem: Problem, *, penalty: float | None = None, progress: Progress = no_progress) -> ProbeJudge:
+        """The judge of a problem: on the bundled encoder's vectors, or on pixels, in their main directions."""
+        refused = [
+            name for name, task in problem.corpus.schema.items() if not isinstance(task, (Classification, Tagging))
+        ]
+        if refused:
+            raise ConfigError(
+                f"the probe cannot judge task {refused[0]!r} ({problem.corpus.schema[refused[0]].kind})",
+                fix="name tasks of classification or tagging",
+            )
+        tasks = {}
+        for name, rows in rows_of(problem, progress).items():
+            held = {part: rows[part] for part in ("aside", "validation", "test")}
+            labels = classes_of(problem.corpus.schema[name])
+            tasks[name] = RidgeTask(rows["warm"], rows["pool"], held, labels, metric=problem.metric, penalty=penalty)
+        return cls(tasks)
+
+    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
+        tasks = self.tasks.values()
+        with one_thread():
+            return np.array([np.mean([task.score(items, part) for task in tasks]) for items in sets])
+
+    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
+        return {name: task.believe(items, passes, seed) for name, task in self.tasks.items()}
+
+
+def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dict[str, Rows]]:
+    """For each task the units of every part, with their features."""
+    found: dict[str, dict[str, Rows]] = {}
+    made: dict[bool, dict[str, NDArray[np.floating]]] = {}
+    for name, task in problem.corpus.schema.items():
+        by_word = isinstance(task, Tagging)
+        if by_word not in made:
+            made[by_word] = vectors_of(problem, by_word=by_word, progress=progress)
+        found[name] = {}
+        for part, items in problem.parts.items():
+            codes = task.targets(items.labels[name].rows, items.words)
+            found[name][part] = Rows(made[by_word][part], codes, offsets_of(task.units(items.words)))
+    return found
+
+
+def vectors_of(
+    problem: Problem, *, by_word: bool = False, width: int = WIDTH, progress: Progress = no_progress
+) -> dict[str, NDArray[np.floating]]:
+    """Where the items of every part lie, or their words: in the directions in which the items to choose from differ."""
+    if problem.corpus.images is not None:
+        raw = {part: pixels(items) for part, items in problem.parts.items()}
+    else:
+        encoder = FrozenEncoder()
+        look = encoder.word_vectors if by_word else encoder.item_vectors
+        raw = {part: look(items, progress) for part, items in problem.parts.items()}
+    directions = Components.of(np.concatenate([raw["pool"], raw["warm"], raw["aside"]]), width)
+    return {part: directions.project(vectors) for part, vectors in raw.items()}

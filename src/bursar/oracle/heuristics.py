@@ -1,0 +1,189 @@
+"""Orders that Bursar's own strategies buy, batch after batch, at equal prices.
+
+Paper 4's heuristics have these names here:
+
+==========================================  ====================================================
+Max-Ent.                                    ``MAX-ENT``
+BALD, BatchBALD                             ``BALD``, ``BATCHBALD``
+BALD, as its code has it for intents        ``VARIATION-RATIO`` (errata 27)
+Min-Conf., Norm.-Min-Conf.                  ``MIN-CONF``, ``NORM-MIN-CONF``
+Longest                                     ``LONGEST``
+any of them with matching (section 6.5)     the same with ``+IDMR``
+==========================================  ====================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.errors import ConfigError
+from bursar.oracle.judge import Judge
+from bursar.oracle.orders import Order
+from bursar.oracle.probe import vectors_of
+from bursar.oracle.problem import Problem
+from bursar.ragged import IntArray
+from bursar.selection import Candidates, Evidence, Facets, Strategy, make_strategy
+from bursar.tasks import Beliefs, Classification, Prices
+from bursar.uncertainty import MEASURES, confidences
+
+HEURISTICS: dict[str, tuple[str, ...]] = {  # paper 4, Table 1
+    "images": ("MAX-ENT", "BALD", "BATCHBALD"),
+    "intents": ("MAX-ENT", "BALD", "VARIATION-RATIO"),
+    "entities": ("MIN-CONF", "NORM-MIN-CONF", "LONGEST"),
+}
+SEEN = ("pool", "warm", "aside")  # parts whose inputs strategies may look at
+
+Sides = Mapping[str, Facets]  # of the items of those parts
+
+
+def heuristic_order(
+    judge: Judge, problem: Problem, strategy: str | Strategy, *, seed: int = 0, facets: Sides | None = None
+) -> Order:
+    """The order in which a strategy buys, each batch by what the model of all earlier ones believes.
+
+    A name with ``+IDMR`` matches lengths of texts and clusters of images. ``facets`` are those of ``facets_of``: give
+    them where many orders of one problem are wanted.
+
+    >>> from bursar.oracle.probe import ProbeJudge
+    >>> from bursar.simulation import assistant_corpus
+    >>> sizes = {"pool": 30, "warm": 10, "aside": 10, "validation": 20, "test": 20}
+    >>> corpus = assistant_corpus(100).with_tasks(["intent"])
+    >>> problem = Problem.draw(corpus, sizes, batches=2, size=5, metric="accuracy", seed=0)
+    >>> judge = ProbeJudge.of(problem, penalty=1.0)
+    >>> heuristic_order(judge, problem, "BALD+IDMR").batches.shape
+    (2, 5)
+    """
+    if judge.pool != len(problem.pool):
+        raise ConfigError(
+            f"the judge knows a pool of {judge.pool} items and the problem has {len(problem.pool)}",
+            fix="make the judge from this problem",
+        )
+    chosen = strategy_for(problem, strategy)
+    sides = facets_of(problem, chosen.needs) if facets is None else facets
+    bought = np.zeros(0, dtype=np.int64)
+    for batch in range(problem.batches):
+        drawn = seed_of(seed, batch)
+        beliefs = beliefs_of(judge, bought, passes_for(chosen), drawn)
+        left, candidates = candidates_of(problem, chosen, beliefs, bought, sides)
+        bought = np.concatenate([bought, left[buy(chosen, candidates, problem.size, drawn)]])
+    return Order.of(bought.reshape(problem.batches, problem.size))
+
+
+def strategy_for(problem: Problem, strategy: str | Strategy) -> Strategy:
+    """The strategy of a name, matching by what the items have: clusters of images, lengths of texts."""
+    if isinstance(strategy, str):
+        strategy = make_strategy(strategy, bins="length" if problem.corpus.images is None else "cluster")
+    if strategy.once:
+        raise ConfigError(f"{strategy.name} spends all money at once", fix="use a strategy that buys round by round")
+    return strategy
+
+
+def facets_of(
+    problem: Problem,
+    needs: Iterable[str] = ("words", "features"),
+    vectors: Mapping[str, NDArray[np.floating[Any]]] | None = None,
+) -> dict[str, Facets]:
+    """Lengths and places of the items of pool, warm start and aside, and the labels of those that have been bought.
+
+    ``vectors`` are where items lie, part by part; without them they are those of the probe.
+    """
+    needs = frozenset(needs)
+    if "features" in needs and vectors is None:
+        vectors = vectors_of(problem)
+    return {
+        part: Facets(
+            words=problem.parts[part].words if "words" in needs else None,
+            features=vectors[part] if "features" in needs and vectors is not None else None,
+            labels=_known_labels(problem, part) if "labels" in needs else None,
+        )
+        for part in SEEN
+    }
+
+
+# -- one batch -------------------------------------------------------------------------------------------------------
+def seed_of(seed: int, *place: int) -> int:
+    """A seed of its own for every place in a run."""
+    return int(np.random.default_rng([seed, *place, 73]).integers(2**31))
+
+
+def passes_for(strategy: Strategy) -> int:
+    """How often a model is asked for a strategy; never, if it looks at none."""
+    return MEASURES[strategy.measure].passes if strategy.needs_model or "labels" in strategy.needs else 0
+
+
+def beliefs_of(judge: Judge, bought: IntArray, passes: int, seed: int) -> Mapping[str, Beliefs] | None:
+    """What the model of the items bought so far believes of the pool; nothing, if nobody asks."""
+    return judge.believe(np.sort(bought), passes, seed) if passes else None
+
+
+def candidates_of(
+    problem: Problem, strategy: Strategy, beliefs: Mapping[str, Beliefs] | None, bought: IntArray, sides: Sides
+) -> tuple[IntArray, Candidates]:
+    """The items that are left, as positions in the pool, and as a strategy sees them."""
+    left = np.setdiff1d(np.arange(len(problem.pool)), bought)
+    schema, pool = problem.corpus.schema, problem.parts["pool"]
+    confidence = np.zeros((len(left), len(schema)))
+    mine, labels = sides["pool"].take(left), None
+    if beliefs is not None:
+        beliefs = {name: found.take(left) for name, found in beliefs.items()}
+        confidence = confidences(schema, beliefs, MEASURES[strategy.measure])
+        labels = _guessed_labels(problem, beliefs) if "labels" in strategy.needs else None
+    evidence = Evidence(
+        mine.words,
+        mine.features,
+        labels,
+        beliefs,
+        labelled=_joined([sides["warm"], sides["pool"].take(bought)]),
+        aside=sides["aside"],
+    )
+    ids = [pool.ids[int(item)] for item in left]
+    prices = Prices(tuple(schema), np.ones(len(left), dtype=np.int64), np.zeros(confidence.shape, dtype=np.int64))
+    return left, Candidates(ids, confidence, prices, evidence=evidence)
+
+
+def buy(strategy: Strategy, candidates: Candidates, size: int, seed: int) -> IntArray:
+    """As many items as a batch has, in the order in which the strategy wants them."""
+    items = strategy.select(candidates, size, seed, in_items=True).items
+    if len(items) != size:
+        raise ConfigError(
+            f"{strategy.name} chose {len(items)} items for a batch of {size}",
+            fix="use a strategy that buys whole items",
+        )
+    return items
+
+
+def _joined(parts: Sequence[Facets]) -> Facets:
+    """The facets of several parts together; what one of them has not, nobody has."""
+
+    def column(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
+    return Facets(column("words"), column("features"), column("labels"))
+
+
+def _known_labels(problem: Problem, part: str) -> IntArray:
+    """(items, tasks): the label of every task that has one an item, −1 for the others."""
+    items = problem.parts[part]
+    columns = [
+        task.targets(items.labels[name].rows, items.words)
+        if isinstance(task, Classification)
+        else np.full(len(items), -1)
+        for name, task in items.schema.items()
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _guessed_labels(problem: Problem, beliefs: Mapping[str, Beliefs]) -> IntArray:
+    """The same of items that nobody has labelled yet, by what is believed of them."""
+    columns = [
+        task.decode(beliefs[name]).values[:, 0].astype(np.int64)
+        if isinstance(task, Classification)
+        else np.full(len(beliefs[name]), -1)
+        for name, task in problem.corpus.schema.items()
+    ]
+    return np.stack(columns, axis=1)
