@@ -20,6 +20,8 @@ from bursar.oracle.search import Plan, State, search
 class Made(Judge):
     """Scores that follow from the set by a rule with ups and downs, and a count of what was asked."""
 
+    at_once = 40
+
     def __init__(self, pool, seed=0, level=0.0):
         self.pool, self.seed, self.level, self.calls, self.sets = pool, seed, level, 0, 0
         self.worth = np.random.default_rng(seed).random(pool)
@@ -89,11 +91,52 @@ def test_memory_guessing_ahead_and_dropping_change_nothing_in_the_chain(plan, se
     best, top, chain = plainly(Made(30, seed, level), 4, 3, plan, seed)
     for ahead in (1, 7, 64):
         for drop in (True, False):
-            how = Plan(plan.steps, plan.greedy_steps, plan.cooling, ahead, drop)
+            how = Plan(plan.steps, plan.greedy_steps, plan.cooling, ahead=ahead, drop=drop)
             found = search(Made(30, seed, level), 4, 3, how, seed=seed)
             assert [step for step, _, _ in found.history[1:]] == chain
             assert np.array_equal(found.best.batches, best.batches)
             assert quality(found.best_curve) == top
+
+
+class Walked(Made):
+    """The order counts too: later items count more."""
+
+    ordered = True
+
+    def one(self, items):
+        weights = np.arange(1, len(items) + 1)
+        return 0.5 + 0.4 * float(self.worth[items] @ weights / weights.sum())
+
+
+def test_where_the_order_counts_a_proposal_asks_about_all_prefixes_from_its_first_change():
+    judge = Walked(12, 3)
+    found = search(judge, 3, 2, Plan(300, 100, cooling=20.0), seed=0)
+    curve = judge.scores([found.best.walk(k) for k in range(1, 4)])
+    assert np.array_equal(found.best_curve, curve)
+    assert Move((1, 0), 7, (2, 1)).changed(5, ordered=True) == range(2, 6)
+
+
+@pytest.mark.parametrize("cooling", [0.0, 5.0, 100.0])
+def test_most_guesses_come_true_whether_proposals_are_mostly_accepted_or_mostly_refused(cooling):
+    """So the judge is asked about many sets at a time, and about few in vain."""
+    plain, ahead = Made(60, 1), Made(60, 1)
+    search(plain, 6, 4, Plan(600, 0, cooling=cooling, ahead=1), seed=2)
+    search(ahead, 6, 4, Plan(600, 0, cooling=cooling), seed=2)
+    assert ahead.calls < plain.calls / 2.5
+    assert ahead.sets < 1.6 * plain.sets
+
+
+def test_a_surrogate_that_knows_the_truth_finds_better_orders_in_as_many_steps():
+    plain = search(Made(60, 6), 4, 3, Plan(150, 50, cooling=20.0), seed=4)
+    judge = Made(60, 6)
+    found = search(judge, 4, 3, Plan(150, 50, cooling=20.0, screened=8), seed=4, surrogate=Made(60, 6))
+    assert quality(found.best_curve) > quality(plain.best_curve)
+    assert np.array_equal(found.best_curve, judge.scores([found.best.prefix(k) for k in range(1, 5)]))
+
+
+def test_screening_without_a_surrogate_is_refused():
+    with pytest.raises(ConfigError, match="surrogate"):
+        search(Made(20), 2, 2, Plan(10, 0, screened=4))
 
 
 def test_dropping_spares_judgements_where_scores_are_near_the_top():

@@ -51,6 +51,10 @@ class Order:
         found: IntArray = np.sort(self.batches[:batches], axis=None)
         return found
 
+    def walk(self, batches: int) -> IntArray:
+        """The same items batch after batch: what a model depends on that is trained in the order of labelling."""
+        return self.batches[:batches].ravel()
+
     def moved(self, move: Move) -> Order:
         """The order after a move."""
         batches = self.batches.copy()
@@ -73,23 +77,25 @@ class Move:
     item: int  # what comes instead
     other: tuple[int, int] | None = None  # where that comes from; nowhere if it was not labelled
 
-    def changed(self, batches: int) -> range:
+    def changed(self, batches: int, ordered: bool = False) -> range:
         """The prefixes, by their number of batches, whose sets are others after the move (errata 25).
+
+        If the order counts as well, all from the first batch that is another.
 
         >>> Move((1, 0), 7, (3, 2)).changed(5), Move((1, 0), 7).changed(5)
         (range(2, 4), range(2, 6))
         """
         first = self.place[0] + 1
-        return range(first, batches + 1 if self.other is None else self.other[0] + 1)
+        return range(first, batches + 1 if self.other is None or ordered else self.other[0] + 1)
 
 
-def propose(order: Order, pool: int, seed: int, step: int) -> tuple[Move, float]:
+def propose(order: Order, pool: int, seed: int, step: int, draw: int = 0) -> tuple[Move, float]:
     """A move by the paper's kernel, and the number from 0 to 1 that decides on it (paper 4, section 4.2).
 
     With equal chances two items of different batches change places, or an item gives way to one that is not labelled.
-    Where only one of the two is possible, it is that one.
+    Where only one of the two is possible, it is that one. Further draws are other moves for the same step.
     """
-    rng = np.random.default_rng([seed, step, 59])
+    rng = np.random.default_rng([seed, step, 59, draw] if draw else [seed, step, 59])
     batches, size = order.batches.shape
     left = pool - batches * size
     swap, decisive = rng.random(2)

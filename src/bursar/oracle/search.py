@@ -1,9 +1,11 @@
 """The search for the best labelling order: simulated annealing, then greedy steps (paper 4, algorithm 1).
 
 Three things make it fast and none of them changes the chain. A proposal asks only about the prefixes whose sets it
-changes, and a memory knows those that were asked about before. Most proposals are refused, so the next ones are
-guessed ahead as if this one were, and all that they need is trained together. And because the number that decides on a
-proposal is drawn first, a proposal is dropped as soon as perfect scores on its other prefixes could not save it.
+changes, and a memory knows those that were asked about before. What becomes of a proposal can mostly be guessed, so the
+next ones are made as if it were known, and all that they need is trained together. And because the number that decides
+on a proposal is drawn first, a proposal is dropped as soon as perfect scores on its other prefixes could not save it.
+
+A *surrogate*, a cheaper judge that picks the most promising of several moves at every step, does change the chain.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ import numpy as np
 
 from bursar.errors import ConfigError
 from bursar.oracle.judge import Judge, Memory
-from bursar.oracle.orders import Order, propose, quality
-from bursar.ragged import FloatArray
+from bursar.oracle.orders import Move, Order, propose, quality
+from bursar.ragged import FloatArray, IntArray
 
 FALL = 0.02  # what a refused proposal may well lose on a prefix; it changes nothing but the time
+SURE = 0.3  # proposals are guessed ahead while they are needed with at least this probability
 
 Told = Callable[["State"], None]
 
@@ -32,7 +35,8 @@ class Plan:
     steps: int = 25_000
     greedy_steps: int = 5_000
     cooling: float = 0.1  # γ
-    ahead: int = 16  # proposals that are judged at once; it changes nothing but the time
+    screened: int = 1  # moves of which a surrogate picks one; more than 1 changes the chain
+    ahead: int = 64  # proposals that are judged at once at most; it changes nothing but the time
     drop: bool = True  # proposals that can no longer be accepted; it changes nothing but the time
 
     def __post_init__(self) -> None:
@@ -41,8 +45,9 @@ class Plan:
                 raise ConfigError(f"{name} = {getattr(self, name)}", fix="search for 0 steps or more")
         if not 0 <= self.cooling < math.inf:
             raise ConfigError(f"cooling = {self.cooling}", fix="use a number from 0 up, such as 0.1")
-        if self.ahead < 1:
-            raise ConfigError(f"ahead = {self.ahead}", fix="judge at least 1 proposal at a time")
+        for name in ("ahead", "screened"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} = {getattr(self, name)}", fix="look at 1 proposal or more at a time")
 
     @property
     def all_steps(self) -> int:
@@ -94,12 +99,156 @@ class State:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A proposal and what it needs."""
+    """A proposal, made from the order that the search will be at if the guesses before it come true."""
 
     step: int
     order: Order
     prefixes: Sequence[int]  # those that it changes
-    least: float  # the quality that it must have more of (greedy), or at least
+    slack: float  # what it may lose and still be accepted, as a number below 0
+    sets: Sequence[IntArray]  # one a prefix
+    known: bool  # whether the search is at that order already
+    taken: bool  # the guess: whether it will be accepted
+
+
+class _Guess:
+    """What proposals have gained or lost of late, and so how likely the next one is to be accepted."""
+
+    def __init__(self) -> None:
+        self.mean, self.variance = 0.0, 1e-4
+
+    def heard(self, gain: float) -> None:
+        self.mean += 0.05 * (gain - self.mean)
+        self.variance += 0.05 * ((gain - self.mean) ** 2 - self.variance)
+
+    def chance(self, slack: float) -> float:
+        """Of a gain above the slack, if gains are normal."""
+        if slack == -math.inf:
+            return 1.0
+        return 0.5 * math.erfc((slack - self.mean) / math.sqrt(2 * self.variance + 1e-18))
+
+
+class _Search:
+    """The judge, the plan and the seed of a search; where it is stands in its ``State``."""
+
+    def __init__(self, judge: Judge, plan: Plan, seed: int, memory: Memory, surrogate: Memory | None) -> None:
+        self.judge, self.plan, self.seed, self.memory, self.surrogate = judge, plan, seed, memory, surrogate
+        self.guess = _Guess()
+
+    def begin(self, order: Order) -> State:
+        curve = self.memory.scores([self._set(order, k) for k in range(1, len(order.batches) + 1)])
+        start = float(quality(curve))
+        return State(0, order, curve, order, curve, history=[(0, start, start)])
+
+    def _set(self, order: Order, prefix: int) -> IntArray:
+        return order.walk(prefix) if self.judge.ordered else order.prefix(prefix)
+
+    # -- proposals -----------------------------------------------------------------------------------------------------
+    def ahead(self, now: State) -> Iterator[_Candidate]:
+        """The next proposals along the likeliest path, as many as the judge likes to be asked about at once."""
+        base, known, sure, wanted = None, True, 1.0, 0
+        for step in range(now.step + 1, min(now.step + self.plan.ahead, self.plan.all_steps) + 1):
+            annealing = step <= self.plan.steps
+            if not annealing and now.step < self.plan.steps:
+                return  # greedy steps begin from the best order, which may yet change
+            here = base or (now.order if annealing else now.best)
+            move, u = self._proposed(here, step)
+            slack = self._slack(step, u)
+            chance, after = self.guess.chance(slack), here.moved(move)
+            prefixes = move.changed(len(here.batches), self.judge.ordered)
+            sets = [self._set(after, prefix) for prefix in prefixes]
+            yield _Candidate(step, after, prefixes, slack, sets, known, chance >= 0.5)
+            wanted += sum(some not in self.memory for some in sets)
+            sure *= max(chance, 1 - chance)
+            if wanted >= self.judge.at_once or sure < SURE:
+                return
+            if chance >= 0.5:
+                base, known = after, False
+
+    def _slack(self, step: int, u: float) -> float:
+        if step > self.plan.steps:
+            return 0.0
+        return math.log(u) / (self.plan.cooling * step) if u > 0 and self.plan.cooling else -math.inf
+
+    def _proposed(self, here: Order, step: int) -> tuple[Move, float]:
+        """A move by the kernel; with a surrogate, the one of several that it thinks most of."""
+        first, u = propose(here, self.judge.pool, self.seed, step)
+        if self.surrogate is None or self.plan.screened == 1:
+            return first, u
+        others = [propose(here, self.judge.pool, self.seed, step, draw)[0] for draw in range(1, self.plan.screened)]
+        moves = [first, *others]
+        return moves[int(np.argmax([self._promise(here, move) for move in moves]))], u
+
+    def _promise(self, here: Order, move: Move) -> float:
+        """What a surrogate thinks that a move gains."""
+        assert self.surrogate is not None
+        after, prefixes = here.moved(move), move.changed(len(here.batches))
+        found = self.surrogate.scores([order.prefix(k) for order in (after, here) for k in prefixes])
+        return float(found[: len(prefixes)].sum() - found[len(prefixes) :].sum())
+
+    # -- decisions -----------------------------------------------------------------------------------------------------
+    def decide(self, now: State, candidates: Sequence[_Candidate]) -> None:
+        """On one proposal after the other, until one does not end as guessed: the others are for another order."""
+        self._ask(now, candidates)
+        for candidate in candidates:
+            annealing = candidate.step <= self.plan.steps
+            curve = (now.curve if annealing else now.best_curve).copy()
+            before, best = float(quality(curve)), float(quality(now.best_curve))
+            curve[np.array(candidate.prefixes) - 1] = self.memory.known(candidate.sets)
+            now.step = candidate.step
+            missing = int(np.isnan(curve).sum())
+            if missing:
+                now.dropped += 1
+                now.spared += missing
+                taken = False
+            else:
+                reached = float(quality(curve))
+                self.guess.heard(reached - before)
+                taken = reached > before + candidate.slack
+            if taken:
+                if annealing:
+                    now.order, now.curve = candidate.order, curve
+                if reached > best:
+                    now.best, now.best_curve = candidate.order, curve
+                now.accepted += 1
+                now.history.append((candidate.step, reached, max(reached, best)))
+            if taken != candidate.taken:
+                return
+
+    def _ask(self, now: State, candidates: Sequence[_Candidate]) -> None:
+        """Let all sets be judged together, but for proposals that are likely to be dropped half-way.
+
+        Of those first as many as should do, and the others only if that was not enough.
+        """
+        first = [self._enough(now, candidate) for candidate in candidates]
+        self.memory.scores([some for c, count in zip(candidates, first, strict=True) for some in c.sets[:count]])
+        rest: list[IntArray] = []
+        for candidate, count in zip(candidates, first, strict=True):
+            if count < len(candidate.sets) and not self._hopeless(now, candidate, self.memory.known(candidate.sets)):
+                rest += candidate.sets[count:]
+        self.memory.scores(rest)
+
+    def _enough(self, now: State, candidate: _Candidate) -> int:
+        """How many prefixes to judge before asking whether the others can still save the proposal.
+
+        So many that it would be dropped if they scored a little less than the present order's do; all of them if even
+        then it could be saved, as is usual where scores are far from perfect.
+        """
+        if not self.plan.drop or not candidate.known:
+            return len(candidate.sets)
+        guess = np.full(len(candidate.sets), np.nan)
+        present = now.curve if candidate.step <= self.plan.steps else now.best_curve
+        for count, prefix in enumerate(candidate.prefixes):
+            if self._hopeless(now, candidate, guess):
+                return count
+            guess[count] = present[prefix - 1] - FALL
+        return len(candidate.sets)
+
+    def _hopeless(self, now: State, candidate: _Candidate, scores: FloatArray) -> bool:
+        """Whether perfect scores where none is known yet could not save a proposal."""
+        curve = (now.curve if candidate.step <= self.plan.steps else now.best_curve).copy()
+        before = float(quality(curve))
+        curve[np.array(candidate.prefixes) - 1] = np.where(np.isnan(scores), self.judge.highest, scores)
+        return float(quality(curve)) <= before + candidate.slack
 
 
 def search(
@@ -112,115 +261,18 @@ def search(
     state: State | None = None,
     told: Told | None = None,
     memory: Memory | None = None,
+    surrogate: Judge | None = None,
 ) -> State:
     """The best order found, from a random one or from where an earlier search was.
 
     ``told`` hears of the state after every round of proposals; what it hears is all that ``state`` needs to go on.
     """
-    memory = memory or Memory(judge)
-    now = state or _begin(memory, Order.random(judge.pool, batches, size, seed))
-    width = 1
+    if plan.screened > 1 and (surrogate is None or surrogate.pool != judge.pool):
+        raise ConfigError(f"screened = {plan.screened} without a surrogate of the same pool", fix="give one, or use 1")
+    hired = _Search(judge, plan, seed, memory or Memory(judge), Memory(surrogate) if surrogate else None)
+    now = state or hired.begin(Order.random(judge.pool, batches, size, seed))
     while now.step < plan.all_steps:
-        candidates = list(_ahead(now, judge.pool, plan, seed, width))
-        before = now.accepted
-        _judged(now, candidates, memory, judge.highest, plan)
-        width = 1 if now.accepted > before else min(2 * width, plan.ahead)
+        hired.decide(now, list(hired.ahead(now)))
         if told is not None:
             told(now)
     return now
-
-
-def _begin(memory: Memory, order: Order) -> State:
-    curve = memory.scores([order.prefix(k) for k in range(1, len(order.batches) + 1)])
-    start = float(quality(curve))
-    return State(0, order, curve, order, curve, history=[(0, start, start)])
-
-
-def _ahead(now: State, pool: int, plan: Plan, seed: int, width: int) -> Iterator[_Candidate]:
-    """The next proposals, as if all of them were refused."""
-    for step in range(now.step + 1, min(now.step + width, plan.all_steps) + 1):
-        annealing = step <= plan.steps
-        if not annealing and now.step < plan.steps:
-            return  # greedy steps begin from the best order, which may yet change
-        here, curve = (now.order, now.curve) if annealing else (now.best, now.best_curve)
-        move, u = propose(here, pool, seed, step)
-        if not annealing:
-            slack = 0.0
-        elif u > 0:
-            slack = math.log(u) / (plan.cooling * step) if plan.cooling else -math.inf
-        else:
-            slack = -math.inf
-        yield _Candidate(step, here.moved(move), move.changed(len(here.batches)), float(quality(curve)) + slack)
-
-
-def _judged(now: State, candidates: Sequence[_Candidate], memory: Memory, highest: float, plan: Plan) -> None:
-    """Decide on proposals one after the other, until one is accepted: the others were made for another order."""
-    for candidate, curve in zip(candidates, _curves(now, candidates, memory, highest, plan), strict=True):
-        now.step = candidate.step
-        missing = int(np.isnan(curve).sum())
-        if missing:
-            now.dropped += 1
-            now.spared += missing
-            continue
-        reached, best = float(quality(curve)), float(quality(now.best_curve))
-        if reached > candidate.least:
-            if candidate.step <= plan.steps:
-                now.order, now.curve = candidate.order, curve
-            if reached > best:
-                now.best, now.best_curve = candidate.order, curve
-            now.accepted += 1
-            now.history.append((candidate.step, reached, max(reached, best)))
-            return
-
-
-def _curves(
-    now: State, candidates: Sequence[_Candidate], memory: Memory, highest: float, plan: Plan
-) -> list[FloatArray]:
-    """The curve of every proposal; where one was dropped, what was not judged is not a number.
-
-    All prefixes are judged together, but for proposals that are likely to be dropped half-way: of those first as many
-    as should do.
-    """
-    curves = [_kept(now, candidate, plan) for candidate in candidates]
-    first = [_enough(c, curve, now, highest, plan) for c, curve in zip(candidates, curves, strict=True)]
-    _fill(candidates, curves, first, memory)
-    rest = []
-    for candidate, curve, done in zip(candidates, curves, first, strict=True):
-        hopeless = plan.drop and float(np.nan_to_num(curve, nan=highest).mean()) <= candidate.least
-        rest.append(candidate.prefixes[:0] if hopeless else candidate.prefixes[len(done) :])
-    _fill(candidates, curves, rest, memory)
-    return curves
-
-
-def _kept(now: State, candidate: _Candidate, plan: Plan) -> FloatArray:
-    """The scores that a proposal leaves as they are; those that it changes are not numbers yet."""
-    curve = (now.curve if candidate.step <= plan.steps else now.best_curve).copy()
-    curve[np.array(candidate.prefixes) - 1] = np.nan
-    return curve
-
-
-def _enough(candidate: _Candidate, kept: FloatArray, now: State, highest: float, plan: Plan) -> Sequence[int]:
-    """The prefixes to judge before asking whether the others can still save the proposal.
-
-    They are those after which it would be dropped if they scored a little less than the present order's do; all of them
-    if even then it could be saved, as is usual where scores are far from perfect.
-    """
-    if not plan.drop:
-        return candidate.prefixes
-    guess, present = np.nan_to_num(kept, nan=highest), now.curve if candidate.step <= plan.steps else now.best_curve
-    for count, prefix in enumerate(candidate.prefixes):
-        if guess.mean() <= candidate.least:
-            return candidate.prefixes[:count]
-        guess[prefix - 1] = present[prefix - 1] - FALL
-    return candidate.prefixes
-
-
-def _fill(
-    candidates: Sequence[_Candidate], curves: Sequence[FloatArray], prefixes: Sequence[Sequence[int]], memory: Memory
-) -> None:
-    """Judge prefixes of many proposals in one go and put their scores where they belong."""
-    wanted = [(at, prefix) for at, some in enumerate(prefixes) for prefix in some]
-    if wanted:
-        found = memory.scores([candidates[at].order.prefix(prefix) for at, prefix in wanted])
-        for (at, prefix), score in zip(wanted, found.tolist(), strict=True):
-            curves[at][prefix - 1] = score
