@@ -1,0 +1,65 @@
+"""A judge whose sets are shared out among processes or the machines of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Protocol
+
+import numpy as np
+
+from bursar.compute import Engine, Tell, Unit, run_units
+from bursar.oracle.judge import Judge
+from bursar.ragged import FloatArray, IntArray
+from bursar.tasks import Beliefs
+
+
+class Recipe(Protocol):
+    """How a judge is made, as it can be sent elsewhere: a frozen dataclass that can be called, at the top of a module.
+
+    It must compare equal to a copy of itself, so that a worker makes its judge once and not for every set.
+    """
+
+    def __hash__(self) -> int: ...
+
+    def __call__(self) -> Judge: ...
+
+
+class SpreadJudge(Judge):
+    """Says what the recipe's judge would say; the work is done by an engine's workers, each with a judge of its own.
+
+    Enter the engine first (``with make_engine("processes") as engine``), or its workers go home after every question.
+    """
+
+    def __init__(self, recipe: Recipe, engine: Engine) -> None:
+        self.recipe, self.engine = recipe, engine
+        self.here = made(recipe)
+        self.pool, self.highest, self.ordered = self.here.pool, self.here.highest, self.here.ordered
+        self.at_once = self.here.at_once * engine.workers
+
+    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
+        """Every worker gets every so-manieth set, so that large and small ones are shared out evenly."""
+        workers = min(self.engine.workers, len(sets))
+        if workers < 2:
+            return self.here.scores(sets, part)
+        units = [{"sets": [some.tolist() for some in sets[at::workers]], "part": part} for at in range(workers)]
+        answers = run_units(partial(_judged, recipe=self.recipe), units, engine=self.engine)
+        found = np.empty(len(sets))
+        for at, answer in enumerate(answers):
+            found[at::workers] = answer
+        return found
+
+    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
+        return self.here.believe(items, passes, seed)
+
+
+@lru_cache(maxsize=2)
+def made(recipe: Recipe) -> Judge:
+    """The judge of a recipe, made once in every process."""
+    return recipe()
+
+
+def _judged(unit: Unit, tell: Tell, *, recipe: Recipe) -> list[float]:
+    sets = [np.array(items, dtype=np.int64) for items in unit["sets"]]
+    answer: list[float] = made(recipe).scores(sets, unit["part"]).tolist()
+    return answer
