@@ -256,3 +256,15 @@ def test_a_campaign_with_a_policy_that_cannot_be_exits_with_2_and_has_spent_noth
     assert said in errors
     assert "Traceback" not in errors + out
     assert not (tmp_path / "runs/c/models").exists()
+
+
+def test_a_policy_that_needs_weights_says_how_to_give_them(bursar):
+    code, _, errors = bursar("policy", "show", "fixed")
+    assert code == 2
+    assert "needs its weights" in errors
+
+
+def test_a_folder_is_no_log_and_its_files_are_asked_for(bursar, tmp_path):
+    code, _, errors = bursar("policy", "learn", tmp_path, "--out", "learned.json")
+    assert code == 2
+    assert "it is a folder" in errors

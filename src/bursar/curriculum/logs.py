@@ -237,6 +237,8 @@ def unlike_chances(rows: FloatArray) -> BoolArray:
 
 # -- what a file may have wrong ------------------------------------------------------------------------------------
 def _table(file: Path) -> Any:
+    if file.is_dir():
+        raise DataError("it is a folder", path=file, fix="name its files, such as RUN/logs/*.parquet")
     try:
         table = pq.read_table(file)
     except FileNotFoundError:

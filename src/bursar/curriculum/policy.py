@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -104,6 +104,12 @@ def make_policy(name: str, **settings: Any) -> Policy:
             raise ConfigError(
                 f"policy {name!r} has no setting {setting!r}",
                 fix=f"it has {', '.join(known)}" if known else "it has none",
+            )
+    for field in fields(kind):
+        if field.default is MISSING and field.default_factory is MISSING and field.name not in settings:
+            raise ConfigError(
+                f"policy {name!r} needs its {field.name}",
+                fix=f'save make_policy("{name}", {field.name}=…) and name its file, or learn one: bursar policy learn',
             )
     _check_sorts(kind, settings)
     try:
