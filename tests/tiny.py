@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,19 @@ class WordCounts(Learner):
 
     def restore(self, folder: Path) -> None:
         self.counts = json.loads((folder / "counts.json").read_text())
+
+
+class HashedEncoder:
+    """In place of a frozen encoder: a word's vector is drawn from its letters, an item's is the mean of its words'."""
+
+    def item_vectors(self, items: Corpus, progress=lambda what, done: None) -> np.ndarray:
+        progress("reading", 1.0)
+        return np.array([np.mean([self._vector(word) for word in words], axis=0) for words in items.texts.all_words()])
+
+    def word_vectors(self, items: Corpus, progress=lambda what, done: None) -> np.ndarray:
+        return np.array([self._vector(word) for words in items.texts.all_words() for word in words])
+
+    @staticmethod
+    @cache
+    def _vector(word: str) -> np.ndarray:
+        return np.random.default_rng(list(word.lower().encode())).standard_normal(24).astype(np.float32)

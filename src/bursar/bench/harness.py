@@ -82,6 +82,7 @@ BENCHES: Registry[str] = Registry("benchmark", "bursar.benches")
 BENCHES.add("compute", "bursar.bench.compute")
 BENCHES.add("corpus", "bursar.bench.corpus")
 BENCHES.add("learner", "bursar.bench.learner")
+BENCHES.add("oracle", "bursar.bench.oracle")
 BENCHES.add("scores", "bursar.bench.scores")
 BENCHES.add("selection", "bursar.bench.selection")
 

@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -23,6 +23,8 @@ from pydantic import (
 from bursar.curriculum.policy import Policy, is_file, make_policy, read_policy
 from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS
+from bursar.oracle.gap import STEPS, plan_of
+from bursar.oracle.search import Plan
 from bursar.selection import Strategy, make_strategy
 from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
@@ -211,6 +213,19 @@ class StoppingSection(Section):
     settled_rounds: int = Field(default=3, gt=0)  # for so many rounds, for every task
 
 
+class OracleSection(Section):
+    """How long to look for the best order when a run is finished. It changes nothing of the run itself."""
+
+    steps: int = Field(default=STEPS, ge=0)  # of annealing
+    greedy_steps: int | None = Field(default=None, ge=0)  # a fifth of that if not given
+    cooling: float | None = Field(default=None, ge=0)  # γ; the more steps, the slower, if not given
+
+    @property
+    def plan(self) -> Plan:
+        """The search."""
+        return plan_of(self.steps, self.greedy_steps, self.cooling)
+
+
 class CampaignConfig(Section):
     """A whole campaign."""
 
@@ -226,6 +241,12 @@ class CampaignConfig(Section):
     learner: LearnerSection = LearnerSection()
     audit: AuditSection = AuditSection()
     stopping: StoppingSection = StoppingSection()
+    oracle: OracleSection | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A campaign that asks for no search is written as it was before there was one."""
+        return {key: value for key, value in handler(self).items() if key != "oracle" or value is not None}
 
     @model_validator(mode="after")
     def _strategies_exist(self) -> CampaignConfig:
@@ -242,8 +263,8 @@ class CampaignConfig(Section):
 
     @property
     def digest(self) -> str:
-        """A fingerprint of everything that a result depends on; the name does not matter, nor does advice."""
-        settings = self.model_dump(exclude={"name", "compare", "stopping"})
+        """A fingerprint of everything that a result depends on; neither name nor advice nor oracle matter."""
+        settings = self.model_dump(exclude={"name", "compare", "stopping", "oracle"})
         settings["learner"] = self.learner.decisive
         if self.corpus.source != BUILTIN:
             del settings["corpus"]["source"]  # a corpus may move; what is in it is told by its own fingerprint
@@ -318,9 +339,7 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         first = wrong.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            section = CampaignConfig.model_fields.get(str(first["loc"][0])) if len(first["loc"]) > 1 else None
-            model = section.annotation if section is not None else CampaignConfig
-            known = ", ".join(sorted(model.model_fields))  # type: ignore[union-attr]
+            known = ", ".join(sorted(_section_of(first["loc"]).model_fields))
             raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
         raise ConfigError(
             f"{where}: {key} = {first.get('input')!r}: {first['msg'].removeprefix('Value error, ')}",
@@ -328,9 +347,18 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         ) from None
 
 
+def _section_of(place: tuple[int | str, ...]) -> type[BaseModel]:
+    """The section that a key is in, whether or not it may be left out."""
+    field = CampaignConfig.model_fields.get(str(place[0])) if len(place) > 1 else None
+    if field is None:
+        return CampaignConfig
+    kinds = get_args(field.annotation) or (field.annotation,)
+    return next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+
+
 def _default_of(place: tuple[int | str, ...]) -> str:
     """The default of a key, as an example of a value that works."""
-    value: Any = CampaignConfig()
+    value: Any = CampaignConfig(oracle=OracleSection(greedy_steps=plan_of().greedy_steps, cooling=plan_of().cooling))
     for part in place:
         value = getattr(value, str(part), None) if isinstance(value, BaseModel) else None
     return json.dumps(value.model_dump() if isinstance(value, BaseModel) else value)

@@ -18,11 +18,13 @@ from bursar.campaign.audit import audit_scores, audit_slices, savings
 from bursar.campaign.campaign import Campaign, Nobody, Watcher
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.curves import area
+from bursar.campaign.gap import Told, ask_oracle, current_answer, judged_tasks
 from bursar.campaign.lock import Lock
 from bursar.campaign.splits import Parts, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.compute import Tell, run_all
 from bursar.errors import ConfigError
+from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
 
 CONFIG_FILE = "campaign.json"
@@ -56,10 +58,14 @@ class Run:
         return list(dict.fromkeys([self.config.arm(self.config.strategy.name).strategy.name, *others]))
 
     def campaign(self, arm: str, watcher: Watcher | None = None) -> Campaign:
-        """The campaign of one arm: the strategy's in the run's own folder, the others in folders below."""
-        if arm == self.arms[0]:
-            return Campaign(self.config, self.folder, parts=self.parts, watcher=watcher)
-        return Campaign(self.config.arm(arm), self.folder / "compare" / arm, parts=self.parts, watcher=watcher)
+        """The campaign of one arm."""
+        config = self.config if arm == self.arms[0] else self.config.arm(arm)
+        return Campaign(config, self.ledger_file(arm).parent, parts=self.parts, watcher=watcher)
+
+    def ledger_file(self, arm: str) -> Path:
+        """Where an arm's ledger is: the strategy's in the run's own folder, the others in folders below."""
+        folder = self.folder if arm == self.arms[0] else self.folder / "compare" / arm
+        return folder / "ledger.sqlite"
 
     # -- starting and going on ---------------------------------------------------------------------------------------
     @contextmanager
@@ -87,7 +93,7 @@ class Run:
         stored = json.loads(path.read_text())
         self._check_corpus(stored["corpus"])
         if stored["digest"] != mine["digest"]:
-            changed = ", ".join(_differences(stored["campaign"], mine["campaign"])) or "a default"
+            changed = ", ".join(differences(stored["campaign"], mine["campaign"])) or "a default"
             raise ConfigError(
                 f"{self.folder} was started with other settings: {changed}",
                 fix="choose another --run folder, or start anew with --fresh",
@@ -126,7 +132,7 @@ class Run:
         """Everything a report shows, as JSON."""
         arms = {}
         for arm in self.arms:
-            if arm == self.arms[0] or (self.folder / "compare" / arm / "ledger.sqlite").exists():
+            if arm == self.arms[0] or self.ledger_file(arm).exists():
                 arms[arm] = self._arm_result(arm)
         corpus = self.parts.corpus
         return {
@@ -145,6 +151,7 @@ class Run:
             },
             "arms": arms,
             "comparison": _comparison(arms, self.arms, corpus.schema),
+            "oracle": current_answer(self),
         }
 
     def _arm_result(self, arm: str) -> dict[str, Any]:
@@ -178,9 +185,20 @@ class Run:
 
 
 def run_campaign(
-    run: Run, watch: Callable[[str], Watcher | None] = lambda arm: None, workers: int = 1
+    run: Run,
+    watch: Callable[[str], Watcher | None] = lambda arm: None,
+    workers: int = 1,
+    *,
+    progress: Progress = no_progress,
+    told: Told | None = None,
 ) -> dict[str, Any]:
-    """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it."""
+    """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it.
+
+    Where the campaign has an oracle section, the search for the best order follows; ``progress`` and ``told`` hear of
+    it. If the run turns out to have nothing to compare, the result says why.
+    """
+    if run.config.oracle is not None:
+        judged_tasks(run)  # what can never be judged is refused before anything is bought
     with run.locked():
         run.pin()
         watchers = {arm: watch(arm) or Nobody() for arm in run.arms}
@@ -190,6 +208,12 @@ def run_campaign(
             getattr(watchers[arm], what)(*arguments)
 
         run_all([_Arm(run if workers <= 1 else None, run.folder, arm) for arm in run.arms], workers, tell)
+    if run.config.oracle is None:
+        return run.result()
+    try:
+        ask_oracle(run, run.config.oracle.plan, progress=progress, told=told)
+    except ConfigError as wrong:
+        return run.result() | {"oracle": {"refused": str(wrong)}}
     return run.result()
 
 
@@ -254,13 +278,14 @@ def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, 
     return found
 
 
-def _differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The settings of a campaign that results depend on and that are others now."""
     found = []
-    of_no_matter = {"": ("name", "compare", "stopping"), "learner.": ("log_steps",)}.get(prefix, ())
+    of_no_matter = {"": ("name", "compare", "stopping", "oracle"), "learner.": ("log_steps",)}.get(prefix, ())
     for key in sorted({*old, *new} - {*of_no_matter}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
-            found += _differences(a, b, f"{prefix}{key}.")
+            found += differences(a, b, f"{prefix}{key}.")
         elif a != b:
             found.append(f"{prefix}{key} was {a!r}, now {b!r}")
     return found

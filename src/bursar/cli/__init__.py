@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bursar.cli import bench, data, policy, runs, select, study
+from bursar.cli import bench, data, oracle, policy, runs, select, study
 from bursar.errors import BursarError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 app.add_typer(policy.app, name="policy")
 runs.register(app)
+oracle.register(app)
 select.register(app)
 bench.register(app)
 

@@ -102,7 +102,7 @@ def _run(
     tasks = current.parts.corpus.schema
     costs = config.costs.model(tasks.values())
     with RunDisplay(current.arms, config.budget.rounds, tasks, costs) as display:
-        result = run_campaign(current, display.watcher, workers)
+        result = run_campaign(current, display.watcher, workers, progress=display.reading, told=display.searching)
         display.progress.update(display.bar, completed=1.0, description="writing the report", left="")
         page = write_report(current)
     _conclude(result, page)
@@ -138,4 +138,15 @@ def _conclude(result: dict[str, Any], page: Path) -> None:
             f"By the audit slice ({saved['items']} random items) {result['strategy']} saved {share} % of what random "
             f"labelling would have cost (90 % interval {low} to {high} %)."
         )
+    _say_oracle(result["oracle"])
     typer.echo(f"Report: {page}")
+
+
+def _say_oracle(answer: dict[str, Any] | None) -> None:
+    """How far it came towards the best order, where somebody looked for one."""
+    from bursar.report.oracle import oracle_words
+
+    if answer and "refused" in answer:
+        typer.echo(f"The best order was not looked for: {answer['refused']}")
+    elif answer:
+        typer.echo(oracle_words(answer)[0])

@@ -6,14 +6,18 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from bursar.compute import duration
 from bursar.tasks import CostModel, Task
+
+if TYPE_CHECKING:
+    from bursar.oracle import Plan, State
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True) -> None:
@@ -54,6 +58,7 @@ class RunDisplay:
             transient=True,
         )
         self.bar = self.progress.add_task("starting", total=1.0, left="")
+        self.searched: SearchPace | None = None
 
     def __enter__(self) -> RunDisplay:
         self.progress.start()
@@ -83,6 +88,16 @@ class RunDisplay:
         left = f"about {_clock(elapsed * (1 - whole) / whole)} left" if whole > 0.03 else ""
         self.progress.update(self.bar, completed=whole, description=f"{arm}, round {round}: {what}", left=left)
 
+    def reading(self, what: str, done: float) -> None:
+        """The oracle reads the items."""
+        self.progress.update(self.bar, completed=done, description=f"best order: {what}", left="")
+
+    def searching(self, state: State, plan: Plan) -> None:
+        """The oracle is so far."""
+        self.searched = self.searched or SearchPace(state.step)
+        done, words = self.searched.told(state, plan)
+        self.progress.update(self.bar, completed=done, description="best order", left=words)
+
     def row(self, arm: str, round: int, record: Mapping[str, Any]) -> None:
         """A round's scores."""
         if round == self.rounds:
@@ -90,6 +105,21 @@ class RunDisplay:
         scores = "".join(f"{_score(record, n, task):>{self.score_widths[n]}}" for n, task in self.tasks.items())
         spent = self.costs.show(record["spent"])
         self.console.print(Text(f"{arm:<{self.name_width}}{round:>6}{spent:>12}{record['items']:>8,}{scores}"))
+
+
+class SearchPace:
+    """How far a search for the best order is, how good that order is so far, and how long the rest takes."""
+
+    def __init__(self, first: int) -> None:
+        self.first, self.started = first, time.monotonic()
+
+    def told(self, state: State, plan: Plan) -> tuple[float, str]:
+        """The share that is done, and a line."""
+        words = f"step {state.step:,} of {plan.all_steps:,} · best {100 * float(state.best_curve.mean()):.2f} %"
+        elapsed, went = time.monotonic() - self.started, state.step - self.first
+        if elapsed > 1 and went:
+            words += f" · {duration(elapsed / went * (plan.all_steps - state.step))} left"
+        return state.step / max(1, plan.all_steps), words
 
 
 class ArmDisplay:

@@ -217,6 +217,12 @@ class Ledger:
         with self._reading() as connection:
             return list(dict.fromkeys(connection.execute(query).scalars()))
 
+    def annotators(self) -> list[str]:
+        """Everybody who has submitted anything, by name."""
+        annotator = tables.submissions.c.annotator
+        with self._reading() as connection:
+            return list(connection.execute(sa.select(annotator).distinct().order_by(annotator)).scalars())
+
     def view(self, ids: Iterable[str] | None = None) -> Corpus:
         """The annotated items, all or just some ids, as a corpus that holds what the ledger knows and nothing else."""
         query = sa.select(tables.entries.c.item, tables.entries.c.task, tables.entries.c.label)

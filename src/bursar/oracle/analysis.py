@@ -289,8 +289,9 @@ class Paired:
 
     @property
     def percent(self) -> float:
-        """How much better the other is, in percent of the base, averaged over the cells."""
-        return float(100 * (self.other / self.base - 1).mean())
+        """How much better the other is on average, in percent of the base; 0 if there is no base."""
+        base = float(self.base.mean())
+        return 100 * (float(self.other.mean()) / base - 1) if base else 0.0
 
 
 def paired(base: Mapping[Hashable, float], other: Mapping[Hashable, float]) -> Paired:
@@ -298,7 +299,7 @@ def paired(base: Mapping[Hashable, float], other: Mapping[Hashable, float]) -> P
 
     >>> found = paired({0: 0.5, 1: 0.5, 2: 0.8}, {0: 0.6, 1: 0.55, 2: 0.8})
     >>> found.cells, round(found.percent, 2), round(found.t, 3), round(found.p, 3)
-    ((0, 1, 2), 10.0, 1.732, 0.225)
+    ((0, 1, 2), 8.33, 1.732, 0.225)
     """
     from scipy.stats import ttest_rel
 

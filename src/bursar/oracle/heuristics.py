@@ -15,6 +15,7 @@ any of them with matching (section 6.5)     the same with ``+IDMR``
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order
 from bursar.oracle.probe import vectors_of
 from bursar.oracle.problem import Problem
-from bursar.ragged import IntArray
+from bursar.ragged import FloatArray, IntArray
 from bursar.selection import Candidates, Evidence, Facets, Strategy, make_strategy
 from bursar.tasks import Beliefs, Classification, Prices
 from bursar.uncertainty import MEASURES, confidences
@@ -64,7 +65,7 @@ def heuristic_order(
         )
     chosen = strategy_for(problem, strategy)
     sides = facets_of(problem, chosen.needs) if facets is None else facets
-    bought = np.zeros(0, dtype=np.int64)
+    bought: IntArray = np.zeros(0, dtype=np.int64)
     for batch in range(problem.batches):
         drawn = seed_of(seed, batch)
         beliefs = beliefs_of(judge, bought, passes_for(chosen), drawn)
@@ -87,13 +88,15 @@ def facets_of(
     needs: Iterable[str] = ("words", "features"),
     vectors: Mapping[str, NDArray[np.floating[Any]]] | None = None,
 ) -> dict[str, Facets]:
-    """Lengths and places of the items of pool, warm start and aside, and the labels of those that have been bought.
+    """Lengths, places and labels of the items of pool, warm start and aside, as far as they are needed.
 
-    ``vectors`` are where items lie, part by part; without them they are those of the probe.
+    ``vectors`` are where items lie, part by part; without them they are those of the probe. Labels of the pool are
+    shown to a strategy only of what it has bought.
     """
     needs = frozenset(needs)
     if "features" in needs and vectors is None:
-        vectors = vectors_of(problem)
+        few = problem.warm[:1]  # no strategy looks at held-out items, so there is no need to embed them
+        vectors = vectors_of(replace(problem, validation=few, test=few))
     return {
         part: Facets(
             words=problem.parts[part].words if "words" in needs else None,
@@ -126,7 +129,7 @@ def candidates_of(
     """The items that are left, as positions in the pool, and as a strategy sees them."""
     left = np.setdiff1d(np.arange(len(problem.pool)), bought)
     schema, pool = problem.corpus.schema, problem.parts["pool"]
-    confidence = np.zeros((len(left), len(schema)))
+    confidence: FloatArray = np.zeros((len(left), len(schema)))
     mine, labels = sides["pool"].take(left), None
     if beliefs is not None:
         beliefs = {name: found.take(left) for name, found in beliefs.items()}
@@ -136,7 +139,7 @@ def candidates_of(
         mine.words,
         mine.features,
         labels,
-        beliefs,
+        beliefs if "beliefs" in strategy.needs else None,
         labelled=_joined([sides["warm"], sides["pool"].take(bought)]),
         aside=sides["aside"],
     )

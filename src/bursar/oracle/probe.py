@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,10 +110,7 @@ class RidgeTask:
         padded[:, : self.labels] = self.coefficients(items)
         padded[-1, self.labels :] = -np.inf  # the level of labels that there are not
         guesses = (rows @ padded).argmax(axis=1)
-        if self.metric == "accuracy":
-            return float((guesses == codes).mean())
-        confusion = np.bincount(self._cells[part] + guesses, minlength=self.labels**2)
-        return weighted_f1(confusion.reshape(self.labels, self.labels))
+        return score_of(codes, guesses, self.labels, self.metric)
 
     def coefficients(self, items: IntArray) -> FloatArray:
         """(width + 1, labels), for features in whole steps; the last row is the level, which is not penalised."""
@@ -184,15 +182,19 @@ class RidgeTask:
         return sums[0] + signed @ rows, sums[1] + signed @ self.targets[units]
 
 
-def weighted_f1(confusion: IntArray) -> float:
-    """F1 of every label, weighted by how often it is the right one, from counts (labels, labels): right, guessed.
+def score_of(codes: IntArray, guesses: IntArray, labels: int, metric: str) -> float:
+    """Accuracy, or F1 of every label weighted by how often it is the right one.
 
-    >>> round(weighted_f1(np.array([[3, 1], [0, 0]])), 6)
-    0.857143
+    >>> codes, guesses = np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1])
+    >>> round(score_of(codes, guesses, 2, "weighted_f1"), 6), score_of(codes, guesses, 2, "accuracy")
+    (0.857143, 0.75)
     """
+    if metric == "accuracy":
+        return float((guesses == codes).mean())
+    confusion = np.bincount(codes * labels + guesses, minlength=labels**2).reshape(labels, labels)
     support = confusion.sum(axis=1)
     both = np.maximum(support + confusion.sum(axis=0), 1)
-    return float((2.0 * confusion.diagonal() / both) @ support) / max(int(support.sum()), 1)
+    return float((2.0 * confusion.diagonal() / both) @ support) / max(len(codes), 1)
 
 
 class ProbeJudge(Judge):
@@ -233,10 +235,11 @@ def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dic
     """For each task the units of every part, with their features."""
     found: dict[str, dict[str, Rows]] = {}
     made: dict[bool, dict[str, NDArray[np.floating]]] = {}
+    encoder = None if problem.corpus.images is not None else FrozenEncoder()  # one: it reads no text twice
     for name, task in problem.corpus.schema.items():
         by_word = isinstance(task, Tagging)
         if by_word not in made:
-            made[by_word] = vectors_of(problem, by_word=by_word, progress=progress)
+            made[by_word] = vectors_of(problem, by_word=by_word, encoder=encoder, progress=progress)
         found[name] = {}
         for part, items in problem.parts.items():
             codes = task.targets(items.labels[name].rows, items.words)
@@ -244,14 +247,25 @@ def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dic
     return found
 
 
+@cache
+def frozen_encoder(layers: int | None = None) -> FrozenEncoder:
+    """The bundled encoder, one for all problems: it remembers what it has read."""
+    return FrozenEncoder(layers=layers)
+
+
 def vectors_of(
-    problem: Problem, *, by_word: bool = False, width: int = WIDTH, progress: Progress = no_progress
+    problem: Problem,
+    *,
+    by_word: bool = False,
+    width: int = WIDTH,
+    encoder: FrozenEncoder | None = None,
+    progress: Progress = no_progress,
 ) -> dict[str, NDArray[np.floating]]:
     """Where the items of every part lie, or their words: in the directions in which the items to choose from differ."""
     if problem.corpus.images is not None:
         raw = {part: pixels(items) for part, items in problem.parts.items()}
     else:
-        encoder = FrozenEncoder()
+        encoder = encoder or FrozenEncoder()
         look = encoder.word_vectors if by_word else encoder.item_vectors
         raw = {part: look(items, progress) for part, items in problem.parts.items()}
     directions = Components.of(np.concatenate([raw["pool"], raw["warm"], raw["aside"]]), width)

@@ -129,7 +129,7 @@ def greedy_order(
 ) -> Found:
     """Batch after batch the best that is offered, given what is labelled so far; ties go to the first."""
     began, memory = time.perf_counter(), Memory(judge)
-    bought = np.zeros(0, dtype=np.int64)
+    bought: IntArray = np.zeros(0, dtype=np.int64)
     taken: list[Offer] = []
     curve: list[float] = []
     for batch in range(batches):

@@ -30,6 +30,15 @@ from bursar.report.figures import (
     thing_colour,
 )
 from bursar.report.items import ShownItem, shown_item
+from bursar.report.oracle import (
+    oracle_cautions,
+    oracle_figure,
+    oracle_note,
+    oracle_of,
+    oracle_table,
+    oracle_words,
+    search_words,
+)
 from bursar.report.spending import round_rows, spending_words
 from bursar.report.stopping import stopping_figure, stopping_note, stopping_table, stopping_words
 from bursar.report.story import tell, trust_of, trust_words
@@ -53,12 +62,13 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
     """The page as a text; the same result gives the same page."""
     learning = learning_figures(result)
     spending, confidence = spending_figure(result), confidence_figures(result)
-    stopping = stopping_figure(result)
+    stopping, oracle, answer = stopping_figure(result), oracle_figure(result), oracle_of(result)
     task_keys = {name: str(k) for k, name in enumerate(result["tasks"])}
     data = {
         "figures": {f"curve-{task_keys.get(name, 'mean')}": figure for name, figure in learning.items()}
         | ({"spending": spending} if spending else {})
         | ({"stopping": stopping} if stopping else {})
+        | ({"oracle": oracle} if oracle else {})
         | {f"reliability-{task_keys[name]}": figure for name, figure in reliability_figures(result).items()},
         "confidence": {r: {task_keys[n]: f for n, f in charts.items()} for r, charts in confidence.items()},
     }
@@ -81,6 +91,12 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         stopping_words=stopping_words(result),
         stopping_note=stopping_note(result) if stopping else "",
         stopping_table=stopping_table(result),
+        oracle=oracle,
+        oracle_words=oracle_words(answer) if answer else [],
+        oracle_note=oracle_note(answer) if answer else "",
+        oracle_made=[search_words(answer), *oracle_cautions(answer)] if answer else [],
+        oracle_table=oracle_table(answer) if answer else None,
+        random_orders=len(answer["random_curves"]) if answer else 0,
         things=[(sentence(name), thing_colour(k)) for k, name in enumerate(["reading", *result["tasks"]])],
         audited=any(line["purpose"] == "audit" for line in result["arms"][result["strategy"]]["spending"]),
         spending_words=spending_words(result),

@@ -16,6 +16,7 @@ METRICS = {
     "f1": "F1",
     "las": "labelled attachment",
     "pearson": "correlation",
+    "weighted_f1": "weighted F1",
 }
 SHARES = ("accuracy", "f1", "las")  # scores that read as percentages
 

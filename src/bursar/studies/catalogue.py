@@ -22,6 +22,7 @@ MODULES = (
     "bandit",
     "glue",
     "steering",
+    "optimal",
 )
 
 

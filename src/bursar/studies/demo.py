@@ -29,7 +29,7 @@ CONFIRMED = ("MT-MAX", "RANDOM")
 
 def grid(scale: str) -> list[dict[str, Any]]:
     """One run a seed, with all its strategies as arms."""
-    settings = demo_config().model_dump(mode="json", exclude={"seed", "strategy", "compare"})
+    settings = demo_config().model_dump(mode="json", exclude={"seed", "strategy", "compare", "oracle"})
     return [
         {"seed": seed, "strategies": list(EXPLORED if seed < 3 else CONFIRMED), "settings": settings}
         for seed in range(6)
@@ -39,7 +39,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
 def run_demo(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
     """The demo's campaign with a seed, and strategies beside it."""
     main, *others = unit["strategies"]
-    update = {"seed": unit["seed"], "strategy": StrategySection(name=main), "compare": others}
+    update = {"seed": unit["seed"], "strategy": StrategySection(name=main), "compare": others, "oracle": None}
     begun = time.monotonic()
     folder = place.runs / f"demo-{unit['seed']}"
     result = run_campaign(CampaignRun(folder, demo_config().model_copy(update=update)))

@@ -1,0 +1,162 @@
+"""The numbers of many models side by side, and Adam on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bursar.learners.lockstep.network import Network
+from bursar.learners.lockstep.sums import ALIGNED, rounded
+from bursar.ragged import IntArray
+
+DECAYS = 0.9, 0.999
+EPSILON = 1e-8
+
+
+class Layout:
+    """Where each parameter of a model is in one row of numbers; all begin at multiples of 64 bytes.
+
+    >>> layout = Layout({"a": torch.zeros(2, 3), "b": torch.zeros(5)})
+    >>> layout.length, layout.views(torch.arange(32.0)[None])["b"].tolist()
+    (32, [[16.0, 17.0, 18.0, 19.0, 20.0]])
+    """
+
+    def __init__(self, parameters: dict[str, Tensor]) -> None:
+        self.shapes = {name: value.shape for name, value in parameters.items()}
+        self.starts, at = {}, 0
+        for name, shape in self.shapes.items():
+            self.starts[name] = at
+            at += rounded(shape.numel(), ALIGNED)
+        self.length = at
+
+    def views(self, rows: Tensor) -> dict[str, Tensor]:
+        """The parameters of every lane, (lanes, …), in the lanes' rows of numbers."""
+        return {
+            name: rows[:, start : start + self.shapes[name].numel()].view(-1, *self.shapes[name])
+            for name, start in self.starts.items()
+        }
+
+    def put(self, parameters: dict[str, Tensor], rows: Tensor) -> None:
+        """Write the parameters of every lane into their rows of numbers."""
+        for name, view in self.views(rows).items():
+            view.copy_(parameters[name])
+
+
+class Lanes:
+    """Values, slopes and moments of the models in work, and the best values so far.
+
+    ``rows`` are those of all parameters but the table's; of the table, moments and best values are kept only for the
+    rows that a model may change, which a lane has first.
+    """
+
+    def __init__(self, network: Network, lanes: int, first: dict[str, Tensor], learned: int) -> None:
+        self.network, self.name = network, network.table
+        self.layout = Layout({name: value for name, value in first.items() if name != self.name})
+        zeros = partial(torch.zeros, dtype=network.dtype)
+        self.rows = zeros(lanes, self.layout.length)
+        self.slopes = torch.zeros_like(self.rows)
+        height, width = first[self.name].shape if self.name else (0, ALIGNED)
+        self.height = rounded(height, ALIGNED)  # of a lane's table
+        self.table = zeros(lanes, self.height, width)
+        self.places = np.zeros((lanes, height), dtype=np.int64)
+        self.steps = torch.zeros(lanes)
+        learned = min(rounded(learned, ALIGNED), self.height)
+        self.moments = [zeros(lanes, size) for size in [self.layout.length, learned * width] * 2]
+        self.best_rows, self.best_table = torch.zeros_like(self.rows), zeros(lanes, learned, width)
+        self.touched: list[IntArray] = [np.zeros(0, dtype=np.int64)] * lanes
+        self.use(0)
+
+    # -- which models are in work --------------------------------------------------------------------------------------
+    def fill(self, lane: int, first: dict[str, Tensor], touched: IntArray) -> None:
+        """A new model in a lane."""
+        self.layout.put({name: value[None] for name, value in first.items()}, self.rows[lane : lane + 1])
+        if self.name:
+            others = np.ones(self.places.shape[1], dtype=bool)
+            others[touched] = False
+            order = np.concatenate([touched, np.flatnonzero(others)])
+            torch.index_select(first[self.name], 0, torch.from_numpy(order), out=self.table[lane, : len(order)])
+            self.places[lane, order] = np.arange(len(order)) + lane * self.height
+        for moment in self.moments:
+            moment[lane].zero_()
+        self.steps[lane] = 0
+        self.touched[lane] = touched
+
+    def move(self, lane: int, to: int) -> None:
+        """The model of one lane into another."""
+        for held in (self.rows, self.table, self.best_rows, self.best_table, self.steps, *self.moments):
+            held[to].copy_(held[lane])
+        self.places[to] = self.places[lane] + (to - lane) * self.height
+        self.touched[to] = self.touched[lane]
+
+    def use(self, lanes: int) -> None:
+        """Work on the first so many lanes from now on."""
+        self.used = lanes
+        learned = max((len(self.touched[lane]) for lane in range(lanes)), default=0)
+        learned = min(rounded(learned, ALIGNED), self.best_table.shape[1])
+        numbers = learned * self.table.shape[2]
+        self.parameters = self.layout.views(self.rows[:lanes])
+        self._slots = self.layout.views(self.slopes[:lanes])
+        if self.name:
+            self.parameters[self.name] = self.table[:lanes, :learned]
+        values = [*self.rows[:lanes], *(self.table[lane, :learned].view(-1) for lane in range(lanes))]
+        fast, fast_table, slow, slow_table = (moment[:lanes] for moment in self.moments)
+        self._adam = (
+            values,
+            [*fast, *fast_table[:, :numbers]],
+            [*slow, *slow_table[:, :numbers]],
+            [*self.steps[:lanes]] * 2,
+        )
+
+    # -- training ------------------------------------------------------------------------------------------------------
+    def step(self, gradients: dict[str, Tensor], rate: float) -> None:
+        """One step of Adam in every lane."""
+        for name, slot in self._slots.items():
+            slot.copy_(gradients[name])
+        values, fast, slow, steps = self._adam
+        slopes = [*self.slopes[: self.used]]
+        if self.name and self.used:
+            slopes += gradients[self.name].reshape(self.used, -1).unbind()
+        else:
+            values, fast, slow, steps = (held[: self.used] for held in self._adam)
+        self.steps[: self.used] += 1
+        torch._fused_adam_(
+            values,
+            slopes,
+            fast,
+            slow,
+            [],
+            steps,
+            lr=rate,
+            beta1=DECAYS[0],
+            beta2=DECAYS[1],
+            weight_decay=0.0,
+            eps=EPSILON,
+            amsgrad=False,
+            maximize=False,
+        )
+
+    def some(self, lanes: Sequence[int]) -> tuple[dict[str, Tensor], IntArray]:
+        """The parameters and the places of some lanes; the table is that of all."""
+        every = len(lanes) == self.used
+        chosen = self.rows[: self.used] if every else self.rows.index_select(0, torch.tensor(lanes))
+        parameters = self.layout.views(chosen)
+        if self.name:
+            parameters[self.name] = self.table
+        return parameters, self.places[np.asarray(lanes, dtype=np.int64)]
+
+    def keep(self, lane: int) -> None:
+        """What a lane has now is its best."""
+        learned = rounded(len(self.touched[lane]), ALIGNED)
+        self.best_rows[lane].copy_(self.rows[lane])
+        self.best_table[lane, :learned].copy_(self.table[lane, :learned])
+
+    def best(self, lane: int) -> dict[str, Tensor]:
+        """The best values of a lane; of the table, those of the rows that were touched."""
+        found = {name: value[0].clone() for name, value in self.layout.views(self.best_rows[lane : lane + 1]).items()}
+        if self.name:
+            found[self.name] = self.best_table[lane, : len(self.touched[lane])].clone()
+        return found

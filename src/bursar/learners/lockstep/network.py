@@ -1,0 +1,164 @@
+"""The contract of networks whose models are trained in lanes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+
+from bursar.errors import ConfigError
+from bursar.learners.lockstep.sums import ALIGNED, product
+from bursar.ragged import BoolArray, FloatArray, IntArray
+
+Parameters = Mapping[str, Tensor]  # each with the lanes in front
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The items that every lane is trained on in one step."""
+
+    rows: IntArray  # (lanes, batch): numbers of items
+    real: BoolArray  # (lanes, batch): those that are more than padding
+    places: IntArray  # (lanes, rows of the table): where each is among the rows of all lanes
+    draws: Sequence[tuple[int, int]]  # (lanes,): the seed and the step of each lane, which dropout follows from
+
+
+class Network(ABC):
+    """One shape of model over one table of items. Parameters of many models have the lanes in front.
+
+    What a method says of a lane must not depend on the other lanes, to the last bit: ``sums`` has the means. A network
+    says what it makes of items (``features``), and an output layer turns that into scores of labels (logits). One that
+    works otherwise has ``loss`` and ``logits`` of its own.
+
+    A network may have one table, such as word vectors, of which a model only changes the rows that its items touch. A
+    lane then keeps those rows first, and ``places`` say where each row is: ``flat(table)[places[lane, row]]``.
+    """
+
+    table: str | None = None  # the name of that parameter
+    width: int  # of features
+    step: int = 4  # items come in multiples of so many, see ``quantum``
+
+    def __init__(self, targets: IntArray, labels: int, *, dropout: float = 0.0, dtype: torch.dtype) -> None:
+        if not 0 <= dropout < 1:
+            raise ConfigError(f"dropout = {dropout}", fix="use a share from 0 up to, but not including, 1")
+        if not dtype.is_floating_point:
+            raise ConfigError(f"dtype = {dtype}", fix="use torch.float32 or torch.float64")
+        self.targets = np.asarray(targets, dtype=np.int64)  # (items,) or (items, words), -1 where there is none
+        self.labels, self.dropout, self.dtype = labels, dropout, dtype
+
+    def check(self, batch: int) -> None:  # noqa: B027
+        """Raise an error if batches of this size cannot be had."""
+
+    @abstractmethod
+    def begin(self, seed: int) -> dict[str, Tensor]:
+        """The parameters of one model before training: the same for all sets of items."""
+
+    def touched(self, rows: IntArray) -> IntArray:
+        """The rows of the table that a model trained on these items may change, sorted."""
+        return np.zeros(0, dtype=np.int64)
+
+    @abstractmethod
+    def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
+        """What every lane makes of its own items, rows (lanes, items): (lanes, items, width)."""
+
+    def loss(self, parameters: Parameters, batch: Batch) -> Tensor:
+        """The mean cross-entropy of the units of every lane's batch, (lanes,)."""
+        features = self.features(parameters, batch.rows, batch.places)
+        scores = self.answers(parameters, features, self.kept(batch), (0, features.shape[1]))
+        return cross_entropy(scores, self.targets[batch.rows], batch.real)
+
+    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """The losses and the slope of each lane's loss by its own parameters, by automatic differentiation."""
+        leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
+        with torch.enable_grad():
+            losses = self.loss(leaves, batch)
+            found = torch.autograd.grad(losses.sum(), list(leaves.values()))
+        return losses.detach(), dict(zip(leaves, found, strict=True))
+
+    def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
+        """Scores of labels, (lanes, items, labels) or (lanes, items, words, labels); rows (lanes, items).
+
+        Without dropout, or with that of ``kept`` (width,): one draw for all items.
+        """
+        features = self.features(parameters, rows, places)
+        return self.answers(parameters, features, kept, (0, features.shape[1]))[..., : self.labels]
+
+    def answers(self, parameters: Parameters, features: Tensor, kept: Tensor | None, cuts: Sequence[int]) -> Tensor:
+        """The output layer, after dropout; its columns are filled up to a multiple of 16 with scores of −∞."""
+        features = features if kept is None else features * kept
+        return product(features, *self.output(parameters), cuts)
+
+    def output(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
+        """Weights and bias of the output layer, filled up."""
+        more = 0, -self.labels % ALIGNED
+        return pad(parameters["output.weight"], more), pad(parameters["output.bias"], more, value=-torch.inf)
+
+    def kept(self, batch: Batch) -> Tensor | None:
+        """Dropout's factors for a training step, (lanes, batch, width): they follow from seed and step alone."""
+        if not self.dropout:
+            return None
+        shape = batch.rows.shape[1], self.width
+        drawn = np.stack([_kept(seed, step, shape, self.dropout) for seed, step in batch.draws])
+        return torch.from_numpy(drawn).to(self.dtype)
+
+    def kept_in_pass(self, seed: int, number: int) -> Tensor:
+        """Dropout's factors for one pass over any number of items, (width,)."""
+        return torch.from_numpy(_kept(seed, -1 - number, (self.width,), self.dropout)).to(self.dtype)
+
+
+@lru_cache(maxsize=4096)
+def _kept(seed: int, step: int, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
+    """Factors: 0, or as much more as makes up for those that are 0. Passes have steps below 0."""
+    drawn = np.random.default_rng([seed, abs(step), int(step < 0)]).random(shape)
+    return ((drawn >= dropout) / (1 - dropout)).astype(np.float32)
+
+
+class Draws:
+    """Random first values from a seed: the same in single and in double precision.
+
+    >>> Draws(0, torch.float64).normal(2).tolist() == Draws(0, torch.float64).normal(2).tolist()
+    True
+    """
+
+    def __init__(self, seed: int, dtype: torch.dtype) -> None:
+        self.random, self.dtype = np.random.default_rng([seed, 2**31]), dtype
+
+    def normal(self, *shape: int) -> Tensor:
+        """Standard normal."""
+        return self._made(self.random.standard_normal(shape))
+
+    def uniform(self, width: int, *shape: int) -> Tensor:
+        """Between ± 1/√width: as torch begins the layers that read so many numbers."""
+        return self._made(self.random.uniform(-1, 1, shape) / np.sqrt(width))
+
+    def layer(self, name: str, width: int, outputs: int) -> dict[str, Tensor]:
+        """The weights and the bias of a fully connected layer."""
+        return {
+            f"{name}.weight": self.uniform(width, width, outputs),
+            f"{name}.bias": self.uniform(width, outputs),
+        }
+
+    def _made(self, values: FloatArray) -> Tensor:
+        return torch.from_numpy(values).to(self.dtype)
+
+
+def cross_entropy(scores: Tensor, targets: IntArray, real: BoolArray) -> Tensor:
+    """The mean −log p of the targets of every lane's real items, (lanes,); targets of −1 do not count.
+
+    >>> cross_entropy(torch.zeros(1, 2, 4), np.array([[3, 1]]), np.array([[True, False]])).exp().tolist()
+    [4.0]
+    """
+    lanes = len(scores)
+    counted = (targets >= 0) & real.reshape(*real.shape, *[1] * (targets.ndim - 2))
+    share = counted / np.maximum(counted.reshape(lanes, -1).sum(axis=1), 1).reshape(-1, *[1] * (targets.ndim - 1))
+    logs = torch.log_softmax(scores, dim=-1)
+    chosen = logs.gather(-1, torch.from_numpy(np.maximum(targets, 0)).unsqueeze(-1)).squeeze(-1)
+    weighted = chosen * torch.from_numpy(share).to(scores.dtype)
+    return -weighted.reshape(lanes, -1).sum(dim=1)

@@ -1,0 +1,95 @@
+"""Long short-term memory for many lanes: forwards and backwards in time, written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bursar.learners.lockstep.packs import Pack
+from bursar.learners.lockstep.sums import contracted
+
+
+def squashed(x: Tensor) -> Tensor:
+    """The hyperbolic tangent, by the function that is fast."""
+    return torch.mul(x, 2).sigmoid_().mul_(2).sub_(1)
+
+
+def gates(z: Tensor) -> Tensor:
+    """What a cell does with its input, (lanes, rows, 4, size): let in, keep, the new (from −1 to 1), let out."""
+    z[:, :, 2].mul_(2)
+    z.sigmoid_()
+    z[:, :, 2].mul_(2).sub_(1)
+    return z
+
+
+class _Recurrence(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, pack: Pack) -> Tensor:
+        lanes, rows, wide = inputs.shape
+        size = wide // 4
+        learning = any(ctx.needs_input_grad)
+        out = inputs.new_empty(lanes, rows, size)
+        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # gates, cells and bent cells at each time
+        cell = out[:, :0]
+        for time, (start, count) in enumerate(zip(pack.starts, pack.sizes, strict=False)):
+            here = slice(start, start + count)
+            if time:
+                last = slice(pack.starts[time - 1], pack.starts[time - 1] + count)
+                z = torch.baddbmm(inputs[:, here], out[:, last], weight)
+            else:
+                z = inputs[:, here].clone()
+            gate = gates(z.view(lanes, count, 4, size))
+            before, cell = cell, gate[:, :, 0] * gate[:, :, 2]
+            if time:
+                cell.addcmul_(gate[:, :, 1], before[:, :count])
+            bent = squashed(cell)
+            torch.mul(bent, gate[:, :, 3], out=out[:, here])
+            if learning:
+                kept.append((gate, cell, bent))
+        ctx.save_for_backward(weight, out)
+        ctx.pack, ctx.kept = pack, kept
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        weight, out = ctx.saved_tensors
+        pack: Pack = ctx.pack
+        (lanes, rows, size), first = out.shape, pack.sizes[0]
+        back = weight.transpose(1, 2)
+        found = out.new_empty(lanes, rows, 4 * size)
+        carried = returned = out[:, :0]
+        for time in reversed(range(len(pack.sizes))):
+            gate, cell, bent = ctx.kept.pop()
+            here = slice(pack.starts[time], pack.starts[time] + pack.sizes[time])
+            let_in, keep, new, let_out = gate.unbind(2)
+            by_out = slopes[0][:, here].clone()
+            by_out[:, : returned.shape[1]] += returned
+            by_cell = torch.addcmul(let_out, out[:, here], bent, value=-1).mul_(by_out)
+            by_cell[:, : carried.shape[1]] += carried
+            slope = torch.addcmul(gate, gate, gate, value=-1)  # of a gate: s (1 − s)
+            slope[:, :, 0].mul_(new).mul_(by_cell)
+            if time:
+                slope[:, :, 1].mul_(ctx.kept[-1][1][:, : pack.sizes[time]]).mul_(by_cell)
+            else:
+                slope[:, :, 1] = 0
+            torch.addcmul(let_in, let_in * new, new, value=-1, out=slope[:, :, 2]).mul_(by_cell)
+            slope[:, :, 3].mul_(bent).mul_(by_out)
+            flat = slope.view(lanes, -1, 4 * size)
+            found[:, here] = flat
+            if time:
+                carried, returned = by_cell.mul_(keep), torch.bmm(flat, back)
+        cuts = [max(cut, first) - first for cut in pack.cuts]
+        by_weight = contracted(out.index_select(1, torch.from_numpy(pack.before)), found[:, first:], cuts)
+        return found, by_weight, None
+
+
+def recurrence(inputs: Tensor, weight: Tensor, pack: Pack) -> Tensor:
+    """The outputs of a layer at all rows of a pack, (lanes, rows, size).
+
+    inputs (lanes, rows, 4 × size): what the layer reads, times its weights; weight (lanes, size, 4 × size): for what it
+    said of the word before. The four are in torch's order.
+    """
+    found: Tensor = _Recurrence.apply(inputs, weight, pack)  # type: ignore[no-untyped-call]
+    return found

@@ -1,0 +1,118 @@
+"""A bidirectional LSTM that reads the words and an LSTM that writes their tags, one after the other (paper 4's NER)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bursar.learners.lockstep.bilstm import encoded, encoder
+from bursar.learners.lockstep.network import Batch, Draws, Parameters, cross_entropy
+from bursar.learners.lockstep.packs import Pack, check_batch, pack
+from bursar.learners.lockstep.recurrent import gates, recurrence, squashed
+from bursar.learners.lockstep.sums import product
+from bursar.learners.lockstep.texts import TextNetwork
+from bursar.ragged import IntArray
+
+DECODER = 50
+
+
+class Tagger(TextNetwork):
+    """Targets are tags of words, (items, longest) with −1 behind each text.
+
+    The writer is fed what the readers say of a word, and the tag of the word before it: the true one in training, its
+    own best guess otherwise. Dropout drops the same features for all words of a text.
+    """
+
+    width = DECODER
+
+    def check(self, batch: int) -> None:
+        check_batch(batch, self.step)
+
+    def begin(self, seed: int) -> dict[str, Tensor]:
+        draws = Draws(seed, self.dtype)
+        read = 2 * self.size + self.labels + 1  # the last is for "no word before"
+        return {
+            "words": self.first_vectors(draws),
+            **encoder(draws, self.size),
+            "decoder.weight": draws.uniform(DECODER, read, 4 * DECODER),
+            "decoder.bias": draws.uniform(DECODER, 4 * DECODER),
+            "decoder.again": draws.uniform(DECODER, DECODER, 4 * DECODER),
+            **draws.layer("output", DECODER, self.labels),
+        }
+
+    def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
+        """What the readers say of every word, from both sides: (lanes, rows of the pack, 2 × size)."""
+        return self._read(parameters, rows, places, pack(self.texts, rows, self.step))
+
+    def _read(self, parameters: Parameters, rows: IntArray, places: IntArray, packed: Pack) -> Tensor:
+        said = encoded(self.texts, parameters, rows, places, packed).view(len(rows), 2, -1, self.size)
+        return torch.cat([said[:, 0], mirrored(said[:, 1], packed)], dim=2)
+
+    def loss(self, parameters: Parameters, batch: Batch) -> Tensor:
+        packed = pack(self.texts, batch.rows, self.step)
+        chosen = np.take_along_axis(batch.rows, packed.items, axis=1)
+        tags = np.where(packed.real, self.targets[chosen, np.where(packed.real, packed.times, 0)], -1)
+        earlier = np.full_like(tags, self.labels)
+        earlier[:, packed.sizes[0] :] = np.where(tags >= 0, tags, self.labels)[:, packed.before]
+        ones = torch.zeros(*tags.shape, self.labels + 1, dtype=self.dtype)
+        ones.scatter_(2, torch.from_numpy(earlier).unsqueeze(2), 1.0)
+        read = torch.cat([self._read(parameters, batch.rows, batch.places, packed), ones], dim=2)
+        inputs = product(read, parameters["decoder.weight"], parameters["decoder.bias"], packed.cuts)
+        said = recurrence(inputs, parameters["decoder.again"], packed)
+        kept = self.kept(batch)
+        if kept is not None:
+            said = said * kept.gather(1, torch.from_numpy(packed.items).unsqueeze(2).expand(-1, -1, DECODER))
+        scores = self.answers(parameters, said, None, packed.cuts)
+        return cross_entropy(scores, tags, np.take_along_axis(batch.real, packed.items, axis=1))
+
+    def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
+        packed = pack(self.texts, rows, self.step)
+        read = self._read(parameters, rows, places, packed)
+        weight, last = parameters["decoder.weight"], 2 * self.size
+        inputs = torch.baddbmm(parameters["decoder.bias"].unsqueeze(1), read, weight[:, :last])
+        said = self._written(parameters, inputs, weight[:, last:], packed, kept)
+        lanes, items = rows.shape
+        found = said.new_zeros(lanes, items, len(packed.sizes), self.labels)
+        lane, row = np.nonzero(packed.real)
+        found[lane, packed.items[lane, row], packed.times[row]] = said[lane, row]
+        return found
+
+    def _written(
+        self, parameters: Parameters, inputs: Tensor, tags: Tensor, packed: Pack, kept: Tensor | None
+    ) -> Tensor:
+        """Scores of tags at every row, each after the best tag of the word before; tags (lanes, labels + 1, …)."""
+        lanes, rows, wide = inputs.shape
+        found = inputs.new_empty(lanes, rows, self.labels)
+        best = torch.full((lanes, packed.sizes[0]), self.labels)
+        out = cell = inputs.new_zeros(lanes, packed.sizes[0], DECODER)
+        for start, count in zip(packed.starts, packed.sizes, strict=False):
+            z = torch.baddbmm(inputs[:, start : start + count], out[:, :count], parameters["decoder.again"])
+            z += tags.gather(1, best[:, :count, None].expand(-1, -1, wide))
+            gate = gates(z.view(lanes, count, 4, DECODER))
+            cell = gate[:, :, 1] * cell[:, :count] + gate[:, :, 0] * gate[:, :, 2]
+            out = gate[:, :, 3] * squashed(cell)
+            scores = self.answers(parameters, out, kept, (0, count))[:, :, : self.labels]
+            found[:, start : start + count] = scores
+            best = scores.argmax(dim=2)
+        return found
+
+
+class _Mirrored(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
+        return x.gather(1, index.expand_as(x))
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        (index,) = ctx.saved_tensors
+        return slopes[0].gather(1, index.expand_as(slopes[0])), None
+
+
+def mirrored(x: Tensor, packed: Pack) -> Tensor:
+    """What was said from the back, at the rows of the words that it was said of. Twice, and all is as it was."""
+    found: Tensor = _Mirrored.apply(x, torch.from_numpy(packed.mirrored).unsqueeze(2))  # type: ignore[no-untyped-call]
+    return found

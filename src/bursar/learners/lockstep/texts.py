@@ -1,0 +1,100 @@
+"""Texts as networks read them: word codes, packed for many lanes at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bursar.errors import ConfigError
+from bursar.learners.lockstep.network import Draws, Network
+from bursar.learners.lockstep.sums import quantum
+from bursar.ragged import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Words of items as codes from 1 up, 0 for padding."""
+
+    codes: IntArray  # (items, longest)
+    lengths: IntArray  # (items,)
+    vocabulary: int  # codes are below it
+
+    def __post_init__(self) -> None:
+        codes, lengths = self.codes, self.lengths
+        if len(codes) != len(lengths) or lengths.min(initial=1) < 1 or lengths.max(initial=0) > codes.shape[1]:
+            raise ConfigError("texts and their lengths do not fit", fix="every text needs at least one word")
+        inside = np.arange(codes.shape[1]) < lengths[:, None]
+        if ((codes > 0) != inside).any() or codes.max(initial=0) >= self.vocabulary:
+            raise ConfigError("word codes do not fit", fix="use 1 to vocabulary - 1 for words and 0 behind each text")
+
+    @cached_property
+    def words(self) -> IntArray:
+        """The codes of all texts, one behind the other."""
+        return np.ascontiguousarray(self.codes[self.codes > 0], dtype=np.int64)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Where each text begins among them."""
+        return np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
+
+
+class TextNetwork(Network):
+    """A network that begins with a vector for each word. Those of a model's own words are trained with it."""
+
+    table = "words"
+
+    def __init__(
+        self,
+        texts: Texts,
+        targets: IntArray,
+        labels: int,
+        *,
+        size: int = 64,
+        vectors: FloatArray | None = None,
+        dropout: float = 0.0,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        """``vectors`` (vocabulary, size) are what training begins with; without them, random ones of the seed."""
+        super().__init__(targets, labels, dropout=dropout, dtype=dtype)
+        if vectors is not None and len(vectors) != texts.vocabulary:
+            raise ConfigError(f"{len(vectors)} word vectors for {texts.vocabulary} words", fix="give one for each code")
+        self.texts, self.vectors = texts, vectors
+        self.size = size if vectors is None else vectors.shape[1]
+        self.step = max(quantum(self.size), quantum(self.width))
+
+    def first_vectors(self, draws: Draws) -> Tensor:
+        """(vocabulary, size); the row of the padding is zero and stays so."""
+        found = draws.normal(self.texts.vocabulary, self.size)
+        if self.vectors is not None:
+            found = torch.from_numpy(np.array(self.vectors)).to(self.dtype)
+        found[0] = 0
+        return found
+
+    def touched(self, rows: IntArray) -> IntArray:
+        found = np.unique(self.texts.codes[rows])
+        return found[found > 0].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The words of the items of many lanes, one behind the other."""
+
+    places: IntArray  # (words,): of their vectors in the flat table
+    owners: IntArray  # (words,): the item of each, counted through all lanes
+    offsets: IntArray  # (lanes × items + 1,): where the words of each item begin
+
+
+def tokens(texts: Texts, rows: IntArray, places: IntArray) -> Tokens:
+    """Of the items of every lane, rows (lanes, items)."""
+    items = rows.shape[1]
+    chosen = rows.reshape(-1)
+    lengths = texts.lengths[chosen]
+    offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    owners = np.repeat(np.arange(len(chosen)), lengths)
+    words = texts.words[np.arange(offsets[-1]) + (texts.starts[chosen] - offsets[:-1])[owners]]
+    return Tokens(places.reshape(-1)[words + owners // items * places.shape[1]], owners, offsets)

@@ -1,0 +1,182 @@
+"""A judge that trains small networks, many sets in lockstep: paper 4's own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bursar.corpus import Corpus, CorpusBuilder
+from bursar.errors import ConfigError
+from bursar.learners import lockstep
+from bursar.learners.features import Components, classes_of
+from bursar.learners.lockstep import Job, Network, Settings, Texts, Trained
+from bursar.oracle.judge import Judge
+from bursar.oracle.probe import frozen_encoder, score_of
+from bursar.oracle.problem import PARTS, Problem
+from bursar.ragged import FloatArray, IntArray
+from bursar.tasks import Beliefs, Classification, Tagging, Task
+
+SIZE = 64  # of word vectors
+DROPOUT = 0.5  # before the output layer: BALD needs it, so all have it (errata 27)
+ARCHITECTURES = {  # by name and kind of task; the name of the class in lockstep
+    ("aoe", "classification"): "AverageNetwork",
+    ("cnn", "classification"): "TextConvolution",
+    ("lstm", "classification"): "BiLSTM",
+    ("cnn", "images"): "ImageConvolution",
+    ("tagger", "tagging"): "Tagger",
+}
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The network of one task, over the items of all parts."""
+
+    network: Network
+    targets: Mapping[str, IntArray]  # part to the codes of its units
+    units: Mapping[str, IntArray]  # part to the units of each item
+
+
+class NetworkJudge(Judge):
+    """One small network a task, trained on the warm start and a set, stopped early on the items set aside.
+
+    The seed is that of all trainings: first values, the order of batches, dropout. With ``ordered`` batches are walked
+    in the order of labelling and never shuffled, as paper 4's authors do (errata 25).
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        architecture: str,
+        *,
+        seed: int = 0,
+        size: int = SIZE,
+        dropout: float = DROPOUT,
+        ordered: bool = False,
+        settings: Settings | None = None,
+    ) -> None:
+        self.problem, self.seed, self.ordered = problem, seed, ordered
+        self.pool = len(problem.pool)
+        self.settings = replace(settings or Settings(), batch=problem.size, shuffle=not ordered)
+        self.at_once = 2 * self.settings.lanes
+        ends = np.cumsum([len(getattr(problem, part)) for part in PARTS])
+        self.rows = {
+            part: np.arange(end - len(getattr(problem, part)), end) for part, end in zip(PARTS, ends, strict=True)
+        }
+        make = _maker(problem, architecture, size, dropout)
+        self.tasks = {name: self._task(task, name, make) for name, task in problem.corpus.schema.items()}
+
+    def _task(self, task: Task, name: str, make: Callable[[Task, IntArray], Network]) -> _Task:
+        parts = self.problem.parts
+        targets = {part: task.targets(parts[part].labels[name].rows, parts[part].words) for part in PARTS}
+        units = {part: task.units(parts[part].words) for part in PARTS}
+        codes = np.concatenate([targets[part] for part in PARTS])
+        if isinstance(task, Tagging):
+            codes = _padded(codes, np.concatenate([units[part] for part in PARTS]), -1)
+        return _Task(make(task, codes), targets, units)
+
+    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
+        found = []
+        for name, made in self.tasks.items():
+            labels = classes_of(self.problem.corpus.schema[name])
+            models = self._trained(made, sets)
+            guesses = [self._units(made, model, part).argmax(axis=-1) for model in models]
+            found.append([score_of(made.targets[part], guess, labels, self.problem.metric) for guess in guesses])
+        return np.mean(found, axis=0) if len(sets) else np.zeros(0)
+
+    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
+        found = {}
+        for name, made in self.tasks.items():
+            (model,) = self._trained(made, [items])
+            logits = torch.from_numpy(self._units(made, model, "pool", 0 if passes == 1 else passes, seed))
+            found[name] = Beliefs.of(torch.softmax(logits, dim=-1).numpy(), made.units["pool"])
+        return found
+
+    def _trained(self, made: _Task, sets: Sequence[IntArray]) -> list[Trained]:
+        warm, pool = self.rows["warm"], self.rows["pool"]
+        jobs = [Job(np.concatenate([warm, pool[items]]), self.seed) for items in sets]
+        score = lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1
+        return lockstep.train(made.network, jobs, self.settings, select=self.rows["aside"], score=score(made.network))
+
+    def _units(self, made: _Task, model: Trained, part: str, passes: int = 0, seed: int = 0) -> NDArray[Any]:
+        """Scores of labels, unit after unit: (units, labels), or (passes, units, labels)."""
+        found = lockstep.logits(made.network, model, self.rows[part], passes=passes, seed=seed).numpy()
+        if made.network.targets.ndim == 1:
+            return found
+        inside = np.arange(found.shape[-2]) < made.units[part][:, None]  # texts are padded to the longest
+        return found[inside] if not passes else found[:, inside]
+
+
+# -- what networks read ----------------------------------------------------------------------------------------------
+def _maker(problem: Problem, architecture: str, size: int, dropout: float) -> Callable[[Task, IntArray], Network]:
+    """Makes the network of a task from its targets; all tasks read the same items."""
+    items = problem.corpus.take(np.concatenate([getattr(problem, part) for part in PARTS]))
+    images = items.images is not None
+    inputs = _images(items) if images else _texts(items)
+    vectors = None if images else word_vectors(_vocabulary(items), size)
+
+    def make(task: Task, targets: IntArray) -> Network:
+        kind = "images" if images and isinstance(task, Classification) else task.kind
+        if (architecture, kind) not in ARCHITECTURES:
+            known = [name for name, of in ARCHITECTURES if of == kind]
+            raise ConfigError(
+                f"no network {architecture!r} for task {task.name!r} ({kind})",
+                fix=f"use {', '.join([*known, 'probe'])}",
+            )
+        network = getattr(lockstep, ARCHITECTURES[architecture, kind])
+        more: dict[str, Any] = {} if images else {"vectors": vectors}
+        made: Network = network(inputs, targets, classes_of(task), dropout=dropout, **more)
+        return made
+
+    return make
+
+
+def _vocabulary(items: Corpus) -> list[str]:
+    assert items.texts is not None
+    return sorted({word.lower() for words in items.texts.all_words() for word in words})
+
+
+def _texts(items: Corpus) -> Texts:
+    assert items.texts is not None
+    words = items.texts.all_words()
+    if empty := next((at for at, some in enumerate(words) if not some), None):
+        raise ConfigError(f"item {items.ids[empty]!r} has no words", fix="leave it out")
+    codes = {word: code for code, word in enumerate(_vocabulary(items), start=1)}
+    flat = np.array([codes[word.lower()] for some in words for word in some], dtype=np.int64)
+    return Texts(_padded(flat, items.words, 0), items.words, len(codes) + 1)
+
+
+def _padded(values: IntArray, lengths: IntArray, fill: int) -> IntArray:
+    """Rows of different lengths as a rectangle.
+
+    >>> _padded(np.array([1, 2, 3]), np.array([1, 2]), -1).tolist()
+    [[1, -1], [2, 3]]
+    """
+    inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
+    found: IntArray = np.full(inside.shape, fill, dtype=np.int64)
+    found[inside] = values
+    return found
+
+
+def word_vectors(words: Sequence[str], size: int) -> FloatArray:
+    """(words + 1, size): where the bundled encoder begins with each word, in the directions in which they differ most.
+
+    They stand for GloVe's, which paper 4 begins with. The first row is for padding; the mean square is 1.
+    """
+    builder = CorpusBuilder({})
+    for number, word in enumerate(words):
+        builder.add(str(number), text=word)
+    raw = frozen_encoder(layers=0).item_vectors(builder.build())
+    found = Components.of(raw, size).project(raw).astype(np.float64)
+    found = np.pad(found, ((1, 0), (0, size - found.shape[1])))
+    return found / (np.sqrt(np.square(found[1:]).mean()) or 1.0)
+
+
+def _images(items: Corpus) -> NDArray[np.float32]:
+    assert items.images is not None
+    brightest = np.iinfo(items.images.dtype).max if items.images.dtype.kind in "iu" else 1
+    return items.images.astype(np.float32) / np.float32(brightest)

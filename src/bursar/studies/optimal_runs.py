@@ -1,0 +1,177 @@
+"""The runs of a study of best orders, sorted out, and the numbers that its tables and answers are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bursar.oracle.analysis import Paired, paired
+from bursar.oracle.orders import Order, quality, quality_with_warm_start
+from bursar.ragged import FloatArray
+from bursar.studies.findings import Cell
+from bursar.studies.statistics import spread
+from bursar.studies.study import Run
+
+PAPER = {  # Table 2: optimal, best heuristic, random; the mean over K + 1 points (errata 24)
+    "images": (0.761, 0.682, 0.698),
+    "intents": (0.887, 0.858, 0.816),
+    "entities": (0.839, 0.811, 0.800),
+}
+MAIN = {"images": "cnn", "intents": "lstm", "entities": "tagger"}  # the architectures that the table is of
+WORDS = {
+    "probe": "probe",
+    "aoe": "AOE",
+    "cnn": "CNN",
+    "lstm": "BiLSTM",
+    "tagger": "BiLSTM-LSTM tagger",
+    "encoder": "fine-tuned encoder",
+}
+MATCHED = "+IDMR"
+
+Curve = Sequence[float]  # the warm start's score, then those after 1 to K batches
+
+
+@dataclass
+class Seen:
+    """The runs of one data set, by what they are."""
+
+    problem: str
+    tried: list[Run] = field(default_factory=list)  # all searches
+    searches: dict[tuple[str, int], dict[str, Any]] = field(
+        default_factory=dict
+    )  # learner and seed; the one that counts
+    orders: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)  # learner and seed
+    references: dict[int, dict[str, Any]] = field(default_factory=dict)  # seed
+    transfers: dict[str, dict[str, Any]] = field(default_factory=dict)  # target
+    mismatches: dict[int, dict[str, Any]] = field(default_factory=dict)  # seed of the order
+    maps: list[dict[str, Any]] = field(default_factory=list)
+    plans: dict[str, tuple[int, int]] = field(default_factory=dict)  # learner to the steps of its longest search
+
+    @property
+    def learners(self) -> list[str]:
+        """Those with something to compare, the probe first."""
+        return list(dict.fromkeys(learner for learner, _ in self.orders))
+
+    def seeds(self, learner: str, searched: bool = True) -> list[int]:
+        """Seeds for which there are orders of heuristics, and of a search."""
+        found = {seed for of, seed in self.orders if of == learner}
+        return sorted(found & {seed for of, seed in self.searches if of == learner} if searched else found)
+
+    def best_heuristic(self, learner: str, matched: bool = False) -> str:
+        """The heuristic that is best on validation items over all seeds."""
+        some = [found["orders"] for (of, _), found in self.orders.items() if of == learner]
+        names: list[str] = [name for name in some[0] if name.endswith(MATCHED) == matched]
+        return max(names, key=lambda name: float(np.mean([text(found[name]["validation"]) for found in some])))
+
+
+def text(curve: Curve) -> float:
+    """Quality as paper 4's text has it: without the warm start."""
+    return float(quality(np.array(curve[1:])))
+
+
+def table(curve: Curve) -> float:
+    """Quality as its table has it."""
+    return quality_with_warm_start(curve[0], np.array(curve[1:]))
+
+
+def sorted_out(runs: Sequence[Run]) -> Seen:
+    """Runs by what they are. Of the longest searches of a seed the one counts that is best on validation items."""
+    seen = Seen(runs[0]["unit"]["problem"])
+    for run in runs:
+        unit, result = run["unit"], run["result"]
+        learner, seed = unit["learner"], unit["seed"]
+        if unit["kind"] == "search":
+            seen.tried.append(run)
+            seen.plans[learner] = max(seen.plans.get(learner, (0, 0)), length_of(unit))
+        elif unit["kind"] == "orders":
+            seen.orders[learner, seed] = result
+        elif unit["kind"] == "reference":
+            seen.references[seed] = result
+        elif unit["kind"] == "transfer":
+            seen.transfers[learner] = result
+        elif unit["kind"] == "mismatch":
+            seen.mismatches[seed] = result
+        else:
+            seen.maps.append(result)
+    # Orders that were found with a shorter plan are for the question of seeds alone.
+    longest = [run for run in seen.tried if length_of(run["unit"]) == seen.plans[run["unit"]["learner"]]]
+    for run in sorted(longest, key=lambda run: text(run["result"]["best"]["validation"])):
+        seen.searches[run["unit"]["learner"], run["unit"]["seed"]] = run["result"]
+    return seen
+
+
+def length_of(unit: Mapping[str, Any]) -> tuple[int, int]:
+    """Steps of a search: annealing and greedy."""
+    return unit["steps"], unit["greedy_steps"]
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------------
+def qualities(seen: Seen, learner: str, how: Any = text) -> dict[str, list[float]]:
+    """On test, seed by seed: the best order, the best heuristic, the same with matching, and random."""
+    chosen = seen.best_heuristic(learner)
+    found: dict[str, list[float]] = {"best": [], "heuristic": [], "matched": [], "random": []}
+    for seed in seen.seeds(learner):
+        orders = seen.orders[learner, seed]
+        found["best"].append(how(seen.searches[learner, seed]["best"]["test"]))
+        found["heuristic"].append(how(orders["orders"][chosen]["test"]))
+        found["matched"].append(how(orders["orders"][f"{chosen}{MATCHED}"]["test"]))
+        found["random"].append(float(np.mean([how(order["test"]) for order in orders["random"]])))
+    return found
+
+
+def matched(seen: Seen, learner: str) -> dict[str, Paired]:
+    """Every heuristic and its matched version on test, seed by seed."""
+    seeds = seen.seeds(learner, searched=False)
+    names = [name for name in seen.orders[learner, seeds[0]]["orders"] if not name.endswith(MATCHED)]
+
+    def by_seed(name: str) -> dict[Any, float]:
+        return {seed: text(seen.orders[learner, seed]["orders"][name]["test"]) for seed in seeds}
+
+    return {name: paired(by_seed(name), by_seed(name + MATCHED)) for name in names}
+
+
+def gain(seen: Seen, source: str, what: str, target: str) -> float:
+    """Quality above random orders with the same learner."""
+    found = seen.transfers[target]
+    return text(found["orders"][source][what]) - float(np.mean([text(curve) for curve in found["random"]]))
+
+
+def gaps(seen: Seen) -> FloatArray | None:
+    """What is lost when the training has another seed than the order was found for: (trained, found for)."""
+    seeds = sorted(seen.mismatches)
+    if len(seeds) < 2:
+        return None
+    qualities = np.array([[text(seen.mismatches[of]["trained"][str(by)]) for of in seeds] for by in seeds])
+    found: FloatArray = np.diag(qualities)[:, None] - qualities
+    return found
+
+
+def distances(seen: Seen, learner: str, of: str) -> dict[str, FloatArray]:
+    """How far orders are from the test items' distribution, seed by seed; of random ones, all of them."""
+    seeds = seen.seeds(learner)
+    if not seeds:
+        return {}
+    found = {"best order": np.array([seen.searches[learner, seed]["best"]["distance"][of] for seed in seeds])}
+    for name in seen.orders[learner, seeds[0]]["orders"]:
+        found[name] = np.array([seen.orders[learner, seed]["orders"][name]["distance"][of] for seed in seeds])
+    found["random"] = np.array([o["distance"][of] for seed in seeds for o in seen.orders[learner, seed]["random"]])
+    return found
+
+
+def best_order(seen: Seen, learner: str) -> Order:
+    """The order that a search with seed 0 found."""
+    return Order(np.array(seen.searches[learner, 0]["best"]["order"]))
+
+
+def heuristic_order(seen: Seen, learner: str) -> Order:
+    """The order that the best heuristic buys with seed 0."""
+    return Order(np.array(seen.orders[learner, 0]["orders"][seen.best_heuristic(learner)]["order"]))
+
+
+def cell(values: Sequence[float] | FloatArray, paper: float | None = None) -> Cell:
+    """The mean over seeds, with its spread."""
+    found = spread([float(value) for value in values])
+    return Cell(found["mean"], found["spread"], paper)

@@ -1,0 +1,218 @@
+"""``bursar oracle``: what it prints and leaves, what it refuses, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from bursar.campaign import Campaign, load_config
+from bursar.campaign import gap as gaps
+from bursar.cli import main
+from bursar.learners import LEARNERS
+from tests.tiny import HashedEncoder, WordCounts
+
+CAMPAIGN = """
+tasks = ["intent"]
+compare = ["RANDOM"]
+[corpus]
+items = 400
+pool_items = 80
+dev_items = 20
+test_items = 30
+[budget]
+seed_items = 10
+per_round = 90
+rounds = 2
+[learner]
+name = "word-counts"
+"""
+QUICK = ["--steps", "20", "--greedy-steps", "5"]
+REACHED = "of the way from random to the best order found"
+
+
+@pytest.fixture(autouse=True)
+def small_things(monkeypatch):
+    LEARNERS.add("word-counts", WordCounts)
+    monkeypatch.setattr("bursar.oracle.probe.FrozenEncoder", HashedEncoder)
+    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    yield
+    LEARNERS._entries.pop("word-counts")
+
+
+@pytest.fixture
+def bursar(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments):
+        alone = ["--workers", "1"] if arguments[:1] == ("run",) else []  # this process alone knows the learner
+        monkeypatch.setattr(sys, "argv", ["bursar", *map(str, arguments), *alone])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with a campaign and its finished run, to copy."""
+    from bursar.campaign import Run, run_campaign
+
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "spring.toml").write_text(CAMPAIGN)
+    LEARNERS.add("word-counts", WordCounts)
+    run_campaign(Run(folder / "runs" / "spring", load_config(folder / "spring.toml")))
+    LEARNERS._entries.pop("word-counts")
+    return folder
+
+
+@pytest.fixture
+def here(finished, tmp_path):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_help_helps(bursar):
+    code, out, _ = bursar("oracle", "--help")
+    assert code == 0
+    assert "bursar oracle spring.toml" in out
+
+
+def test_a_finished_run_gets_its_table_its_files_and_its_page(bursar, here):
+    code, out, errors = bursar("oracle", "spring.toml", *QUICK)
+    assert code == 0
+    for words in ("20 random orders", "MT-AVG", "Best order found", "20 steps of annealing", "5 greedy ones"):
+        assert words in out
+    assert "best" in errors
+    assert json.loads((here / "runs/spring/oracle.json").read_text())["plan"]["steps"] == 20
+    assert not (here / "runs/spring/oracle.state.json").exists()
+    assert "How far from the best?" in (here / "runs/spring/report.html").read_text()
+
+
+def test_the_sentence_stands_on_the_page_when_there_is_a_way_to_go(bursar, here, monkeypatch):
+    monkeypatch.setattr("bursar.oracle.gap.Gap.way", lambda self, part="test": 0.2)
+    code, out, _ = bursar("oracle", "spring.toml", *QUICK)
+    assert code == 0
+    assert f"MT-AVG reached {out.split('MT-AVG reached ')[1].split(' ')[0]} {REACHED}" in out
+    assert REACHED in (here / "runs/spring/report.html").read_text()
+
+
+def test_a_runs_folder_will_do_and_the_page_may_go_elsewhere(bursar, here):
+    first = json.loads(bursar("oracle", "spring.toml", *QUICK, "--json")[1])
+    code, out, errors = bursar("oracle", "runs/spring", *QUICK, "--json", "--out", "page.html")
+    second = json.loads(out)
+    assert (code, errors) == (0, "")
+    assert second.pop("page") == "page.html"
+    assert second == {key: value for key, value in first.items() if key != "page"}
+    assert "How far from the best?" in Path("page.html").read_text()
+    assert json.loads(bursar("report", "runs/spring", "--json")[1])["oracle"]["seed"] == 0
+
+
+def test_stopped_anywhere_it_goes_on_to_the_same_result(bursar, here, monkeypatch):
+    whole = bursar("oracle", "runs/spring", *QUICK, "--json")[1]
+    (here / "runs/spring/oracle.json").unlink()
+    from bursar.cli import oracle
+
+    def stop(display, state, plan):
+        if state.step >= 12:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(oracle.SearchDisplay, "told", stop)
+        code, _, errors = bursar("oracle", "runs/spring", *QUICK)
+    assert code == 1
+    assert "run the same command again" in errors
+    assert json.loads((here / "runs/spring/oracle.state.json").read_text())["state"]["step"] >= 12
+    assert not (here / "runs/spring/oracle.json").exists()
+    assert bursar("oracle", "runs/spring", *QUICK, "--json")[1] == whole
+
+
+def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
+    (here / "spring.toml").write_text(CAMPAIGN + "[oracle]\nsteps = 8\ngreedy_steps = 1\ncooling = 2\n")
+    plan = json.loads(bursar("oracle", "spring.toml", "--json")[1])["plan"]
+    assert plan == {"steps": 8, "greedy_steps": 1, "cooling": 2.0}
+    plan = json.loads(bursar("oracle", "spring.toml", "--json", "--steps", "10")[1])["plan"]
+    assert plan == {"steps": 10, "greedy_steps": 2, "cooling": 250.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["none.toml"], "none.toml"),
+        (["."], "holds no run"),
+        (["spring.toml", "--run", "elsewhere"], "bursar run spring.toml --run elsewhere"),
+        (["runs/spring", "--run", "elsewhere"], "elsewhere"),
+        (["spring.toml", "--steps", "-1"], "--steps"),
+        (["spring.toml", "--steps", "many"], "--steps"),
+        (["spring.toml", "--greedy-steps", "-1"], "--greedy-steps"),
+        (["spring.toml", "--cooling", "-0.1"], "--cooling = -0.1"),
+        (["spring.toml", "--cooling", "nan"], "--cooling = nan"),
+        (["spring.toml", "--seed", "-1"], "--seed"),
+        (["spring.toml", "--out", "."], "--out . is a folder"),
+        (["other.toml"], "seed was 0, now 3"),
+        (["more.toml"], "strategies"),
+        (["bad.toml"], "bad.toml: oracle.stepz is no key"),
+        (["low.toml"], "low.toml: oracle.steps = -4"),
+    ],
+)
+def test_bad_input_exits_with_2_names_what_is_wrong_and_leaves_nothing(bursar, here, arguments, said):
+    (here / "other.toml").write_text('name = "spring"\nseed = 3\n' + CAMPAIGN)
+    (here / "more.toml").write_text('name = "spring"\n' + CAMPAIGN.replace('["RANDOM"]', '["RANDOM", "MT-MIN"]'))
+    (here / "bad.toml").write_text('name = "spring"\n' + CAMPAIGN + "[oracle]\nstepz = 4\n")
+    (here / "low.toml").write_text('name = "spring"\n' + CAMPAIGN + "[oracle]\nsteps = -4\n")
+    before = sorted(here.rglob("*"))
+    code, out, errors = bursar("oracle", *arguments)
+    assert code == 2
+    assert said in errors
+    assert "Traceback" not in errors + out
+    assert sorted(path for path in here.rglob("*") if path.name != "run.lock") == [
+        path for path in before if path.name != "run.lock"
+    ]
+
+
+def test_a_campaign_that_was_never_run_is_told_how(bursar, tmp_path):
+    (tmp_path / "autumn.toml").write_text(CAMPAIGN)
+    code, _, errors = bursar("oracle", "autumn.toml")
+    assert code == 2
+    assert "runs/autumn holds no run" in errors
+    assert "bursar run autumn.toml" in errors
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_unfinished_run_is_told_how_to_finish_it(bursar, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    (tmp_path / "autumn.toml").write_text(CAMPAIGN)
+    with monkeypatch.context() as stopping:
+        stopping.setattr("bursar.campaign.Campaign.run", stopped)
+        bursar("run", "autumn.toml")
+    code, _, errors = bursar("oracle", "autumn.toml")
+    assert code == 2
+    assert "not finished" in errors
+    assert "with: bursar run autumn.toml" in errors
+
+
+def test_a_live_campaign_is_refused(bursar, tmp_path):
+    (tmp_path / "live.toml").write_text(CAMPAIGN)
+    campaign = Campaign(load_config(tmp_path / "live.toml"), tmp_path / "runs" / "live")
+    campaign.ask()
+    campaign.close()
+    for target in ("live.toml", "runs/live"):
+        code, _, errors = bursar("oracle", target)
+        assert code == 2
+        assert "annotated live" in errors
+
+
+def test_a_run_with_an_oracle_section_ends_with_the_search(bursar, here):
+    (here / "spring.toml").write_text(CAMPAIGN + "[oracle]\nsteps = 8\n")
+    code, out, _ = bursar("run", "spring.toml")
+    assert code == 0
+    assert "best order found" in out
+    assert "How far from the best?" in (here / "runs/spring/report.html").read_text()

@@ -1,0 +1,87 @@
+"""Small labelling problems whose judges need no encoder."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+
+import numpy as np
+
+from bursar.corpus import CorpusBuilder
+from bursar.oracle import ProbeJudge, Problem
+from bursar.oracle.judge import Judge
+from bursar.oracle.probe import RidgeTask, Rows
+from bursar.ragged import offsets_of
+from bursar.simulation import assistant_corpus
+from bursar.tasks import Beliefs, Tagging
+
+WIDTH = 12
+SIZES = {"pool": 60, "warm": 12, "aside": 20, "validation": 60, "test": 60}
+
+
+def texts(tasks=("intent",), batches=3, size=5, seed=0):
+    """Requests to an assistant; their schema says what there is to label."""
+    corpus = assistant_corpus(400).with_tasks(list(tasks))
+    return Problem.draw(corpus, SIZES, batches=batches, size=size, metric="accuracy", seed=seed)
+
+
+def images(batches=3, size=5, seed=0):
+    """Three kinds of small pictures, with noise."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 200, size=(3, 5, 5))
+    builder = CorpusBuilder({"kind": {"kind": "classification", "labels": ["a", "b", "c"]}})
+    for number in range(sum(SIZES.values())):
+        kind = int(rng.integers(3))
+        picture = np.clip(kinds[kind] + rng.integers(0, 56, size=(5, 5)), 0, 255).astype(np.uint8)
+        builder.add(f"i{number:03d}", image=picture, labels={"kind": "abc"[kind]})
+    return Problem.draw(builder.build(), SIZES, batches=batches, size=size, metric="accuracy", seed=seed)
+
+
+@cache
+def place(word):
+    """Every word has a place that its letters decide."""
+    return np.random.default_rng(zlib.crc32(word.encode())).normal(size=WIDTH)
+
+
+def vectors(problem, by_word=False):
+    """The places of words; a text lies where its words are on average."""
+    found = {}
+    for part, items in problem.parts.items():
+        rows = [[place(word) for word in items[i].words] for i in range(len(items))]
+        found[part] = np.array([word for row in rows for word in row] if by_word else [np.mean(row, 0) for row in rows])
+    return found
+
+
+def probe(problem, shift=0.0):
+    """Ridge regression on those places; ``shift`` makes another judge of it."""
+    tasks = {}
+    for name, task in problem.corpus.schema.items():
+        by_word = isinstance(task, Tagging)
+        places, rows = vectors(problem, by_word), {}
+        for part, items in problem.parts.items():
+            codes = task.targets(items.labels[name].rows, items.words)
+            rows[part] = Rows(np.tanh(places[part] + shift), codes, offsets_of(task.units(items.words)))
+        labels = task.tags if by_word else len(task.labels)
+        held = {part: rows[part] for part in ("aside", "validation", "test")}
+        tasks[name] = RidgeTask(rows["warm"], rows["pool"], held, labels, metric="accuracy", penalty=1.0)
+    return ProbeJudge(tasks)
+
+
+class Rule(Judge):
+    """Scores that follow from the set and the part by a rule with ups and downs, and beliefs that are all alike."""
+
+    def __init__(self, pool, seed=0):
+        self.pool, self.seed = pool, seed
+        self.worth = np.random.default_rng(seed).random(pool)
+
+    def scores(self, sets, part="validation"):
+        return np.array([self.one(items, len(part)) for items in sets])
+
+    def one(self, items, extra):
+        if not len(items):
+            return 0.1
+        pairs = np.sin(np.add.outer(items, items) * (1.3 + self.seed) + extra).mean()
+        return float(0.5 + 0.3 * self.worth[items].mean() + 0.1 * pairs)
+
+    def believe(self, items, passes=1, seed=0):
+        return {"intent": Beliefs.of(np.full((passes, self.pool, 2), 0.5), np.ones(self.pool, dtype=np.int64))}

@@ -1,0 +1,132 @@
+"""Judges that train networks: the set decides, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bursar.corpus import CorpusBuilder
+from bursar.errors import ConfigError
+from bursar.learners.lockstep import Settings
+from bursar.oracle import Plan, Problem, search
+from bursar.oracle.encoder import EncoderJudge
+from bursar.oracle.judges import JUDGES, make_judge
+from bursar.oracle.network import NetworkJudge, word_vectors
+from bursar.simulation import assistant_corpus
+
+SIZES = {"pool": 40, "warm": 12, "aside": 16, "validation": 40, "test": 40}
+FEW = Settings(epochs=6, patience=3, lanes=3)
+TEXTS = [("aoe", "intent"), ("cnn", "intent"), ("lstm", "intent"), ("tagger", "slots")]
+
+
+def problem_of(task, seed=0):
+    corpus = assistant_corpus(170, seed=5).with_tasks([task])
+    return Problem.draw(corpus, SIZES, batches=3, size=4, metric="weighted_f1", seed=seed)
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    rng = np.random.default_rng(0)
+    builder = CorpusBuilder({"label": {"kind": "classification", "labels": ["left", "right"]}})
+    for number in range(150):
+        image = rng.integers(0, 60, (28, 28)).astype(np.uint8)
+        side = number % 2
+        image[8:20, 14 * side : 14 * side + 14] += 150
+        builder.add(f"i{number:03}", image=image, labels={"label": ["left", "right"][side]})
+    return Problem.draw(builder.build(), SIZES, batches=3, size=4, metric="accuracy", seed=0)
+
+
+@pytest.fixture(scope="module", params=[*TEXTS, ("cnn", "label")], ids=lambda case: f"{case[0]}-{case[1]}")
+def judge(request, pictures):
+    architecture, task = request.param
+    problem = pictures if task == "label" else problem_of(task)
+    return NetworkJudge(problem, architecture, settings=FEW, size=16)
+
+
+def some_sets(count=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return [np.sort(rng.permutation(40)[: 4 * (1 + at % 3)]) for at in range(count)]
+
+
+def test_what_it_says_of_a_set_does_not_depend_on_the_company(judge):
+    sets = some_sets()
+    together = judge.scores(sets)
+    assert np.array_equal(together[::-1], judge.scores(sets[::-1]))
+    assert judge.scores(sets[3:4])[0] == together[3]
+    assert judge.scores([]).shape == (0,)
+
+
+def test_its_beliefs_are_chances_of_every_unit_of_the_pool_and_passes_differ(judge):
+    (items,) = some_sets(1)
+    (beliefs,) = judge.believe(items).values()
+    (passes,) = judge.believe(items, passes=3, seed=1).values()
+    assert len(beliefs) == 40
+    assert beliefs.dense().sum(axis=-1) == pytest.approx(1, abs=1e-5)
+    assert passes.passes == 3
+    assert not np.array_equal(passes.values[0], passes.values[1])
+    again = next(iter(judge.believe(items, passes=3, seed=1).values()))
+    assert np.array_equal(again.values, passes.values)
+
+
+def test_it_learns_what_can_be_seen(pictures):
+    judge = NetworkJudge(pictures, "cnn", settings=Settings(epochs=40, patience=20))
+    assert judge.scores([np.arange(20)], "test")[0] > 0.9
+
+
+def test_a_search_is_the_same_however_many_lanes_there_are_and_however_far_it_looks_ahead():
+    problem = problem_of("intent")
+    found = [
+        search(
+            NetworkJudge(problem, "aoe", settings=Settings(epochs=6, patience=3, lanes=lanes), size=16),
+            3,
+            4,
+            Plan(15, 5, cooling=20.0, ahead=ahead),
+            seed=1,
+        ).as_json()
+        for lanes, ahead in ((1, 1), (4, 64))
+    ]
+    assert found[0] == found[1]
+
+
+def test_in_the_order_of_labelling_the_order_counts():
+    judge = NetworkJudge(problem_of("intent"), "aoe", settings=FEW, size=16, ordered=True)
+    items = np.arange(12)
+    forwards, backwards = (next(iter(judge.believe(walk).values())).values for walk in (items, items[::-1]))
+    assert judge.ordered
+    assert not np.array_equal(forwards, backwards)
+
+
+def test_seeds_are_those_of_trainings():
+    problem, items = problem_of("intent"), np.arange(8)
+    beliefs = [
+        next(iter(NetworkJudge(problem, "aoe", settings=FEW, size=16, seed=seed).believe(items).values())).values
+        for seed in (0, 0, 1)
+    ]
+    assert np.array_equal(beliefs[0], beliefs[1])
+    assert not np.array_equal(beliefs[0], beliefs[2])
+
+
+def test_words_begin_where_the_encoder_has_them():
+    vectors = word_vectors(["seven", "eight", "jazz", "blues", "alarm"], 4)
+    assert vectors.shape == (6, 4)
+    assert (vectors[0] == 0).all()
+    assert np.square(vectors[1:]).mean() == pytest.approx(1)
+    one, other = np.linalg.norm(vectors[1] - vectors[2]), np.linalg.norm(vectors[1] - vectors[3])
+    assert one < other
+
+
+def test_a_network_that_does_not_fit_the_task_is_refused_by_name():
+    with pytest.raises(ConfigError, match=r"no network 'lstm' for task 'slots'.*tagger"):
+        NetworkJudge(problem_of("slots"), "lstm")
+    with pytest.raises(ConfigError, match="there is no judge 'oracle'"):
+        make_judge("oracle", problem_of("intent"))
+    assert "probe" in JUDGES
+
+
+def test_a_fine_tuned_encoder_judges_too():
+    problem = problem_of("intent")
+    judge = EncoderJudge(problem, options={"layers": 1, "steps": 6})
+    first, second = judge.scores([np.arange(8), np.arange(8, 16)], "test")
+    assert judge.scores([np.arange(8)], "test")[0] == first
+    assert 0 <= min(first, second) <= 1
+    assert len(judge.believe(np.arange(8))["intent"]) == 40

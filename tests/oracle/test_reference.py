@@ -1,0 +1,120 @@
+"""The greedy reference against enumeration, and annealing that is cut off against annealing that is not."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bursar.errors import ConfigError
+from bursar.oracle import Plan, search
+from bursar.oracle.heuristics import facets_of, heuristic_order
+from bursar.oracle.orders import every_order, quality
+from bursar.oracle.reference import Offer, annealed, greedy_order, reference_order
+from tests.oracle.small import Rule, probe, texts, vectors
+
+FEW = ("RANDOM+IDMR", "MAX-ENT", "BALD", "K-CENTER")
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return texts()
+
+
+@pytest.fixture(scope="module")
+def facets(problem):
+    return facets_of(problem, vectors=vectors(problem))
+
+
+@pytest.fixture(scope="module")
+def found(problem, facets):
+    return reference_order(probe(problem), problem, proposers=FEW, proposals=4, seed=1, facets=facets)
+
+
+def every_batch(pool, size):
+    """All batches of what is left."""
+
+    def offers(bought):
+        left = sorted(set(range(pool)) - set(bought.tolist()))
+        return [Offer("anybody", np.array(batch)) for batch in combinations(left, size)]
+
+    return offers
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_all_batches_it_takes_the_best_after_the_best(seed):
+    """Of all orders, the one whose first score is highest, then the second, and so on."""
+    judge = Rule(7, seed)
+    greedy = greedy_order(judge, every_batch(7, 2), batches=3)
+    curves = [judge.scores([order.prefix(k) for k in (1, 2, 3)]).tolist() for order in every_order(7, 3, 2)]
+    assert greedy.curve.tolist() == max(curves)
+    assert quality(greedy.curve) <= max(quality(curve) for curve in curves)
+    assert greedy.judged == 21 + 10 + 3
+
+
+def test_ties_go_to_the_first_offer_and_no_set_is_judged_twice():
+    judge = Rule(6)
+    judge.scores = lambda sets, part="validation": np.full(len(sets), 0.5)
+    greedy = greedy_order(
+        judge, lambda bought: [Offer(name, np.array([len(bought)])) for name in ("first", "second")], batches=2
+    )
+    assert greedy.by == ("first", "first")
+    assert greedy.judged == 2
+
+
+def test_its_curve_is_what_the_judge_says_of_its_order(problem, found):
+    assert found.curve.tolist() == probe(problem).scores([found.order.prefix(k) for k in (1, 2, 3)]).tolist()
+    assert len(np.unique(found.order.items)) == 15
+    assert set(found.by) <= set(FEW)
+    assert 3 < found.judged <= 3 * 4 * len(FEW)
+
+
+def test_the_same_seed_gives_the_same_order_and_more_proposals_a_first_batch_that_is_no_worse(problem, facets, found):
+    judge = probe(problem)
+    again = reference_order(judge, problem, proposers=FEW, proposals=4, seed=1, facets=facets)
+    assert np.array_equal(again.order.batches, found.order.batches)
+    more = reference_order(judge, problem, proposers=FEW, proposals=8, seed=1, facets=facets)
+    assert more.curve[0] >= found.curve[0]
+
+
+def test_its_first_batch_is_no_worse_than_that_of_any_strategy_that_proposes(problem, facets, found):
+    judge = probe(problem)
+    for name in ("MAX-ENT", "K-CENTER"):  # which draw no random numbers
+        order = heuristic_order(judge, problem, name, facets=facets)
+        assert found.curve[0] >= judge.scores([order.prefix(1)])[0]
+
+
+def test_who_waits_hears_of_every_batch(problem, facets):
+    heard = []
+    reference_order(
+        probe(problem),
+        problem,
+        proposers=["RANDOM"],
+        proposals=2,
+        facets=facets,
+        progress=lambda what, done: heard.append((what, done)),
+    )
+    assert heard == [(f"batch {k} by RANDOM", k / 3) for k in (1, 2, 3)]
+
+
+def test_somebody_must_propose(problem):
+    with pytest.raises(ConfigError, match="nobody"):
+        reference_order(Rule(60), problem, proposers=[])
+
+
+# -- annealing for as long ---------------------------------------------------------------------------------------------
+def test_annealing_that_is_looked_at_now_and_then_is_the_same_annealing():
+    judge, plan = Rule(30), Plan(170, 80, cooling=3.0)
+    cut, whole = annealed(judge, 3, 4, plan, seed=2), search(judge, 3, 4, plan, seed=2)
+    assert np.array_equal(cut.order.batches, whole.best.batches)
+    assert cut.quality == quality(whole.best_curve)
+    assert cut.steps == 250
+
+
+def test_annealing_ends_when_its_sets_or_its_time_are_used_up():
+    judge, plan = Rule(30), Plan(5000, 500, cooling=3.0)
+    some = annealed(judge, 3, 4, plan, judged=400)
+    assert 400 <= some.judged < 400 + 3 * 66  # it looks every 50 steps, which may have guessed 16 ahead
+    assert some.quality <= annealed(judge, 3, 4, plan, judged=1000).quality
+    assert annealed(judge, 3, 4, plan, seconds=0).steps == 0
