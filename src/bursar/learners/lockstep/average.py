@@ -16,6 +16,7 @@ HIDDEN = 100
 class AverageNetwork(TextNetwork):
     """The mean vector of a text's words, two layers of 100, and the output layer.
 
+    >>> import numpy as np
     >>> from bursar.learners.lockstep import Job, Settings, Texts, accuracy, train
     >>> texts = Texts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
     >>> network = AverageNetwork(texts, np.array([0, 1, 1, 0]), 2, size=16)
@@ -36,14 +37,15 @@ class AverageNetwork(TextNetwork):
         }
 
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
-        mean = self._mean(parameters, rows, tokens(self.texts, rows, places))
+        mean = self._mean(parameters, tokens(self.texts, rows, places), self._over_lengths(rows))
         return _layer(parameters, "second", _layer(parameters, "first", mean))
 
     def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Written out: two layers are too little work for automatic differentiation."""
         lanes, items = batch.rows.shape
         words = tokens(self.texts, batch.rows, batch.places)
-        mean = self._mean(parameters, batch.rows, words)
+        over = self._over_lengths(batch.rows)
+        mean = self._mean(parameters, words, over)
         first = _layer(parameters, "first", mean)
         second = _layer(parameters, "second", first)
         kept = self.kept(batch)
@@ -64,15 +66,16 @@ class AverageNetwork(TextNetwork):
         slope = _backwards("first", mean, slope.mul_(first > 0), parameters["first.weight"], found)
         for name in ("output.weight", "output.bias"):
             found[name] = found[name][..., : self.labels]
-        slope = slope.mul_(self._over_lengths(batch.rows)).view(lanes * items, self.size)
+        slope = slope.mul_(over).view(lanes * items, self.size)
         found["words"] = scattered(slope, words.owners, words.places, parameters["words"])
         return losses, {name: found[name] for name in parameters}
 
-    def _mean(self, parameters: Parameters, rows: IntArray, words: Tokens) -> Tensor:
+    def _mean(self, parameters: Parameters, words: Tokens, over: Tensor) -> Tensor:
         total = gathered(flat(parameters["words"]), words.places, words.offsets)
-        return total.view(*rows.shape, self.size).mul_(self._over_lengths(rows))
+        return total.view(*over.shape[:2], self.size).mul_(over)
 
     def _over_lengths(self, rows: IntArray) -> Tensor:
+        """One over the number of words of every item, (lanes, items, 1)."""
         return torch.from_numpy(1 / self.texts.lengths[rows]).to(self.dtype).unsqueeze(2)
 
 

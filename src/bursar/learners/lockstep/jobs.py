@@ -70,11 +70,14 @@ def walk(job: Job, settings: Settings, epoch: int, multiple: int = 1) -> tuple[I
     items = len(job.rows)
     steps = -(-items // settings.batch)
     order = np.sort(job.rows)[_permutation(job.seed, epoch, items)] if settings.shuffle else job.rows
-    rows = np.full((steps, rounded(settings.batch, multiple)), order[0] if items else 0)
-    real = np.zeros(rows.shape, dtype=bool)
-    rows[:, : settings.batch] = np.resize(order, (steps, settings.batch))
-    real[:, : settings.batch] = np.arange(steps * settings.batch).reshape(steps, settings.batch) < items
-    return rows, real
+    walked = np.full(steps * settings.batch, order[0] if items else 0)
+    walked[:items] = order
+    more = rounded(settings.batch, multiple) - settings.batch
+    rows = walked.reshape(steps, settings.batch)
+    real = np.arange(rows.size).reshape(rows.shape) < items
+    if not more:
+        return rows, real
+    return np.pad(rows, ((0, 0), (0, more)), mode="edge"), np.pad(real, ((0, 0), (0, more)))
 
 
 @lru_cache(maxsize=8192)

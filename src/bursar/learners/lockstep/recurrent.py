@@ -61,7 +61,7 @@ class _Recurrence(torch.autograd.Function):
         found = out.new_empty(lanes, rows, 4 * size)
         carried = returned = out[:, :0]
         for time in reversed(range(len(pack.sizes))):
-            gate, cell, bent = ctx.kept.pop()
+            gate, _, bent = ctx.kept.pop()
             here = slice(pack.starts[time], pack.starts[time] + pack.sizes[time])
             let_in, keep, new, let_out = gate.unbind(2)
             by_out = slopes[0][:, here].clone()
