@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,17 +16,19 @@ import torch
 from torch import Tensor, nn
 
 from bursar.bench.harness import CannotMeasureError, Case, Measured, Sides, bench_case, seconds
+from bursar.compute import Processes
 from bursar.corpus.formats import read
 from bursar.oracle import Judge, Order, Plan, ProbeJudge, Problem, search
 from bursar.oracle.network import NetworkJudge
 from bursar.oracle.orders import propose
 from bursar.oracle.probe import rows_of, score_of
+from bursar.oracle.spread import SpreadJudge
 from bursar.ragged import IntArray
 
 CASES: list[Case] = []
 
 SIZES = {"pool": 800, "warm": 40, "aside": 100, "validation": 4000, "test": 4000}  # paper 4's, for intents
-STEPS = {"aoe": 60, "lstm": 16, "probe": 30_000}  # of our chain
+STEPS = {"aoe": 120, "lstm": 40, "probe": 30_000}  # of our chain
 PLAIN = {"aoe": 2, "lstm": 1, "probe": 20}  # and of the plain one
 COOLING = 0.1
 
@@ -142,10 +147,27 @@ def plain_training(judge: NetworkJudge, make: Callable[[Tensor, int], nn.Module]
     return judged
 
 
+@dataclass(frozen=True)
+class Trained:
+    """How every process makes the judge of a network."""
+
+    name: str
+
+    def __call__(self) -> Judge:
+        torch.set_num_threads(1)
+        return NetworkJudge(_problem(), self.name, dropout=0.0)
+
+
+_open = ExitStack()
+atexit.register(_open.close)
+
+
 def _networks(name: str, make: Callable[[Tensor, int], nn.Module]) -> Sides:
-    torch.set_num_threads(1)
-    judge = NetworkJudge(_problem(), name, dropout=0.0)
-    judged = plain_training(judge, make)
+    """Ours with all cores, as a user has them; the plain loop is sequential by nature."""
+    judge = SpreadJudge(Trained(name), _open.enter_context(Processes()))
+    judge.scores([np.arange(20), np.arange(20, 40)])  # so that every process has made its own
+    assert isinstance(judge.here, NetworkJudge)
+    judged = plain_training(judge.here, make)
     return lambda: _ours(judge, STEPS[name]), lambda: plain_chain(judged, PLAIN[name])
 
 
