@@ -60,10 +60,13 @@ def oracle(
     [bold]bursar run spring.toml[/bold]
     [bold]bursar oracle spring.toml --steps 5000[/bold]
 
-    "MT-AVG reached 34 % of the way from random to the best order found" then stands on the run's page. The judge is a
-    probe, refitted in milliseconds, and all labels must be known: the campaign is a simulated one. Stop it whenever you
-    like: the same command goes on where it was. The settings may also stand in the campaign, in a section \\[oracle];
-    the run then ends with the search.
+    "MT-AVG reached 34 % of the way from random to the best order found" then stands on its page.
+
+    All labels must be known, as they are in a campaign that bursar run ran. The judge is a probe.
+
+    Stop it whenever you like: the same command goes on where it was.
+
+    The settings may stand in the campaign, in a section \\[oracle]: its run then ends with the search.
     """
     from bursar.campaign.gap import ANSWER_FILE, ask_oracle
     from bursar.report import write_report
@@ -85,7 +88,7 @@ def oracle(
 def _open(campaign: Path, folder: Path | None) -> tuple[Run, CampaignConfig, str | None]:
     """The run, the campaign as it was given, and the command that finishes the run, where that is known."""
     from bursar.campaign import Run, load_config
-    from bursar.campaign.runs import CONFIG_FILE
+    from bursar.campaign.runs import CONFIG_FILE, differences
 
     if campaign.is_dir():
         if folder is not None:
@@ -100,10 +103,16 @@ def _open(campaign: Path, folder: Path | None) -> tuple[Run, CampaignConfig, str
         _check_place(place, command)
     run = Run.open(place)
     asked = Run(place, config, run.parts)
-    if config.digest != run.config.digest or asked.arms != run.arms:
+    if config.digest != run.config.digest:
+        changed = differences(run.config.model_dump(mode="json"), config.model_dump(mode="json"))
         raise ConfigError(
-            f"{place} is not the run of {campaign}: {_difference(asked, run)}",
-            fix=f"run it with: {command}, or name the run's folder: bursar oracle {place}",
+            f"{place} is not the run of {campaign}: {', '.join(changed) or 'a default is another'}",
+            fix=f"name the folder of its run with --run, or ask about this one: bursar oracle {place}",
+        )
+    if asked.arms != run.arms:
+        raise ConfigError(
+            f"{place} has the strategies {', '.join(run.arms)}, and {campaign} {', '.join(asked.arms)}",
+            fix=f"run them with: {command}, or ask about the run as it is: bursar oracle {place}",
         )
     return run, config, command
 
@@ -120,15 +129,6 @@ def _check_place(place: Path, command: str | None) -> None:
             fix="the best order can only be looked for where all labels are known: in a run of bursar run",
         )
     raise ConfigError(f"{place} holds no run", fix=f"start one with: {command or 'bursar run CAMPAIGN.toml'}")
-
-
-def _difference(asked: Run, run: Run) -> str:
-    from bursar.campaign.runs import differences
-
-    changed = differences(run.config.model_dump(mode="json"), asked.config.model_dump(mode="json"))
-    if changed:
-        return ", ".join(changed)
-    return f"it has the strategies {', '.join(run.arms)}, the file {', '.join(asked.arms)}"
 
 
 def _plan(config: CampaignConfig, steps: int | None, greedy_steps: int | None, cooling: float | None) -> Plan:
