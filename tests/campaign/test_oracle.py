@@ -254,7 +254,7 @@ def test_an_oracle_section_makes_the_run_end_with_the_search(tmp_path):
     config = config_of(oracle={"steps": 40}, compare=["RANDOM"], **SMALL)
     run = Run(tmp_path / "run", config)
     result = run_campaign(run)
-    assert result["oracle"]["plan"] == {"steps": 40, "greedy_steps": 8, "cooling": 62.5}
+    assert result["oracle"]["plan"] == {"steps": 40, "greedy_steps": 8, "cooling": 1250.0}
     assert result["oracle"]["seed"] == config.seed
     assert "of the way from random to the best order found" in write_report(run).read_text()
 

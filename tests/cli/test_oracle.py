@@ -138,7 +138,7 @@ def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
     plan = json.loads(bursar("oracle", "spring.toml", "--json")[1])["plan"]
     assert plan == {"steps": 8, "greedy_steps": 1, "cooling": 2.0}
     plan = json.loads(bursar("oracle", "spring.toml", "--json", "--steps", "10")[1])["plan"]
-    assert plan == {"steps": 10, "greedy_steps": 2, "cooling": 250.0}
+    assert plan == {"steps": 10, "greedy_steps": 2, "cooling": 5000.0}
 
 
 @pytest.mark.parametrize(

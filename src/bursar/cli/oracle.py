@@ -46,8 +46,8 @@ def oracle(
         typer.Option(
             "--cooling",
             metavar="γ",
-            help="How fast refusals get stricter, a step; 2500 / steps, so that every search ends as cold as the "
-            "paper's (25000 steps at 0.1).",
+            help="How fast refusals get stricter, a step; 50000 / steps, so that every search ends as cold."
+            " The paper's is 0.1 at 25000 steps, for networks.",
         ),
     ] = None,
     seed: Annotated[

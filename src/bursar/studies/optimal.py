@@ -48,7 +48,7 @@ RANDOM = 10  # random orders a learner and seed
 WAIT = 4 * 3600.0  # seconds, for an order that another worker is looking for
 SAVE_SECONDS = 20.0  # between two versions of the state of a search
 PAPER = {"steps": 25_000, "greedy_steps": 5_000, "cooling": 0.1}
-COLDER = {**PAPER, "cooling": 10.0}  # for the probe, whose scores change too little for the paper's to get cold
+COLDER = {**PAPER, "cooling": 2.0}  # for the probe, whose scores change too little for the paper's to get cold
 
 
 @dataclass(frozen=True)
