@@ -143,7 +143,7 @@ def name_of(data: str) -> str:
     return "ud_ewt" if data.partition(":")[0] == "ewt" else data.partition(":")[0]
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)  # each remembers vectors of up to a gigabyte
 def _learner(data: str, folder: str, tasks: tuple[str, ...], options: str) -> Learner:
     """One learner for the campaigns that follow one another: it remembers the frozen layers' view of the items."""
     return make_learner("transformer", corpus_of(data, Path(folder), tasks).schema, json.loads(options))
