@@ -19,7 +19,7 @@ from bursar.studies.complementing_tables import (
     table_5,
     table_6,
 )
-from bursar.studies.findings import Answer, Findings
+from bursar.studies.findings import Answer, Cell, Findings, Table
 from bursar.studies.outcomes import (
     Groups,
     Outcomes,
@@ -41,6 +41,7 @@ SMOOTHED, PLAIN = 0.2, 0.0  # LS (section 5.4) and CE
 JOINT = ("MT-AVG", "MT-MAX", "MT-MIN", "MT-PAR", "MT-RRF", "MT-IND")
 OWN = (f"MT-EC-{DP}", f"MT-EC-{NER}")
 SINGLE = (f"ST-EC-{DP}", f"ST-EC-{NER}")
+UNSMOOTHED = ("MT-R", "MT-MAX")
 AGREEMENT = (f"ST-DA-{DP}", f"ST-DA-{NER}", f"MT-DA-{DP}", f"MT-DA-{NER}", "MT-AVGDA")
 
 SMALL = Setup(
@@ -74,6 +75,8 @@ def _arms(data: str, seed: int, setup: Setup, scale: str) -> Iterator[Arm]:
     for task, strategy in zip((DP, NER), SINGLE, strict=True):  # Q1.1 and Table 6
         yield Arm(data, strategy, seed, setup, tasks=(task,), smoothing=PLAIN, trust=True)
     yield Arm(data, "MT-AVG", seed, setup, smoothing=PLAIN, trust=True)
+    for strategy in UNSMOOTHED:  # our own: is it the smoothing that spoils the choice?
+        yield Arm(data, strategy, seed, setup, smoothing=PLAIN)
     for smoothing in (SMOOTHED, PLAIN):
         yield Arm(data, "MT-AVG", seed, setup, sharing="gated", smoothing=smoothing)
     if seed == 0 or scale == "paper":
@@ -120,6 +123,7 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
             table_6(_trust(campaigns), [f"ewt:{domain}" for domain in DOMAINS]),
             against_random(groups, "MT-R"),
             at_equal_money(groups, "MT-R"),
+            *_by_loss(campaigns),
         ],
         figures=[
             figure_3(groups, SINGLE, (*OWN, *JOINT)),
@@ -176,6 +180,39 @@ def _architectures(outcomes: Outcomes, single: Sequence[str], multi: str) -> Arc
             chosen = mine.where(lambda arm, sharing=sharing: arm.strategy == multi and arm.sharing == sharing)  # type: ignore[misc]
             found[f"{model} ({loss})"] = {DP: chosen, NER: chosen}
     return found
+
+
+def _by_loss(campaigns: Outcomes) -> list[Table]:
+    """Choosing against random with either loss: both are trained, and choose, with it."""
+    rows: dict[str, list[Cell]] = {}
+    for loss, smoothing in (("LS", SMOOTHED), ("CE", PLAIN)):
+        mine = campaigns.where(
+            lambda arm, smoothing=smoothing: (  # type: ignore[misc]
+                arm.smoothing == smoothing and arm.sharing == "shared" and not arm.tasks
+            )
+        ).by(lambda arm: arm.strategy)
+        for name in ("MT-AVG", *UNSMOOTHED[1:]):
+            if name not in mine or "MT-R" not in mine:
+                continue
+            cells = common_cells(mine, [name, "MT-R"])
+            tests = [over_pairs(mine, [(name, "MT-R")], task) for task in (None, DP, NER)]
+            ends = (
+                [Cell(float(np.mean(mine[arm].scores(cells)))) for arm in ("MT-R", name)] if cells else [Cell(None)] * 2
+            )
+            rows[f"{name} ({loss})"] = [*ends, *(Cell(test["difference"]) for test in tests), Cell(tests[0]["p"])]
+    if len(rows) < 3:
+        return []
+    return [
+        Table(
+            "By loss",
+            "choosing and random with label smoothing (LS) and without (CE)",
+            ["random", "chosen", "difference", "DP", "NER", "p"],
+            rows,
+            note="Last scores on the mean of both tasks, one shared model; paired over domains and seeds.",
+            best="",
+            digits=2,
+        )
+    ]
 
 
 def _trust(campaigns: Outcomes) -> dict[str, list[tuple[str, float]]]:
