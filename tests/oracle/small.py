@@ -74,8 +74,8 @@ class Rule(Judge):
         self.pool, self.seed = pool, seed
         self.worth = np.random.default_rng(seed).random(pool)
 
-    def scores(self, sets, part="validation"):
-        return np.array([self.one(items, len(part)) for items in sets])
+    def scores_on(self, sets, parts):
+        return np.array([[self.one(items, len(part)) for items in sets] for part in parts])
 
     def one(self, items, extra):
         if not len(items):

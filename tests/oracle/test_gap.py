@@ -25,8 +25,11 @@ class Worth(Judge):
         worth = rng.random(pool)
         self.worth = {"validation": worth, "test": worth * 0.9 if test_like_validation else rng.permutation(worth)}
 
-    def scores(self, sets, part="validation"):
-        return np.array([0.2 + 0.5 * self.worth[part][items].mean() if len(items) else 0.1 for items in sets])
+    def scores_on(self, sets, parts):
+        return np.array([[self.one(items, self.worth[part]) for items in sets] for part in parts])
+
+    def one(self, items, worth):
+        return 0.2 + 0.5 * worth[items].mean() if len(items) else 0.1
 
     def believe(self, items, passes=1, seed=0):
         raise NotImplementedError
@@ -35,8 +38,8 @@ class Worth(Judge):
 class Flat(Worth):
     """Every order is as good as any other."""
 
-    def scores(self, sets, part="validation"):
-        return np.full(len(sets), 0.5)
+    def scores_on(self, sets, parts):
+        return np.full((len(parts), len(sets)), 0.5)
 
 
 def ranked(judge, best_first=True, batches=3, size=4):

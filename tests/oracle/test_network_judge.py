@@ -8,10 +8,11 @@ import pytest
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
 from bursar.learners.lockstep import Settings
+from bursar.learners.lockstep.words import word_vectors
 from bursar.oracle import Plan, Problem, search
 from bursar.oracle.encoder import EncoderJudge
 from bursar.oracle.judges import JUDGES, make_judge
-from bursar.oracle.network import NetworkJudge, word_vectors
+from bursar.oracle.network import NetworkJudge
 from bursar.simulation import assistant_corpus
 
 SIZES = {"pool": 40, "warm": 12, "aside": 16, "validation": 40, "test": 40}
@@ -113,6 +114,26 @@ def test_words_begin_where_the_encoder_has_them():
     assert np.square(vectors[1:]).mean() == pytest.approx(1)
     one, other = np.linalg.norm(vectors[1] - vectors[2]), np.linalg.norm(vectors[1] - vectors[3])
     assert one < other
+
+
+def test_a_model_is_trained_once_for_all_parts(monkeypatch):
+    judge = NetworkJudge(problem_of("intent"), "aoe", settings=FEW, size=16)
+    trained = []
+    real = judge._trained
+    monkeypatch.setattr(judge, "_trained", lambda made, sets: trained.append(len(sets)) or real(made, sets))
+    judge.scores_on(some_sets(3), ["validation", "test"])
+    assert trained == [3]
+
+
+def test_an_item_without_words_is_named():
+    corpus = assistant_corpus(170, seed=5).with_tasks(["intent"])
+    empty = CorpusBuilder({"intent": corpus.schema["intent"]})
+    for at in range(len(corpus)):
+        text = "" if at % 20 == 0 else corpus[at].text
+        empty.add(f"i{at:03}", text=text, labels=corpus[at].labels)
+    problem = Problem.draw(empty.build(), SIZES, batches=3, size=4, metric="accuracy", seed=0)
+    with pytest.raises(ConfigError, match="has no words"):
+        NetworkJudge(problem, "aoe")
 
 
 def test_a_network_that_does_not_fit_the_task_is_refused_by_name():

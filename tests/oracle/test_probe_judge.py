@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
+from threadpoolctl import threadpool_limits
 
 from bursar.errors import ConfigError
-from bursar.oracle import Plan, quality, search
+from bursar.oracle import Plan, Problem, probe, quality, search
 from bursar.oracle.probe import ProbeJudge, RidgeTask, Rows
+from bursar.simulation import assistant_corpus
 
 
 def rows_of(rng, centres, items, units=1):
@@ -61,7 +63,7 @@ def test_scores_are_those_of_scikit_learn(metric, reference):
 
 
 def test_what_it_says_of_a_set_does_not_depend_on_what_it_was_asked_before():
-    """Ten thousand moves away and back, to the last bit."""
+    """Two thousand moves away, to the last bit."""
     fresh, _, _, _ = task_of(seed=3)
     asked, _, _, _ = task_of(seed=3)
     rng = np.random.default_rng(0)
@@ -93,3 +95,41 @@ def test_several_tasks_are_judged_by_their_mean():
 def test_what_cannot_be_exact_or_is_unknown_is_refused():
     with pytest.raises(ConfigError, match="metric"):
         task_of(metric="joy")
+
+
+def test_threads_change_no_bit():
+    """Scores, beliefs and the penalty are the same on one thread of BLAS and on two."""
+    corpus = assistant_corpus(700, seed=3).with_tasks(["intent"])
+    sizes = {"pool": 150, "warm": 20, "aside": 60, "validation": 300, "test": 100}
+    problem = Problem.draw(corpus, sizes, batches=3, size=10, metric="accuracy", seed=0)
+    rng = np.random.default_rng(0)
+    sets = [np.sort(rng.permutation(150)[:30]) for _ in range(40)]
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            judge = ProbeJudge.of(problem)
+            beliefs = judge.believe(sets[0], passes=3)["intent"].values
+            found.append((judge.scores(sets), judge.tasks["intent"].penalty, beliefs))
+    assert np.array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+    assert np.array_equal(found[0][2], found[1][2])
+
+
+def test_a_problem_whose_parts_overlap_is_refused():
+    corpus = assistant_corpus(100, seed=3).with_tasks(["intent"])
+    some = np.arange(10)
+    with pytest.raises(ConfigError, match="plays two parts"):
+        Problem(corpus, np.arange(40), some + 40, some + 50, some, some + 70, batches=2, size=5)
+    with pytest.raises(ConfigError, match="metric"):
+        Problem(corpus, np.arange(40), some + 40, some + 50, some + 60, some + 70, batches=2, size=5, metric="joy")
+
+
+def test_sums_are_kept_within_bounds(monkeypatch):
+    monkeypatch.setattr(probe, "KEPT_BYTES", 40_000)
+    task, _, _, _ = task_of(seed=3)
+    plain, _, _, _ = task_of(seed=3)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        items = np.sort(rng.permutation(60)[: rng.integers(4, 20)])
+        assert np.array_equal(task.coefficients(items), plain.coefficients(items))
+    assert all(len(kept) <= 7 for kept in task._sums.values())

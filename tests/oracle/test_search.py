@@ -26,10 +26,10 @@ class Made(Judge):
         self.pool, self.seed, self.level, self.calls, self.sets = pool, seed, level, 0, 0
         self.worth = np.random.default_rng(seed).random(pool)
 
-    def scores(self, sets, part="validation"):
+    def scores_on(self, sets, parts):
         self.calls += 1
         self.sets += len(sets)
-        return np.array([self.one(items) for items in sets])
+        return np.array([[self.one(items) for items in sets] for _ in parts])
 
     def believe(self, items, passes=1, seed=0):
         raise NotImplementedError
@@ -51,7 +51,7 @@ def plainly(judge, batches, size, plan, seed):
     """Algorithm 1, line by line: every prefix of every proposal is judged."""
 
     def curve(order):
-        return judge.scores([order.prefix(k) for k in range(1, batches + 1)])
+        return judge.scores([judge.asked(order, k) for k in range(1, batches + 1)])
 
     order = best = Order.random(judge.pool, batches, size, seed)
     now = top = quality(curve(order))
@@ -110,9 +110,12 @@ class Walked(Made):
 
 def test_where_the_order_counts_a_proposal_asks_about_all_prefixes_from_its_first_change():
     judge = Walked(12, 3)
-    found = search(judge, 3, 2, Plan(300, 100, cooling=20.0), seed=0)
-    curve = judge.scores([found.best.walk(k) for k in range(1, 4)])
-    assert np.array_equal(found.best_curve, curve)
+    plan = Plan(300, 100, cooling=20.0)
+    found = search(judge, 3, 2, plan, seed=0)
+    best, top, chain = plainly(Walked(12, 3), 3, 2, plan, 0)
+    assert [step for step, _, _ in found.history[1:]] == chain
+    assert np.array_equal(found.best.batches, best.batches)
+    assert quality(found.best_curve) == top
     assert Move((1, 0), 7, (2, 1)).changed(5, ordered=True) == range(2, 6)
 
 
@@ -224,6 +227,36 @@ def test_the_memory_gives_what_the_judge_would_and_forgets_the_oldest():
     assert (memory.asked, memory.trained) == (9, 7)
 
 
+@pytest.mark.parametrize("remembered", [1, 20, 200])
+def test_a_memory_that_forgets_changes_nothing_in_the_chain(remembered):
+    plan = Plan(200, 60, cooling=5.0)
+    whole = search(Made(30, 8), 4, 3, plan, seed=1)
+    judge = Made(30, 8)
+    assert search(judge, 4, 3, plan, seed=1, memory=Memory(judge, remembered)).as_json() == whole.as_json()
+
+
+def test_a_state_that_is_handed_over_stays_as_it_was():
+    begun = search(Made(25, 4), 3, 3, Plan(20, 0), seed=9)
+    before = begun.as_json()
+    search(Made(25, 4), 3, 3, Plan(60, 10), seed=9, state=begun)
+    assert begun.as_json() == before
+
+
+def test_where_all_of_the_pool_is_one_batch_there_is_nothing_to_search():
+    found = search(Made(6), 1, 6, Plan(50, 10), seed=0)
+    assert found.best.batches.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert found.step == 60
+
+
+def test_whole_numbers_are_scores_too():
+    class Sure(Made):
+        def scores_on(self, sets, parts):
+            return np.array([[int(3 in items) for items in sets] for _ in parts])
+
+    found = search(Sure(12), 3, 2, Plan(200, 50, cooling=10.0), seed=0)
+    assert found.best_curve.tolist() == [1.0, 1.0, 1.0]
+
+
 def test_the_best_quality_never_falls():
     found = search(Made(30, 5), 4, 3, Plan(400, 50, cooling=1.0), seed=2)
     assert all(first[2] <= second[2] for first, second in pairwise(found.history))
@@ -246,3 +279,5 @@ def test_a_swap_and_its_reverse_come_back():
     order = Order.of(np.array([[0, 1], [2, 3]]))
     there = order.moved(Move((0, 1), 3, (1, 1)))
     assert there.batches.tolist() == [[0, 3], [1, 2]]
+    back = there.moved(Move((0, 1), 1, (1, 0)))
+    assert np.array_equal(back.batches, order.batches)

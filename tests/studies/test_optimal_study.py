@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache, partial
 
+import numpy as np
 import pytest
 
 from bursar.compute import Store, run_units
@@ -12,10 +13,12 @@ from bursar.oracle import network
 from bursar.report.study import write_study_report
 from bursar.simulation import assistant_corpus
 from bursar.studies import optimal
+from bursar.studies import optimal_settings as settings
 from bursar.studies.arms import Place
 from bursar.studies.findings import Findings
-from bursar.studies.optimal import grid_of, judged, shorter
+from bursar.studies.optimal import judged
 from bursar.studies.optimal_findings import analyse
+from bursar.studies.optimal_settings import grid_of, shorter
 from bursar.studies.study import Results
 
 TINY = {"pool": 60, "warm": 12, "aside": 16, "validation": 60, "test": 60}
@@ -29,15 +32,15 @@ def small_corpus():
 @pytest.fixture
 def tiny(monkeypatch):
     """Two seeds, short searches, short trainings."""
-    setting = optimal.Setting("builtin", "intent", TINY, 4, 3, "weighted_f1", {"aoe": shorter(6, 2)})
-    monkeypatch.setitem(optimal.SETTINGS, "intents", setting)
+    setting = settings.Setting("builtin", "intent", TINY, 4, 3, "weighted_f1", {"aoe": shorter(6, 2)})
+    monkeypatch.setitem(settings.SETTINGS, "intents", setting)
     monkeypatch.setattr(optimal, "corpus_of", lambda data, folder, tasks: small_corpus().with_tasks(list(tasks)))
-    monkeypatch.setattr(optimal, "SEEDS", range(2))
-    monkeypatch.setattr(optimal, "RANDOM", 3)
-    monkeypatch.setattr(optimal, "PAPER", {"steps": 60, "greedy_steps": 20, "cooling": 40.0})
-    monkeypatch.setattr(optimal, "COLDER", {"steps": 60, "greedy_steps": 20, "cooling": 400.0})
-    monkeypatch.setattr(optimal, "MISMATCH_PLAN", {"steps": 4, "greedy_steps": 1, "cooling": 500.0})
-    monkeypatch.setattr(optimal, "TARGETS", {"intents": ("probe", "aoe")})
+    monkeypatch.setattr(settings, "SEEDS", range(2))
+    monkeypatch.setattr(settings, "RANDOM", 3)
+    monkeypatch.setattr(settings, "PAPER", {"steps": 60, "greedy_steps": 20, "cooling": 40.0})
+    monkeypatch.setattr(settings, "COLDER", {"steps": 60, "greedy_steps": 20, "cooling": 400.0})
+    monkeypatch.setattr(settings, "MISMATCH_PLAN", {"steps": 4, "greedy_steps": 1, "cooling": 500.0})
+    monkeypatch.setattr(settings, "TARGETS", {"intents": ("probe", "aoe")})
     few = partial(network.Settings, epochs=3, patience=2)
     monkeypatch.setattr(network, "Settings", few)
     optimal.problem_of.cache_clear()
@@ -110,3 +113,76 @@ def test_without_a_search_there_is_nothing_to_say(tiny, place):
     orders = next(unit for unit in grid_of("intents") if unit["kind"] == "orders")
     runs = [{"unit": orders, "result": run(place, [orders])[0]}]
     assert "nothing to compare" in analyse(runs, "small").headline
+
+
+# -- what follows from runs that are made up ---------------------------------------------------------------------------
+def an_order(level, seed=0):
+    rng = np.random.default_rng([seed, int(1e4 * level)])
+    curve = [level - 0.05, *(level + rng.normal(0, 1e-3, 3)).tolist()]
+    shares = {"inputs": [[0.5, 0.5]] * 4, "labels": [[0.5, 0.5]] * 4}
+    batches = np.sort(rng.permutation(800)[:6].reshape(3, 2), axis=1).tolist()
+    distance = {"inputs": 0.1 + 0.01 * rng.random(), "labels": 0.1 + 0.01 * rng.random()}
+    return {"order": batches, "validation": curve, "test": curve, "shares": shares, "distance": distance}
+
+
+def made_up(kind, learner="probe", draw=0, seed=0, best=0.6, heuristic=0.55, random=0.5, **more):
+    unit = {"problem": "intents", "kind": kind, "learner": learner, "draw": draw, "seed": seed, **more}
+    if kind == "search":
+        unit = {"steps": 100, "greedy_steps": 10, "cooling": 1.0, **unit}
+        effort = {"accepted": 5, "dropped": 0, "spared": 0, "asked": 400, "trained": 390}
+        history = [[0, random, random], [50, best, best]]
+        result = {"best": an_order(best, seed), "history": history, "annealed": best, "steps": effort, "seconds": 1.0}
+    else:
+        names = ("MAX-ENT", "MAX-ENT+IDMR")
+        bins = {"inputs": ["short", "long"], "labels": ["yes", "no"]}
+        result = {
+            "orders": {name: an_order(heuristic, seed) for name in names},
+            "random": [an_order(random + 0.001 * at, seed) for at in range(3)],
+            "reference": {"inputs": [0.5, 0.5], "labels": [0.5, 0.5]},
+            "bins": bins,
+            "seconds": 1.0,
+        }
+    return {"unit": unit, "result": result}
+
+
+def answer_of(runs, question):
+    return next(answer for answer in analyse(runs, "small").answers if answer.question == question)
+
+
+def test_the_ranking_is_a_yes_only_if_several_seeds_say_so():
+    several = [made_up(kind, draw=seed, seed=seed) for seed in range(5) for kind in ("search", "orders")]
+    assert answer_of(several, "6.1, probe").verdict == "yes"
+    assert answer_of([made_up("search"), made_up("orders")], "6.1, probe").verdict == "not decided here"
+    upside_down = [made_up("search", best=0.45), made_up("orders")]
+    assert answer_of(upside_down, "6.1, probe").verdict == "no"
+    assert "0.4" in answer_of(upside_down, "6.1, probe").why.split(" < ")[0]
+
+
+def test_orders_of_one_draw_are_never_compared_with_heuristics_of_another():
+    """Searches for the question of seeds are all on the first draw of the data."""
+    runs = [made_up("search", "aoe", draw=0, seed=seed) for seed in range(5)]
+    runs += [made_up("orders", "aoe", draw=seed, seed=seed) for seed in range(5)]
+    assert "1 seed," in answer_of(runs, "6.1, AOE").why
+
+
+@pytest.mark.parametrize(("own", "verdict"), [(0.0, "not decided here"), (0.02, "yes")])
+def test_seeds_matter_only_if_their_own_orders_are_better_for_most_trainings(own, verdict):
+    rng = np.random.default_rng(4)
+    runs = [made_up("search"), made_up("orders")]
+    for of in range(5):
+        trained = {str(by): [0.4, *([0.6 + own * (of == by) + rng.normal(0, 0.004)] * 3)] for by in range(5)}
+        unit = {"problem": "intents", "kind": "mismatch", "learner": "aoe", "draw": 0, "seed": of}
+        runs.append({"unit": unit, "result": {"trained": trained, "seconds": 1.0}})
+    assert answer_of(runs, "6.2").verdict == verdict
+
+
+def test_an_order_transfers_if_it_is_above_what_random_orders_differ_by():
+    def transfer(best):
+        unit = {"problem": "intents", "kind": "transfer", "learner": "aoe", "draw": 0, "seed": 0}
+        orders = {"probe": {"best": [0.4, *[best] * 3], "MAX-ENT": [0.4, *[0.55] * 3]}}
+        random = [[0.4, *[0.5 + 0.02 * at] * 3] for at in range(-2, 3)]
+        return {"unit": unit, "result": {"orders": orders, "random": random, "seconds": 1.0}}
+
+    runs = [made_up("search"), made_up("orders")]
+    assert answer_of([*runs, transfer(0.6)], "6.3").verdict == "yes"
+    assert answer_of([*runs, transfer(0.51)], "6.3").verdict == "no"

@@ -142,7 +142,15 @@ class Components(NamedTuple):
 
     @classmethod
     def of(cls, images: Vectors, most: int) -> Components:
-        """Principal components from the smaller of the two Gram matrices, as many as carry anything."""
+        """Principal components from the smaller of the two Gram matrices, as many as carry anything.
+
+        On one thread: how a product is shared out among several changes its last bits.
+        """
+        with one_thread():
+            return cls._of(images, most)
+
+    @classmethod
+    def _of(cls, images: Vectors, most: int) -> Components:
         mean = images.mean(axis=0)
         centred = images - mean
         few = len(images) < images.shape[1]
@@ -156,7 +164,8 @@ class Components(NamedTuple):
 
     def project(self, images: Vectors) -> Vectors:
         """(images, components)."""
-        return np.asarray((images - self.mean) @ self.axes, dtype=np.float32)
+        with one_thread():
+            return np.asarray((images - self.mean) @ self.axes, dtype=np.float32)
 
 
 # -- learners ------------------------------------------------------------------------------------------------------

@@ -56,10 +56,18 @@ def curve_of(judge: Judge, order: Order, part: str = "test") -> Curve:
 
 def curves_of(judge: Judge, orders: Sequence[Order], part: str = "test") -> list[Curve]:
     """The curves of many orders, judged in one go."""
-    sets = [order.prefix(k) for order in orders for k in range(1, len(order.batches) + 1)]
-    start, *scores = judge.scores([NOTHING, *sets], part).tolist()
+    return curves_on(judge, orders, [part])[part]
+
+
+def curves_on(judge: Judge, orders: Sequence[Order], parts: Sequence[str]) -> dict[str, list[Curve]]:
+    """The curves of many orders on several parts; every model is trained once."""
+    sets = [judge.asked(order, k) for order in orders for k in range(1, len(order.batches) + 1)]
+    scores = judge.scores_on([NOTHING, *sets], parts)
     ends = np.cumsum([len(order.batches) for order in orders])
-    return [Curve(start, found) for found in np.split(np.array(scores), ends[:-1])]
+    return {
+        part: [Curve(float(row[0]), found) for found in np.split(row[1:], ends[:-1])]
+        for part, row in zip(parts, scores, strict=True)
+    }
 
 
 def qualities_of(judge: Judge, orders: Sequence[Order], part: str = "test") -> FloatArray:

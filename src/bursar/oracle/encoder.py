@@ -30,8 +30,11 @@ class EncoderJudge(Judge):
         self.learner = make_learner("transformer", problem.corpus.schema, dict(options))
         self._trained: bytes | None = None
 
-    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
-        return np.array([self._score(items, part) for items in sets])
+    def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
+        found = np.zeros((len(parts), len(sets)))
+        for at, items in enumerate(sets):
+            found[:, at] = [self._score(items, part) for part in parts]
+        return found
 
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
         self._train(items)

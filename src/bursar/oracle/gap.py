@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
+from bursar.oracle.analysis import NOTHING
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order, quality
 from bursar.oracle.search import Plan, State, Told, search
-from bursar.ragged import FloatArray, IntArray
+from bursar.ragged import FloatArray
 
 RANDOM_ORDERS = 20
 REPORTED = ("test", "validation")
 COLDEST = 50_000.0  # γ times the steps, whatever their number. The paper's is 2,500, for networks; a move changes the
 # probe's scores by some ten-thousandths, and there the last step would still take most of what is worse.
 STEPS = 5_000
-NOTHING: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def plan_of(steps: int | None = None, greedy_steps: int | None = None, cooling: float | None = None) -> Plan:
@@ -161,7 +161,7 @@ def measure(
     found = search(judge, batches, size, plan, seed=seed, state=state, told=told)
     randoms = random_orders(judge.pool, batches, size, seed)
     every = [*randoms, *orders.values(), found.best]
-    start = {part: float(judge.scores([NOTHING], part)[0]) for part in REPORTED}
+    start = dict(zip(REPORTED, judge.scores_on([NOTHING], REPORTED)[:, 0].tolist(), strict=True))
     *measured, best = _measure(judge, every)
     return Gap(
         plan,
@@ -187,9 +187,9 @@ def random_orders(pool: int, batches: int, size: int, seed: int, many: int = RAN
 def _measure(judge: Judge, orders: Sequence[Order]) -> list[Measured]:
     """The curves of all orders on all parts."""
     batches = len(orders[0].batches)
-    sets = [order.prefix(k) for order in orders for k in range(1, batches + 1)]
-    scores = {part: judge.scores(sets, part).reshape(len(orders), batches) for part in REPORTED}
-    return [Measured({part: scores[part][at] for part in REPORTED}) for at in range(len(orders))]
+    sets = [judge.asked(order, k) for order in orders for k in range(1, batches + 1)]
+    scores = judge.scores_on(sets, REPORTED).reshape(len(REPORTED), len(orders), batches)
+    return [Measured(dict(zip(REPORTED, scores[:, at], strict=True))) for at in range(len(orders))]
 
 
 def _listed(order: Measured) -> dict[str, list[float]]:

@@ -15,7 +15,6 @@ any of them with matching (section 6.5)     the same with ``+IDMR``
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,7 @@ def heuristic_order(
         drawn = seed_of(seed, batch)
         beliefs = beliefs_of(judge, bought, passes_for(chosen), drawn)
         left, candidates = candidates_of(problem, chosen, beliefs, bought, sides)
-        bought = np.concatenate([bought, left[buy(chosen, candidates, problem.size, drawn)]])
+        bought = np.concatenate([bought, np.sort(left[buy(chosen, candidates, problem.size, drawn)])])
     return Order.of(bought.reshape(problem.batches, problem.size))
 
 
@@ -95,8 +94,7 @@ def facets_of(
     """
     needs = frozenset(needs)
     if "features" in needs and vectors is None:
-        few = problem.warm[:1]  # no strategy looks at held-out items, so there is no need to embed them
-        vectors = vectors_of(replace(problem, validation=few, test=few))
+        vectors = vectors_of(problem, parts=SEEN)  # no strategy looks at held-out items
     return {
         part: Facets(
             words=problem.parts[part].words if "words" in needs else None,
@@ -120,7 +118,7 @@ def passes_for(strategy: Strategy) -> int:
 
 def beliefs_of(judge: Judge, bought: IntArray, passes: int, seed: int) -> Mapping[str, Beliefs] | None:
     """What the model of the items bought so far believes of the pool; nothing, if nobody asks."""
-    return judge.believe(np.sort(bought), passes, seed) if passes else None
+    return judge.believe(bought if judge.ordered else np.sort(bought), passes, seed) if passes else None
 
 
 def candidates_of(

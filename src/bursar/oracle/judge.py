@@ -9,6 +9,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from bursar.oracle.orders import Order
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
 
@@ -30,11 +31,23 @@ class Judge(ABC):
     ordered: bool = False  # whether the order of the items counts too (errata 25): then "sets" are not sorted
 
     @abstractmethod
+    def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
+        """The score of the model of every set (positions in the pool, as ``asked`` gives them) on some parts.
+
+        (parts, sets), the mean over the tasks, each model trained once.
+        """
+
     def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
-        """The score of every set (sorted positions in the pool), the mean over the tasks: (sets,).
+        """The score of every set on one part: (sets,).
 
         A search looks at the validation part alone; what is reported is of the ``test`` part.
         """
+        found: FloatArray = self.scores_on(sets, [part])[0]
+        return found
+
+    def asked(self, order: Order, batches: int) -> IntArray:
+        """What the model depends on after so many batches: the set, sorted, or the items as they were labelled."""
+        return order.walk(batches) if self.ordered else order.prefix(batches)
 
     @abstractmethod
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
@@ -42,7 +55,7 @@ class Judge(ABC):
 
 
 class Memory:
-    """A judge's answers by set; the oldest are forgotten when there are too many."""
+    """A judge's answers by set; when there are too many, those that nobody asked about for longest are forgotten."""
 
     def __init__(self, judge: Judge, remembered: int = REMEMBERED) -> None:
         self.judge, self.remembered = judge, remembered
@@ -57,16 +70,14 @@ class Memory:
         self.asked += len(keys)
         self.trained += len(new)
         if new:
-            found = self.judge.scores(list(new.values()))
+            found = np.asarray(self.judge.scores(list(new.values())), dtype=float)
             self._known.update(zip(new, found.tolist(), strict=True))
-        answer = np.array([self._known[key] for key in keys])
+        for key in keys:
+            self._known.move_to_end(key)
+        answer = np.array([self._known[key] for key in keys], dtype=float)
         while len(self._known) > self.remembered:
             self._known.popitem(last=False)
         return answer
-
-    def known(self, sets: Sequence[IntArray]) -> FloatArray:
-        """The scores that are known; the others are not numbers."""
-        return np.array([self._known.get(_key(items), np.nan) for items in sets])
 
     def __contains__(self, items: IntArray) -> bool:
         return _key(items) in self._known

@@ -10,13 +10,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bursar.corpus import Corpus, CorpusBuilder
+from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners import lockstep
-from bursar.learners.features import Components, classes_of
+from bursar.learners.features import classes_of
 from bursar.learners.lockstep import Job, Network, Settings, Texts, Trained
+from bursar.learners.lockstep.words import word_vectors
 from bursar.oracle.judge import Judge
-from bursar.oracle.probe import frozen_encoder, score_of
+from bursar.oracle.probe import score_of
 from bursar.oracle.problem import PARTS, Problem
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs, Classification, Tagging, Task
@@ -79,14 +80,15 @@ class NetworkJudge(Judge):
             codes = _padded(codes, np.concatenate([units[part] for part in PARTS]), -1)
         return _Task(make(task, codes), targets, units)
 
-    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
-        found = []
-        for name, made in self.tasks.items():
+    def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
+        found = np.zeros((len(self.tasks), len(parts), len(sets)))
+        for number, (name, made) in enumerate(self.tasks.items()):
             labels = classes_of(self.problem.corpus.schema[name])
-            models = self._trained(made, sets)
-            guesses = [self._units(made, model, part).argmax(axis=-1) for model in models]
-            found.append([score_of(made.targets[part], guess, labels, self.problem.metric) for guess in guesses])
-        return np.mean(found, axis=0) if len(sets) else np.zeros(0)
+            for at, model in enumerate(self._trained(made, sets)):
+                for row, part in enumerate(parts):
+                    guesses = self._units(made, model, part).argmax(axis=-1)
+                    found[number, row, at] = score_of(made.targets[part], guesses, labels, self.problem.metric)
+        return np.asarray(found.mean(axis=0))
 
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
         found = {}
@@ -143,8 +145,9 @@ def _vocabulary(items: Corpus) -> list[str]:
 def _texts(items: Corpus) -> Texts:
     assert items.texts is not None
     words = items.texts.all_words()
-    if empty := next((at for at, some in enumerate(words) if not some), None):
-        raise ConfigError(f"item {items.ids[empty]!r} has no words", fix="leave it out")
+    empty = [at for at, some in enumerate(words) if not some]
+    if empty:
+        raise ConfigError(f"item {items.ids[empty[0]]!r} has no words", fix="leave it out")
     codes = {word: code for code, word in enumerate(_vocabulary(items), start=1)}
     flat = np.array([codes[word.lower()] for some in words for word in some], dtype=np.int64)
     return Texts(_padded(flat, items.words, 0), items.words, len(codes) + 1)
@@ -160,20 +163,6 @@ def _padded(values: IntArray, lengths: IntArray, fill: int) -> IntArray:
     found: IntArray = np.full(inside.shape, fill, dtype=np.int64)
     found[inside] = values
     return found
-
-
-def word_vectors(words: Sequence[str], size: int) -> FloatArray:
-    """(words + 1, size): where the bundled encoder begins with each word, in the directions in which they differ most.
-
-    They stand for GloVe's, which paper 4 begins with. The first row is for padding; the mean square is 1.
-    """
-    builder = CorpusBuilder({})
-    for number, word in enumerate(words):
-        builder.add(str(number), text=word)
-    raw = frozen_encoder(layers=0).item_vectors(builder.build())
-    found = Components.of(raw, size).project(raw).astype(np.float64)
-    found = np.pad(found, ((1, 0), (0, size - found.shape[1])))
-    return found / (np.sqrt(np.square(found[1:]).mean()) or 1.0)
 
 
 def _images(items: Corpus) -> NDArray[np.float32]:

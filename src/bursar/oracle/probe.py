@@ -22,14 +22,14 @@ from bursar.learners.features import Components, FrozenEncoder, classes_of, one_
 from bursar.learners.learner import Progress, no_progress
 from bursar.learners.probe import PENALTIES, fitted_factor
 from bursar.oracle.judge import Judge
-from bursar.oracle.problem import Problem
+from bursar.oracle.problem import METRICS, PARTS, Problem
 from bursar.ragged import BoolArray, FloatArray, IntArray, flat_positions, offsets_of
 from bursar.tasks import Beliefs, Classification, Tagging
 
 STEPS = 1024  # of a feature, from 0 to its largest value
-KEPT = 64  # sums of sets that others may be made from, for each size
+KEPT = 64  # sums of sets that others may be made from, for each size, at most
+KEPT_BYTES = 200_000_000  # and of all sizes together
 EXACT = 2.0**53
-METRICS = ("accuracy", "weighted_f1")
 LANES = 8  # labels are filled up to a multiple: products of such matrices are nearly twice as fast
 WIDTH = 100  # directions that are kept of vectors and pixels
 
@@ -78,9 +78,6 @@ class RidgeTask:
         first = self._whole(warm.features)
         self.warm = first.T @ first, first.T @ np.eye(labels)[warm.codes]
         self.held = {part: (self._whole(rows.features).astype(np.float32), rows.codes) for part, rows in held.items()}
-        self._cells = {
-            part: rows.codes * labels for part, rows in held.items()
-        }  # where a confusion matrix's rows begin
         self._sums: dict[int, OrderedDict[bytes, tuple[BoolArray, FloatArray, FloatArray]]] = {}
         self.penalty = self._fitting_penalty() if penalty is None else penalty
 
@@ -103,14 +100,20 @@ class RidgeTask:
 
         return min((float(penalty * variance) for penalty in PENALTIES), key=loss)
 
-    def score(self, items: IntArray, part: str = "validation") -> float:
-        """How well a model of the warm start and these items does on the held-out ones."""
-        rows, codes = self.held[part]
-        padded = np.zeros((rows.shape[1], -(-self.labels // LANES) * LANES), dtype=np.float32)
-        padded[:, : self.labels] = self.coefficients(items)
+    def scores(self, items: IntArray, parts: Sequence[str]) -> list[float]:
+        """How well a model of the warm start and these items does on held-out ones, part by part."""
+        solution = self.coefficients(items)
+        padded = np.zeros((len(solution), -(-self.labels // LANES) * LANES), dtype=np.float32)
+        padded[:, : self.labels] = solution
         padded[-1, self.labels :] = -np.inf  # the level of labels that there are not
-        guesses = (rows @ padded).argmax(axis=1)
-        return score_of(codes, guesses, self.labels, self.metric)
+        found = []
+        for rows, codes in (self.held[part] for part in parts):
+            found.append(score_of(codes, (rows @ padded).argmax(axis=1), self.labels, self.metric))
+        return found
+
+    def score(self, items: IntArray, part: str = "validation") -> float:
+        """The same on one part."""
+        return self.scores(items, [part])[0]
 
     def coefficients(self, items: IntArray) -> FloatArray:
         """(width + 1, labels), for features in whole steps; the last row is the level, which is not penalised."""
@@ -161,7 +164,8 @@ class RidgeTask:
             unlike = np.flatnonzero(mask != near[0])
             gram, moment = self._from(near[1:], unlike, np.where(mask[unlike], 1.0, -1.0))
         kept[key] = mask, gram, moment
-        if len(kept) > KEPT:
+        room = KEPT_BYTES // (len(self._sums) * (gram.nbytes + moment.nbytes))
+        while len(kept) > max(4, min(KEPT, room)):
             kept.popitem(last=False)
         return gram, moment
 
@@ -219,27 +223,32 @@ class ProbeJudge(Judge):
         for name, rows in rows_of(problem, progress).items():
             held = {part: rows[part] for part in ("aside", "validation", "test")}
             labels = classes_of(problem.corpus.schema[name])
-            tasks[name] = RidgeTask(rows["warm"], rows["pool"], held, labels, metric=problem.metric, penalty=penalty)
+            with one_thread():  # here and below: the last bits of products depend on the number of threads
+                tasks[name] = RidgeTask(
+                    rows["warm"], rows["pool"], held, labels, metric=problem.metric, penalty=penalty
+                )
         return cls(tasks)
 
-    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
-        tasks = self.tasks.values()
+    def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
+        found = np.zeros((len(parts), len(sets)))
         with one_thread():
-            return np.array([np.mean([task.score(items, part) for task in tasks]) for items in sets])
+            for at, items in enumerate(sets):
+                found[:, at] = np.mean([task.scores(items, parts) for task in self.tasks.values()], axis=0)
+        return found
 
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
-        return {name: task.believe(items, passes, seed) for name, task in self.tasks.items()}
+        with one_thread():
+            return {name: task.believe(items, passes, seed) for name, task in self.tasks.items()}
 
 
 def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dict[str, Rows]]:
     """For each task the units of every part, with their features."""
     found: dict[str, dict[str, Rows]] = {}
     made: dict[bool, dict[str, NDArray[np.floating]]] = {}
-    encoder = None if problem.corpus.images is not None else FrozenEncoder()  # one: it reads no text twice
     for name, task in problem.corpus.schema.items():
         by_word = isinstance(task, Tagging)
         if by_word not in made:
-            made[by_word] = vectors_of(problem, by_word=by_word, encoder=encoder, progress=progress)
+            made[by_word] = vectors_of(problem, by_word=by_word, progress=progress)
         found[name] = {}
         for part, items in problem.parts.items():
             codes = task.targets(items.labels[name].rows, items.words)
@@ -258,15 +267,18 @@ def vectors_of(
     *,
     by_word: bool = False,
     width: int = WIDTH,
-    encoder: FrozenEncoder | None = None,
+    parts: Sequence[str] = PARTS,
     progress: Progress = no_progress,
 ) -> dict[str, NDArray[np.floating]]:
-    """Where the items of every part lie, or their words: in the directions in which the items to choose from differ."""
+    """Where the items of parts lie, or their words: in the directions in which the items to choose from differ.
+
+    ``parts`` must be among those: pool, warm start and aside.
+    """
     if problem.corpus.images is not None:
-        raw = {part: pixels(items) for part, items in problem.parts.items()}
+        raw = {part: pixels(problem.parts[part]) for part in parts}
     else:
-        encoder = encoder or FrozenEncoder()
+        encoder = frozen_encoder()
         look = encoder.word_vectors if by_word else encoder.item_vectors
-        raw = {part: look(items, progress) for part, items in problem.parts.items()}
+        raw = {part: look(problem.parts[part], progress) for part in parts}
     directions = Components.of(np.concatenate([raw["pool"], raw["warm"], raw["aside"]]), width)
     return {part: directions.project(vectors) for part, vectors in raw.items()}

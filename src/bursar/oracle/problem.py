@@ -13,6 +13,7 @@ from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.ragged import IntArray
 
+METRICS = ("accuracy", "weighted_f1")
 PARTS = ("pool", "warm", "aside", "validation", "test")  # in the order of paper 4's Table 1
 
 
@@ -35,6 +36,15 @@ class Problem:
     metric: str = "weighted_f1"
 
     def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise ConfigError(f"metric = {self.metric!r}", fix=f"use {' or '.join(METRICS)}")
+        every = np.concatenate([getattr(self, part) for part in PARTS])
+        times = np.bincount(every, minlength=1)
+        if times.max(initial=0) > 1:
+            raise ConfigError(
+                f"item {self.corpus.ids[int(times.argmax())]!r} plays two parts",
+                fix="an item that is trained on must not be judged by, nor stand in the pool twice",
+            )
         for part in PARTS[1:]:
             if not len(getattr(self, part)):
                 raise ConfigError(f"a labelling problem needs items for its {part} part")

@@ -134,11 +134,12 @@ def greedy_order(
     curve: list[float] = []
     for batch in range(batches):
         offered = list(offers(bought))
-        scores = memory.scores([np.sort(np.concatenate([bought, offer.items])) for offer in offered])
+        walks = [np.concatenate([bought, np.sort(offer.items)]) for offer in offered]
+        scores = memory.scores(walks if judge.ordered else [np.sort(walk) for walk in walks])
         best = int(scores.argmax())
         taken.append(offered[best])
         curve.append(float(scores[best]))
-        bought = np.concatenate([bought, offered[best].items])
+        bought = walks[best]
         progress(f"batch {batch + 1} by {offered[best].by}", (batch + 1) / batches)
     return Found(
         Order.of(np.stack([offer.items for offer in taken])),

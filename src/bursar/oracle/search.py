@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -135,12 +135,9 @@ class _Search:
         self.guess = _Guess()
 
     def begin(self, order: Order) -> State:
-        curve = self.memory.scores([self._set(order, k) for k in range(1, len(order.batches) + 1)])
+        curve = self.memory.scores([self.judge.asked(order, k) for k in range(1, len(order.batches) + 1)])
         start = float(quality(curve))
         return State(0, order, curve, order, curve, history=[(0, start, start)])
-
-    def _set(self, order: Order, prefix: int) -> IntArray:
-        return order.walk(prefix) if self.judge.ordered else order.prefix(prefix)
 
     # -- proposals -----------------------------------------------------------------------------------------------------
     def ahead(self, now: State) -> Iterator[_Candidate]:
@@ -155,7 +152,7 @@ class _Search:
             slack = self._slack(step, u)
             chance, after = self.guess.chance(slack), here.moved(move)
             prefixes = move.changed(len(here.batches), self.judge.ordered)
-            sets = [self._set(after, prefix) for prefix in prefixes]
+            sets = [self.judge.asked(after, prefix) for prefix in prefixes]
             yield _Candidate(step, after, prefixes, slack, sets, known, chance >= 0.5)
             wanted += sum(some not in self.memory for some in sets)
             sure *= max(chance, 1 - chance)
@@ -188,12 +185,11 @@ class _Search:
     # -- decisions -----------------------------------------------------------------------------------------------------
     def decide(self, now: State, candidates: Sequence[_Candidate]) -> None:
         """On one proposal after the other, until one does not end as guessed: the others are for another order."""
-        self._ask(now, candidates)
-        for candidate in candidates:
+        for candidate, scores in zip(candidates, self._ask(now, candidates), strict=True):
             annealing = candidate.step <= self.plan.steps
             curve = (now.curve if annealing else now.best_curve).copy()
             before, best = float(quality(curve)), float(quality(now.best_curve))
-            curve[np.array(candidate.prefixes) - 1] = self.memory.known(candidate.sets)
+            curve[np.array(candidate.prefixes) - 1] = scores
             now.step = candidate.step
             missing = int(np.isnan(curve).sum())
             if missing:
@@ -214,18 +210,28 @@ class _Search:
             if taken != candidate.taken:
                 return
 
-    def _ask(self, now: State, candidates: Sequence[_Candidate]) -> None:
-        """Let all sets be judged together, but for proposals that are likely to be dropped half-way.
+    def _ask(self, now: State, candidates: Sequence[_Candidate]) -> list[FloatArray]:
+        """The scores of all prefixes that proposals change, judged together; those of dropped ones are not numbers.
 
-        Of those first as many as should do, and the others only if that was not enough.
+        Of proposals that are likely to be dropped first as many as should do, the others if that was not enough.
         """
+        scores: list[FloatArray] = [np.full(len(candidate.sets), np.nan) for candidate in candidates]
         first = [self._enough(now, candidate) for candidate in candidates]
-        self.memory.scores([some for c, count in zip(candidates, first, strict=True) for some in c.sets[:count]])
-        rest: list[IntArray] = []
-        for candidate, count in zip(candidates, first, strict=True):
-            if count < len(candidate.sets) and not self._hopeless(now, candidate, self.memory.known(candidate.sets)):
-                rest += candidate.sets[count:]
-        self.memory.scores(rest)
+        self._fill(candidates, scores, [range(count) for count in first])
+        rest = [
+            range(count, count if self._hopeless(now, candidate, some) else len(some))
+            for candidate, some, count in zip(candidates, scores, first, strict=True)
+        ]
+        self._fill(candidates, scores, rest)
+        return scores
+
+    def _fill(self, candidates: Sequence[_Candidate], scores: Sequence[FloatArray], places: Sequence[range]) -> None:
+        """Judge some sets of every proposal, all in one go."""
+        wanted = [candidate.sets[at] for candidate, some in zip(candidates, places, strict=True) for at in some]
+        answers = iter(self.memory.scores(wanted).tolist())
+        for found, some in zip(scores, places, strict=True):
+            for at in some:
+                found[at] = next(answers)
 
     def _enough(self, now: State, candidate: _Candidate) -> int:
         """How many prefixes to judge before asking whether the others can still save the proposal.
@@ -245,6 +251,8 @@ class _Search:
 
     def _hopeless(self, now: State, candidate: _Candidate, scores: FloatArray) -> bool:
         """Whether perfect scores where none is known yet could not save a proposal."""
+        if not candidate.known or not self.plan.drop:
+            return False
         curve = (now.curve if candidate.step <= self.plan.steps else now.best_curve).copy()
         before = float(quality(curve))
         curve[np.array(candidate.prefixes) - 1] = np.where(np.isnan(scores), self.judge.highest, scores)
@@ -265,12 +273,19 @@ def search(
 ) -> State:
     """The best order found, from a random one or from where an earlier search was.
 
-    ``told`` hears of the state after every round of proposals; what it hears is all that ``state`` needs to go on.
+    ``told`` hears of the state after every round of proposals, and it is all that ``state`` needs to go on. It is one
+    object that goes on changing: whoever wants to keep it writes it down, as ``as_json`` gives it.
     """
     if plan.screened > 1 and (surrogate is None or surrogate.pool != judge.pool):
         raise ConfigError(f"screened = {plan.screened} without a surrogate of the same pool", fix="give one, or use 1")
     hired = _Search(judge, plan, seed, memory or Memory(judge), Memory(surrogate) if surrogate else None)
-    now = state or hired.begin(Order.random(judge.pool, batches, size, seed))
+    now = (
+        replace(state, history=[*state.history])
+        if state
+        else hired.begin(Order.random(judge.pool, batches, size, seed))
+    )
+    if batches == 1 and size == judge.pool:
+        now.step = plan.all_steps  # there is only one order
     while now.step < plan.all_steps:
         hired.decide(now, list(hired.ahead(now)))
         if told is not None:

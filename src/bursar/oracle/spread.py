@@ -37,16 +37,16 @@ class SpreadJudge(Judge):
         self.pool, self.highest, self.ordered = self.here.pool, self.here.highest, self.here.ordered
         self.at_once = self.here.at_once * engine.workers
 
-    def scores(self, sets: Sequence[IntArray], part: str = "validation") -> FloatArray:
+    def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
         """Every worker gets every so-manieth set, so that large and small ones are shared out evenly."""
         workers = min(self.engine.workers, len(sets))
         if workers < 2:
-            return self.here.scores(sets, part)
-        units = [{"sets": [some.tolist() for some in sets[at::workers]], "part": part} for at in range(workers)]
+            return self.here.scores_on(sets, parts)
+        units = [{"sets": [some.tolist() for some in sets[at::workers]], "parts": list(parts)} for at in range(workers)]
         answers = run_units(partial(_judged, recipe=self.recipe), units, engine=self.engine)
-        found = np.empty(len(sets))
+        found = np.empty((len(parts), len(sets)))
         for at, answer in enumerate(answers):
-            found[at::workers] = answer
+            found[:, at::workers] = answer
         return found
 
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
@@ -59,7 +59,7 @@ def made(recipe: Recipe) -> Judge:
     return recipe()
 
 
-def _judged(unit: Unit, tell: Tell, *, recipe: Recipe) -> list[float]:
+def _judged(unit: Unit, tell: Tell, *, recipe: Recipe) -> list[list[float]]:
     sets = [np.array(items, dtype=np.int64) for items in unit["sets"]]
-    answer: list[float] = made(recipe).scores(sets, unit["part"]).tolist()
+    answer: list[list[float]] = made(recipe).scores_on(sets, unit["parts"]).tolist()
     return answer

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -26,14 +25,18 @@ from bursar.oracle import Judge, Memory, Order, Plan, Problem, State, quality, s
 from bursar.oracle.analysis import (
     ENTITY_LENGTHS,
     INTENT_LENGTHS,
+    Curve,
     bin_counts,
     curve_of,
+    curves_of,
+    curves_on,
     label_counts,
     length_counts,
     shares_of,
     tsne_places,
 )
-from bursar.oracle.heuristics import HEURISTICS, facets_of, heuristic_order
+from bursar.oracle.gap import plan_of, random_orders
+from bursar.oracle.heuristics import facets_of, heuristic_order
 from bursar.oracle.judges import make_judge
 from bursar.oracle.probe import vectors_of
 from bursar.oracle.reference import annealed, reference_order
@@ -41,101 +44,12 @@ from bursar.ragged import IntArray
 from bursar.selection.match import BINS, by_cluster
 from bursar.studies.arms import Place, corpus_of
 from bursar.studies.optimal_findings import analyse
+from bursar.studies.optimal_settings import PAPER, SETTINGS, grid_of
 from bursar.studies.study import STUDIES, Study
 
-SEEDS = range(5)
-RANDOM = 10  # random orders a learner and seed
 WAIT = 4 * 3600.0  # seconds, for an order that another worker is looking for
 SAVE_SECONDS = 20.0  # between two versions of the state of a search
-PAPER = {"steps": 25_000, "greedy_steps": 5_000, "cooling": 0.1}
-COLDER = {**PAPER, "cooling": 2.0}  # for the probe, whose scores change too little for the paper's to get cold
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One column of paper 4's Table 1."""
-
-    data: str
-    task: str
-    sizes: Mapping[str, int]
-    size: int  # B
-    batches: int  # K
-    metric: str
-    networks: Mapping[str, Mapping[str, float]]  # a learner to the plan of its search
-    searched: int = 5  # seeds with searches for the probe: those of words take long
-
-
-def shorter(steps: int, greedy_steps: int) -> dict[str, float]:
-    """A plan of fewer steps that ends as cold as the paper's: γ times the number of steps is the same."""
-    whole = PAPER["cooling"] * PAPER["steps"]
-    return {"steps": steps, "greedy_steps": greedy_steps, "cooling": round(whole / steps, 6)}
-
-
-SETTINGS = {
-    "images": Setting(
-        "fashion_mnist",
-        "label",
-        {"pool": 2000, "warm": 50, "aside": 150, "validation": 4000, "test": 4000},
-        size=25,
-        batches=12,
-        metric="accuracy",
-        networks={"cnn": shorter(90, 10)},
-    ),
-    "intents": Setting(
-        "topv2",
-        "intent",
-        {"pool": 800, "warm": 40, "aside": 100, "validation": 4000, "test": 4000},
-        size=20,
-        batches=8,
-        metric="weighted_f1",
-        networks={"aoe": PAPER, "lstm": shorter(600, 60), "cnn": shorter(600, 60)},
-    ),
-    "entities": Setting(
-        "mit_restaurant",
-        "entities",
-        {"pool": 1000, "warm": 50, "aside": 200, "validation": 3000, "test": 3000},
-        size=25,
-        batches=10,
-        metric="weighted_f1",
-        networks={"tagger": shorter(400, 50)},
-        searched=2,
-    ),
-}
-MISMATCH = {"images": (), "intents": ("aoe",), "entities": ()}  # learners whose orders are tried on other seeds
 MAPPED = 500  # test items on a map
-MISMATCH_PLAN = shorter(1000, 100)
-TARGETS = {
-    "images": ("probe", "cnn"),
-    "intents": ("probe", "aoe", "cnn", "lstm", "encoder"),
-    "entities": ("probe", "tagger"),
-}
-
-
-# -- units -----------------------------------------------------------------------------------------------------------
-def grid_of(name: str) -> list[dict[str, Any]]:
-    """The units of one data set: those of the probe first, then the networks, then what needs orders of others."""
-    setting = SETTINGS[name]
-
-    def unit(kind: str, learner: str, draw: int, seed: int, **more: Any) -> dict[str, Any]:
-        return {"problem": name, "kind": kind, "learner": learner, "draw": draw, "seed": seed, **more}
-
-    heuristics = [*HEURISTICS[name], *(f"{one}+IDMR" for one in HEURISTICS[name])]
-    searched = SEEDS[: setting.searched]
-    units = [unit("search", "probe", seed, seed, **plan) for plan in (PAPER, COLDER) for seed in searched]
-    units += [unit("orders", "probe", seed, seed, strategies=heuristics, random=RANDOM) for seed in SEEDS]
-    units += [unit("reference", "probe", seed, seed) for seed in SEEDS]
-    for learner in setting.networks:
-        units += [unit("orders", learner, seed, seed, strategies=heuristics, random=RANDOM) for seed in SEEDS]
-    for learner in MISMATCH[name]:
-        units += [unit("search", learner, 0, seed, **MISMATCH_PLAN) for seed in SEEDS]
-    units += [unit("search", learner, 0, 0, **plan) for learner, plan in setting.networks.items()]
-    for learner in MISMATCH[name]:
-        units += [unit("mismatch", learner, 0, seed, **MISMATCH_PLAN, trained=list(SEEDS)) for seed in SEEDS]
-    if name == "images":
-        units.append(unit("map", "probe", 0, 0))
-    sources = ["probe", *setting.networks]
-    units += [unit("transfer", target, 0, 0, among=sources, random=3) for target in TARGETS[name]]
-    return units
 
 
 def judged(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
@@ -218,16 +132,28 @@ def _thinned(history: Sequence[tuple[int, float, float]], points: int = 200) -> 
 
 
 def _order(judge: Judge, problem: Problem, order: Order) -> dict[str, Any]:
-    """An order, its curves with the warm start's score first, and what it chooses."""
-    curves = {part: curve_of(judge, order, part) for part in ("validation", "test")}
-    found: dict[str, Any] = {part: [curve.start, *curve.scores.tolist()] for part, curve in curves.items()}
-    shares = {of: shares_of(order, counts) for of, counts in counts_of(problem).items()}
-    return {
-        "order": order.batches.tolist(),
-        **found,
-        "shares": {of: some.labelled.round(4).tolist() for of, some in shares.items()},
-        "distance": {of: round(some.distance, 5) for of, some in shares.items()},
-    }
+    return _orders(judge, problem, [order])[0]
+
+
+def _orders(judge: Judge, problem: Problem, orders: Sequence[Order]) -> list[dict[str, Any]]:
+    """Orders, their curves with the warm start's score first, and what they choose."""
+    curves = curves_on(judge, orders, ("validation", "test"))
+    found = []
+    for at, order in enumerate(orders):
+        shares = {of: shares_of(order, counts) for of, counts in counts_of(problem).items()}
+        found.append(
+            {
+                "order": order.batches.tolist(),
+                **{part: _listed(some[at]) for part, some in curves.items()},
+                "shares": {of: some.labelled.round(4).tolist() for of, some in shares.items()},
+                "distance": {of: round(some.distance, 5) for of, some in shares.items()},
+            }
+        )
+    return found
+
+
+def _listed(curve: Curve) -> list[float]:
+    return [curve.start, *curve.scores.tolist()]
 
 
 @lru_cache(maxsize=2)
@@ -248,16 +174,17 @@ def counts_of(problem: Problem) -> dict[str, dict[str, IntArray]]:
 def bought(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
     """What heuristics buy, and random orders."""
     facets = facets_of(problem)
-    found: dict[str, Any] = {}
+    orders = []
     for done, name in enumerate(unit["strategies"]):
         tell((name, done / len(unit["strategies"])))
-        found[name] = _order(judge, problem, heuristic_order(judge, problem, name, seed=unit["seed"], facets=facets))
+        orders.append(heuristic_order(judge, problem, name, seed=unit["seed"], facets=facets))
+    found = dict(zip(unit["strategies"], _orders(judge, problem, orders), strict=True))
     reference = {of: _share(counts["test"]) for of, counts in counts_of(problem).items()}
     return {
         "orders": found,
         "reference": reference,
         "bins": bin_names(problem),
-        "random": [_order(judge, problem, order) for order in random_orders(problem, unit["random"])],
+        "random": _orders(judge, problem, randoms_of(problem, unit["random"])),
     }
 
 
@@ -279,9 +206,9 @@ def _share(counts: IntArray) -> list[float]:
     return found
 
 
-def random_orders(problem: Problem, count: int) -> list[Order]:
+def randoms_of(problem: Problem, count: int) -> list[Order]:
     """Random orders to compare with: the same for all learners."""
-    return [Order.random(len(problem.pool), problem.batches, problem.size, 1000 + at) for at in range(count)]
+    return random_orders(len(problem.pool), problem.batches, problem.size, seed=0, many=count)
 
 
 def referred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
@@ -297,7 +224,7 @@ def referred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell
     for name, limit in limits.items():
         # A plan that is cut off never gets cold: one as long as the limit allows is asked for instead.
         steps = int(greedy.judged / (problem.batches / 2) * (1 if "judged" in limit else 3))
-        plan = Plan(**shorter(max(steps, 10), max(steps // 10, 1)))  # type: ignore[arg-type]
+        plan = plan_of(max(steps, 10), max(steps // 10, 1))
         other = annealed(judge, problem.batches, problem.size, plan, seed=unit["seed"], **limit)  # type: ignore[arg-type]
         found[name] = {
             **_order(judge, problem, other.order),
@@ -318,7 +245,7 @@ def transferred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: T
     for done, ((source, what), order) in enumerate(wanted.items()):
         tell((f"{source}, {what}", done / len(wanted)))
         found.setdefault(source, {})[what] = _tested(judge, order)
-    return {"orders": found, "random": [_tested(judge, order) for order in random_orders(problem, unit["random"])]}
+    return {"orders": found, "random": [_listed(c) for c in curves_of(judge, randoms_of(problem, unit["random"]))]}
 
 
 def mapped(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
@@ -331,7 +258,7 @@ def mapped(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, 
     orders = dict(_orders_of(unit, unit["learner"], place, tell))
     return {
         "places": found,
-        "orders": {what: places["pool"][order.batches[:5]].round(2).tolist() for what, order in orders.items()},
+        "orders": {name: places["pool"][order.batches[:5]].round(2).tolist() for name, order in orders.items()},
     }
 
 
@@ -347,8 +274,7 @@ def mismatched(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Te
 
 
 def _tested(judge: Judge, order: Order) -> list[float]:
-    curve = curve_of(judge, order, "test")
-    return [curve.start, *curve.scores.tolist()]
+    return _listed(curve_of(judge, order))
 
 
 def _orders_of(unit: Mapping[str, Any], source: str, place: Place, tell: Tell) -> Iterator[tuple[str, Order]]:
@@ -361,7 +287,7 @@ def _orders_of(unit: Mapping[str, Any], source: str, place: Place, tell: Tell) -
     orders = _stored(next(other for other in same if other["kind"] == "orders"), place, tell)["orders"]
     plain = {name: order for name, order in orders.items() if not name.endswith("+IDMR")}
     heuristic = max(plain, key=lambda name: float(np.mean(plain[name]["validation"][1:])))
-    yield "heuristic", Order(np.array(plain[heuristic]["order"]))
+    yield heuristic, Order(np.array(plain[heuristic]["order"]))
 
 
 def _stored(unit: Mapping[str, Any], place: Place, tell: Tell) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.analysis import Paired, paired
+from bursar.oracle.analysis import Paired, SeedMismatch, Transfer, paired
 from bursar.oracle.orders import Order, quality, quality_with_warm_start
 from bursar.ragged import FloatArray
 from bursar.studies.findings import Cell
@@ -85,7 +85,8 @@ def sorted_out(runs: Sequence[Run]) -> Seen:
         learner, seed = unit["learner"], unit["seed"]
         if unit["kind"] == "search":
             seen.tried.append(run)
-            seen.plans[learner] = max(seen.plans.get(learner, (0, 0)), length_of(unit))
+            if unit["draw"] == seed:  # others are of the question of seeds, on one draw of the data
+                seen.plans[learner] = max(seen.plans.get(learner, (0, 0)), length_of(unit))
         elif unit["kind"] == "orders":
             seen.orders[learner, seed] = result
         elif unit["kind"] == "reference":
@@ -96,8 +97,11 @@ def sorted_out(runs: Sequence[Run]) -> Seen:
             seen.mismatches[seed] = result
         else:
             seen.maps.append(result)
-    # Orders that were found with a shorter plan are for the question of seeds alone.
-    longest = [run for run in seen.tried if length_of(run["unit"]) == seen.plans[run["unit"]["learner"]]]
+    longest = [
+        run
+        for run in seen.tried
+        if run["unit"]["draw"] == run["unit"]["seed"] and length_of(run["unit"]) == seen.plans[run["unit"]["learner"]]
+    ]
     for run in sorted(longest, key=lambda run: text(run["result"]["best"]["validation"])):
         seen.searches[run["unit"]["learner"], run["unit"]["seed"]] = run["result"]
     return seen
@@ -133,20 +137,32 @@ def matched(seen: Seen, learner: str) -> dict[str, Paired]:
     return {name: paired(by_seed(name), by_seed(name + MATCHED)) for name in names}
 
 
-def gain(seen: Seen, source: str, what: str, target: str) -> float:
-    """Quality above random orders with the same learner."""
-    found = seen.transfers[target]
-    return text(found["orders"][source][what]) - float(np.mean([text(curve) for curve in found["random"]]))
+def transferred(seen: Seen) -> tuple[Transfer, Transfer]:
+    """Best orders and heuristics' by source and target; where a source is missing, not a number."""
+    targets = tuple(seen.transfers)
+    sources = tuple(dict.fromkeys(source for found in seen.transfers.values() for source in found["orders"]))
+    fewest = min(len(found["random"]) for found in seen.transfers.values())
+    random = np.array([[text(curve) for curve in seen.transfers[target]["random"][:fewest]] for target in targets]).T
+
+    def matrix(best: bool) -> FloatArray:
+        found = np.full((len(sources), len(targets)), np.nan)
+        for row, source in enumerate(sources):
+            for column, target in enumerate(targets):
+                for name, curve in seen.transfers[target]["orders"].get(source, {}).items():
+                    if (name == "best") == best:
+                        found[row, column] = text(curve)
+        return found
+
+    return tuple(Transfer(sources, targets, matrix(best), random) for best in (True, False))  # type: ignore[return-value]
 
 
-def gaps(seen: Seen) -> FloatArray | None:
-    """What is lost when the training has another seed than the order was found for: (trained, found for)."""
-    seeds = sorted(seen.mismatches)
+def mismatch(seen: Seen) -> SeedMismatch | None:
+    """How good the order found for one seed is for the training of another."""
+    seeds = tuple(sorted(seen.mismatches))
     if len(seeds) < 2:
         return None
-    qualities = np.array([[text(seen.mismatches[of]["trained"][str(by)]) for of in seeds] for by in seeds])
-    found: FloatArray = np.diag(qualities)[:, None] - qualities
-    return found
+    rows = [[text(seen.mismatches[of]["trained"][str(by)]) for of in seeds] for by in seeds]
+    return SeedMismatch(seeds, np.array(rows))
 
 
 def distances(seen: Seen, learner: str, of: str) -> dict[str, FloatArray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.analysis import shared
+from bursar.oracle.analysis import shared, shared_by_chance
 from bursar.studies.findings import Cell, Figure, Line, Table
 from bursar.studies.optimal_runs import (
     MAIN,
@@ -19,14 +19,16 @@ from bursar.studies.optimal_runs import (
     best_order,
     cell,
     distances,
-    gain,
     heuristic_order,
     length_of,
     matched,
+    mismatch,
     qualities,
     table,
     text,
+    transferred,
 )
+from bursar.studies.optimal_settings import SETTINGS
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
@@ -91,41 +93,41 @@ def transfer_tables(seen: Seen) -> list[Table]:
     """Orders found with one learner and judged with another."""
     if not seen.transfers:
         return []
+    rows = {}
+    for found, what in zip(transferred(seen), ("best order", "its heuristic"), strict=True):
+        for source, gains in zip(found.sources, found.gains.tolist(), strict=True):
+            rows[f"{WORDS[source]}, {what}"] = [Cell(None if np.isnan(gain) else gain) for gain in gains]
     targets = list(seen.transfers)
-    sources = list(dict.fromkeys(source for found in seen.transfers.values() for source in found["orders"]))
-    rows = {
-        f"{WORDS[source]}, {'best order' if what == 'best' else 'its heuristic'}": [
-            Cell(gain(seen, source, what, target)) if source in seen.transfers[target]["orders"] else Cell(None)
-            for target in targets
-        ]
-        for what in ("best", "heuristic")
-        for source in sources
-    }
+    spread = transferred(seen)[0].random.std(axis=0, ddof=1)
+    rows["random orders, standard deviation"] = [Cell(float(one)) for one in spread]
     return [
         Table(
             "Figure 5",
             "orders found with one learner (row), judged with another (column)",
             [WORDS[target] for target in targets],
             rows,
-            note="Quality on test above that of random orders with the same learner; one draw of the data, one seed.",
+            note="Quality on test above that of random orders with the same learner; one draw of the data, one seed. "
+            "The heuristic is the one that is best on the validation items of that draw.",
             digits=3,
+            best="",
         )
     ]
 
 
 def mismatch_tables(seen: Seen) -> list[Table]:
     """Orders found for one seed and trained with another."""
-    seeds = sorted(seen.mismatches)
-    if len(seeds) < 2:
+    found = mismatch(seen)
+    if found is None:
         return []
     rows = {
-        f"trained with seed {by}": [Cell(text(seen.mismatches[of]["trained"][str(by)])) for of in seeds] for by in seeds
+        f"trained with seed {by}": [Cell(quality) for quality in row]
+        for by, row in zip(found.seeds, found.qualities.tolist(), strict=True)
     }
     return [
         Table(
             "Figure 4",
             "orders found for one seed (column), trained with another (row)",
-            [f"found for {of}" for of in seeds],
+            [f"found for {of}" for of in found.seeds],
             rows,
             note="Quality on test, one draw of the data.",
             digits=3,
@@ -160,7 +162,7 @@ def distribution_tables(seen: Seen) -> list[Table]:
         pairs = {}
         for one, other in combinations(best, 2):
             heuristics = [heuristic_order(seen, learner) for learner in (one, other)]
-            chance = best[one].items.size * best[other].items.size / _pool(seen)
+            chance = shared_by_chance(best[one], best[other], SETTINGS[seen.problem].sizes["pool"])
             pairs[f"{WORDS[one]} and {WORDS[other]}"] = [
                 Cell(float(len(shared(best[one], best[other])))),
                 Cell(float(len(shared(*heuristics)))),
@@ -177,10 +179,6 @@ def distribution_tables(seen: Seen) -> list[Table]:
             )
         )
     return tables
-
-
-def _pool(seen: Seen) -> int:
-    return {"images": 2000, "intents": 800, "entities": 1000}[seen.problem]
 
 
 def reference_tables(seen: Seen) -> list[Table]:
@@ -380,7 +378,7 @@ def map_figures(seen: Seen) -> list[Figure]:
     found = seen.maps[0]
     lines = []
     for what, batches in found["orders"].items():
-        panel = "best order found" if what == "best" else f"heuristic ({seen.best_heuristic('probe')})"
+        panel = "best order found" if what == "best" else what
         for name, places in (("test", found["places"]["test"]), ("warm start", found["places"]["warm"])):
             lines.append(_places(name, places, panel))
         lines += [_places(f"batch {number}", places, panel) for number, places in enumerate(batches, start=1)]
