@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from bursar.bench.harness import CannotMeasureError, Case, Measured, Sides, bench_case, seconds
 from bursar.compute import Processes
 from bursar.corpus.formats import read
-from bursar.oracle import Judge, Order, Plan, ProbeJudge, Problem, search
+from bursar.oracle import Judge, Order, Plan, ProbeJudge, Problem, State, search
 from bursar.oracle.network import NetworkJudge
 from bursar.oracle.orders import propose
 from bursar.oracle.probe import rows_of, score_of
@@ -30,6 +30,7 @@ CASES: list[Case] = []
 SIZES = {"pool": 800, "warm": 40, "aside": 100, "validation": 4000, "test": 4000}  # paper 4's, for intents
 STEPS = {"aoe": 120, "lstm": 40, "probe": 30_000}  # of our chain
 PLAIN = {"aoe": 2, "lstm": 1, "probe": 20}  # and of the plain one
+HALFWAY = 12_500  # the step from which a stretch with a network is timed
 COOLING = 0.1
 
 
@@ -43,9 +44,16 @@ def _problem() -> Problem:
     return Problem.draw(corpus, SIZES, batches=8, size=20, metric="weighted_f1", seed=0)
 
 
-def _ours(judge: Judge, steps: int) -> int:
-    search(judge, 8, 20, Plan(steps, 0, cooling=COOLING), seed=0)
+def _ours(judge: Judge, steps: int, begun: State) -> int:
+    search(judge, 8, 20, Plan(begun.step + steps, 0, cooling=COOLING), seed=0, state=begun)
     return steps
+
+
+def _begun(judge: Judge, step: int) -> State:
+    """A random order as if so many steps had been taken: half-way, what becomes of a proposal is hardest to guess."""
+    order = Order.random(SIZES["pool"], 8, 20, seed=0)
+    curve = judge.scores([order.prefix(k) for k in range(1, 9)])
+    return State(step, order, curve, order, curve)
 
 
 def seconds_a_step(side: Callable[[], int]) -> Measured:
@@ -56,15 +64,14 @@ def seconds_a_step(side: Callable[[], int]) -> Measured:
 
 
 # -- the plain way -----------------------------------------------------------------------------------------------------
-def plain_chain(judged: Callable[[IntArray], float], steps: int) -> int:
+def plain_chain(judged: Callable[[IntArray], float], steps: int, begun: State) -> int:
     """Algorithm 1 of paper 4, line by line: every proposal trains a model for each of its prefixes."""
-    order = Order.random(SIZES["pool"], 8, 20, seed=0)
-    now = float(np.mean([judged(order.prefix(k)) for k in range(1, 9)])) if steps > 2 else 0.0
-    for step in range(1, steps + 1):
+    order, now = begun.order, float(begun.curve.mean())
+    for step in range(begun.step + 1, begun.step + steps + 1):
         move, u = propose(order, SIZES["pool"], 0, step)
         proposed = order.moved(move)
         reached = float(np.mean([judged(proposed.prefix(k)) for k in range(1, 9)]))
-        if u < np.exp(COOLING * step * (reached - now)):
+        if u < np.exp(min(COOLING * step * (reached - now), 1.0)):
             order, now = proposed, reached
     return steps
 
@@ -154,7 +161,6 @@ class Trained:
     name: str
 
     def __call__(self) -> Judge:
-        torch.set_num_threads(1)
         return NetworkJudge(_problem(), self.name, dropout=0.0)
 
 
@@ -163,12 +169,12 @@ atexit.register(_open.close)
 
 
 def _networks(name: str, make: Callable[[Tensor, int], nn.Module]) -> Sides:
-    """Ours with all cores, as a user has them; the plain loop is sequential by nature."""
+    """Ours with a process a core, as users have it; the plain loop is sequential, with torch's own threads."""
     judge = SpreadJudge(Trained(name), _open.enter_context(Processes()))
     judge.scores([np.arange(20), np.arange(20, 40)])  # so that every process has made its own
     assert isinstance(judge.here, NetworkJudge)
-    judged = plain_training(judge.here, make)
-    return lambda: _ours(judge, STEPS[name]), lambda: plain_chain(judged, PLAIN[name])
+    judged, begun = plain_training(judge.here, make), _begun(judge, HALFWAY)
+    return lambda: _ours(judge, STEPS[name], begun), lambda: plain_chain(judged, PLAIN[name], begun)
 
 
 def _case(name: str, what: str, repeats: int = 1) -> Callable[[Callable[[], Sides]], None]:
@@ -203,4 +209,5 @@ def _probe() -> Sides:
         guesses = Ridge(alpha=task.penalty).fit(x, y).predict(rows["validation"].features).argmax(axis=1)
         return score_of(rows["validation"].codes, guesses, task.labels, "weighted_f1")
 
-    return lambda: _ours(judge, STEPS["probe"]), lambda: plain_chain(judged, PLAIN["probe"])
+    begun = _begun(judge, 0)
+    return lambda: _ours(judge, STEPS["probe"], begun), lambda: plain_chain(judged, PLAIN["probe"], begun)
