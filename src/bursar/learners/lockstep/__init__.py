@@ -4,6 +4,7 @@ from bursar.learners.lockstep.average import AverageNetwork
 from bursar.learners.lockstep.bilstm import BiLSTM
 from bursar.learners.lockstep.image_convolution import ImageConvolution
 from bursar.learners.lockstep.jobs import Job, Settings, Trained
+from bursar.learners.lockstep.multitask import MultitaskTagger
 from bursar.learners.lockstep.network import Batch, Network
 from bursar.learners.lockstep.scores import accuracy, weighted_f1
 from bursar.learners.lockstep.tagger import Tagger
@@ -17,6 +18,7 @@ __all__ = [
     "BiLSTM",
     "ImageConvolution",
     "Job",
+    "MultitaskTagger",
     "Network",
     "Settings",
     "Tagger",

@@ -46,15 +46,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model as it was at its best epoch."""
+    """A model as it was at its best epoch; at its last, if there was nothing to choose by."""
 
     job: Job
     parameters: dict[str, Tensor]  # of a table, such as word vectors, only the rows that were trained
     touched: IntArray  # which rows of the table those are
     epochs: int  # that were run
     best_epoch: int  # counted from 1; 0: a job without items, which stays as it began
-    score: float  # on the model-selection items, after that epoch
-    history: FloatArray = field(repr=False)  # (epochs,): the score after each
+    score: float  # on the model-selection items, after that epoch; nan if there are none
+    history: FloatArray = field(repr=False)  # (epochs,): the score after each; empty if there are none
 
 
 def walk(job: Job, settings: Settings, epoch: int, multiple: int = 1) -> tuple[IntArray, BoolArray]:

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bursar.errors import LearnerError
+from bursar.errors import ConfigError, LearnerError
 from bursar.learners.lockstep.jobs import Job, Settings, Trained, walk
 from bursar.learners.lockstep.lanes import Lanes
-from bursar.learners.lockstep.network import Batch, Network
+from bursar.learners.lockstep.network import Batch, Network, Parameters
 from bursar.learners.lockstep.scores import Score
 from bursar.ragged import BoolArray, IntArray
 
@@ -48,21 +48,45 @@ def train(
     jobs: Sequence[Job],
     settings: Settings | None = None,
     *,
-    select: IntArray,
-    score: Score,
+    select: IntArray | None = None,
+    score: Score | None = None,
 ) -> list[Trained]:
-    """A model for every job, each as it was after the first epoch that scored best on the ``select`` items."""
+    """A model for every job, each as it was after the first epoch that scored best on the ``select`` items.
+
+    Without ``select`` and ``score`` nothing is stopped early: all epochs are run, and a model is as the last left it.
+    """
     settings = settings or Settings()
     network.check(settings.batch)
+    if (select is None) != (score is None):
+        raise ConfigError("items to choose the best epoch on need a score, and a score needs items", fix="give both")
+    judge = None if select is None or score is None else _Judge(network, np.asarray(select, dtype=np.int64), score)
     with one_thread(), torch.no_grad():
-        return _Training(network, jobs, settings, np.asarray(select, dtype=np.int64), score).run()
+        return _Training(network, jobs, settings, judge).run()
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Scores models on the items that are there to choose the best epoch on."""
+
+    network: Network
+    select: IntArray
+    score: Score
+
+    def scores(self, parameters: Parameters, places: IntArray) -> list[float]:
+        """A number a lane."""
+        rows = np.tile(_filled(self.select, self.network.step), (len(places), 1))
+        logits = self.network.logits(parameters, rows, places)[:, : len(self.select)]
+        found: list[float] = self.score(logits, self.select).tolist()
+        return found
+
+    def of(self, model: Trained) -> float:
+        """Of one model."""
+        return float(self.score(logits(self.network, model, self.select).unsqueeze(0), self.select)[0])
 
 
 class _Training:
-    def __init__(
-        self, network: Network, jobs: Sequence[Job], settings: Settings, select: IntArray, score: Score
-    ) -> None:
-        self.network, self.jobs, self.settings, self.select, self.score = network, jobs, settings, select, score
+    def __init__(self, network: Network, jobs: Sequence[Job], settings: Settings, judge: _Judge | None) -> None:
+        self.network, self.jobs, self.settings, self.judge = network, jobs, settings, judge
         self.done: dict[int, Trained] = {}
         self.begun = {seed: network.begin(seed) for seed in {job.seed for job in jobs}}
         self.touched = [network.touched(job.rows) for job in jobs]
@@ -122,19 +146,23 @@ class _Training:
 
     def _judge(self, ended: Sequence[int]) -> None:
         """Score models at the end of an epoch, keep the best values, and go on to the next epoch or the next job."""
-        parameters, places = self.lanes.some(ended)
-        rows = np.tile(_filled(self.select, self.network.step), (len(ended), 1))
-        scores = self.network.logits(parameters, rows, places)[:, : len(self.select)]
-        found = self.score(scores, self.select).tolist()
-        self._check("score", ended, found)
+        if self.judge is not None:
+            found = self.judge.scores(*self.lanes.some(ended))
+            self._check("score", ended, found)
+            for lane, reached in zip(ended, found, strict=True):
+                run = self.runs[lane]
+                run.history.append(reached)
+                if reached > run.best:
+                    run.best, run.best_epoch = reached, run.epoch
+                    self.lanes.keep(lane)
         free = []
-        for lane, reached in zip(ended, found, strict=True):
+        for lane in ended:
             run = self.runs[lane]
-            run.history.append(reached)
-            if reached > run.best:
-                run.best, run.best_epoch = reached, run.epoch
+            last = run.epoch >= self.settings.epochs
+            if last and self.judge is None:
+                run.best, run.best_epoch = np.nan, run.epoch
                 self.lanes.keep(lane)
-            if run.epoch >= self.settings.epochs or run.epoch - run.best_epoch >= self.settings.patience:
+            if last or (self.judge is not None and run.epoch - run.best_epoch >= self.settings.patience):
                 self._finish(lane)
                 free.append(lane)
             else:
@@ -161,9 +189,8 @@ class _Training:
         parameters = dict(self.begun[job.seed])
         if self.network.table:
             parameters[self.network.table] = parameters[self.network.table][:0]
-        untrained = Trained(job, parameters, self.touched[number], 0, 0, -np.inf, np.zeros(0))
-        scores = logits(self.network, untrained, self.select).unsqueeze(0)
-        return replace(untrained, score=float(self.score(scores, self.select)[0]))
+        untrained = Trained(job, parameters, self.touched[number], 0, 0, np.nan, np.zeros(0))
+        return untrained if self.judge is None else replace(untrained, score=self.judge.of(untrained))
 
     def _refill(self, free: Sequence[int]) -> None:
         """New jobs for free lanes; lanes that find none are closed, with the last ones moved into their places."""

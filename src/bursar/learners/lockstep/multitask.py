@@ -1,0 +1,231 @@
+"""A bidirectional LSTM over a window of three words, and dense layers that tasks share or own (paper 2, Figure 2).
+
+Everything is written out, forwards and backwards, with items in the last dimension. So the gates of a cell are blocks
+that lie together, the output layers of all tasks are one product, and the labels of a unit are normalised for all items
+at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bursar.errors import ConfigError
+from bursar.learners.lockstep.network import Batch, Draws, Network, Parameters
+from bursar.learners.lockstep.recurrent import squashed
+from bursar.learners.lockstep.sums import quantum
+from bursar.ragged import FloatArray, IntArray
+
+HIDDEN = 32  # each way
+DENSE = 32
+WINDOW = 3  # left, target, right
+
+
+class Layers(NamedTuple):
+    """How many dense layers all tasks share, and how many each has of its own."""
+
+    shared: int
+    own: int
+
+
+ARCHITECTURES = {"shared": Layers(1, 0), "own": Layers(0, 1), "mixed": Layers(1, 1), "deep": Layers(2, 1)}
+
+
+class MultitaskTagger(Network):
+    """Labels of the middle word of a window for several tasks, trained together: the losses of all tasks are added up.
+
+    A unit is a window of three words, as codes of rows of ``vectors``, which are never trained; code 0 is beyond a
+    sentence. ``targets`` (units, tasks) are label codes, −1 where a unit has none for a task. A task's loss is the mean
+    over the units of a batch that are labelled for it. The middle word is read last from either side, so words behind
+    it need no reading in that direction.
+
+    >>> from bursar.learners.lockstep import Job, Settings, logits, train
+    >>> windows = np.array([[0, 1, 2], [1, 2, 1], [2, 1, 0], [0, 2, 0]])
+    >>> network = MultitaskTagger(windows, np.eye(3), np.array([[0, 1], [1, 0], [0, -1], [1, 0]]), 2)
+    >>> (model,) = train(network, [Job(np.arange(4))], Settings(batch=4, epochs=60, rate=0.02))
+    >>> logits(network, model, np.arange(4)).argmax(dim=2).tolist()
+    [[0, 1], [1, 0], [0, 1], [1, 0]]
+    """
+
+    width = 2 * HIDDEN
+
+    def __init__(
+        self,
+        windows: IntArray,
+        vectors: FloatArray,
+        targets: IntArray,
+        labels: int,
+        architecture: str = "shared",
+        *,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        if targets.ndim != 2 or windows.shape != (len(targets), WINDOW):
+            raise ConfigError(f"windows {windows.shape} and targets {targets.shape} do not fit", fix="give one a unit")
+        if architecture not in ARCHITECTURES:
+            raise ConfigError(f"there is no architecture {architecture!r}", fix=f"use {', '.join(ARCHITECTURES)}")
+        if windows.max(initial=0) >= len(vectors) or windows.min(initial=0) < 0:
+            raise ConfigError("a window has a word without a vector", fix="use codes below the number of vectors")
+        super().__init__(targets, labels, dtype=dtype)
+        self.windows, self.tasks, self.layers = windows, targets.shape[1], ARCHITECTURES[architecture]
+        self.size = vectors.shape[1]
+        self.step = quantum(self.size)
+        self.vectors = torch.from_numpy(np.array(vectors)).to(dtype)
+        self.vectors[0] = 0
+        # In the first of two steps either side's word is read, in the second the middle one: (2, directions, units).
+        self._reads = np.ascontiguousarray(windows.T[[0, 2, 1, 1]].reshape(2, 2, -1))
+
+    def begin(self, seed: int) -> dict[str, Tensor]:
+        """As torch begins; what tasks share is the same however many there are. Gates: keep, let in, let out, new."""
+        draws = Draws(seed, self.dtype)
+        found = {
+            "input.weight": draws.uniform(HIDDEN, 2, 4 * HIDDEN, self.size),
+            "input.bias": draws.uniform(HIDDEN, 2, 4 * HIDDEN),
+            "again.weight": draws.uniform(HIDDEN, 2, 4 * HIDDEN, HIDDEN),
+        }
+        wide = self.width
+        shapes = {name: (DENSE,) if name.startswith("shared") else (self.tasks, DENSE) for name in self._dense}
+        for name, shape in {**shapes, "output": (self.tasks, self.labels)}.items():
+            found[f"{name}.weight"] = draws.uniform(wide, *shape, wide)
+            found[f"{name}.bias"] = draws.uniform(wide, *shape)
+            wide = DENSE
+        return found
+
+    @property
+    def _dense(self) -> list[str]:
+        """The names of the dense layers, the lowest first."""
+        return [f"{kind}{place}" for kind, count in self.layers._asdict().items() for place in range(count)]
+
+    # -- forwards ------------------------------------------------------------------------------------------------------
+    def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
+        """What is read of the middle words, (lanes, items, width)."""
+        return self._read(parameters, rows)[1].out.view(len(rows), self.width, -1).transpose(1, 2)
+
+    def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
+        """(lanes, items, tasks, labels)."""
+        _, last = self._read(parameters, rows)
+        return self._through(parameters, last)[-1].permute(0, 3, 1, 2)
+
+    def _words(self, rows: IntArray) -> Tensor:
+        """The vectors that are read in the two steps: (steps, lanes × directions, items, size)."""
+        lanes, items = rows.shape
+        codes = self._reads[:, :, rows].transpose(0, 2, 1, 3).reshape(-1)
+        return self.vectors.index_select(0, torch.from_numpy(codes)).view(2, 2 * lanes, items, self.size)
+
+    def _read(self, parameters: Parameters, rows: IntArray, words: Tensor | None = None) -> tuple[_Cell, _Cell]:
+        """The cells after the first word from either side, and after the middle one."""
+        side, middle = (self._words(rows) if words is None else words).transpose(2, 3)
+        weight, bias, again = (parameters[name].flatten(0, 1) for name in ENCODER)
+        bias = bias.unsqueeze(2)
+        first = _Cell.of(torch.baddbmm(bias[:, HIDDEN:], weight[:, HIDDEN:], side))  # there is nothing to keep yet
+        return first, _Cell.of(torch.baddbmm(bias, weight, middle).baddbmm_(again, first.out), first.cell)
+
+    def _through(self, parameters: Parameters, read: _Cell) -> list[Tensor]:
+        """What is read, and what every layer makes of it, the scores of labels last: (lanes, tasks, labels, items)."""
+        found = [read.out.view(-1, self.width, read.out.shape[2])]
+        for name in self._dense:
+            found.append(_layer(parameters, name, found[-1]).relu_())
+        return [*found, _layer(parameters, "output", found[-1])]
+
+    # -- backwards -----------------------------------------------------------------------------------------------------
+    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Written out: automatic differentiation would take as long again."""
+        words = self._words(batch.rows)
+        first, last = self._read(parameters, batch.rows, words)
+        *inputs, scores = self._through(parameters, last)
+        losses, slope = self._loss(scores, batch)
+        found: dict[str, Tensor] = {}
+        for name, x in zip(reversed([*self._dense, "output"]), reversed(inputs), strict=True):
+            slope = _layer_back(parameters, name, x, slope, found)
+            if x is not inputs[0]:
+                slope.mul_(x > 0)
+        by_last, by_cell = last.back(slope.view_as(last.out), None, first.cell)
+        again = parameters["again.weight"].flatten(0, 1)
+        by_first, _ = first.back(torch.bmm(again.transpose(1, 2), by_last), by_cell, None)
+        by_weight, by_bias = torch.bmm(by_last, words[1]), by_last.sum(dim=2)
+        by_weight[:, HIDDEN:] += torch.bmm(by_first, words[0])
+        by_bias[:, HIDDEN:] += by_first.sum(dim=2)
+        by_again = torch.bmm(by_last, first.out.transpose(1, 2))
+        for name, value in zip(ENCODER, (by_weight, by_bias, by_again), strict=True):
+            found[name] = value.view(parameters[name].shape)
+        return losses, found
+
+    def _loss(self, scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The sum over tasks of the mean cross-entropy, (lanes,), and its slope by the scores."""
+        targets = self.targets[batch.rows].transpose(0, 2, 1)  # (lanes, tasks, items)
+        counted = (targets >= 0) & batch.real[:, None]
+        share = torch.from_numpy(counted / np.maximum(counted.sum(axis=2, keepdims=True), 1)).to(self.dtype)
+        places = torch.from_numpy(np.maximum(targets, 0)).unsqueeze(2)
+        chances = torch.softmax(scores, dim=2)
+        logs = chances.gather(2, places).squeeze(2).clamp_min_(torch.finfo(self.dtype).tiny).log_()
+        losses = -(logs * share).view(len(scores), -1).sum(dim=1)
+        slope = chances.scatter_add_(2, places, chances.new_full(places.shape, -1.0)).mul_(share.unsqueeze(2))
+        return losses, slope
+
+
+ENCODER = ("input.weight", "input.bias", "again.weight")
+
+
+class _Cell(NamedTuple):
+    """A layer of memory after a word, all (lanes × directions, HIDDEN, items) but the gates."""
+
+    gates: Tensor  # (lanes × directions, 3 or 4, HIDDEN, items): keep, if there was anything; let in, let out, the new
+    cell: Tensor
+    bent: Tensor
+    out: Tensor
+
+    @classmethod
+    def of(cls, z: Tensor, before: Tensor | None = None) -> _Cell:
+        """From what goes into the gates, and the cell before."""
+        gates = z.view(len(z), -1, HIDDEN, z.shape[2])
+        gates[:, -1].mul_(2)
+        gates.sigmoid_()
+        gates[:, -1].mul_(2).sub_(1)
+        let_in, let_out, new = gates[:, -3:].unbind(1)
+        cell = let_in * new
+        if before is not None:
+            cell.addcmul_(gates[:, 0], before)
+        bent = squashed(cell)
+        return cls(gates, cell, bent, let_out * bent)
+
+    def back(self, by_out: Tensor, by_cell: Tensor | None, before: Tensor | None) -> tuple[Tensor, Tensor]:
+        """From the slopes by what it says and by the cell to those by what goes in and by the cell before."""
+        let_in, let_out, new = self.gates[:, -3:].unbind(1)
+        slope = torch.addcmul(self.gates, self.gates, self.gates, value=-1)  # of a gate: s (1 − s)
+        by_let_in, by_let_out, by_new = slope[:, -3:].unbind(1)
+        mine = torch.addcmul(let_out, self.out, self.bent, value=-1).mul_(by_out)
+        if by_cell is not None:
+            mine += by_cell
+        by_let_in.mul_(new).mul_(mine)
+        by_let_out.mul_(self.bent).mul_(by_out)
+        torch.addcmul(let_in, let_in * new, new, value=-1, out=by_new).mul_(mine)
+        if before is not None:
+            slope[:, 0].mul_(before).mul_(mine)
+            mine.mul_(self.gates[:, 0])
+        return slope.view(len(slope), -1, slope.shape[3]), mine
+
+
+# -- dense layers: (lanes, width, items), or for each task (lanes, tasks, width, items) --------------------------------
+def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
+    weight, bias = parameters[f"{name}.weight"], parameters[f"{name}.bias"]
+    w, read = _matched(weight, x)
+    return torch.baddbmm(bias.reshape(*w.shape[:2], 1), w, read).view(*weight.shape[:-1], -1)
+
+
+def _layer_back(parameters: Parameters, name: str, x: Tensor, slope: Tensor, found: dict[str, Tensor]) -> Tensor:
+    """The slope by what a layer read; those by its parameters are put among the found."""
+    weight = parameters[f"{name}.weight"]
+    w, read = _matched(weight, x)
+    by = slope.view(*w.shape[:2], -1)
+    found[f"{name}.weight"] = torch.bmm(by, read.transpose(1, 2)).view(weight.shape)
+    found[f"{name}.bias"] = by.sum(dim=2).view(weight.shape[:-1])
+    return torch.bmm(w.transpose(1, 2), by).view(x.shape)
+
+
+def _matched(weight: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """As three-dimensional factors: tasks that read the same are one product, tasks that read their own are lanes."""
+    if x.ndim == 4:
+        return weight.flatten(0, 1), x.flatten(0, 1)
+    return weight.flatten(1, -2), x

@@ -1,0 +1,26 @@
+"""Where the words of small networks begin, or stay: vectors that the bundled encoder has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bursar.corpus import CorpusBuilder
+from bursar.learners.features import Components, FrozenEncoder
+from bursar.ragged import FloatArray
+
+
+def word_vectors(words: Sequence[str], size: int) -> FloatArray:
+    """(words + 1, size): where the bundled encoder begins with each word, in the directions in which they differ most.
+
+    They stand for GloVe's, which paper 4 begins with, and for fastText's of paper 2 (errata 20). The first row is for
+    padding; the mean square is 1.
+    """
+    builder = CorpusBuilder({})
+    for number, word in enumerate(words):
+        builder.add(str(number), text=word)
+    raw = FrozenEncoder(layers=0, cache_bytes=0).item_vectors(builder.build())
+    found = Components.of(raw, size).project(raw).astype(np.float64)
+    found = np.pad(found, ((1, 0), (0, size - found.shape[1])))
+    return found / (np.sqrt(np.square(found[1:]).mean()) or 1.0)
