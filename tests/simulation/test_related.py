@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score
 
-from bursar.corpus import CorpusBuilder
+from bursar.corpus import CorpusBuilder, read, write
 from bursar.errors import ConfigError, SchemaError
 from bursar.simulation import assistant_corpus
 from bursar.simulation.related import (
@@ -73,7 +73,7 @@ def test_a_hundred_thousand_labels_and_their_information_are_ten_times_as_fast_a
 
 
 # -- how related ---
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=60))
 def test_the_adjusted_mutual_information_is_that_of_scikit_learn(pairs):
     real, synthetic = np.array(pairs).T
@@ -114,9 +114,9 @@ def test_the_expected_ami_grows_with_alpha():
 # -- the corpus ---
 def test_synthetic_tasks_come_out_as_related_as_wanted(corpus):
     found = related_corpus(corpus, "slots", tasks=4, ami=[0.2, 0.5, 0.8], seed=3)
-    assert found.ami == pytest.approx((1, 0.2, 0.5, 0.8), abs=0.03)
+    assert found.ami == pytest.approx((1, 0.2, 0.5, 0.8), abs=0.05)  # 3,000 words and 30 labels leave some noise
     assert found.alpha[0] == 1
-    assert found.mean_ami == pytest.approx(0.5, abs=0.03)
+    assert found.mean_ami == pytest.approx(0.5, abs=0.05)
 
 
 def test_the_ami_is_of_the_labels_in_the_corpus(corpus):
@@ -176,11 +176,9 @@ def test_the_order_of_the_items_does_not_matter_to_which_are_taken(corpus):
 
 
 def test_a_related_corpus_is_written_and_read_as_any_other(corpus, tmp_path):
-    from bursar.corpus import read_corpus, write_corpus
-
     found = related_corpus(corpus, "slots", tasks=3, alpha=0.8, samples=[200, 400, 400]).corpus
-    write_corpus(found, tmp_path / "related.jsonl")
-    assert read_corpus(tmp_path / "related.jsonl").equals(found)
+    write(found, tmp_path / "related.jsonl", "jsonl")
+    assert read(tmp_path / "related.jsonl").equals(found)
 
 
 @pytest.mark.parametrize(

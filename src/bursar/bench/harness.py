@@ -81,6 +81,7 @@ class Case:
 BENCHES: Registry[str] = Registry("benchmark", "bursar.benches")
 BENCHES.add("compute", "bursar.bench.compute")
 BENCHES.add("corpus", "bursar.bench.corpus")
+BENCHES.add("laws", "bursar.bench.laws")
 BENCHES.add("learner", "bursar.bench.learner")
 BENCHES.add("oracle", "bursar.bench.oracle")
 BENCHES.add("scores", "bursar.bench.scores")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bursar.cli import bench, data, oracle, policy, runs, select, study
+from bursar.cli import bench, data, laws, oracle, policy, runs, select, study
 from bursar.errors import BursarError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 app.add_typer(policy.app, name="policy")
+app.add_typer(laws.app, name="laws")
 runs.register(app)
 oracle.register(app)
 select.register(app)

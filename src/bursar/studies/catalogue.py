@@ -23,6 +23,7 @@ MODULES = (
     "glue",
     "steering",
     "optimal",
+    "laws",
 )
 
 

@@ -1,0 +1,43 @@
+"""What a formula is held against: models that are free to bend as the rows do, and are no formula."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bursar.laws.regression import FOLDS, folds
+from bursar.ragged import FloatArray
+
+RISING = ("n", "n_other", "ami", "alpha")  # more of these should not hurt; of more tasks paper 2 found that it may
+
+
+def monotone_model(X: FloatArray, names: Sequence[str], y: FloatArray) -> Any:
+    """A fitted model with ``predict``: isotonic for one variable, else boosted trees that rise with ``RISING``."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.isotonic import IsotonicRegression
+
+    if len(names) == 1:
+        rises = names[0] in RISING or np.cov(X[:, 0], y)[0, 1] >= 0
+        return IsotonicRegression(increasing=bool(rises), out_of_bounds="clip").fit(X[:, 0], y)
+    upwards = [int(name in RISING) for name in names]
+    return HistGradientBoostingRegressor(
+        monotonic_cst=upwards, learning_rate=0.2, max_iter=50, min_samples_leaf=5, early_stopping=False, random_state=0
+    ).fit(X, y)
+
+
+def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: FloatArray) -> FloatArray:
+    """What that model says of other rows: (rows,)."""
+    model = monotone_model(X, names, y)
+    found: FloatArray = model.predict(at[:, 0] if len(names) == 1 else at)
+    return found
+
+
+def monotone_error(X: FloatArray, names: Sequence[str], y: FloatArray, *, seed: int = 0) -> float:
+    """Its mean squared error on held-out folds, the same as those that formulas are judged on."""
+    fold, misses = folds(len(y), seed), np.empty(len(y))
+    for k in range(FOLDS):
+        out = fold == k
+        misses[out] = monotone_values(X[~out], names, y[~out], X[out]) - y[out]
+    return float(np.mean(misses**2))

@@ -1,0 +1,262 @@
+"""The table that laws are learned from: a row a trained model, with what was varied and how well it did.
+
+``n`` are the labelled tokens of the real task, ``n_other`` those of each synthetic one (as many, if balanced; 0 for a
+single task), ``tasks`` all tasks together (T), ``ami`` the mean adjusted mutual information of the synthetic tasks with
+the real one, ``score`` the real task's F1 from 0 to 1. A single-task run has neither ``alpha`` nor ``ami``: they are
+empty. Where a row came from stands in ``source`` (the corpus), ``settings`` (a digest of the training's) and
+``version`` (Bursar's).
+
+>>> model = {"n": 1000, "n_other": 1000, "tasks": 2, "ami": 0.4, "alpha": 0.85, "architecture": "shared"}
+>>> table = Observations.of([model | {"seed": 0, "score": 0.5}, model | {"seed": 1, "score": 0.6}])
+>>> len(table), round(table.averaged().score.item(), 3)
+(2, 0.55)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bursar.corpus.formats.format import replacing_bytes
+from bursar.errors import ConfigError, DataError
+from bursar.ragged import BoolArray, FloatArray, IntArray
+
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int64()),
+        ("n_other", pa.int64()),
+        ("tasks", pa.int64()),
+        ("ami", pa.float64()),
+        ("alpha", pa.float64()),
+        ("architecture", pa.string()),
+        ("seed", pa.int64()),
+        ("score", pa.float64()),
+        ("single", pa.bool_()),
+        ("source", pa.string()),
+        ("settings", pa.string()),
+        ("version", pa.string()),
+    ]
+)
+COLUMNS = tuple(SCHEMA.names)
+WHERE_FROM = ("source", "settings", "version")
+SETTING = ("n", "n_other", "tasks", "alpha", "architecture", "single", "source", "settings")
+KEY = (*SETTING, "seed")  # two rows that agree in these are of the same model
+VARIABLES = ("n", "n_other", "tasks", "ami", "alpha")  # what a law may be a function of
+SMALLEST = {"n": 1, "n_other": 0, "tasks": 1, "seed": 0}
+BETWEEN = {"ami": (-1.0, 1.0), "alpha": (0.0, 1.0), "score": (0.0, 1.0)}
+OPTIONAL = ("ami", "alpha")  # empty for a single task
+SAME = 1e-9  # by which the scores of one model may differ
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """A row a setting: scores averaged over seeds, as paper 2 does."""
+
+    variables: Mapping[str, FloatArray]  # (rows,) each; nan where a single task has none
+    score: FloatArray  # (rows,)
+    deviation: FloatArray  # (rows,): of the scores of its seeds; nan where there is one seed
+    runs: IntArray  # (rows,): seeds
+    architecture: tuple[str, ...]
+    single: BoolArray  # (rows,)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def matrix(self, names: Sequence[str]) -> tuple[FloatArray, FloatArray, int]:
+        """Values of these variables (rows, names), the scores, and how many rows were left out for want of one.
+
+        An adjusted mutual information below 0 is noise about 0, and read as 0.
+        """
+        unknown = [name for name in names if name not in VARIABLES]
+        if unknown or not names or len(set(names)) < len(names):
+            said = f"there is no variable {unknown[0]!r}" if unknown else f"variables = {', '.join(names) or 'none'}"
+            raise ConfigError(said, fix=f"name some of {', '.join(VARIABLES)}, each once")
+        found = np.stack([self.variables[name] for name in names], axis=1)
+        if "ami" in names:
+            found[:, names.index("ami")] = np.maximum(found[:, names.index("ami")], 0.0)
+        known = np.isfinite(found).all(axis=1)
+        return found[known], self.score[known], int((~known).sum())
+
+    @property
+    def noise(self) -> float:
+        """The mean squared error that averaging over few seeds leaves, which no law can be below; nan if unknown."""
+        several = self.runs > 1
+        return float(np.mean(self.deviation[several] ** 2 / self.runs[several])) if several.any() else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The table, checked. ``table`` has the columns of ``SCHEMA``."""
+
+    table: Any  # pyarrow.Table
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Observations:
+        """Rows as mappings. ``single`` follows from ``tasks``; where they came from may be left out."""
+        found = [{"single": row.get("tasks") == 1} | dict.fromkeys(WHERE_FROM, "") | dict(row) for row in rows]
+        for place, row in enumerate(found):
+            strange = sorted(set(row) - set(COLUMNS))
+            if strange:
+                raise DataError(f"row {place + 1}: there is no column {strange[0]!r}", fix=f"use {', '.join(COLUMNS)}")
+        try:
+            columns = {name: [row.get(name) for row in found] for name in COLUMNS}
+            table = pa.table({name: pa.array(columns[name], SCHEMA.field(name).type) for name in COLUMNS})
+        except (pa.ArrowException, TypeError) as wrong:
+            raise DataError(f"the rows are no observations: {wrong}") from None
+        return cls._checked(table, None)
+
+    @classmethod
+    def read(cls, file: str | Path) -> Observations:
+        """A table from its Parquet file. What is wrong is named by file, row (counted from 1) and column."""
+        path = Path(file)
+        if path.is_dir():
+            raise DataError("it is a folder", path=path, fix="name the Parquet file of a table")
+        try:
+            table = pq.read_table(path)
+        except FileNotFoundError:
+            raise DataError("there is no such file", path=path) from None
+        except (OSError, pa.ArrowException) as wrong:
+            reason = str(wrong).splitlines()[0].rstrip(".")
+            raise DataError(f"it is no table of observations in Parquet: {reason}", path=path) from None
+        for name in COLUMNS:
+            if name not in table.column_names:
+                raise DataError(
+                    f"there is no column {name!r}",
+                    path=path,
+                    fix=f"it has {', '.join(table.column_names) or 'none'}; Observations.write writes what is needed",
+                )
+        return cls._checked(table.select(list(COLUMNS)), path)
+
+    @classmethod
+    def _checked(cls, table: Any, path: Path | None) -> Observations:
+        typed = {}
+        for field in SCHEMA:
+            try:
+                typed[field.name] = table[field.name].combine_chunks().cast(field.type)
+            except pa.ArrowException:
+                raise DataError(f"column {field.name!r} holds no {_in_words(field.type)}", path=path) from None
+        whole = pa.table(typed, schema=SCHEMA)
+        _check(whole, path)
+        return cls(whole)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def column(self, name: str) -> Any:
+        """The values of a column as an array: numbers with nan where empty, names as objects."""
+        return self.table[name].to_numpy()
+
+    def write(self, file: str | Path) -> None:
+        """As Parquet, whole or not at all. Equal tables give equal files."""
+        with replacing_bytes(Path(file)) as out:
+            pq.write_table(self.table, out)
+
+    def merged(self, *others: Observations) -> Observations:
+        """All rows of several tables, each model once, in an order that does not depend on theirs.
+
+        A model that stands in two of them with different scores is an error: the settings do not say what differs.
+        """
+        table = pa.concat_tables([self.table, *(other.table for other in others)])
+        rows = table.to_pylist()
+        kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for row in rows:
+            key = tuple(row[name] for name in KEY)
+            first = kept.setdefault(key, row)
+            if abs(first["score"] - row["score"]) > SAME:
+                said = ", ".join(
+                    f"{name} {value}" for name, value in zip(KEY, key, strict=True) if value not in ("", None)
+                )
+                raise DataError(
+                    f"the model with {said} has the scores {first['score']:g} and {row['score']:g}",
+                    fix="give what differs a digest of its own in the column settings, or leave one out",
+                )
+        order = sorted(kept, key=_sortable)
+        return Observations(pa.Table.from_pylist([kept[key] for key in order], schema=SCHEMA))
+
+    def of_architecture(self, name: str) -> Observations:
+        """The rows of one architecture."""
+        known = sorted(set(self.column("architecture")))
+        if name not in known:
+            raise ConfigError(f"there is no architecture {name!r} in the table", fix=f"it has {', '.join(known)}")
+        return Observations(self.table.filter(pa.array(self.column("architecture") == name)))
+
+    def averaged(self) -> Averages:
+        """One row a setting: the mean over its seeds, in the order of the settings."""
+        keys = list(zip(*(self.table[name].to_pylist() for name in SETTING), strict=True))
+        numbers = {key: place for place, key in enumerate(sorted(set(keys), key=_sortable))}
+        of_row: IntArray = np.array([numbers[key] for key in keys], dtype=np.int64)
+        runs = np.bincount(of_row, minlength=len(numbers))
+
+        def mean(values: FloatArray) -> FloatArray:
+            found: FloatArray = np.bincount(of_row, weights=values, minlength=len(numbers)) / runs
+            return found
+
+        score = self.column("score")
+        centre = mean(score)
+        squares = mean((score - centre[of_row]) ** 2) * runs
+        deviation = np.sqrt(np.where(runs > 1, squares, np.nan) / np.maximum(runs - 1, 1))
+        first = np.unique(of_row, return_index=True)[1]
+        return Averages(
+            {name: mean(self.column(name).astype(float)) for name in VARIABLES},
+            centre,
+            deviation,
+            runs,
+            tuple(self.column("architecture")[first]),
+            self.column("single").astype(bool)[first],
+        )
+
+
+def append(file: str | Path, rows: Observations) -> Observations:
+    """Add rows to the table in a file, or begin one; rows that are there already are not doubled."""
+    path = Path(file)
+    merged = Observations.read(path).merged(rows) if path.exists() else rows.merged()
+    merged.write(path)
+    return merged
+
+
+# -- what a table may have wrong --------------------------------------------------------------------------------------
+def _check(table: Any, path: Path | None) -> None:
+    if not len(table):
+        raise DataError("the table has no rows", path=path)
+    single = table["single"].to_numpy(zero_copy_only=False)
+    for name in COLUMNS:
+        empty = table[name].is_null().to_numpy(zero_copy_only=False)
+        bad = empty & ~single.astype(bool) if name in OPTIONAL else empty
+        _refuse(bad, path, name, lambda row: "it is empty", "only alpha and ami of a single task may be empty")
+    for name, least in SMALLEST.items():
+        values = table[name].to_numpy()
+        _refuse(values < least, path, name, lambda row, v=values: f"{v[row]} is out of range", f"use {least} or more")
+    for name, (low, high) in BETWEEN.items():
+        values = table[name].to_numpy().astype(float)
+        given = ~table[name].is_null().to_numpy(zero_copy_only=False)
+        bad = given & ~((values >= low) & (values <= high))
+        fix = f"use a number from {low:g} to {high:g}"
+        _refuse(bad, path, name, lambda row, v=values: f"{v[row]:g} is out of range", fix)
+    tasks = table["tasks"].to_numpy()
+    _refuse(
+        single.astype(bool) != (tasks == 1),
+        path,
+        "single",
+        lambda row: f"it is {bool(single[row])!s} with {tasks[row]} tasks".lower(),
+        "a single-task run has tasks = 1, any other has more",
+    )
+
+
+def _refuse(bad: BoolArray, path: Path | None, column: str, why: Any, fix: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(f"row {row + 1}, column {column!r}: {why(row)}", path=path, fix=fix)
+
+
+def _sortable(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((value is not None, value) for value in key)
+
+
+def _in_words(kind: Any) -> str:
+    return "names" if pa.types.is_string(kind) else "truth values" if pa.types.is_boolean(kind) else "numbers"

@@ -1,0 +1,276 @@
+"""Symbolic regression: formulas from a table, from the shortest to the most accurate, and the choice among them.
+
+Two engines find forms. ``operon`` keeps a Pareto front of error against length. ``gplearn`` is as in paper 2: its
+operators and rates, and scores times 100. Both see the training rows alone. Whatever they find is written in the real
+score, simplified, and its constants are fitted anew by least squares.
+
+Operators and where they have no value: Operon's are the plain ones. gplearn's are protected: √|x|; log|x|, 0 near 0;
+x ÷ y is 1 where y is near 0; exp is cut at ``EXP_CUT``. A formula that leaned on such a protection anywhere in the
+table, but for the bars of |x|, is not what it says, and is dropped; so is one without a value somewhere in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy  # type: ignore[import-untyped]
+
+from bursar.errors import BursarError, ConfigError
+from bursar.laws.expressions import Formula, parse, symbol, without_offset
+from bursar.ragged import FloatArray, IntArray
+
+OPERATORS = ("add", "sub", "mul", "div", "log", "sqrt", "exp", "neg")  # paper 2, section 4
+SCORE_SCALE = 100.0  # what gplearn's scores are multiplied by: else it settles for their mean (paper 2, section 4)
+EXP_CUT = 50.0  # gplearn's exp has no larger argument
+LONGEST = 20  # nodes of an Operon formula
+FOLDS = 5
+FEWEST_ROWS = 20
+_UNDEFINED = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long an engine looks."""
+
+    population: int
+    generations: int
+    restarts: int = 1
+
+
+EFFORTS = {"operon": Effort(500, 60, 4), "gplearn": Effort(1000, 20)}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A formula and its error on rows that its constants were not fitted to."""
+
+    formula: Formula
+    error: float  # mean squared
+    doubt: float  # its standard error
+
+
+Engine = Callable[[FloatArray, Sequence[str], FloatArray, Effort, int], list[Any]]
+
+
+def fit_front(
+    X: FloatArray,
+    names: Sequence[str],
+    y: FloatArray,
+    *,
+    engine: str = "operon",
+    effort: Effort | None = None,
+    seed: int = 0,
+) -> list[Formula]:
+    """Formulas for y, each longer than the one before and nearer to it; the first is a constant.
+
+    The same rows and seed give the same formulas: engines run on one thread.
+
+    >>> X = np.linspace(1, 9, 40)[:, None]
+    >>> front = fit_front(X, ["n"], 0.2 * np.sqrt(X[:, 0]), effort=Effort(60, 10))
+    >>> [formula.text for formula in front if formula.error(X, 0.2 * np.sqrt(X[:, 0])) < 1e-9][0]
+    '0.2*sqrt(n)'
+    """
+    X, y = check_rows(X, names, y)
+    if engine not in ENGINES:
+        raise ConfigError(f"there is no engine {engine!r}", fix=f"use {' or '.join(ENGINES)}")
+    found = ENGINES[engine](X, names, y, effort or EFFORTS[engine], seed)
+    mean = Formula.of(parse(repr(float(y.mean())), names), names)
+    return _front([mean, *_formulas(found, names, X, y)], X, y)
+
+
+def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y: FloatArray) -> list[Formula]:
+    """Expressions as formulas with their best constants, with and without an offset, each form once."""
+    best: dict[Any, Formula] = {}
+    for expression in expressions:
+        for form in (expression, without_offset(expression)):
+            if form is None:
+                continue
+            formula = Formula.of(form, names)
+            if formula.form in best or not formula.form.free_symbols or not np.isfinite(formula.error(X, y)):
+                continue
+            best[formula.form] = formula.refitted(X, y)
+    return list(best.values())
+
+
+def _front(formulas: Iterable[Formula], X: FloatArray, y: FloatArray) -> list[Formula]:
+    """Those that no other is both at most as long as and at least as good as."""
+    errors = [(formula, formula.error(X, y)) for formula in formulas]
+    kept: list[Formula] = []
+    lowest = float("inf")
+    for formula, error in sorted(errors, key=lambda entry: (entry[0].size, entry[1], str(entry[0].form))):
+        if error < lowest:
+            kept, lowest = [*kept, formula], error
+    return kept
+
+
+# -- the choice -------------------------------------------------------------------------------------------------------
+def judged(formulas: Sequence[Formula], X: FloatArray, y: FloatArray, *, seed: int = 0) -> list[Candidate]:
+    """Each formula with its error on held-out folds, its constants fitted to the other folds every time."""
+    fold = folds(len(y), seed)
+    found = []
+    for formula in formulas:
+        squares = np.full(len(y), np.inf)
+        for k in range(FOLDS):
+            out = fold == k
+            misses = formula.refitted(X[~out], y[~out]).predict(X[out]) - y[out]
+            squares[out] = np.where(np.isfinite(misses), misses**2, np.inf)
+        error = float(squares.mean())
+        doubt = float(squares.std(ddof=1) / np.sqrt(len(y))) if np.isfinite(error) else float("inf")
+        found.append(Candidate(formula, error, doubt))
+    return found
+
+
+def chosen(candidates: Sequence[Candidate]) -> Candidate:
+    """The shortest whose error is within one standard error of the best one's."""
+    best = min(candidates, key=lambda c: (c.error, c.formula.size))
+    near = [c for c in candidates if c.error <= best.error + best.doubt]
+    return min(near, key=lambda c: (c.formula.size, c.error))
+
+
+def folds(rows: int, seed: int = 0) -> IntArray:
+    """Which fold every row is in, folds of nearly one size."""
+    return np.random.default_rng([seed, 103]).permutation(np.arange(rows) % FOLDS)
+
+
+def held_out(rows: int, seed: int = 0, share: float = 0.1) -> tuple[IntArray, IntArray]:
+    """Rows to fit on and rows to judge by: a tenth, as in paper 2, but of a small table 20, or a third of it."""
+    many = max(round(share * rows), min(20, rows // 3))
+    order = np.random.default_rng([seed, 107]).permutation(rows)
+    return np.sort(order[many:]), np.sort(order[:many])
+
+
+def check_rows(X: FloatArray, names: Sequence[str], y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Arrays of one length without gaps, or an error that says what is wrong."""
+    X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    if X.shape != (len(y), len(names)):
+        raise ConfigError(f"values {X.shape} for {len(y)} scores and the variables {', '.join(names)}")
+    if len(y) < FEWEST_ROWS:
+        raise ConfigError(f"{len(y)} rows are too few to find a formula", fix=f"bring {FEWEST_ROWS} or more settings")
+    if not (np.isfinite(X).all() and np.isfinite(y).all()):
+        raise ConfigError("some values are no numbers", fix="leave those rows out")
+    for name, column in zip(names, X.T, strict=True):
+        if np.ptp(column) == 0:
+            raise ConfigError(
+                f"{name} is {column[0]:g} in all rows: nothing can be said of it", fix="leave it out of the variables"
+            )
+    return X, y
+
+
+# -- the engines ------------------------------------------------------------------------------------------------------
+def input_scales(X: FloatArray, names: Sequence[str]) -> dict[str, float]:
+    """The power of ten that each variable is divided by before Operon sees it, so that constants have one size.
+
+    >>> input_scales(np.array([[5000.0, 0.4], [9000.0, 0.8]]), ["n", "ami"])
+    {'n': 1000.0, 'ami': 1.0}
+    """
+    middle = np.median(np.abs(X), axis=0)
+    powers = np.floor(np.log10(np.maximum(middle, 1.0)))
+    return {name: float(10**power) for name, power in zip(names, powers, strict=True)}
+
+
+def operon_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Effort, seed: int) -> list[Any]:
+    """The Pareto front of error against length, from every restart."""
+    try:
+        from pyoperon.sklearn import SymbolicRegressor  # type: ignore[import-untyped]
+    except ImportError:
+        raise _missing("pyoperon") from None
+    scales = input_scales(X, names)
+    columns = [f"X{at + 1}" for at in range(len(names))]
+    own = {symbol(x): sympy.Float(1 / scales[name], 17) * symbol(name) for x, name in zip(columns, names, strict=True)}
+    found: list[Any] = []
+    for restart in range(effort.restarts):
+        engine = SymbolicRegressor(
+            allowed_symbols="add,sub,mul,div,log,sqrt,exp,constant,variable",
+            objectives=["r2", "length"],
+            population_size=effort.population,
+            generations=effort.generations,
+            max_evaluations=10**9,
+            max_length=LONGEST,
+            max_depth=7,
+            optimizer_iterations=0,  # constants are fitted afterwards, and meanwhile move by mutation
+            epsilon=1e-6,
+            n_threads=1,
+            random_state=seed * 1000 + restart + 1,
+        )
+        engine.fit(X / np.array(list(scales.values())), y)
+        for solution in engine.pareto_front_:
+            read = _read(engine.get_model_string(solution["tree"], 12), columns) if solution["variables"] else None
+            if read is not None:
+                found.append(read.xreplace(own))
+    return found
+
+
+def gplearn_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Effort, seed: int) -> list[Any]:
+    """All programs of the last generation that are what they say, from paper 2's settings."""
+    try:
+        from gplearn.functions import make_function  # type: ignore[import-untyped]
+        from gplearn.genetic import SymbolicRegressor  # type: ignore[import-untyped]
+    except ImportError:
+        raise _missing("gplearn") from None
+    own = make_function(function=_cut_exp, name="exp", arity=1, wrap=False)
+    found: list[Any] = []
+    for restart in range(effort.restarts):
+        engine = SymbolicRegressor(
+            population_size=effort.population,
+            generations=effort.generations,
+            function_set=[own if name == "exp" else name for name in OPERATORS],
+            p_crossover=0.7,
+            p_subtree_mutation=0.1,
+            p_hoist_mutation=0.1,
+            p_point_mutation=0.1,
+            parsimony_coefficient=0.2,
+            metric="mse",
+            feature_names=list(names),
+            n_jobs=1,
+            random_state=seed * 1000 + restart,
+        )
+        engine.fit(X, SCORE_SCALE * y)
+        last = {str(program): program for program in engine._programs[-1] if program is not None}
+        found += _sincere(last, X, names)
+    return found
+
+
+def _sincere(programs: dict[str, Any], X: FloatArray, names: Sequence[str]) -> list[Any]:
+    """The best of each length whose formula says what the program does, in the real score."""
+    best: dict[int, str] = {}
+    for text, program in sorted(programs.items(), key=lambda entry: (entry[1].raw_fitness_, entry[0])):
+        best.setdefault(program.length_, text)
+    found = []
+    for text in best.values():
+        read = _read(_with_bars(text), names)
+        if read is None:
+            continue
+        with np.errstate(all="ignore"):
+            does, says = programs[text].execute(X), Formula.of(read, names).predict(X)
+        if np.allclose(does, says, rtol=1e-6, atol=1e-9):
+            found.append(read / SCORE_SCALE)
+    return found
+
+
+def _with_bars(text: str) -> str:
+    """gplearn's root and logarithm are of |x|."""
+    return text.replace("sqrt(", "sqrt_abs(").replace("log(", "log_abs(")
+
+
+def _cut_exp(x: FloatArray) -> FloatArray:
+    found: FloatArray = np.exp(np.minimum(x, EXP_CUT))
+    return found
+
+
+def _read(text: str, names: Sequence[str]) -> Any | None:
+    """What an engine wrote, where it is a formula with finite numbers."""
+    try:
+        found = parse(text, names)
+    except BursarError:
+        return None
+    return None if found.has(*_UNDEFINED) else found
+
+
+def _missing(package: str) -> ConfigError:
+    return ConfigError(f"{package} is not installed", fix="install it: pip install 'bursar[laws]'")
+
+
+ENGINES: dict[str, Engine] = {"operon": operon_forms, "gplearn": gplearn_forms}
