@@ -19,12 +19,13 @@ from bursar.studies.complementing_tables import (
     table_5,
     table_6,
 )
-from bursar.studies.findings import Answer, Cell, Findings, Table
+from bursar.studies.findings import Answer, Findings, Table
 from bursar.studies.outcomes import (
     Groups,
     Outcomes,
     against_random,
     at_equal_money,
+    by_loss,
     common_cells,
     curves_figure,
     in_words,
@@ -183,36 +184,13 @@ def _architectures(outcomes: Outcomes, single: Sequence[str], multi: str) -> Arc
 
 
 def _by_loss(campaigns: Outcomes) -> list[Table]:
-    """Choosing against random with either loss: both are trained, and choose, with it."""
-    rows: dict[str, list[Cell]] = {}
-    for loss, smoothing in (("LS", SMOOTHED), ("CE", PLAIN)):
-        mine = campaigns.where(
-            lambda arm, smoothing=smoothing: (  # type: ignore[misc]
-                arm.smoothing == smoothing and arm.sharing == "shared" and not arm.tasks
-            )
-        ).by(lambda arm: arm.strategy)
-        for name in ("MT-AVG", *UNSMOOTHED[1:]):
-            if name not in mine or "MT-R" not in mine:
-                continue
-            cells = common_cells(mine, [name, "MT-R"])
-            tests = [over_pairs(mine, [(name, "MT-R")], task) for task in (None, DP, NER)]
-            ends = (
-                [Cell(float(np.mean(mine[arm].scores(cells)))) for arm in ("MT-R", name)] if cells else [Cell(None)] * 2
-            )
-            rows[f"{name} ({loss})"] = [*ends, *(Cell(test["difference"]) for test in tests), Cell(tests[0]["p"])]
-    if len(rows) < 3:
-        return []
-    return [
-        Table(
-            "By loss",
-            "choosing and random with label smoothing (LS) and without (CE)",
-            ["random", "chosen", "difference", "DP", "NER", "p"],
-            rows,
-            note="Last scores on the mean of both tasks, one shared model; paired over domains and seeds.",
-            best="",
-            digits=2,
-        )
-    ]
+    """Choosing against random with either loss."""
+    shared = campaigns.where(lambda arm: arm.sharing == "shared" and not arm.tasks)
+    groups = {
+        loss: shared.where(lambda arm, smoothing=smoothing: arm.smoothing == smoothing).by(lambda arm: arm.strategy)  # type: ignore[misc]
+        for loss, smoothing in (("LS", SMOOTHED), ("CE", PLAIN))
+    }
+    return by_loss(groups, ("MT-AVG", *UNSMOOTHED[1:]), (DP, NER))
 
 
 def _trust(campaigns: Outcomes) -> dict[str, list[tuple[str, float]]]:

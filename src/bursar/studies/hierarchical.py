@@ -15,6 +15,7 @@ from bursar.studies.outcomes import (
     Where,
     against_random,
     at_equal_money,
+    by_loss,
     common_cells,
     in_words,
     over_pairs,
@@ -29,6 +30,8 @@ WEIGHTED = ("MT-AVG", "MT-RRF", "MT-IND", "MT-PAR")
 BETAS = {"small": (0.0, 0.25, 0.5, 0.75, 1.0), "paper": tuple(round(0.1 * step, 1) for step in range(11))}
 UNWEIGHTED = ("MT-R", "MT-MAX", "MT-MIN")  # footnote 8: no weights for the last two; they are here for Table 10
 
+SMOOTHED, PLAIN = 0.1, 0.0  # label smoothing, as everywhere, and none
+EVEN = {"relations": 0.5, "entities": 0.5}
 LEARNER = {**SHORT, "steps": 150, "batch_size": 8}
 SMALL = {  # SciERC has a third as many sentences and is much harder: it starts at 5 %, so that there are relations
     "scierc": Setup(pool=1861, dev=150, test=400, start=93, per_round=140, rounds=2, learner=LEARNER),
@@ -43,11 +46,14 @@ PAPER = {
 def grid(scale: str) -> Sequence[dict[str, Any]]:
     """Every campaign, those of one seed before those of the next."""
     setups, seeds = (SMALL, 3) if scale == "small" else (PAPER, 5)
+    arms: list[tuple[str, dict[str, float], float]] = [(name, {}, SMOOTHED) for name in UNWEIGHTED]
+    arms += [(name, weights, SMOOTHED) for name, weights in _weighted(BETAS[scale])]
+    arms += [("MT-R", {}, PLAIN), ("MT-AVG", EVEN, PLAIN)]  # our own: is it the smoothing that spoils the choice?
     return [
-        Arm(data, strategy, seed, setups[data], weights=weights).unit()
+        Arm(data, strategy, seed, setups[data], weights=weights, smoothing=smoothing).unit()
         for seed in range(seeds)
         for data in DATA
-        for strategy, weights in [(name, {}) for name in UNWEIGHTED] + _weighted(BETAS[scale])
+        for strategy, weights, smoothing in arms
     ]
 
 
@@ -74,7 +80,8 @@ TASKS = ("entities", "relations")
 def analyse(runs: Sequence[Run], scale: str) -> Findings:
     """Table 7 and Figure 6 beside the paper's, and questions Q2.1 and Q2.2."""
     betas = BETAS[scale]
-    groups = _groups(Outcomes.of(runs), betas)
+    everything = Outcomes.of(runs)
+    groups = _groups(everything.where(lambda arm: arm.smoothing == SMOOTHED), betas)
     best = {method: _best_beta(groups, method, betas) for method in WEIGHTED}
     compared = {name: group for name, group in groups.items() if "β" not in name or "MT-AVG" in name}
     answers = [_method(groups, betas), _balance(groups, betas)]
@@ -91,6 +98,7 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
             _by_beta(groups, betas),
             against_random(compared, "MT-R"),
             at_equal_money(compared, "MT-R"),
+            *_by_loss(everything),
         ],
         figures=[_figure_6(groups, betas)],
         sizes=sizes((SMALL if scale == "small" else PAPER)["webnlg"], "SciERC and WebNLG")
@@ -117,6 +125,16 @@ def _groups(outcomes: Outcomes, betas: Sequence[float]) -> dict[str, Outcomes]:
             if len(found):
                 groups[label(method, beta)] = found
     return groups
+
+
+def _by_loss(everything: Outcomes) -> list[Table]:
+    """Choosing with even weights against random, with either loss."""
+    even = everything.where(lambda arm: not arm.weights or (arm.strategy == "MT-AVG" and arm.weights == EVEN))
+    groups = {
+        loss: even.where(lambda arm, smoothing=smoothing: arm.smoothing == smoothing).by(lambda arm: arm.strategy)  # type: ignore[misc]
+        for loss, smoothing in (("LS", SMOOTHED), ("CE", PLAIN))
+    }
+    return by_loss(groups, ["MT-AVG"], TASKS)
 
 
 def label(method: str, beta: float) -> str:

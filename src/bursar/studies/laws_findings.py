@@ -33,12 +33,12 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
     architectures = list(dict.fromkeys([USUAL, *(m.architecture for m in seen.models)]))
     fitted = [exponents_table(seen.fits), forms_table(seen.fits), laws_table(seen.fits)] if seen.fits else []
     others = [architectures_table(seen, architectures)] if len(architectures) > 1 else []
-    unbalanced = [unbalanced_figure(seen)] if seen.joint(lambda m: True, "unbalanced") else []
+    figures = [figure3a(seen), figure3b(seen), figure3c(seen), unbalanced_figure(seen)]
     return Findings(
         headline=_headline(seen),
         answers=[*_growth(seen), *_benefit(seen), *_unbalanced(seen), *_law(seen)],
         tables=[*fitted, *others],
-        figures=[figure3a(seen), figure3b(seen), figure3c(seen), *unbalanced],
+        figures=[figure for figure in figures if figure.lines],
         sizes=_sizes(seen),
         cut=[
             "The paper's fastText vectors are not bundled: static vectors of the bundled encoder, which knows no "

@@ -8,10 +8,15 @@ from typing import Any
 from bursar.studies.findings import Cell, Figure, Line, Table
 from bursar.studies.laws_models import FIGURE_N, HIGH, LOW, USUAL, Model, Seen, line, mean_ami
 
-DRAWN_N = (1000, 2000, 4000, 6000)  # lines of Figure 3b
+MOST_LINES = 3  # numbers of tokens in Figure 3b
 PAPER_ERRORS = {"eq3": 0.027, "eq4": 0.034, "eq5": 0.072, "eq6": 0.009}
 NAMES = {"n": "n", "n_other": "n of synthetic tasks", "tasks": "T", "ami": "AMI"}
 SPREAD = "A point is a mean over seeds, a band reaches a standard deviation to either side."
+
+
+def figure_of(name: str, title: str, x_title: str, lines: Sequence[Line], note: str) -> Figure:
+    """Of the lines that have points."""
+    return Figure(name, title, "lines", x_title, "F1", [one for one in lines if one.x], f"{note} {SPREAD}")
 
 
 def by_alpha(models: Sequence[Model], x: Callable[[Model], int]) -> list[list[Model]]:
@@ -31,28 +36,28 @@ def figure3a(seen: Seen) -> Figure:
     """F1 against n, with two tasks."""
     two = seen.joint(lambda m: m.tasks == 2)
     lines = [line(f"AMI {mean_ami(mine):.2f}", ((m.n, m.score) for m in mine)) for mine in by_alpha(two, lambda m: m.n)]
-    return Figure(
-        "Figure 3a", "F1 by tokens a task", "lines", "n", "F1", [single_line(seen), *lines], f"T = 2. {SPREAD}"
-    )
+    return figure_of("Figure 3a", "F1 by tokens a task", "n", [single_line(seen), *lines], "T = 2.")
 
 
 def figure3b(seen: Seen) -> Figure:
     """F1 against AMI, with two tasks, for several n; single-task models as level lines."""
+    two = seen.joint(lambda m: m.tasks == 2)
+    values = {n: len({m.alpha for m in two if m.n == n}) for n in {m.n for m in two}}
+    full = sorted(n for n, count in values.items() if count == max(values.values()))
     lines = []
-    for n in DRAWN_N:
-        mine = seen.joint(lambda m, n=n: m.tasks == 2 and m.n == n)  # type: ignore[misc]
+    for n in full[:: max(1, len(full) // MOST_LINES)]:
+        mine = [m for m in two if m.n == n]
         alphas = sorted({m.alpha for m in mine if m.alpha is not None})
         at = {alpha: round(mean_ami([m for m in mine if m.alpha == alpha]), 3) for alpha in alphas}
-        if mine:
-            lines.append(line(f"n = {n:,}", ((at[m.alpha], m.score) for m in mine if m.alpha is not None)))
-            alone = [score for (of, tokens, _), score in seen.single.items() if (of, tokens) == (USUAL, n)]
-            ends = (min(at.values()), max(at.values()))
-            lines.append(line(f"n = {n:,}, single task", ((x, score) for x in ends for score in alone)))
-    return Figure("Figure 3b", "F1 by relatedness", "lines", "AMI", "F1", lines, f"T = 2. {SPREAD}")
+        lines.append(line(f"n = {n:,}", ((at[m.alpha], m.score) for m in mine if m.alpha is not None)))
+        alone = [score for (of, tokens, _), score in seen.single.items() if (of, tokens) == (USUAL, n)]
+        ends = (min(at.values()), max(at.values()))
+        lines.append(line(f"n = {n:,}, single task", ((x, score) for x in ends for score in alone)))
+    return figure_of("Figure 3b", "F1 by relatedness", "AMI", lines, "T = 2.")
 
 
 def figure3c(seen: Seen) -> Figure:
-    """F1 against T, with 2,000 tokens a task; the point at 1 is a single task."""
+    """F1 against T, with 2,000 tokens a task; a single task is a level line."""
     mine = seen.joint(lambda m: m.n == FIGURE_N)
     alone = [score for (of, n, _), score in seen.single.items() if (of, n) == (USUAL, FIGURE_N)]
     ends = (1, max((m.tasks for m in mine), default=1))
@@ -61,8 +66,8 @@ def figure3c(seen: Seen) -> Figure:
         line(f"AMI {mean_ami(some):.2f}", ((m.tasks, m.score) for m in some))
         for some in by_alpha(mine, lambda m: m.tasks)
     ]
-    note = f"{FIGURE_N:,} tokens a task. {SPREAD}"
-    return Figure("Figure 3c", "F1 by the number of tasks", "lines", "T", "F1", lines, note)
+    note = f"{FIGURE_N:,} tokens a task."
+    return figure_of("Figure 3c", "F1 by the number of tasks", "T", lines, note)
 
 
 def unbalanced_figure(seen: Seen) -> Figure:
@@ -76,10 +81,8 @@ def unbalanced_figure(seen: Seen) -> Figure:
             )
             if mine:
                 lines.append(line(f"n = {n:,}", ((m.n_other, m.score) for m in mine), panel=name))
-    note = f"Means over all T; AMI below {LOW} on the left, from {HIGH} on the right. {SPREAD}"
-    return Figure(
-        "Unbalanced", "F1 by tokens of each synthetic task", "lines", "n of synthetic tasks", "F1", lines, note
-    )
+    note = f"Means over all T; AMI below {LOW} and from {HIGH}."
+    return figure_of("Unbalanced", "F1 by tokens of each synthetic task", "n of synthetic tasks", lines, note)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
