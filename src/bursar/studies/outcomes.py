@@ -210,6 +210,20 @@ def against_random(groups: Groups, random: str, name: str = "Against random") ->
     )
 
 
+def money_gaps(arm: Outcomes, random: Outcomes, cells: Sequence[Where]) -> tuple[FloatArray, FloatArray]:
+    """For every cell, what an arm spent in percent of what random did, and how far above it is for the same money.
+
+    Both curves are read at the smaller of their two last sums.
+    """
+    share, gaps = [], []
+    for cell in cells:
+        mine, theirs = arm.cells[cell].money_curve(), random.cells[cell].money_curve()
+        share.append(100 * mine[0][-1] / theirs[0][-1])
+        at = min(mine[0][-1], theirs[0][-1])
+        gaps.append(float(np.interp(at, *mine) - np.interp(at, *theirs)))
+    return np.array(share), np.array(gaps)
+
+
 def at_equal_money(groups: Groups, random: str) -> Table:
     """Where rounds buy items: what the items cost, and how the arms stand beside random for the same money.
 
@@ -219,13 +233,8 @@ def at_equal_money(groups: Groups, random: str) -> Table:
     cells = common_cells(groups) if random in groups else []
     rows: dict[str, list[Cell]] = {}
     for arm, group in groups.items() if cells else ():
-        share, gaps = [], []
-        for cell in cells:
-            mine, theirs = group.cells[cell].money_curve(), groups[random].cells[cell].money_curve()
-            share.append(100 * mine[0][-1] / theirs[0][-1])
-            at = min(mine[0][-1], theirs[0][-1])
-            gaps.append(float(np.interp(at, *mine) - np.interp(at, *theirs)))
-        test = paired_test(gaps, [0.0] * len(gaps))
+        share, gaps = money_gaps(group, groups[random], cells)
+        test = paired_test(gaps, np.zeros(len(gaps)))
         items = versus(groups, arm, random)["difference"] if arm != random else None
         row = [Cell(float(np.mean(share))), Cell(items)]
         ends = (test["difference"], test["low"], test["high"]) if arm != random else (None, None, None)
@@ -263,16 +272,18 @@ def by_loss(
                 np.subtract(mine[name].scores(cells, task), mine[random].scores(cells, task)) for task in (None, *tasks)
             ]
             ends = [Cell(float(np.mean(mine[arm].scores(cells)))) for arm in (random, name)]
-            rows[f"{name} ({loss})"] = [*ends, *_gained(gains[loss])]
+            share, equal = money_gaps(mine[name], mine[random], cells)
+            gains[loss].append(equal)
+            rows[f"{name} ({loss})"] = [*ends, *_gained(gains[loss]), Cell(float(share.mean()))]
         between = [without - smoothed for without, smoothed in zip(gains["CE"], gains["LS"], strict=True)]
-        rows[f"{name}, CE less LS"] = [Cell(None), Cell(None), *_gained(between)]
+        rows[f"{name}, CE less LS"] = [Cell(None), Cell(None), *_gained(between), Cell(None)]
     if not rows:
         return []
     return [
         Table(
             "By loss",
             "choosing and random with label smoothing (LS) and without (CE)",
-            ["random", "chosen", "difference", "p", *tasks],
+            ["random", "chosen", "difference", "p", *tasks, "at equal money", "p of that", "money, % of random's"],
             rows,
             note="Last scores, their mean over the tasks and each task's difference; paired over data sets and seeds. "
             "Asked after it was seen that strategies with smoothing trail random.",
@@ -283,10 +294,10 @@ def by_loss(
 
 
 def _gained(gains: Sequence[FloatArray]) -> list[Cell]:
-    """The mean gain over all tasks, how sure it is, and the gain in each."""
-    test = paired_test(gains[0], np.zeros(len(gains[0])))
-    first, *others = (Cell(float(np.mean(some))) for some in gains)
-    return [first, Cell(test["p"]), *others]
+    """The mean gain over all tasks and how sure it is, the gain in each, and that at equal money."""
+    first, *others, last = (Cell(float(np.mean(some))) for some in gains)
+    sure = [Cell(paired_test(some, np.zeros(len(some)))["p"]) for some in (gains[0], gains[-1])]
+    return [first, sure[0], *others, last, sure[1]]
 
 
 def curves_figure(
