@@ -25,7 +25,7 @@ SMALL = {"corpus": {"items": 500, "pool_items": 90}, "budget": {"seed_items": 10
 
 @pytest.fixture(autouse=True)
 def hashed_encoder(monkeypatch):
-    monkeypatch.setattr("bursar.oracle.probe.FrozenEncoder", HashedEncoder)
+    monkeypatch.setattr("bursar.oracle.probe.frozen_encoder", HashedEncoder)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ REACHED = "of the way from random to the best order found"
 @pytest.fixture(autouse=True)
 def small_things(monkeypatch):
     LEARNERS.add("word-counts", WordCounts)
-    monkeypatch.setattr("bursar.oracle.probe.FrozenEncoder", HashedEncoder)
+    monkeypatch.setattr("bursar.oracle.probe.frozen_encoder", HashedEncoder)
     monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
     yield
     LEARNERS._entries.pop("word-counts")
