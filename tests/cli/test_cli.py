@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from bursar.cli import main
 from bursar.learners import LEARNERS
 from tests.tiny import WordCounts
 
@@ -45,19 +43,12 @@ def word_counts():
 
 
 @pytest.fixture
-def bursar(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+def bursar(bursar):
+    """This process alone knows the learner, so runs stay in it."""
 
     def run(*arguments):
-        # The learner of these tests is known to this process alone.
         alone = ["--workers", "1"] if arguments[:1] == ("run",) and "--help" not in arguments else []
-        monkeypatch.setattr(sys, "argv", ["bursar", *map(str, arguments), *alone])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        code = ended.value.code
-        captured = capsys.readouterr()
-        return (0 if code is None else code), captured.out, captured.err
+        return bursar(*arguments, *alone)
 
     return run
 

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bursar.cli import main
 from bursar.laws import Law, regression
 from bursar.laws.regression import Effort
 from tests.laws.planted import observed
 
 
-@pytest.fixture
-def bursar(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+@pytest.fixture(autouse=True)
+def little_effort(monkeypatch):
     monkeypatch.setitem(regression.EFFORTS, "operon", Effort(100, 8))
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["bursar", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from bursar.campaign import Campaign, load_config
 from bursar.campaign import gap as gaps
-from bursar.cli import main
 from bursar.learners import LEARNERS
 from tests.tiny import HashedEncoder, WordCounts
 
@@ -44,19 +42,9 @@ def small_things(monkeypatch):
 
 
 @pytest.fixture
-def bursar(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments):
-        alone = ["--workers", "1"] if arguments[:1] == ("run",) else []  # this process alone knows the learner
-        monkeypatch.setattr(sys, "argv", ["bursar", *map(str, arguments), *alone])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
+def bursar(bursar):
+    """This process alone knows the learner, so runs stay in it."""
+    return lambda *arguments: bursar(*arguments, *(["--workers", "1"] if arguments[:1] == ("run",) else []))
 
 
 @pytest.fixture(scope="module")

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bursar.cli import main
 from bursar.curriculum import POLICIES, REWARDS, FixedPolicy, StepLog, learn_dynamic, load_policy, make_policy
 
 TASKS = ("intent", "slots", "urgency")
-
-
-@pytest.fixture
-def bursar(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["bursar", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 def write_log(file, *, seed=0, steps=600, after=True, shares=(1 / 3, 1 / 3, 1 / 3), tasks=TASKS):

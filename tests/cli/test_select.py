@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -15,8 +16,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-
-from bursar.cli import main
 
 SCORES = '''\
 id,text,confidence:intent,confidence:slots,cost:reading,cost:intent,cost:slots,group,hours:ana:slots
@@ -29,19 +28,9 @@ u4,what is on in Kyoto,0.75,0.20,6,3,2.5,b,1
 
 
 @pytest.fixture
-def bursar(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+def bursar(bursar, tmp_path):
     (tmp_path / "scores.csv").write_text(SCORES)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["bursar", "select", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
+    return partial(bursar, "select")
 
 
 @pytest.fixture

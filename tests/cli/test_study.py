@@ -6,12 +6,12 @@ import io
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from bursar.cli import main
 from bursar.cli.watch import UnitsDisplay, naming, stage_of
 from bursar.studies.findings import Answer, Cell, Findings, Table
 from bursar.studies.study import STUDIES, Results, Study
@@ -49,19 +49,10 @@ def luck():
 
 
 @pytest.fixture
-def bursar(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def bursar(bursar, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "320")
     monkeypatch.setenv("BURSAR_DATA", str(tmp_path / "data"))
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["bursar", "study", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
+    return partial(bursar, "study")
 
 
 def times_run(folder="runs/studies"):

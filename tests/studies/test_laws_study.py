@@ -103,7 +103,6 @@ def test_a_fit_is_another_unit_when_what_it_reads_is_another(monkeypatch):
 
 # -- what is found ----------------------------------------------------------------------------------------------------
 def test_every_unit_of_a_small_grid_runs_and_its_findings_are_a_page(tiny, tmp_path):
-    pytest.importorskip("pyoperon")
     units, store = grid("small"), Store(tmp_path / "results")
     results = run_units(partial(observe, place=tiny), units, store=store)
     runs = [{"unit": unit, "result": result} for unit, result in zip(units, results, strict=True)]
@@ -120,7 +119,6 @@ def test_every_unit_of_a_small_grid_runs_and_its_findings_are_a_page(tiny, tmp_p
 @pytest.fixture(scope="module")
 def planted_runs(tmp_path_factory):
     """The whole grid with planted scores, and laws fitted to them."""
-    pytest.importorskip("pyoperon")
     folder = tmp_path_factory.mktemp("laws")
     units, store = grid("small"), Store(folder / "results")
     for unit in units:

@@ -25,6 +25,7 @@ from bursar.corpus.formats.format import replacing_bytes
 from bursar.curriculum.policy import Course
 from bursar.curriculum.rewards import REWARDS
 from bursar.errors import DataError
+from bursar.parquet import read_columns
 from bursar.ragged import BoolArray, FloatArray, IntArray
 
 COLUMNS = ("step", "task", "loss", "probabilities")  # without these a file is no log
@@ -237,22 +238,13 @@ def unlike_chances(rows: FloatArray) -> BoolArray:
 
 # -- what a file may have wrong ------------------------------------------------------------------------------------
 def _table(file: Path) -> Any:
-    if file.is_dir():
-        raise DataError("it is a folder", path=file, fix="name its files, such as RUN/logs/*.parquet")
-    try:
-        table = pq.read_table(file)
-    except FileNotFoundError:
-        raise DataError("there is no such file", path=file) from None
-    except (OSError, pa.ArrowException) as wrong:
-        reason = str(wrong).splitlines()[0].rstrip(".")
-        raise DataError(f"it is no log of training steps in Parquet: {reason}", path=file) from None
-    for column in COLUMNS:
-        if column not in table.column_names:
-            raise DataError(
-                f"it is no log of training steps: there is no column {column!r}",
-                path=file,
-                fix=f"it has {', '.join(table.column_names) or 'none'}; StepLog.write writes what is needed",
-            )
+    table = read_columns(
+        file,
+        COLUMNS,
+        what="log of training steps",
+        writer="StepLog.write",
+        folder="name its files, such as RUN/logs/*.parquet",
+    )
     if not len(table):
         raise DataError("the log has no steps", path=file, fix="leave it out")
     return table

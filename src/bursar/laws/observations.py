@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from bursar.corpus.formats.format import replacing_bytes
 from bursar.errors import ConfigError, DataError
+from bursar.parquet import read_columns
 from bursar.ragged import BoolArray, FloatArray, IntArray
 
 SCHEMA = pa.schema(
@@ -115,22 +116,13 @@ class Observations:
     def read(cls, file: str | Path) -> Observations:
         """A table from its Parquet file. What is wrong is named by file, row (counted from 1) and column."""
         path = Path(file)
-        if path.is_dir():
-            raise DataError("it is a folder", path=path, fix="name the Parquet file of a table")
-        try:
-            table = pq.read_table(path)
-        except FileNotFoundError:
-            raise DataError("there is no such file", path=path) from None
-        except (OSError, pa.ArrowException) as wrong:
-            reason = str(wrong).splitlines()[0].rstrip(".")
-            raise DataError(f"it is no table of observations in Parquet: {reason}", path=path) from None
-        for name in COLUMNS:
-            if name not in table.column_names:
-                raise DataError(
-                    f"there is no column {name!r}",
-                    path=path,
-                    fix=f"it has {', '.join(table.column_names) or 'none'}; Observations.write writes what is needed",
-                )
+        table = read_columns(
+            path,
+            COLUMNS,
+            what="table of observations",
+            writer="Observations.write",
+            folder="name the Parquet file of a table",
+        )
         return cls._checked(table.select(list(COLUMNS)), path)
 
     @classmethod
