@@ -18,14 +18,8 @@ from bursar.learners.encoders.encoder import batch_of
 from bursar.learners.neural import NeuralLearner
 from bursar.learners.steps import batches
 from bursar.simulation import assistant_corpus
-from tests.tiny import tiny_encoder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_encoder(tmp_path_factory.mktemp("encoder"))
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,9 @@ from bursar.errors import ConfigError, SchemaError
 from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
 from bursar.tasks import Relations, Tagging
-from tests.tiny import tiny_encoder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 TASKS = ["intent", "slots", "dependencies", "urgency"]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_encoder(tmp_path_factory.mktemp("encoder"))
 
 
 @pytest.fixture(scope="module")

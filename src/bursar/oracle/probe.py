@@ -25,6 +25,7 @@ from bursar.oracle.judge import Judge
 from bursar.oracle.problem import METRICS, PARTS, Problem
 from bursar.ragged import BoolArray, FloatArray, IntArray, flat_positions, offsets_of
 from bursar.tasks import Beliefs, Classification, Tagging
+from bursar.tasks.task import class_f1
 
 STEPS = 1024  # of a feature, from 0 to its largest value
 KEPT = 64  # sums of sets that others may be made from, for each size, at most
@@ -195,10 +196,7 @@ def score_of(codes: IntArray, guesses: IntArray, labels: int, metric: str) -> fl
     """
     if metric == "accuracy":
         return float((guesses == codes).mean())
-    confusion = np.bincount(codes * labels + guesses, minlength=labels**2).reshape(labels, labels)
-    support = confusion.sum(axis=1)
-    both = np.maximum(support + confusion.sum(axis=0), 1)
-    return float((2.0 * confusion.diagonal() / both) @ support) / max(len(codes), 1)
+    return class_f1(codes, guesses, labels)[1]
 
 
 class ProbeJudge(Judge):

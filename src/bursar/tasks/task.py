@@ -259,10 +259,10 @@ def f1_of_counts(totals: FloatArray) -> FloatArray:
 
 def class_f1(gold: IntArray, guess: IntArray, classes: int) -> tuple[float, float]:
     """Macro and support-weighted F1 over the classes that occur in gold or guess."""
-    hits = np.bincount(gold[gold == guess], minlength=classes)
-    support, guessed = np.bincount(gold, minlength=classes), np.bincount(guess, minlength=classes)
+    confusion = np.bincount(gold * classes + guess, minlength=classes**2).reshape(classes, classes)
+    support, guessed = confusion.sum(axis=1), confusion.sum(axis=0)
     seen = support + guessed > 0
-    f1 = ratio(2.0 * hits, (support + guessed).astype(float))[seen]
-    if not len(f1):
+    if not seen.any():
         return 0.0, 0.0
-    return float(f1.mean()), float(np.average(f1, weights=support[seen])) if support.sum() else 0.0
+    f1 = 2.0 * confusion.diagonal() / np.maximum(support + guessed, 1)
+    return float(f1[seen].mean()), float(f1 @ support) / int(support.sum())
