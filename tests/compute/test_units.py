@@ -158,7 +158,7 @@ def test_want_of_memory_is_tried_again_in_this_process_too(tmp_path):
     assert run_units(partial(troubled, tmp_path), [unit], engine=HERE) == [9]
 
 
-def test_a_unit_that_is_lost_every_time_is_named_and_the_others_are_kept(tmp_path, two):
+def test_a_unit_that_is_lost_every_time_is_named_after_all_others_have_run(tmp_path, two):
     units = [{"x": x, "trouble": "killed", "times": 9 * (x == 1)} for x in range(4)]
     store = Store(tmp_path / "store")
     with pytest.raises(ComputeError, match=r'"x": 1.*tried 3 times and given up.*ended with code -9') as raised:

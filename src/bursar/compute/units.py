@@ -34,8 +34,9 @@ def run_units(
     result is there is not run, and a result is on disk before its unit counts as finished: whenever all of this is
     killed, the next call runs the others. Results then are what JSON makes of them: tuples become lists.
 
-    A unit whose worker dies, or that fails for want of memory or of a file, is tried again so many times. Any other
-    error is raised here at once, with the worker's traceback as a note, and stops the units that still run.
+    A unit whose worker dies, or that fails for want of memory or of a file, is tried again so many times, then given
+    up; the others still run before that is raised. Any other error is raised here at once, with the worker's traceback
+    as a note, and stops the units that still run.
 
     >>> def square(unit, tell):
     ...     return unit["x"] ** 2
@@ -66,7 +67,9 @@ def run_units(
     def retried(number: int, why: str) -> None:
         watch.retried(jobs[number][1], why)
 
-    _run(engine, jobs, told, finished, retried, retries)
+    given_up = _run(engine, jobs, told, finished, retried, retries)
+    if given_up:
+        raise given_up[0]
     return [results[where] for where in addresses]
 
 
@@ -85,14 +88,17 @@ def run_all(units: Sequence[Callable[[Tell], Any]], workers: int, tell: Tell) ->
     if workers > 1 and len(units) > 1:
         engine = Processes(min(workers, len(units)))
     results: dict[int, Any] = {}
-    _run(
+    given_up = _run(
         engine,
         {number: (partial(_call, unit), {"number": number}) for number, unit in enumerate(units)},
         told=lambda number, what: tell(what),
         finished=lambda number, result, seconds: results.update({number: result}),
         retried=lambda number, why: None,
         retries=0,
+        patient=False,
     )
+    if given_up:
+        raise given_up[0]
     return [results[number] for number in range(len(units))]
 
 
@@ -118,15 +124,20 @@ def _run(
     finished: Callable[[int, Any, float], None],
     retried: Callable[[int, str], None],
     retries: int,
-) -> None:
-    """Hand in job after job, and see to those that end. One that is tried again waits behind the others."""
+    patient: bool = True,
+) -> list[BaseException]:
+    """Hand in job after job, and see to those that end. One that is tried again waits behind the others.
+
+    Returns the errors of those given up. The patient run the others first; the impatient leave at the first.
+    """
+    given_up: list[BaseException] = []
     if not jobs:
-        return
+        return given_up
     waiting = deque(jobs)
     running: set[int] = set()
     tries = dict.fromkeys(jobs, 0)
     with engine.crew(told) as crew:
-        while waiting or running:
+        while (waiting or running) and (patient or not given_up):
             while waiting and crew.has_room():
                 number = waiting.popleft()
                 crew.submit(number, *jobs[number])
@@ -140,9 +151,11 @@ def _run(
             if ended.how == "failed" and not isinstance(ended.what, (OSError, MemoryError)):
                 raise _named(ended, jobs[ended.number][1])
             if tries[ended.number] > retries:
-                raise _given_up(ended, jobs[ended.number][1], tries[ended.number])
+                given_up.append(_given_up(ended, jobs[ended.number][1], tries[ended.number]))
+                continue
             retried(ended.number, ended.what if ended.how == "lost" else f"{type(ended.what).__name__}: {ended.what}")
             waiting.append(ended.number)
+    return given_up
 
 
 def _named(ended: Ended, unit: Unit) -> BaseException:
