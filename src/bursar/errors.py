@@ -74,3 +74,7 @@ class CheckpointError(LearnerError):
 
 class ComputeError(BursarError):
     """A unit of work that was given up, because whatever worked on it died every time."""
+
+
+class AllocationError(BursarError):
+    """Estimates, costs or a budget that no split between tasks can be made from."""

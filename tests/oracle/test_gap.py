@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
+from bursar.oracle.chain import Plan, State
 from bursar.oracle.gap import RANDOM_ORDERS, Gap, measure, plan_of, random_orders
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order, quality
-from bursar.oracle.search import Plan, State
 
 PLAN = plan_of(150)
 

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import ConfigError
+from bursar.oracle.chain import Plan, State
 from bursar.oracle.judge import Judge, Memory
 from bursar.oracle.orders import Move, Order, every_order, propose, quality, quality_with_warm_start
-from bursar.oracle.search import Plan, State, search
+from bursar.oracle.search import search
 
 
 class Made(Judge):

@@ -7,7 +7,7 @@ import pytest
 
 from bursar.oracle.gap import Gap, Measured
 from bursar.oracle.orders import Order
-from bursar.oracle.search import Plan
+from bursar.oracle.chain import Plan
 from bursar.report.oracle import (
     oracle_cautions,
     oracle_figure,

@@ -124,26 +124,20 @@ class _Crew:
             self.ended.append(Ended(worker.number, "lost", why))
 
 
-class _Worker:
-    """A process at the other end of a line of its own: nobody else waits for a word that a dead one cannot finish."""
+class Line:
+    """A process at the other end of a line of its own: nobody else waits for a word that a dead one cannot finish.
 
-    def __init__(self, threads: int) -> None:
-        self.number = -1
+    ``serve`` is what it does, given its end of the line: a function at the top of a module, or a partial of one. It
+    ends when the line is closed, or with this process, however that ends.
+    """
+
+    def __init__(self, serve: Callable[[Connection], None], threads: int = 1) -> None:
         self.line, theirs = _SPAWN.Pipe()
-        self.process = _SPAWN.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
+        self.process = _SPAWN.Process(target=_begin, args=(serve, theirs, os.getpid()), daemon=True)
         resource_tracker.ensure_running()  # it would let SIGINT through again
         with _environment(thread_settings(threads)), _no_interrupt():
             self.process.start()
         theirs.close()
-
-    def take(self, number: int, packed: bytes) -> bool:
-        """Hand it a unit, if it is there."""
-        self.number = number
-        try:
-            self.line.send_bytes(packed)
-        except OSError:
-            return False
-        return True
 
     def dismiss(self) -> None:
         """Let it end; ``join`` waits for that."""
@@ -157,6 +151,23 @@ class _Worker:
         self.process.kill()
         self.process.join()
         self.line.close()
+
+
+class _Worker(Line):
+    """One that takes units of work."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(_work, threads)
+        self.number = -1
+
+    def take(self, number: int, packed: bytes) -> bool:
+        """Hand it a unit, if it is there."""
+        self.number = number
+        try:
+            self.line.send_bytes(packed)
+        except OSError:
+            return False
+        return True
 
 
 @contextmanager
@@ -184,11 +195,16 @@ def _no_interrupt() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(line: Connection, parent: int) -> None:
-    """What a worker does: unit after unit, for as long as its parent lives and has any."""
+def _begin(serve: Callable[[Connection], None], line: Connection, parent: int) -> None:
+    """The first thing that a process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    serve(line)
+
+
+def _work(line: Connection) -> None:
+    """What a worker does: unit after unit, for as long as its parent lives and has any."""
     one_at_a_time = threading.Lock()  # a unit may tell from threads of its own
 
     def say(how: Literal["told", "done", "failed"], what: Any, seconds: float = 0.0) -> None:

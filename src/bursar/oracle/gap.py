@@ -13,9 +13,10 @@ import numpy as np
 
 from bursar.errors import ConfigError
 from bursar.oracle.analysis import NOTHING
+from bursar.oracle.chain import Plan, State, Told
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order, quality
-from bursar.oracle.search import Plan, State, Told, search
+from bursar.oracle.search import search
 from bursar.ragged import FloatArray
 
 RANDOM_ORDERS = 20

@@ -10,6 +10,7 @@ from hashlib import blake2b
 import numpy as np
 
 from bursar.oracle.orders import Order
+from bursar.oracle.streams import Stream
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
 
@@ -49,6 +50,10 @@ class Judge(ABC):
         """What the model depends on after so many batches: the set, sorted, or the items as they were labelled."""
         return order.walk(batches) if self.ordered else order.prefix(batches)
 
+    def stream(self) -> Stream | None:
+        """Judges sets as they are asked for, one by one; ``None`` where questions are best asked many at a time."""
+        return None
+
     @abstractmethod
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
         """What the model of a set believes of every pool item, task by task; several passes differ as its doubts do."""
@@ -65,7 +70,7 @@ class Memory:
 
     def scores(self, sets: Sequence[IntArray]) -> FloatArray:
         """The score of every set, those that are not known yet from the judge, all in one go."""
-        keys = [_key(items) for items in sets]
+        keys = [key_of(items) for items in sets]
         new = {key: items for key, items in zip(keys, sets, strict=True) if key not in self._known}
         self.asked += len(keys)
         self.trained += len(new)
@@ -79,9 +84,21 @@ class Memory:
             self._known.popitem(last=False)
         return answer
 
+    def get(self, key: bytes) -> float:
+        """The score of a set by its key; not a number if it is not known."""
+        return self._known.get(key, np.nan)
+
+    def heard(self, scores: Mapping[bytes, float]) -> None:
+        """Scores of sets that were judged for somebody who asked for them by key."""
+        self.trained += sum(key not in self._known for key in scores)
+        self._known.update(scores)
+        while len(self._known) > self.remembered:
+            self._known.popitem(last=False)
+
     def __contains__(self, items: IntArray) -> bool:
-        return _key(items) in self._known
+        return key_of(items) in self._known
 
 
-def _key(items: IntArray) -> bytes:
+def key_of(items: IntArray) -> bytes:
+    """What a set is remembered by."""
     return blake2b(np.asarray(items, dtype=np.int32).tobytes(), digest_size=16).digest()

@@ -14,11 +14,12 @@ from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners import lockstep
 from bursar.learners.features import classes_of
-from bursar.learners.lockstep import Job, Network, Settings, Texts, Trained
+from bursar.learners.lockstep import Job, Network, Settings, Texts, Trained, Training
 from bursar.learners.lockstep.words import word_vectors
 from bursar.oracle.judge import Judge
 from bursar.oracle.probe import score_of
 from bursar.oracle.problem import PARTS, Problem
+from bursar.oracle.streams import Here, Stream, Wanted
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs, Classification, Tagging, Task
 
@@ -83,11 +84,9 @@ class NetworkJudge(Judge):
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
         found = np.zeros((len(self.tasks), len(parts), len(sets)))
         for number, (name, made) in enumerate(self.tasks.items()):
-            labels = classes_of(self.problem.corpus.schema[name])
             for at, model in enumerate(self._trained(made, sets)):
                 for row, part in enumerate(parts):
-                    guesses = self._units(made, model, part).argmax(axis=-1)
-                    found[number, row, at] = score_of(made.targets[part], guesses, labels, self.problem.metric)
+                    found[number, row, at] = self.score(name, model, part)
         return np.asarray(found.mean(axis=0))
 
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
@@ -98,10 +97,28 @@ class NetworkJudge(Judge):
             found[name] = Beliefs.of(torch.softmax(logits, dim=-1).numpy(), made.units["pool"])
         return found
 
-    def _trained(self, made: _Task, sets: Sequence[IntArray]) -> list[Trained]:
-        warm, pool = self.rows["warm"], self.rows["pool"]
-        jobs = [Job(np.concatenate([warm, pool[items]]), self.seed) for items in sets]
+    def stream(self) -> Stream:
+        return Here(NetworkSteps(self))
+
+    def job(self, items: IntArray) -> Job:
+        """The model of a set."""
+        return Job(np.concatenate([self.rows["warm"], self.rows["pool"][items]]), self.seed)
+
+    def score(self, name: str, model: Trained, part: str) -> float:
+        """What a model of a task scores on a part."""
+        made = self.tasks[name]
+        guesses = self._units(made, model, part).argmax(axis=-1)
+        return score_of(made.targets[part], guesses, classes_of(self.problem.corpus.schema[name]), self.problem.metric)
+
+    def training(self, name: str) -> Training:
+        """Models of a task in work."""
+        network = self.tasks[name].network
         score = lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1
+        return Training(network, self.settings, select=self.rows["aside"], score=score(network))
+
+    def _trained(self, made: _Task, sets: Sequence[IntArray]) -> list[Trained]:
+        score = lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1
+        jobs = [self.job(items) for items in sets]
         return lockstep.train(made.network, jobs, self.settings, select=self.rows["aside"], score=score(made.network))
 
     def _units(self, made: _Task, model: Trained, part: str, passes: int = 0, seed: int = 0) -> NDArray[Any]:
@@ -111,6 +128,43 @@ class NetworkJudge(Judge):
             return found
         inside = np.arange(found.shape[-2]) < made.units[part][:, None]  # texts are padded to the longest
         return found[inside] if not passes else found[:, inside]
+
+
+class NetworkSteps:
+    """Sets in work: a model for each task, all in lockstep."""
+
+    def __init__(self, judge: NetworkJudge) -> None:
+        self.judge, self.room = judge, judge.settings.lanes
+        self.trainings = {name: judge.training(name) for name in judge.tasks}
+        self.numbers: dict[bytes, dict[str, int]] = {}  # of the jobs of each set, by task
+        self.scores: dict[bytes, dict[str, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def want(self, sets: Wanted) -> None:
+        for key in [key for key in self.numbers if key not in sets]:
+            for name, number in self.numbers.pop(key).items():
+                self.trainings[name].drop(number)
+            del self.scores[key]
+        for key, items in sets.items():
+            if key not in self.numbers:
+                job = self.judge.job(items)
+                self.numbers[key] = {name: training.add(job) for name, training in self.trainings.items()}
+                self.scores[key] = {}
+
+    def step(self) -> dict[bytes, float]:
+        for name, training in self.trainings.items():
+            done = training.step()
+            for key in [key for key, numbers in self.numbers.items() if numbers[name] in done] if done else []:
+                self.scores[key][name] = self.judge.score(name, done[self.numbers[key][name]], "validation")
+        ready = [key for key, scores in self.scores.items() if len(scores) == len(self.trainings)]
+        found = {}
+        for key in ready:
+            del self.numbers[key]
+            scores = self.scores.pop(key)
+            found[key] = float(np.mean([scores[name] for name in self.trainings]))
+        return found
 
 
 # -- what networks read ----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import numpy as np
 
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
+from bursar.oracle.chain import Plan, State
 from bursar.oracle.heuristics import (
     Sides,
     beliefs_of,
@@ -30,7 +31,7 @@ from bursar.oracle.heuristics import (
 from bursar.oracle.judge import Judge, Memory
 from bursar.oracle.orders import Order, quality
 from bursar.oracle.problem import Problem
-from bursar.oracle.search import Plan, State, search
+from bursar.oracle.search import search
 from bursar.ragged import FloatArray, IntArray
 
 PROPOSERS = (

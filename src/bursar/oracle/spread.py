@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from bursar.compute import Engine, Tell, Unit, run_units
+from bursar.compute import Engine, Processes, Tell, Unit, run_units
 from bursar.oracle.judge import Judge
+from bursar.oracle.streams import Elsewhere, Here, Steps, Stream
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
 
@@ -49,6 +50,13 @@ class SpreadJudge(Judge):
             found[:, at::workers] = answer
         return found
 
+    def stream(self) -> Stream | None:
+        """Where workers are processes of this machine; elsewhere questions are asked in rounds."""
+        here = self.here.stream()
+        if here is None or not isinstance(self.engine, Processes) or self.engine.workers < 2:
+            return here
+        return Elsewhere(partial(_steps, self.recipe), self.engine.workers, here.room * self.engine.workers)
+
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
         return self.here.believe(items, passes, seed)
 
@@ -57,6 +65,12 @@ class SpreadJudge(Judge):
 def made(recipe: Recipe) -> Judge:
     """The judge of a recipe, made once in every process."""
     return recipe()
+
+
+def _steps(recipe: Recipe) -> Steps:
+    stream = made(recipe).stream()
+    assert isinstance(stream, Here)
+    return stream.steps
 
 
 def _judged(unit: Unit, tell: Tell, *, recipe: Recipe) -> list[list[float]]:

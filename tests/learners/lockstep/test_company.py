@@ -14,6 +14,7 @@ from bursar.learners.lockstep import (
     Settings,
     Tagger,
     TextConvolution,
+    Training,
     accuracy,
     train,
 )
@@ -109,3 +110,26 @@ def test_lanes_of_real_size_agree_with_a_model_alone():
         together = train(network, jobs, settings, select=SELECT, score=accuracy(network))
         for job, model in zip(jobs, together, strict=True):
             assert same(model, train(network, [job], settings, select=SELECT, score=accuracy(network))[0])
+
+
+def test_models_that_come_and_go_meanwhile_change_no_bit():
+    rng = np.random.default_rng(5)
+    network = network_of(AverageNetwork, seed=3, size=8)
+    jobs = jobs_of(rng, 9, 40)
+    alone = train(network, jobs, settings_of(1), select=SELECT, score=accuracy(network))
+    training = Training(network, settings_of(3), select=SELECT, score=accuracy(network))
+    numbers = {training.add(job): at for at, job in enumerate(jobs[:5])}
+    dropped = [2, 4]
+    found = {}
+    for step in range(1000):
+        if step == 4:
+            training.drop(2)  # in work
+        if step == 6:
+            training.drop(4)  # waits
+            numbers |= {training.add(job): at for at, job in enumerate(jobs[5:], start=5)}
+        found |= {numbers[number]: model for number, model in training.step().items()}
+        if not training.jobs:
+            break
+    assert sorted(found) == [at for at in range(9) if at not in dropped]
+    assert all(same(model, alone[at]) for at, model in found.items())
+    training.drop(0)  # long finished

@@ -10,7 +10,7 @@ from bursar.learners.lockstep.scores import accuracy, weighted_f1
 from bursar.learners.lockstep.tagger import Tagger
 from bursar.learners.lockstep.text_convolution import TextConvolution
 from bursar.learners.lockstep.texts import Texts
-from bursar.learners.lockstep.trainer import logits, train, whole
+from bursar.learners.lockstep.trainer import Training, logits, train, whole
 
 __all__ = [
     "AverageNetwork",
@@ -25,6 +25,7 @@ __all__ = [
     "TextConvolution",
     "Texts",
     "Trained",
+    "Training",
     "accuracy",
     "logits",
     "train",

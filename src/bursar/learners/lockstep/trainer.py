@@ -33,6 +33,7 @@ class _Run:
 
     number: int  # of the job
     job: Job
+    touched: IntArray  # rows of the table
     rows: IntArray  # (steps, batch), those of this epoch
     real: BoolArray  # (steps, batch)
     epoch: int = 1
@@ -55,13 +56,14 @@ def train(
 
     Without ``select`` and ``score`` nothing is stopped early: all epochs are run, and a model is as the last left it.
     """
-    settings = settings or Settings()
-    network.check(settings.batch)
-    if (select is None) != (score is None):
-        raise ConfigError("items to choose the best epoch on need a score, and a score needs items", fix="give both")
-    judge = None if select is None or score is None else _Judge(network, np.asarray(select, dtype=np.int64), score)
-    with one_thread(), torch.no_grad():
-        return _Training(network, jobs, settings, judge).run()
+    training = Training(network, settings, select=select, score=score)
+    training.make_room([job.rows for job in jobs])
+    largest_first = np.argsort([len(job.rows) for job in jobs], kind="stable")[::-1].tolist()
+    numbers = {training.add(jobs[at]): at for at in largest_first}
+    found: dict[int, Trained] = {}
+    while training.jobs:
+        found |= {numbers[number]: model for number, model in training.step().items()}
+    return [found[at] for at in range(len(jobs))]
 
 
 @dataclass(frozen=True)
@@ -84,38 +86,118 @@ class _Judge:
         return float(self.score(logits(self.network, model, self.select).unsqueeze(0), self.select)[0])
 
 
-class _Training:
-    def __init__(self, network: Network, jobs: Sequence[Job], settings: Settings, judge: _Judge | None) -> None:
-        self.network, self.jobs, self.settings, self.judge = network, jobs, settings, judge
-        self.done: dict[int, Trained] = {}
-        self.begun = {seed: network.begin(seed) for seed in {job.seed for job in jobs}}
-        self.touched = [network.touched(job.rows) for job in jobs]
-        self.runs: list[_Run] = []  # by lane
+class Training:
+    """Models in work. Jobs may be added at any time, and dropped when nobody wants their models any more.
 
-    def run(self) -> list[Trained]:
-        if not self.jobs:
-            return []
-        sizes = [len(job.rows) for job in self.jobs]
-        largest_first = np.argsort(sizes, kind="stable")[::-1].tolist()
-        self.waiting = deque(number for number in largest_first if sizes[number])
-        for number in range(len(self.jobs)):
-            if not sizes[number]:
-                self.done[number] = self._as_begun(number)
-        lanes = min(self.settings.lanes, len(self.waiting))
-        self.lanes = Lanes(self.network, lanes, self.begun[self.jobs[0].seed], max(map(len, self.touched)))
-        self.runs = [self._next(lane) for lane in range(lanes)]
-        self.lanes.use(len(self.runs))
-        while self.runs:
-            self._step()
-        return [self.done[number] for number in range(len(self.jobs))]
+    >>> from bursar.learners.lockstep import AverageNetwork, Texts, accuracy
+    >>> texts = Texts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
+    >>> network = AverageNetwork(texts, np.array([0, 1, 1, 0]), 2, size=16)
+    >>> training = Training(network, Settings(batch=2), select=np.arange(4), score=accuracy(network))
+    >>> first, second = training.add(Job(np.arange(4))), training.add(Job(np.arange(3)))
+    >>> training.drop(second)
+    >>> while training.jobs:
+    ...     for number, model in training.step().items():
+    ...         print(number == first, model.score)
+    True 1.0
+    """
 
-    def _next(self, lane: int) -> _Run:
-        """The next job, in a lane."""
-        number = self.waiting.popleft()
-        job = self.jobs[number]
-        self.lanes.fill(lane, self.begun[job.seed], self.touched[number])
-        return _Run(number, job, *walk(job, self.settings, 1, self.network.step))
+    def __init__(
+        self,
+        network: Network,
+        settings: Settings | None = None,
+        *,
+        select: IntArray | None = None,
+        score: Score | None = None,
+    ) -> None:
+        self.network, self.settings = network, settings or Settings()
+        network.check(self.settings.batch)
+        if (select is None) != (score is None):
+            raise ConfigError(
+                "items to choose the best epoch on need a score, and a score needs items", fix="give both"
+            )
+        chosen = None if select is None else np.asarray(select, dtype=np.int64)
+        self.judge = None if chosen is None or score is None else _Judge(network, chosen, score)
+        self.jobs: dict[int, Job] = {}  # all that are not finished
+        self.runs: list[_Run] = []  # those in work, by lane
+        self._waiting: deque[int] = deque()
+        self._added = 0
+        self._done: dict[int, Trained] = {}
+        self._begun: dict[int, dict[str, Tensor]] = {}  # first values by seed
+        self._lanes: Lanes | None = None
 
+    def add(self, job: Job) -> int:
+        """A job for the next free lane, behind those that wait; the number that its model will come under."""
+        number = self._added
+        self._added += 1
+        self.jobs[number] = job
+        self._waiting.append(number)
+        return number
+
+    def drop(self, number: int) -> None:
+        """Forget a job, wherever it is; nothing if it is finished."""
+        if self.jobs.pop(number, None) is None:
+            return
+        if number in self._waiting:
+            self._waiting.remove(number)
+            return
+        self._refill([next(lane for lane, run in enumerate(self.runs) if run.number == number)])
+
+    def step(self) -> dict[int, Trained]:
+        """One step of every model in work; those that are finished by it, by their jobs' numbers."""
+        with one_thread(), torch.no_grad():
+            self._take_up()
+            if self.runs:
+                self._step()
+        done, self._done = self._done, {}
+        for number in done:
+            del self.jobs[number]
+        return done
+
+    # -- lanes -------------------------------------------------------------------------------------------------------
+    def make_room(self, sets: Sequence[IntArray]) -> None:
+        """Lanes for these sets of items and no more: less memory than for any that may come."""
+        touched = max((len(self.network.touched(rows)) for rows in sets), default=0)
+        self._make_lanes(min(self.settings.lanes, len(sets)), touched)
+
+    def _make_lanes(self, lanes: int, learned: int) -> None:
+        self._lanes = Lanes(self.network, lanes, self._first(0), learned)
+
+    @property
+    def lanes(self) -> Lanes:
+        if self._lanes is None:  # nobody has said what will come
+            table = self._first(0).get(self.network.table or "")
+            self._make_lanes(self.settings.lanes, 0 if table is None else len(table))
+        assert self._lanes is not None
+        return self._lanes
+
+    def _first(self, seed: int) -> dict[str, Tensor]:
+        """The parameters before training."""
+        if seed not in self._begun:
+            self._begun[seed] = self.network.begin(seed)
+        return self._begun[seed]
+
+    def _take_up(self) -> None:
+        """Jobs that wait, in lanes that are free."""
+        before = len(self.runs)
+        while self._waiting and len(self.runs) < self.settings.lanes:
+            if run := self._next(len(self.runs)):
+                self.runs.append(run)
+        if len(self.runs) > before:
+            self.lanes.use(len(self.runs))
+
+    def _next(self, lane: int) -> _Run | None:
+        """The next job that has anything to learn from, in a lane; none if nobody waits."""
+        while self._waiting:
+            number = self._waiting.popleft()
+            job = self.jobs[number]
+            if len(job.rows):
+                touched = self.network.touched(job.rows)
+                self.lanes.fill(lane, self._first(job.seed), touched)
+                return _Run(number, job, touched, *walk(job, self.settings, 1, self.network.step))
+            self._done[number] = self._as_begun(job)
+        return None
+
+    # -- training ----------------------------------------------------------------------------------------------------
     def _step(self) -> None:
         """One step of every model, and what follows for those at the end of an epoch."""
         runs = self.runs
@@ -173,30 +255,29 @@ class _Training:
 
     def _finish(self, lane: int) -> None:
         run = self.runs[lane]
-        self.done[run.number] = Trained(
+        self._done[run.number] = Trained(
             run.job,
             self.lanes.best(lane),
-            self.touched[run.number],
+            run.touched,
             run.epoch,
             run.best_epoch,
             run.best,
             np.array(run.history),
         )
 
-    def _as_begun(self, number: int) -> Trained:
+    def _as_begun(self, job: Job) -> Trained:
         """A model that has nothing to learn from."""
-        job = self.jobs[number]
-        parameters = dict(self.begun[job.seed])
+        parameters = dict(self._first(job.seed))
         if self.network.table:
             parameters[self.network.table] = parameters[self.network.table][:0]
-        untrained = Trained(job, parameters, self.touched[number], 0, 0, np.nan, np.zeros(0))
+        untrained = Trained(job, parameters, self.network.touched(job.rows), 0, 0, np.nan, np.zeros(0))
         return untrained if self.judge is None else replace(untrained, score=self.judge.of(untrained))
 
     def _refill(self, free: Sequence[int]) -> None:
         """New jobs for free lanes; lanes that find none are closed, with the last ones moved into their places."""
         for lane in reversed(free):
-            if self.waiting:
-                self.runs[lane] = self._next(lane)
+            if (run := self._next(lane)) is not None:
+                self.runs[lane] = run
                 continue
             last = len(self.runs) - 1
             if lane != last:
