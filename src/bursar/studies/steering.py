@@ -109,7 +109,7 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
         figures=[
             curves_figure("Curves", "Mean of the tasks' scores against labelled items", groups, "items"),
         ],
-        sizes=sizes(setup, "the built-in corpus (four tasks) and SNIPS (two)")
+        sizes=sizes(setup, "the built-in corpus (five tasks) and SNIPS (two)")
         | {
             "steps": "as many for every policy; a joint step trains all tasks of its batch, a steered one one task",
             "λ": f"{ENTROPIES['fixed']} for the fixed policy, {ENTROPIES['dynamic']} for the dynamic one: the bandit's",
