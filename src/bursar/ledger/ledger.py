@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
-from bursar.corpus import Corpus, Labels
-from bursar.errors import LabelError, LedgerError
+from bursar.corpus import Corpus
+from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
-from bursar.ledger.records import READING, Annotation, Receipt, Submission
-from bursar.ragged import Ragged, offsets_of
+from bursar.ledger.checks import check_annotations, check_skip, check_submission, check_text, dump
+from bursar.ledger.migrations import migrate
+from bursar.ledger.places import Store, check_server, holds_ledger, open_store
+from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, Submission, Timing
+from bursar.ledger.views import labelled, standing
 
 
 class Ledger:
-    """Annotations and money of one corpus, in SQLite.
+    """Annotations and money of one corpus, in a file of SQLite or on a PostgreSQL server.
 
     >>> from bursar.corpus import CorpusBuilder
     >>> from bursar.ledger import Annotation, Charge, Submission
@@ -34,116 +36,107 @@ class Ledger:
     {'intent': 'alarm'}
     """
 
-    def __init__(self, engine: sa.Engine, corpus: Corpus, where: str) -> None:
+    def __init__(self, store: Store, corpus: Corpus) -> None:
         self.corpus = corpus
-        self.where = where
-        self._engine = engine
+        self.where = store.where
+        self._store = store
         self._vocabularies = {name: task.closed_vocabularies() for name, task in corpus.schema.items()}
 
     @classmethod
     def open(cls, place: str | Path, corpus: Corpus) -> Ledger:
-        """The ledger in this file, made or brought up to date if need be. ``:memory:`` is for trying things."""
-        where = str(place)
-        url = sa.URL.create("sqlite", database=where)
-        if where != ":memory:":
-            Path(where).parent.mkdir(parents=True, exist_ok=True)
-        # A ledger in memory is its one connection; on disk every thread has its own.
-        pool = sa.pool.StaticPool if where == ":memory:" else sa.pool.QueuePool
-        engine = sa.create_engine(url, poolclass=pool, connect_args={"timeout": 30})
-        sa.event.listen(engine, "connect", _prepare_sqlite)
-        sa.event.listen(engine, "begin", _begin_sqlite)
+        """The ledger in this file or at this URL, made or brought up to date if need be.
+
+        A URL is ``postgresql://name@host/database?schema=spring``: one schema, one ledger. ``:memory:`` is for trying
+        things.
+        """
+        store = open_store(place)
         try:
-            tables.migrate(engine, where)
-        except sa.exc.DatabaseError as wrong:
-            raise LedgerError(f"{where} cannot be opened as a ledger: {wrong.orig}") from None
-        return cls(engine, corpus, where)
+            with store.named(" cannot be opened as a ledger"):
+                check_server(store)
+                migrate(store)
+        except BaseException:
+            store.writer.dispose()
+            raise
+        return cls(store, corpus)
+
+    @staticmethod
+    def exists(place: str | Path) -> bool:
+        """Whether there is a ledger in this file or at this URL; none is made."""
+        return holds_ledger(place)
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._store.writer.dispose()
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def submit(self, submission: Submission) -> Receipt:
         """Record a submission in one transaction. When this returns, it is on disk; a repeat changes nothing."""
-        if not submission.key or not submission.annotations:
-            raise LedgerError("a submission needs a key and at least one annotation")
+        check_submission(self.corpus, submission)
         self.check(submission.annotations)
-        self._check_money(submission)
-        with self._engine.begin() as connection:
-            known = connection.execute(
-                sa.select(tables.submissions.c.digest).where(tables.submissions.c.key == submission.key)
-            ).scalar()
-            if known is not None:
-                if known != submission.digest:
-                    raise LedgerError(
-                        f"the key {submission.key!r} was used before for another submission",
-                        fix="send a correction under a key of its own",
-                    )
+        item = submission.annotations[0].item
+        head = {
+            "key": submission.key,
+            "digest": submission.digest,
+            "round": submission.round,
+            "purpose": submission.purpose,
+            "annotator": submission.annotator,
+            "role": submission.role,
+        }
+        said = [{"item": a.item, "task": a.task, "label": dump(a.label)} for a in submission.annotations]
+        paid = [
+            {"item": c.item, "what": c.what, "estimate": c.estimate, "actual": c.actual} for c in submission.charges
+        ]
+        took = [{"item": item, "what": what, "seconds": float(seconds)} for what, seconds in submission.timings]
+        parts: dict[sa.Table, list[dict[str, Any]]] = {tables.entries: said, tables.charges: paid, tables.timings: took}
+        s = tables.submissions.c
+        with self._writing() as connection:
+            known = connection.execute(sa.select(s.digest).where(s.key == submission.key)).scalar()
+            if known == submission.digest:
                 return Receipt(submission.key, repeated=True)
-            inserted = connection.execute(
-                tables.submissions.insert().values(
-                    key=submission.key,
-                    digest=submission.digest,
-                    round=submission.round,
-                    purpose=submission.purpose,
-                    annotator=submission.annotator,
-                    created_at=tables.now(),
-                )
-            ).inserted_primary_key
-            number = inserted[0] if inserted is not None else None
-            said = [
-                {"submission": number, "item": a.item, "task": a.task, "label": _dump(a.label)}
-                for a in submission.annotations
-            ]
-            paid = [
-                {"submission": number, "item": c.item, "what": c.what, "estimate": c.estimate, "actual": c.actual}
-                for c in submission.charges
-            ]
-            connection.execute(tables.entries.insert(), said)
-            if paid:
-                connection.execute(tables.charges.insert(), paid)
+            if known is not None:
+                raise _used_before(submission.key, "submission")
+            number, *firsts = _next_numbers(connection, tables.submissions, *parts)
+            _append(connection, tables.submissions, number, [head | {"created_at": tables.now()}])
+            for (table, rows), first in zip(parts.items(), firsts, strict=True):
+                _append(connection, table, first, [{"submission": number, **row} for row in rows])
         return Receipt(submission.key, repeated=False, cost=sum(c.actual for c in submission.charges))
 
     def check(self, annotations: Sequence[Annotation]) -> None:
         """Refuse what could not be read back: unknown items, tasks and labels."""
-        positions = self.corpus.positions([a.item for a in annotations])
-        for annotation, at in zip(annotations, positions.tolist(), strict=True):
-            task = self.corpus.schema.get(annotation.task)
-            if task is None:
-                raise LedgerError(
-                    f"item {annotation.item!r}: there is no task {annotation.task!r}",
-                    fix=f"this corpus has {', '.join(self.corpus.schema)}",
-                )
-            if annotation.label is not None:
-                try:
-                    task.rows(annotation.label, int(self.corpus.words[at]), self._vocabularies[task.name])
-                except LabelError as wrong:
-                    place = f"item {annotation.item!r}, task {annotation.task!r}"
-                    raise LedgerError(f"{place}: {wrong.message}", fix=wrong.fix) from None
+        check_annotations(self.corpus, self._vocabularies, annotations)
 
-    def _check_money(self, submission: Submission) -> None:
-        for charge in submission.charges:
-            if charge.what != READING and charge.what not in self.corpus.schema:
-                raise LedgerError(f"item {charge.item!r}: nothing called {charge.what!r} can be charged")
-            for amount in (charge.estimate, charge.actual):
-                if not isinstance(amount, int) or amount < 0:
-                    raise LedgerError(f"item {charge.item!r}: {amount!r} is not a whole, non-negative amount")
+    def skip(self, skip: Skip) -> Receipt:
+        """Record that somebody would not annotate an item, as a submission is recorded: once, and on disk."""
+        check_skip(self.corpus, skip)
+        names = ("key", "item", "round", "task", "annotator", "reason")
+        row = {name: getattr(skip, name) for name in names}
+        columns = [tables.skips.c[name] for name in names]
+        with self._writing() as connection:
+            known = connection.execute(sa.select(*columns).where(tables.skips.c.key == skip.key)).mappings().first()
+            if known is None:
+                (number,) = _next_numbers(connection, tables.skips)
+                _append(connection, tables.skips, number, [row | {"created_at": tables.now()}])
+            elif dict(known) != row:
+                raise _used_before(skip.key, "skip")
+        return Receipt(skip.key, repeated=known is not None)
 
     def decide(self, *decisions: tuple[int, str, Any]) -> None:
         """Record what was decided, as (round, kind, body), all of it or nothing.
 
         Deciding the same again changes nothing; deciding otherwise is an error.
         """
-        with self._engine.begin() as connection:
+        with self._writing() as connection:
             for round, kind, body in decisions:
-                text = _dump(body)
+                check_text(kind)
+                text = dump(body)
                 known = _decision(connection, round, kind)
                 if known is None:
+                    (number,) = _next_numbers(connection, tables.decisions)
                     row = {"round": round, "kind": kind, "body": text, "created_at": tables.now()}
-                    connection.execute(tables.decisions.insert().values(row))
+                    _append(connection, tables.decisions, number, [row])
                 elif known != text:
                     raise LedgerError(f"{self.where}: round {round} has another {kind} already")
 
-    # -- reading ---------------------------------------------------------------------------------------------------
+    # -- reading: decisions and money ------------------------------------------------------------------------------
     def decision(self, round: int, kind: str) -> Any | None:
         """What was decided, or ``None``."""
         with self._reading() as connection:
@@ -163,10 +156,12 @@ class Ledger:
         with self._reading() as connection:
             return list(connection.execute(sa.select(d.round).where(d.kind == kind).order_by(d.round)).scalars())
 
-    def keys(self) -> set[str]:
-        """The keys of all submissions."""
+    def keys(self, round: int | None = None) -> set[str]:
+        """The keys of all submissions, or of one round's."""
+        s = tables.submissions.c
+        query = sa.select(s.key) if round is None else sa.select(s.key).where(s.round == round)
         with self._reading() as connection:
-            return set(connection.execute(sa.select(tables.submissions.c.key)).scalars())
+            return set(connection.execute(query).scalars())
 
     def spent(self, round: int | None = None, purpose: str | None = None) -> int:
         """Money spent, in whole units: in all, in one round, or for one purpose."""
@@ -190,26 +185,25 @@ class Ledger:
     def spending(self) -> list[dict[str, Any]]:
         """Money by round, purpose and thing: estimate, actual, and how many items it was paid for."""
         s, c = tables.submissions.c, tables.charges.c
+        sums = (sa.func.sum(c.estimate), sa.func.sum(c.actual), sa.func.count())
         query = (
-            sa.select(
-                s.round,
-                s.purpose,
-                c.what,
-                sa.func.sum(c.estimate).label("estimate"),
-                sa.func.sum(c.actual).label("actual"),
-                sa.func.count().label("items"),
-            )
+            sa.select(s.round, s.purpose, c.what, *sums)
             .join_from(tables.submissions, tables.charges)
             .group_by(s.round, s.purpose, c.what)
-            .order_by(s.round, s.purpose, c.what)
         )
         with self._reading() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+            rows = sorted(tuple(row) for row in connection.execute(query))  # by code point, wherever it is kept
+        names = ("round", "purpose", "what", "estimate", "actual", "items")
+        return [dict(zip(names, (*row[:3], *map(int, row[3:])), strict=True)) for row in rows]
 
+    # -- reading: annotations --------------------------------------------------------------------------------------
     def bought(self, round: int | None = None, purposes: Iterable[str] | None = None) -> list[str]:
-        """The ids of items bought, in the order of purchase, in all rounds or one, for some purposes or all."""
+        """The ids of items bought, in the order of purchase, in all rounds or one, for some purposes or all.
+
+        An item that is only known from an overlap has not been bought yet.
+        """
         s, e = tables.submissions.c, tables.entries.c
-        query = sa.select(e.item).join_from(tables.entries, tables.submissions).order_by(e.id)
+        query = sa.select(e.item).join_from(tables.entries, tables.submissions).where(s.role != OVERLAP).order_by(e.id)
         if round is not None:
             query = query.where(s.round == round)
         if purposes is not None:
@@ -219,47 +213,88 @@ class Ledger:
 
     def annotators(self) -> list[str]:
         """Everybody who has submitted anything, by name."""
-        annotator = tables.submissions.c.annotator
         with self._reading() as connection:
-            return list(connection.execute(sa.select(annotator).distinct().order_by(annotator)).scalars())
+            return sorted(connection.execute(sa.select(tables.submissions.c.annotator).distinct()).scalars())
+
+    def answers(self, item: str | None = None) -> list[Answer]:
+        """Everything that was ever said, of all items or one, by whom and in which role, in the order it came."""
+        s, e, t = tables.submissions.c, tables.entries.c, tables.timings.c
+        timed = (t.submission == e.submission) & (t.what == e.task)
+        query = (
+            sa.select(e.item, e.task, e.label, s.annotator, s.role, s.round, s.purpose, t.seconds, s.created_at, s.key)
+            .join_from(tables.entries, tables.submissions)
+            .outerjoin(tables.timings, timed)
+            .order_by(e.id)
+        )
+        if item is not None:
+            query = query.where(e.item == item)
+        with self._reading() as connection:
+            rows = connection.execute(query).all()
+        return [
+            Answer(item, task, None if label is None else json.loads(label), *rest) for item, task, label, *rest in rows
+        ]
+
+    def timings(self) -> list[Timing]:
+        """How long everything took, in the order it came."""
+        s, t = tables.submissions.c, tables.timings.c
+        query = sa.select(t.item, t.what, t.seconds, s.annotator, s.round).join_from(tables.timings, tables.submissions)
+        with self._reading() as connection:
+            return [Timing(*row) for row in connection.execute(query.order_by(t.id))]
+
+    def skips(self, item: str | None = None) -> list[Skip]:
+        """What people would not annotate, of all items or one, in the order it came."""
+        columns = [column for column in tables.skips.c if column.name != "id"]
+        query = sa.select(*columns).order_by(tables.skips.c.id)
+        if item is not None:
+            query = query.where(tables.skips.c.item == item)
+        with self._reading() as connection:
+            return [Skip(**row) for row in connection.execute(query).mappings()]
 
     def view(self, ids: Iterable[str] | None = None) -> Corpus:
-        """The annotated items, all or just some ids, as a corpus that holds what the ledger knows and nothing else."""
-        query = sa.select(tables.entries.c.item, tables.entries.c.task, tables.entries.c.label)
-        with self._reading() as connection:
-            rows = connection.execute(query.order_by(tables.entries.c.id)).all()
-        latest = {(row.item, row.task): row.label for row in rows}  # a correction stands after what it corrects
-        wanted = None if ids is None else set(ids)
-        held = {k: v for k, v in latest.items() if v is not None and (wanted is None or k[0] in wanted)}
-        items = np.unique(self.corpus.positions(dict.fromkeys(item for item, _ in held)))
-        chosen = self.corpus.take(items)
-        return chosen.with_labels({name: self._labels(chosen, name, held) for name in chosen.schema})
+        """The annotated items, all or just some ids, as a corpus that holds what the ledger knows and nothing else.
 
-    def _labels(self, items: Corpus, name: str, held: dict[tuple[str, str], str]) -> Labels:
-        task, vocabulary = items.schema[name], self._vocabularies[name]
-        texts = [held.get((id, name)) for id in items.ids.tolist()]
-        rows = [
-            [] if text is None else task.rows(json.loads(text), words, vocabulary)
-            for text, words in zip(texts, items.words.tolist(), strict=True)
-        ]
-        flat = np.array([row for item in rows for row in item], dtype=task.dtype).reshape(-1, task.width)
-        present = np.array([text is not None for text in texts], dtype=bool)
-        return Labels(present, Ragged(flat, offsets_of([len(item) for item in rows])))
+        Of several answers to one question it holds the one that stands: see ``standing``.
+        """
+        s, e = tables.submissions.c, tables.entries.c
+        query = sa.select(e.item, e.task, e.label, s.role).join_from(tables.entries, tables.submissions)
+        with self._reading() as connection:
+            held = standing(tuple(row) for row in connection.execute(query.order_by(e.id)))
+        if ids is not None:
+            wanted = set(ids)
+            held = {place: label for place, label in held.items() if place[0] in wanted}
+        return labelled(self.corpus, held)
 
     def fingerprint(self) -> str:
         """A digest of everything but the clock: two ledgers with one fingerprint say the same."""
         digest = hashlib.blake2b(digest_size=16)
         with self._reading() as connection:
-            for table in tables.APPEND_ONLY:
-                columns = [c for c in table.c if c.name != "created_at"]
-                for row in connection.execute(sa.select(*columns).order_by(table.c.id)):
+            for table, names in tables.CONTENT.items():
+                for row in connection.execute(sa.select(*(table.c[name] for name in names)).order_by(table.c.id)):
                     digest.update(repr(tuple(row)).encode())
         return digest.hexdigest()
 
+    # -- turns -----------------------------------------------------------------------------------------------------
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        again = "do it again when the database can be reached: nothing is recorded twice"
+        with self._store.named(fix=again), self._store.writer.begin() as connection:
+            yield connection
+
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
-        with self._engine.connect() as connection:
-            yield connection.execution_options(reading=True)
+        with self._store.named(), self._store.reader.connect() as connection:
+            yield connection
+
+
+def _next_numbers(connection: sa.Connection, *numbered: sa.Table) -> list[int]:
+    """The number of the next row of each table: they follow each other without a gap."""
+    newest = (sa.select(sa.func.coalesce(sa.func.max(table.c.id), 0)).scalar_subquery() for table in numbered)
+    return [number + 1 for number in connection.execute(sa.select(*newest)).one()]
+
+
+def _append(connection: sa.Connection, table: sa.Table, first: int, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        connection.execute(table.insert(), [{"id": first + at, **row} for at, row in enumerate(rows)])
 
 
 def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
@@ -268,18 +303,7 @@ def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
     return found
 
 
-def _dump(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    """A writer takes its turn at once, so that it never has to give up half-way; a reader waits for nobody."""
-    reading = connection.get_execution_options().get("reading")
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    """Write-ahead log, and every commit on disk before it is acknowledged."""
-    connection.isolation_level = None  # our own BEGIN, not the driver's
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {pragma}")
+def _used_before(key: str, what: str) -> LedgerError:
+    return LedgerError(
+        f"the key {key!r} was used before for another {what}", fix="send a correction under a key of its own"
+    )

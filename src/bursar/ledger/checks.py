@@ -1,0 +1,119 @@
+"""What a ledger refuses before anything is written: all that could not be read back as it was meant."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bursar.corpus import Corpus
+from bursar.errors import LabelError, LedgerError
+from bursar.ledger.records import READING, ROLES, Annotation, Skip, Submission
+from bursar.tasks.task import Vocabulary
+
+LARGEST_ROUND, LARGEST_AMOUNT = 2**31 - 1, 2**63 - 1  # that every engine can hold
+
+
+def check_submission(corpus: Corpus, submission: Submission) -> None:
+    """Refuse a submission without a key or an annotation, in an unknown role, or with impossible money or seconds."""
+    if not submission.key or not submission.annotations:
+        raise LedgerError("a submission needs a key and at least one annotation")
+    if submission.role not in ROLES:
+        raise LedgerError(f"there is no role {submission.role!r}", fix=f"use {', '.join(ROLES)}")
+    check_text(submission.key, submission.purpose, submission.annotator, *(a.item for a in submission.annotations))
+    check_text(*(text for charge in submission.charges for text in (charge.item, charge.what)))
+    _check_round(submission.round)
+    for charge in submission.charges:
+        if charge.what != READING and charge.what not in corpus.schema:
+            raise LedgerError(f"item {charge.item!r}: nothing called {charge.what!r} can be charged")
+        for amount in (charge.estimate, charge.actual):
+            if not isinstance(amount, int) or not 0 <= amount <= LARGEST_AMOUNT:
+                raise LedgerError(f"item {charge.item!r}: {amount!r} is not a whole, non-negative amount")
+    _check_timings(corpus, submission)
+
+
+def check_annotations(
+    corpus: Corpus, vocabularies: Mapping[str, Mapping[str, Vocabulary]], annotations: Sequence[Annotation]
+) -> None:
+    """Refuse unknown items, tasks and labels."""
+    positions = corpus.positions([a.item for a in annotations])
+    for annotation, at in zip(annotations, positions.tolist(), strict=True):
+        task = _task(corpus, annotation.item, annotation.task)
+        if annotation.label is not None:
+            try:
+                corpus.schema[task].rows(annotation.label, int(corpus.words[at]), vocabularies[task])
+            except LabelError as wrong:
+                place = f"item {annotation.item!r}, task {annotation.task!r}"
+                raise LedgerError(f"{place}: {wrong.message}", fix=wrong.fix) from None
+
+
+def check_skip(corpus: Corpus, skip: Skip) -> None:
+    """Refuse a skip without a key or a reason, or of something that is not there."""
+    if not skip.key or not skip.reason.strip():
+        raise LedgerError("a skip needs a key and a reason")
+    check_text(skip.key, skip.item, skip.reason, skip.annotator)
+    _check_round(skip.round)
+    corpus.positions([skip.item])
+    if skip.task is not None:
+        _task(corpus, skip.item, skip.task)
+
+
+def check_text(*texts: str) -> None:
+    """Refuse text that is none, or that not every engine could keep."""
+    for text in texts:
+        if not isinstance(text, str) or "\0" in text or not _is_unicode(text):
+            raise LedgerError(f"{text!r:.100} is no text that a ledger can keep")
+
+
+def dump(value: Any) -> str | None:
+    """A value as JSON, always in the same words.
+
+    >>> dump({"b": 1, "a": "ä"})
+    '{"a": "ä", "b": 1}'
+    """
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    check_text(text)
+    return text
+
+
+def _task(corpus: Corpus, item: str, name: str) -> str:
+    if name not in corpus.schema:
+        raise LedgerError(
+            f"item {item!r}: there is no task {name!r}", fix=f"this corpus has {', '.join(corpus.schema)}"
+        )
+    return name
+
+
+def _check_round(round: int) -> None:
+    if not isinstance(round, int) or abs(round) > LARGEST_ROUND:
+        raise LedgerError(f"{round!r} is no number of a round")
+
+
+def _check_timings(corpus: Corpus, submission: Submission) -> None:
+    if not submission.timings:
+        return
+    item, *others = dict.fromkeys(a.item for a in submission.annotations)
+    if others:
+        raise LedgerError(
+            f"timings are of one item, and this submission is about {item!r} and {others[0]!r}",
+            fix="submit the items one by one",
+        )
+    names = [what for what, _ in submission.timings]
+    for what, seconds in submission.timings:
+        if what != READING and what not in corpus.schema:
+            raise LedgerError(f"item {item!r}: nothing called {what!r} can take time")
+        if names.count(what) > 1:
+            raise LedgerError(f"item {item!r}: {what!r} is timed twice")
+        if not isinstance(seconds, (int, float)) or not math.isfinite(seconds) or seconds < 0:
+            raise LedgerError(f"item {item!r}, {what!r}: {seconds!r} is no number of seconds")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,237 @@
+"""Where a ledger is kept: a file of SQLite, or a schema of a PostgreSQL database.
+
+Either way one writer takes its turn after the other, a reader waits for nobody and sees one moment, and a commit is on
+disk before it is acknowledged. What is said of a place never holds a password.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from bursar.errors import LedgerError
+from bursar.ledger.schema import versions
+
+PATIENCE = 30  # seconds that somebody waits for the server, or a writer for its turn
+EXAMPLE = "postgresql://name@host/database?schema=spring"
+LONGEST_SCHEMA = 63  # bytes; the server would cut the rest off without a word
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """A place that can be written to and read from, under a name for people."""
+
+    writer: sa.Engine
+    reader: sa.Engine
+    where: str
+    schema: str | None = None
+
+    @contextmanager
+    def named(self, doing: str = "", fix: str | None = None) -> Iterator[None]:
+        """What goes wrong in the database is said with its place, and without its statements and secrets."""
+        try:
+            yield
+        except (sa.exc.DBAPIError, sa.exc.TimeoutError) as wrong:
+            said = " ".join(str(getattr(wrong, "orig", None) or wrong).split()).rstrip(".")
+            if any(secret in said for secret in _secrets(self.writer.url)):
+                said = "the server's words are not shown, for they hold a password"
+            if "no password supplied" in said:
+                fix = "give it in PGPASSWORD or in the file ~/.pgpass"
+            raise LedgerError(f"{self.where}{doing}: {said}", fix=fix) from None
+
+
+def open_store(place: str | Path) -> Store:
+    """The store of a file or URL, not yet looked into."""
+    return _postgresql(read_url(str(place))) if is_url(place) else _sqlite(str(place))
+
+
+def holds_ledger(place: str | Path) -> bool:
+    """Whether there is a ledger, without making one."""
+    if not is_url(place):
+        return Path(place).exists()
+    store = open_store(place)
+    try:
+        with store.named(), store.reader.connect() as connection:
+            return sa.inspect(connection).has_table(versions.name)
+    finally:
+        store.writer.dispose()
+
+
+def check_server(store: Store) -> None:
+    """Refuse a server that could not keep a ledger's promises."""
+    if store.reader.dialect.name != "postgresql":
+        return
+    with store.reader.connect() as connection:
+        asked = "SELECT current_setting('server_encoding'), current_setting('fsync')"
+        encoding, fsync = connection.exec_driver_sql(asked).one()
+    if encoding != "UTF8":
+        raise LedgerError(
+            f"{store.where}: the database keeps text as {encoding}, and a ledger needs UTF8",
+            fix="make one with: createdb --encoding=UTF8 --template=template0 NAME",
+        )
+    if fsync != "on":
+        raise LedgerError(
+            f"{store.where}: the server runs with fsync = {fsync}, and would lose in a power cut what it acknowledged",
+            fix="turn fsync on",
+        )
+
+
+# -- URLs --------------------------------------------------------------------------------------------------------------
+def is_url(place: str | Path) -> bool:
+    """Whether this names a server, or is at least not meant as a file.
+
+    >>> is_url("postgresql://host/team"), is_url("runs/spring/ledger.sqlite"), is_url(":memory:")
+    (True, False, False)
+    """
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(place)) is not None
+
+
+def read_url(text: str) -> sa.URL:
+    """The parts of a ledger's URL, checked; what is wrong is said without the text, which may hold a password.
+
+    >>> read_url("mysql://name:secret@host/team")
+    Traceback (most recent call last):
+        ...
+    bursar.errors.LedgerError: a ledger cannot be kept at mysql://. Fix: give a file, or a URL such as \
+postgresql://name@host/database?schema=spring
+    """
+    try:
+        url = sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError):
+        raise LedgerError("the ledger's URL cannot be read", fix=f"write it as {EXAMPLE}") from None
+    if url.drivername not in ("postgresql", "postgresql+psycopg", "postgres"):
+        raise LedgerError(
+            f"a ledger cannot be kept at {url.drivername}://", fix=f"give a file, or a URL such as {EXAMPLE}"
+        )
+    if "@" in (url.host or ""):
+        raise LedgerError("the ledger's URL has an @ too many", fix="write the @ of a password as %40")
+    left_empty = re.search(r"[?&]schema=?(&|$)", text)  # which is dropped in reading
+    schema = "" if left_empty else url.query.get("schema", "any")
+    if not isinstance(schema, str) or not _good_schema(schema):
+        raise LedgerError(
+            f"the ledger's URL names the schema {schema!r}",
+            fix=f"give one name of 1 to {LONGEST_SCHEMA} bytes that does not begin with pg_",
+        )
+    return url.set(drivername="postgresql")
+
+
+def _good_schema(name: str) -> bool:
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return False
+    return 0 < size <= LONGEST_SCHEMA and "\0" not in name and not name.lower().startswith("pg_")
+
+
+def holds_password(url: sa.URL) -> bool:
+    """Whether a URL holds what nobody but its owner may see.
+
+    >>> holds_password(read_url("postgresql://name:secret@host/team")), holds_password(read_url("postgresql://host/team"))
+    (True, False)
+    """
+    return bool(_secrets(url))
+
+
+def _secrets(url: sa.URL) -> list[str]:
+    found = [url.password, *(url.query.get(key) for key in ("password", "sslpassword"))]
+    return [text for text in found if isinstance(text, str) and text]
+
+
+def beside(url: str, name: str) -> str:
+    """The URL of a ledger that belongs to another, in a schema of its own.
+
+    >>> beside("postgresql://host/team?schema=spring", "RANDOM"), beside("postgresql://host/team", "RANDOM")
+    ('postgresql://host/team?schema=spring%2FRANDOM', 'postgresql://host/team?schema=RANDOM')
+    """
+    parts = read_url(url)
+    schema = parts.query.get("schema")
+    named = parts.update_query_dict({"schema": f"{schema}/{name}" if schema else name})
+    return read_url(named.render_as_string(hide_password=False)).render_as_string(hide_password=False)
+
+
+def shown(url: sa.URL) -> str:
+    """A URL for people: who, where and which, and nothing else.
+
+    >>> shown(read_url("postgresql://name:secret@host/team?schema=spring&password=secret"))
+    'postgresql://name@host/team?schema=spring'
+    """
+    kept = {key: value for key, value in url.query.items() if key in ("host", "port", "schema")}
+    plain = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database, kept)
+    return plain.render_as_string(hide_password=False)
+
+
+# -- SQLite ------------------------------------------------------------------------------------------------------------
+def _sqlite(where: str) -> Store:
+    """A file; ``:memory:`` is one connection, while on disk every thread has its own."""
+    if where != ":memory:":
+        try:
+            Path(where).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as wrong:
+            raise LedgerError(f"{where} cannot be opened as a ledger: {wrong}") from None
+    pool = sa.pool.StaticPool if where == ":memory:" else sa.pool.QueuePool
+    url = sa.URL.create("sqlite", database=where)
+    engine = sa.create_engine(url, poolclass=pool, connect_args={"timeout": PATIENCE})
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return Store(engine, engine.execution_options(reading=True), where)
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    """Write-ahead log, and every commit on disk before it is acknowledged."""
+    connection.isolation_level = None  # our own BEGIN, not the driver's
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    """A writer takes its turn at once, so that it never has to give up half-way; a reader waits for nobody."""
+    reading = connection.get_execution_options().get("reading")
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+# -- PostgreSQL --------------------------------------------------------------------------------------------------------
+def _postgresql(url: sa.URL) -> Store:
+    """A schema of a database: the one that the URL names, or the one that the database gives us."""
+    found = url.query.get("schema")
+    schema = found if isinstance(found, str) else None
+    server = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
+    options: dict[str, Any] = {"connect_timeout": PATIENCE, "application_name": "bursar", "client_encoding": "utf8"}
+    try:
+        engine = sa.create_engine(
+            server,
+            isolation_level="READ COMMITTED",  # whatever waited for its turn sees what was written before it
+            pool_pre_ping=True,  # a server may have been started again in between
+            connect_args={key: value for key, value in options.items() if key not in url.query},
+        )
+    except ModuleNotFoundError:
+        raise LedgerError("PostgreSQL needs psycopg", fix="pip install 'bursar[postgres]'") from None
+
+    def prepare(connection: Any, _: Any) -> None:
+        """One schema and no other; commits on disk; nobody waits for ever, for a turn or for a dead writer."""
+        connection.autocommit = True
+        connection.execute(
+            "SELECT set_config('search_path', quote_ident(coalesce(%s, current_schema())), false)", [schema]
+        )
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.execute(f"SET lock_timeout = '{PATIENCE}s'")
+        connection.execute(f"SET idle_in_transaction_session_timeout = '{2 * PATIENCE}s'")
+        connection.autocommit = False
+
+    def begin(connection: sa.Connection) -> None:
+        """A writer takes its turn: rows are numbered in the order in which they are committed, without gaps."""
+        if not connection.get_execution_options().get("reading"):
+            turn = "SELECT pg_advisory_xact_lock(hashtextextended('bursar ' || coalesce(current_schema(), %s), 0))"
+            connection.exec_driver_sql(turn, (schema or "",))
+
+    sa.event.listen(engine, "connect", prepare)
+    sa.event.listen(engine, "begin", begin)
+    reader = engine.execution_options(reading=True, isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return Store(engine, reader, shown(url), schema)
