@@ -259,3 +259,83 @@ def for_jsonl(draw: Draw) -> Corpus:
         group = draw(st.sampled_from([None, "g\u2028"]))
         builder.add(f"u {n}", split=split, text=text, words=places, pair=pair, group=group, labels=labels)
     return builder.build()
+
+
+@st.composite
+def for_label_studio(draw: Draw) -> Corpus:
+    """As rich as the native format, but for images; characters that take two units in a browser among the words."""
+    relations = {"kind": "relations"}
+    schema = {
+        "intent": CLASSES,
+        "my slots": TAGGING,
+        "pos": EVERY_WORD,
+        "tree": {"kind": "parsing"},
+        "links": relations,
+    }
+    schema |= {"other links": relations} if draw(st.booleans()) else {}
+    builder = CorpusBuilder(schema | {"score": {"kind": "regression", "low": -1, "high": 9.5}})
+    for n in range(draw(st.integers(1, 4))):
+        text, places = spaced(draw, [*tokens(draw, least=0), *draw(st.sampled_from([[], ["😀"], ["שלום"]]))])
+        entities = any_spans(draw, len(places))
+        labels = {
+            "intent": draw(PHRASES),
+            "my slots": entities,
+            "pos": [draw(LABELS) for _ in places],
+            "tree": tree(draw, len(places)),
+            "links": links(draw, entities),
+            "other links": links(draw, any_spans(draw, len(places))),
+            "score": draw(st.floats(-1, 9.5)),
+        }
+        if draw(st.booleans()):
+            labels = {task: label for task, label in labels.items() if draw(st.booleans())}
+        labels = {task: label for task, label in labels.items() if task in schema or task == "score"}
+        split, pair = draw(st.sampled_from(["train", "a split"])), draw(st.sampled_from([None, "p\nq"]))
+        group = draw(st.sampled_from([None, "g\u2028"]))
+        builder.add(f"u {n}", split=split, text=text, words=places, pair=pair, group=group, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_doccano(draw: Draw) -> Corpus:
+    tasks = draw(st.sampled_from([["label"], ["entities"], ["label", "entities"], ["entities", "relations"]]))
+    return _marked(draw, tasks, all_or_none="relations" in tasks)
+
+
+@st.composite
+def for_prodigy(draw: Draw) -> Corpus:
+    tasks = draw(st.sets(st.sampled_from(["label", "entities", "relations"]), min_size=1))
+    return _marked(draw, sorted(tasks))
+
+
+def _marked(draw: Draw, tasks: list[str], all_or_none: bool = False) -> Corpus:
+    """Classes, spans that may overlap and links between them; the first item has labels for every task."""
+    kinds = {"label": CLASSES, "entities": TAGGING, "relations": {"kind": "relations"}}
+    builder = CorpusBuilder({task: kinds[task] for task in tasks})
+    for n in range(draw(st.integers(1, 4))):
+        text, places = spaced(draw, [*tokens(draw, least=0), *draw(st.sampled_from([[], ["😀"], ["שלום"]]))])
+        entities = any_spans(draw, len(places))
+        labels = {"label": draw(PHRASES), "entities": entities, "relations": links(draw, entities)}
+        given = {task for task in tasks if not n or draw(st.booleans())}
+        given = given if not all_or_none or len(given) == len(tasks) else set()
+        split, group = draw(st.sampled_from(["train", "a split"])), draw(st.sampled_from([None, "g\u2028"]))
+        labels = {task: label for task, label in labels.items() if task in given}
+        builder.add(f"u {n}", split=split, text=text, words=places, group=group, labels=labels)
+    return builder.build()
+
+
+@st.composite
+def for_argilla(draw: Draw) -> Corpus:
+    schema = {"intent": CLASSES, "slots": TAGGING, "score": {"kind": "regression", "low": 1, "high": 5}}
+    builder = CorpusBuilder(schema)
+    for n in range(draw(st.integers(1, 4))):
+        text, places = spaced(draw, [*tokens(draw, least=0), *draw(st.sampled_from([[], ["😀"], ["שלום"]]))])
+        labels = {
+            "intent": draw(PHRASES),
+            "slots": any_spans(draw, len(places)),
+            "score": float(draw(st.integers(1, 5))),
+        }
+        labels = {task: label for task, label in labels.items() if draw(st.booleans())}
+        split, pair = draw(st.sampled_from(["train", "a split"])), draw(st.sampled_from([None, "p\nq"]))
+        group = draw(st.sampled_from([None, "g\u2028"]))
+        builder.add(f"u {n}", split=split, text=text, words=places, pair=pair, group=group, labels=labels)
+    return builder.build()

@@ -10,20 +10,36 @@ from pathlib import Path
 from typing import Any
 
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats import conll, conllu, dygie, glue, hub, images, iob2, jsonl, slots, topv2, wordtag
+from bursar.corpus.formats import (
+    argilla,
+    conll,
+    conllu,
+    doccano,
+    dygie,
+    glue,
+    hub,
+    images,
+    iob2,
+    jsonl,
+    label_studio,
+    prodigy,
+    slots,
+    topv2,
+    wordtag,
+)
 from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
 from bursar.errors import ConfigError, DataError
 
 # The modules are named here because importing them is what puts their formats into FORMATS.
-__all__ = ["FORMATS", "Format", "conll", "conllu", "dygie", "glue", "guess_format", "hub", "images", "iob2", "jsonl"]
-__all__ += ["read", "slots", "topv2", "wordtag", "write"]
+__all__ = ["FORMATS", "Format", "argilla", "conll", "conllu", "doccano", "dygie", "glue", "guess_format", "hub"]
+__all__ += ["images", "iob2", "jsonl", "label_studio", "prodigy", "read", "slots", "topv2", "wordtag", "write"]
 
 
 def guess_format(path: Path) -> Format:
     """The format of a file or folder, by looking into it."""
     if not path.exists():
         raise DataError("there is no such file or folder", path=path)
-    for name in FORMATS:
+    for name in sorted(FORMATS, key=lambda name: name == "jsonl"):  # ours last: lines of other tools look like it
         if FORMATS[name].sniff(path):
             return FORMATS[name]
     if path.is_file() and not path.stat().st_size:

@@ -1,0 +1,97 @@
+"""Spans in characters, as annotation tools count them, and in words, as labels do."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from bursar.errors import ConfigError, LabelError
+
+Places = Sequence[Sequence[int]]  # where words stand, in characters: start and end, in order and apart
+CUTS = ("refuse", "widen")
+
+
+def check_cut(cut: str) -> str:
+    """What is done about a span that ends inside a word: it is refused, or widened to whole words."""
+    if cut not in CUTS:
+        raise ConfigError(f"cut = {cut!r}", fix=f"use {' or '.join(CUTS)}")
+    return cut
+
+
+def checked_places(words: Any, text: str) -> list[tuple[int, int]]:
+    """Where a file says that words stand: ``[[start, end], …]`` within the text, in order and apart.
+
+    >>> checked_places([[0, 4], [3, 7]], "book it")
+    Traceback (most recent call last):
+        ...
+    bursar.errors.LabelError: words must be [start, end] in characters, in order and apart; [3, 7] is not
+    """
+    places: list[tuple[int, int]] = []
+    last = 0
+    for word in words if isinstance(words, list) else [words]:
+        match word:
+            case [start, end] if type(start) is int and type(end) is int and last <= start < end <= len(text):
+                places.append((start, end))
+                last = end
+            case _:
+                raise LabelError(f"words must be [start, end] in characters, in order and apart; {word!r} is not")
+    return places
+
+
+def in_characters(places: Places, start: int, end: int) -> tuple[int, int]:
+    """A span of words as a span of characters.
+
+    >>> in_characters([(0, 4), (5, 7)], 0, 2)
+    (0, 7)
+    """
+    return places[start][0], places[end - 1][1]
+
+
+def in_words(text: str, places: Places, start: Any, end: Any, cut: str = "refuse") -> tuple[int, int]:
+    """A span of characters as the words that it covers; blanks around them do not matter, half a word does.
+
+    >>> in_words("book it now", [(0, 4), (5, 7), (8, 11)], 5, 11)
+    (1, 3)
+    >>> in_words("book it now", [(0, 4), (5, 7), (8, 11)], 2, 8, cut="widen")
+    (0, 2)
+    >>> in_words("book it now", [(0, 4), (5, 7), (8, 11)], 2, 7)
+    Traceback (most recent call last):
+        ...
+    bursar.errors.LabelError: the span 2 to 7 ('ok it') cuts the word 'book' in two. Fix: cut = widen takes whole words
+    """
+    if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
+        raise LabelError(f"a span must be two numbers within the {len(text)} characters, not {start!r} and {end!r}")
+    first = bisect_right([word[1] for word in places], start)
+    last = bisect_left([word[0] for word in places], end)
+    said = f"the span {start} to {end} ({_short(text[start:end])})"
+    if first >= last:
+        raise LabelError(f"{said} holds no word")
+    for word in (places[first], places[last - 1]):
+        if cut != "widen" and not (start <= word[0] and word[1] <= end):
+            raise LabelError(
+                f"{said} cuts the word {_short(text[word[0] : word[1]])} in two", fix="cut = widen takes whole words"
+            )
+    return first, last
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "…")
+
+
+def from_utf16(text: str, start: int, end: int, said: str) -> tuple[int, int]:
+    """A span that may have been counted in units of UTF-16, as browsers count: told by the text it is said to hold.
+
+    >>> from_utf16("😀 at seven", 5, 10, "seven"), from_utf16("😀 at seven", 6, 11, "seven")
+    ((5, 10), (5, 10))
+    """
+    if text[start:end] == said:
+        return start, end
+    units = text.encode("utf-16-le")
+    try:
+        if units[2 * start : 2 * end].decode("utf-16-le") == said:
+            before = len(units[: 2 * start].decode("utf-16-le"))
+            return before, before + len(said)
+    except UnicodeDecodeError:  # half a surrogate pair: so it was not counted
+        pass
+    return start, end

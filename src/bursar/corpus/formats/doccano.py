@@ -1,0 +1,211 @@
+"""doccano: one JSON object a line, as its export writes them and its import reads them.
+
+```
+{"text": "wake me at seven", "label": ["alarm"]}                                             classes
+{"text": "wake me at seven", "label": [[11, 16, "time"]]}                                    spans
+{"text": "wake me at seven", "cats": ["alarm"], "entities": [[11, 16, "time"]]}              both
+{"text": "Ada met Bo", "entities": [{"id": 0, "start_offset": 0, …}], "relations": [{"from_id": 0, …}]}
+```
+The tasks are ``label``, ``entities`` and ``relations``. Spans are counted in characters. An empty list of spans says
+that there are none, an empty list of classes that nobody has said. doccano keeps ``id``, ``split``, ``group`` and
+``words`` among its metadata and gives them back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.formats.characters import Places, check_cut, checked_places, in_characters, in_words
+from bursar.corpus.formats.format import FORMATS, Format, declare, numbered, read_files, replacing
+from bursar.corpus.formats.json_files import first_line_object, json_lines
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.words import find_words
+from bursar.errors import LabelError
+from bursar.tasks import Classification, Relations, Tagging
+
+SUFFIXES = (".jsonl",)
+LABEL, ENTITIES, RELATIONS = Classification("label"), Tagging("entities"), Relations("relations")
+EITHER = ("label", "labels")  # classes or spans, by the project; older versions have the second
+
+
+def sniff(path: Path) -> bool:
+    """A first line that is an object with a text and a list of labels."""
+    record = first_line_object(path, SUFFIXES)
+    lists = [isinstance(record.get(key), list) for key in (*EITHER, "cats", "entities")]
+    return "text" in record and any(lists) and "spans" not in record and "answer" not in record
+
+
+def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
+    """A file, or a folder with a file a split; ``cut = widen`` widens spans to whole words."""
+    return read_files(
+        path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir(), cut=check_cut(cut))
+    )
+
+
+def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool, cut: str) -> None:
+    records = json_lines(builder, path)
+    spans = _declare(builder, [record for _, record in records])
+    for number, record in records:
+        builder.at(path, number)
+        _read_item(builder, record, split, numbered(path.stem if many else "line", number), spans, cut)
+
+
+def _declare(builder: CorpusBuilder, records: list[dict[str, Any]]) -> bool:
+    """Announce the tasks that the records have; whether their ``label`` is a list of spans."""
+    either = [record[key] for record in records for key in EITHER if isinstance(record.get(key), list)]
+    spans = any(isinstance(label, list) for labels in either for label in labels)
+    classes = any(isinstance(label, str) for labels in either for label in labels)
+    if not spans and not classes:
+        spans = "entities" in builder and "label" not in builder
+    keys = {key for record in records for key in record}
+    if classes or "cats" in keys or any(isinstance(record.get(key), str) for record in records for key in EITHER):
+        declare(builder, LABEL)
+    if (either and spans) or "entities" in keys:
+        declare(builder, ENTITIES)
+    if "relations" in keys:
+        declare(builder, RELATIONS)
+    return spans
+
+
+def _read_item(
+    builder: CorpusBuilder, record: dict[str, Any], default_split: str, unnamed: str, spans: bool, cut: str
+) -> None:
+    name, text = record.get("id", unnamed), record.get("text")
+    if type(name) not in (str, int):
+        raise builder.error(f"id must be a string or a number, not {name!r}")
+    id = str(name)
+    if not isinstance(text, str):
+        raise builder.error("an item needs a text", item=id)
+    split, group = record.get("split"), record.get("group")
+    if not isinstance(split, str | None) or not isinstance(group, str | None):
+        raise builder.error("split and group must be strings", item=id)
+    try:
+        places = find_words(text) if "words" not in record else checked_places(record["words"], text)
+        labels = _labels(record, text, places, spans, cut)
+    except LabelError as wrong:
+        raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
+    builder.add(id, split=split or default_split, text=text, words=places, group=group, labels=labels)
+
+
+def _labels(record: dict[str, Any], text: str, places: Places, spans: bool, cut: str) -> dict[str, Any]:
+    classes, entities = record.get("cats"), record.get("entities")
+    for key in EITHER:
+        if record.get(key) is not None and spans:
+            entities = record[key]
+        elif record.get(key) is not None:
+            classes = record[key]
+    labels: dict[str, Any] = {}
+    if classes is not None and (label := _class(classes)) is not None:
+        labels["label"] = label
+    if entities is not None:
+        if not isinstance(entities, list):
+            raise LabelError(f"spans must be a list, not {entities!r}")
+        found = [_entity(entity, text, places, cut) for entity in entities]
+        labels["entities"] = [span for _, span in found]
+        if record.get("relations") is not None:
+            labels["relations"] = _relations(record["relations"], found)
+    elif record.get("relations") is not None:
+        raise LabelError("relations without entities")
+    return labels
+
+
+def _class(classes: Any) -> str | None:
+    """The class of an item that has one."""
+    match classes:
+        case str():
+            return classes
+        case []:
+            return None
+        case [str(label)]:
+            return label
+        case [str(), str(), *_]:
+            raise LabelError(f"an item has one class, and this one has {len(classes)}")
+    raise LabelError(f"classes must be a list of strings, not {classes!r}")
+
+
+def _entity(entity: Any, text: str, places: Places, cut: str) -> tuple[Any, list[Any]]:
+    """A span's own id, if it has one, and the span in words."""
+    match entity:
+        case [start, end, label]:
+            id = None
+        case {"start_offset": start, "end_offset": end, "label": label}:
+            id = entity.get("id")
+        case _:
+            raise LabelError(f"a span must be [start, end, label] in characters, not {entity!r}")
+    return id, [*in_words(text, places, start, end, cut), label]
+
+
+def _relations(relations: Any, entities: list[tuple[Any, list[Any]]]) -> list[Any]:
+    spans = {id: span for id, span in entities if isinstance(id, str | int)}
+    found = []
+    for relation in relations if isinstance(relations, list) else [relations]:
+        match relation:
+            case {"from_id": str() | int() as source, "to_id": str() | int() as target, "type": label}:
+                for end in (source, target):
+                    if end not in spans:
+                        raise LabelError(f"the relation {relation} is with {end!r}, which is no entity's id")
+                found.append([spans[source], spans[target], label])
+            case _:
+                raise LabelError(f"a relation must have from_id, to_id and type, not {relation!r}")
+    return found
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """All splits in one file."""
+    limits = Limits(corpus, "doccano", lose)
+    limits.texts_only()
+    limits.no_pairs()
+    limits.tasks([LABEL, ENTITIES, RELATIONS], needed=["entities"] if "relations" in corpus.schema else [])
+    if {"label", "relations"} <= set(corpus.schema):
+        raise limits.error("has no project for classes and relations at once", fix="leave one of these tasks out")
+    with replacing(path) as file:
+        for at in range(len(corpus)):
+            item = corpus[at]
+            record = {"id": item.id, "split": item.split, "text": item.text}
+            record |= {"group": item.group} if item.group is not None else {}
+            assert corpus.texts is not None
+            places = corpus.texts.spans[at].tolist()
+            if [*map(tuple, places)] != find_words(item.text or ""):
+                record["words"] = places
+            record |= _written(limits, item, places)
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _written(limits: Limits, item: Item, places: Places) -> dict[str, Any]:
+    """The labels of an item under the keys that a project of these tasks has for them."""
+    tasks = set(limits.corpus.schema)
+    spans = [[*in_characters(places, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
+    record: dict[str, Any] = {}
+    if "label" in item.labels:
+        record["cats" if "entities" in tasks else "label"] = [item.labels["label"]]
+    if "entities" in item.labels and "relations" not in tasks:
+        # An empty list under "label" could be one of classes, so a corpus without any span has to say what they are.
+        alone = tasks == {"entities"} and len(limits.corpus.labels["entities"].rows.values)
+        record["label" if alone else "entities"] = spans
+    elif "entities" in item.labels:
+        record["entities"] = [
+            {"id": at, "start_offset": start, "end_offset": end, "label": kind}
+            for at, (start, end, kind) in enumerate(spans)
+        ]
+    if "relations" in item.labels:
+        record["relations"] = [_relation(limits, item, relation) for relation in item.labels["relations"]]
+    return record
+
+
+def _relation(limits: Limits, item: Item, relation: list[Any]) -> dict[str, Any]:
+    *ends, label = relation
+    entities = item.labels.get("entities", [])
+    for end in ends:
+        if end not in entities:
+            raise limits.error(f"cannot hold a relation of {end}, which is no entity", item)
+    return {"from_id": entities.index(ends[0]), "to_id": entities.index(ends[1]), "type": label}
+
+
+FORMATS.add("doccano", Format("doccano", "doccano's lines of JSON", sniff, read, write))

@@ -1,0 +1,106 @@
+"""Files of JSON objects, in one array or one a line, read so that every object knows the line it begins on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.formats.format import first_lines, head_of, json_object, numbered_lines
+from bursar.errors import DataError
+
+BLANKS = " \t\n\r"
+_decode = json.JSONDecoder().raw_decode
+
+
+# -- one a line -----------------------------------------------------------------------------------------------------
+def json_lines(builder: CorpusBuilder, path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a file that has one a line, each with its line."""
+    records = []
+    for number, line in numbered_lines(path):
+        if line and not line.isspace():
+            builder.at(path, number)
+            records.append((number, json_object(builder, line)))
+    return records
+
+
+def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
+    """The object on the first line, for guessing; nothing where there is none."""
+    first = next((line for line in first_lines(path, suffixes, 5) if line.strip()), "")
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+# -- an array -------------------------------------------------------------------------------------------------------
+def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of the array, each with its line; whatever is no such array is refused with the line."""
+    text = "\n".join(line for _, line in numbered_lines(path))
+    at = _skip(text, 0)
+    if at == len(text):
+        raise DataError("there is no item in it", path=path)
+    if text[at] != "[":
+        raise DataError("not a JSON array", path=path, line=_line(text, at), fix="the file must be [{…}, {…}, …]")
+    line, counted = 1, 0
+    at = _skip(text, at + 1)
+    more = text[at : at + 1] != "]"
+    while more:
+        line, counted = line + text.count("\n", counted, at), at
+        record, at = _object(path, text, at, line)
+        yield line, record
+        at = _skip(text, at)
+        more = text[at : at + 1] == ","
+        at = _skip(text, at + 1) if more else at
+    if text[at : at + 1] != "]":
+        raise DataError("not JSON: the array does not go on or end here", path=path, line=_line(text, at))
+    at = _skip(text, at + 1)
+    if at < len(text):
+        raise DataError("there is more after the array", path=path, line=_line(text, at))
+
+
+def _object(path: Path, text: str, at: int, line: int) -> tuple[dict[str, Any], int]:
+    try:
+        record, end = _decode(text, at)
+        if "\\ud" in text[at:end].lower():  # half a surrogate pair, which no UTF-8 file can hold?
+            json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        message = "an escape such as \\ud800 stands alone: that is no character"
+        raise DataError(message, path=path, line=line) from None
+    except (ValueError, RecursionError) as wrong:
+        raise DataError(f"not JSON: {wrong}", path=path, line=getattr(wrong, "lineno", line)) from None
+    if not isinstance(record, dict):
+        raise DataError("this element of the array is no object", path=path, line=line)
+    return record, end
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in BLANKS:
+        at += 1
+    return at
+
+
+def _line(text: str, at: int) -> int:
+    return 1 + text.count("\n", 0, at)
+
+
+def first_object(path: Path) -> dict[str, Any]:
+    """The first object of an array, for guessing; nothing where there is none."""
+    if path.suffix != ".json" or not "".join(head_of(path)).lstrip(BLANKS).startswith("["):
+        return {}
+    try:
+        return next(json_array(path), (0, {}))[1]
+    except DataError:
+        return {}
+
+
+def write_json_array(file: IO[str], records: Iterable[Mapping[str, Any]]) -> None:
+    """An array with an object a line."""
+    separator = "[\n"
+    for record in records:
+        file.write(separator + json.dumps(record, ensure_ascii=False))
+        separator = ",\n"
+    file.write("\n]\n")

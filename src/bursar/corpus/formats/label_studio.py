@@ -1,0 +1,303 @@
+"""Label Studio: tasks with their annotations, as its export (JSON) writes them and its import reads them.
+
+```
+[
+{"data": {"id": "u1", "text": "wake me at seven"}, "annotations": [{"result": [{"from_name": "intent", …}]}]}
+]
+```
+A labelling configuration of the same name that ends in ``.xml`` is read and written with the tasks; without one, they
+are told by the look of their results. Items that were skipped, or that nobody annotated, have no labels. Where an item
+has several annotations that disagree, ``several`` says which one counts.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as xml
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.formats.characters import check_cut, checked_places
+from bursar.corpus.formats.format import FORMATS, Format, declare, names_in, numbered, numbered_lines, replacing
+from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
+from bursar.corpus.formats.label_studio_config import WIDEST, config_of, read_config
+from bursar.corpus.formats.label_studio_results import Design, Result, answered, design_of, labels_of, results_of
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.words import find_words
+from bursar.errors import ConfigError, DataError, LabelError, SchemaError
+from bursar.tasks import make_task
+
+SEVERAL = ("refuse", "first", "last")
+KINDS = {"choices": "classification", "labels": "tagging", "number": "regression", "rating": "regression"}
+
+
+def sniff(path: Path) -> bool:
+    """An array whose first object has data as Label Studio keeps them."""
+    files = _files(path)
+    return len(files) == 1 and isinstance(first_object(files[0]).get("data"), dict)
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.json")) if path.is_dir() else [path]
+
+
+def read(
+    path: Path,
+    schema: Mapping[str, Any] | None = None,
+    config: str | None = None,
+    text: str | None = None,
+    several: str = "refuse",
+    cut: str = "refuse",
+    skip: str | Iterable[str] = (),
+) -> Corpus:
+    """An export, or a folder that holds one.
+
+    ``config`` is the labelling configuration's file and ``text`` the name of the text among the data. ``several``
+    annotations of an item are refused where they disagree, or the ``first`` or ``last`` counts. A span that ends inside
+    a word is refused, or widened to whole words (``cut = widen``). ``skip`` names controls that are no tasks.
+    """
+    if several not in SEVERAL:
+        raise ConfigError(f"several = {several!r}", fix=f"use {', '.join(SEVERAL)}")
+    check_cut(cut)
+    files = _files(path)
+    if len(files) != 1:
+        raise DataError(f"the folder must hold one .json file, not {len(files)}", path=path)
+    builder = CorpusBuilder(schema)
+    tasks = [*json_array(files[0])]
+    if not tasks:
+        raise DataError("there is no item in it", path=files[0])
+    design = _design(builder, files[0], tasks, config, set(names_in(skip)))
+    design = replace(design, text=text or design.text)
+    for number, (line, task) in enumerate(tasks, start=1):
+        builder.at(files[0], line)
+        _read_task(builder, design, task, numbered("task", number), several, cut, set(names_in(skip)))
+    return builder.build()
+
+
+# -- which tasks there are ------------------------------------------------------------------------------------------
+def _design(
+    builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], config: str | None, skip: set[str]
+) -> Design:
+    """What is asked about, by the configuration or by the look of the results; the schema has the last word."""
+    beside = Path(config) if config is not None else path.with_suffix(".xml")
+    if config is not None or beside.is_file():
+        design = _read_config(builder, beside)
+        kept = {name: task for name, task in design.schema.items() if name not in skip}
+        for asked in kept.values():
+            declare(builder, asked)
+        design = replace(design, schema=kept, ends={n: e for n, e in design.ends.items() if n in kept})
+    else:
+        ends = _guess(builder, path, tasks, skip)
+        texts = [key for key, value in _data(tasks[0][1]).items() if isinstance(value, str) and key != "id"]
+        design = Design({}, ends, text="text" if "text" in texts or not texts else texts[0])
+    stated = {name: task for name in builder.tasks if (task := builder.task(name)) and name not in skip}
+    own = {name: name for name, task in stated.items() if task.kind == "relations"}
+    return replace(design, schema=stated, ends=own | dict(design.ends))
+
+
+def _read_config(builder: CorpusBuilder, path: Path) -> Design:
+    lines = [line for _, line in numbered_lines(path)]
+    builder.at(path, 1)
+    try:
+        return read_config(xml.fromstring("\n".join(lines)))
+    except xml.ParseError as wrong:
+        builder.at(path, wrong.position[0])
+        raise builder.error(f"not a labelling configuration: {wrong}") from None
+    except SchemaError as wrong:
+        raise builder.error(wrong.message, fix=wrong.fix) from None
+
+
+def _guess(
+    builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], skip: set[str]
+) -> dict[str, str]:
+    """Announce a task for every control that there are results of; where relations are drawn."""
+    ends: dict[str, str] = {}
+    for line, task in tasks:
+        builder.at(path, line)
+        regions: dict[Any, Any] = {}
+        for annotation in _annotations(builder, task, None):
+            for result in annotation:
+                kind, control = result.get("type"), result.get("from_name")
+                if kind == "relation" and not ends and "relation" not in skip:
+                    ends["relations"] = str(regions.get(str(result.get("from_id")), "relations"))
+                    builder.add_task("relations", {"kind": "relations"})
+                elif kind != "relation" and control not in skip:
+                    regions[str(result.get("id"))] = control
+                    _announce(builder, str(control), kind)
+    return ends
+
+
+def _announce(builder: CorpusBuilder, control: str, type: Any) -> None:
+    if control in builder:
+        return
+    if type not in KINDS:
+        raise builder.error(
+            f"control {control!r} gives results of type {type!r}, which are no labels of a known kind",
+            fix=f"skip = {control}",
+        )
+    wide = {"low": -WIDEST, "high": WIDEST} if KINDS[type] == "regression" else {}
+    builder.add_task(control, make_task(control, {"kind": KINDS[type]} | wide))
+
+
+# -- one task -------------------------------------------------------------------------------------------------------
+def _data(task: dict[str, Any]) -> dict[str, Any]:
+    data = task.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _read_task(
+    builder: CorpusBuilder,
+    design: Design,
+    task: dict[str, Any],
+    unnamed: str,
+    several: str,
+    cut: str,
+    skip: Collection[str],
+) -> None:
+    data = _data(task)
+    id = next((str(v) for v in (data.get("id"), task.get("id")) if type(v) in (str, int) and v != ""), unnamed)
+    text = data.get(design.text)
+    if not isinstance(text, str):
+        known = ", ".join(key for key, value in data.items() if isinstance(value, str)) or "none"
+        raise builder.error(f"its data has no text called {design.text!r}", item=id, fix=f"text = one of: {known}")
+    strings = {key: data.get(name) for key, name in (("pair", design.pair), ("group", "group"), ("split", "split"))}
+    for key, value in strings.items():
+        if not isinstance(value, str | None):
+            raise builder.error(f"{key} must be a string, not {value!r}", item=id)
+    try:
+        places = find_words(text) if "words" not in data else checked_places(data["words"], text)
+    except LabelError as wrong:
+        raise builder.error(wrong.message, item=id) from None
+    said: list[dict[str, Any]] = []
+    for results in _annotations(builder, task, id):
+        _check_controls(builder, design, results, id, skip)
+        try:
+            labels = labels_of(design, results, _tasks(builder, design, data, results, id), text, places, cut)
+        except LabelError as wrong:
+            raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
+        if said and several == "refuse" and said[0] != labels:
+            raise builder.error(
+                "two annotations disagree", item=id, fix="several = first or last says which one counts"
+            )
+        said.append(labels)
+    builder.add(
+        id,
+        split=strings["split"] or "train",
+        text=text,
+        words=places,
+        pair=strings["pair"],
+        group=strings["group"],
+        labels=said[-1 if several == "last" else 0] if said else {},
+    )
+
+
+def _check_controls(
+    builder: CorpusBuilder, design: Design, results: list[Result], id: str, skip: Collection[str]
+) -> None:
+    """Every result must be of a task, or of a control that is skipped by name: none is dropped in silence."""
+    for result in results:
+        relation = result.get("type") == "relation"
+        control = "relation" if relation else str(result.get("from_name"))
+        if control not in skip and not (design.arrows if relation else control in design.schema):
+            raise builder.error(f"no task is asked about by {control!r}", item=id, fix=f"skip = {control}")
+
+
+def _tasks(builder: CorpusBuilder, design: Design, data: dict[str, Any], results: list[Result], id: str) -> list[str]:
+    """The tasks that an annotation is about: those that its data name, or those that it speaks of."""
+    named = data.get("tasks")
+    if named is None:
+        spoken = answered(design, results)
+        return [name for name in design.schema if name in spoken]
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise builder.error(f"tasks must be a list of their names, not {named!r}", item=id)
+    return [name for name in design.schema if name in named]
+
+
+def _annotations(builder: CorpusBuilder, task: dict[str, Any], id: str | None) -> list[list[Result]]:
+    """The results of every annotation that was not cancelled."""
+    annotations = task.get("annotations") or task.get("completions") or []
+    if not isinstance(annotations, list) or not all(isinstance(annotation, dict) for annotation in annotations):
+        raise builder.error("annotations must be a list of objects", item=id)
+    found = []
+    for annotation in annotations:
+        results = annotation.get("result", [])
+        if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+            raise builder.error("the result of an annotation must be a list of objects", item=id)
+        if not annotation.get("was_cancelled") and not annotation.get("skipped"):
+            found.append(results)
+    return found
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """A folder with tasks.json and tasks.xml, or a .json file with its configuration beside it: all of a project."""
+    limits = Limits(corpus, "label-studio", lose)
+    limits.texts_only()
+    file_path = path if path.suffix == ".json" else path / "tasks.json"
+    try:
+        design = design_of(corpus.schema)
+        if not all(_fits(design, corpus, at) for at in range(len(corpus))):
+            design = design_of(corpus.schema, own_ends=True)
+        config = config_of(design, pair=corpus.pairs is not None)
+    except SchemaError as wrong:
+        raise limits.error(f"cannot hold this: {wrong.message}", fix=wrong.fix) from None
+    with ExitStack() as stack:
+        file = stack.enter_context(replacing(file_path))
+        tasks = stack.enter_context(replacing(file_path.with_suffix(".xml")))
+        tasks.write(config + "\n")
+        write_json_array(file, (_task(limits, design, corpus, at) for at in range(len(corpus))))
+
+
+def _fits(design: Design, corpus: Corpus, at: int) -> bool:
+    """Whether the relations of an item are between entities that it is annotated with."""
+    if not any(name in corpus.labels and corpus.labels[name].present[at] for name in design.ends):
+        return True
+    item = corpus[at]
+    try:
+        results_of(design, item.labels, item.text or "", _places(corpus, at))
+    except LabelError:
+        return False
+    return all(design.ends[name] in item.labels for name in design.ends if name in item.labels)
+
+
+def _places(corpus: Corpus, at: int) -> list[tuple[int, int]]:
+    assert corpus.texts is not None
+    return [(start, end) for start, end in corpus.texts.spans[at].tolist()]
+
+
+def _task(limits: Limits, design: Design, corpus: Corpus, at: int) -> dict[str, Any]:
+    item = corpus[at]
+    text, places = item.text or "", _places(corpus, at)
+    data: dict[str, Any] = {"id": item.id, "split": item.split, "text": text}
+    if corpus.pairs is not None:
+        data["pair"] = item.pair or ""
+    if item.group is not None:
+        data["group"] = item.group
+    if places != find_words(text):
+        data["words"] = places
+    if not item.labels:
+        return {"data": data}
+    results = results_of(design, item.labels, text, places)
+    if answered(design, results) != set(item.labels):
+        data["tasks"] = [*item.labels]
+    _check_back(limits, design, item, results, places)
+    return {"data": data, "annotations": [{"result": results}]}
+
+
+def _check_back(
+    limits: Limits, design: Design, item: Item, results: list[Result], places: list[tuple[int, int]]
+) -> None:
+    """What is written must be read as the same."""
+    try:
+        same = labels_of(design, results, item.labels, item.text or "", places) == item.labels
+    except LabelError:
+        same = False
+    if not same:
+        raise limits.error("has no way to write these labels", item)
+
+
+FORMATS.add("label-studio", Format("label-studio", "Label Studio's tasks and annotations", sniff, read, write))

@@ -1,0 +1,202 @@
+"""Label Studio's labelling configuration for the tasks of a schema, and the tasks of a configuration.
+
+```
+<View>
+  <Labels name="slots" toName="text"><Label value="time"/></Labels>
+  <Text name="text" value="$text" granularity="word"/>
+  <Choices name="intent" toName="text" choice="single"><Choice value="alarm"/></Choices>
+</View>
+```
+What tags cannot say (that a task labels every word, is a dependency tree, or has relations) stands in an attribute
+``bursar`` of the outermost tag, which Label Studio keeps and does not mind. Configurations by others are read too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as xml
+from collections.abc import Mapping
+from typing import Any
+
+from bursar.corpus.formats.format import without_labels
+from bursar.corpus.formats.label_studio_results import TYPES, Design
+from bursar.errors import SchemaError
+from bursar.tasks import Classification, Regression, Relations, Task, make_task
+
+MARK = "bursar"
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+WIDEST = float(2**53)  # a number whose range nobody stated
+OPENS_NAME_OF_DATA = "$"  # a value that begins with it is looked up among a task's data
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+def config_of(design: Design, *, pair: bool = False, image: bool = False, asked: bool = False) -> str:
+    """The configuration; ``asked`` is for items that somebody is asked about: it shows for which tasks, and all labels.
+
+    >>> from bursar.corpus.formats.label_studio_results import design_of
+    >>> print(config_of(design_of({"intent": Classification("intent", ("alarm", "music"))})))
+    <View>
+      <Text name="text" value="$text" granularity="word" />
+      <Header value="intent" size="5" />
+      <Choices name="intent" toName="text" choice="single" showInline="true">
+        <Choice value="alarm" />
+        <Choice value="music" />
+      </Choices>
+    </View>
+    """
+    of_words = [name for name, task in design.schema.items() if "labels" in TYPES[task.kind]]
+    if image and of_words:
+        raise SchemaError(f"task {of_words[0]!r} is about words, and images have none")
+    view = xml.Element("View", _beyond_tags(design))
+    if asked:
+        xml.SubElement(view, "Header", value="Please label: $tasks", size="4")
+    for name, task in design.schema.items():
+        if task.kind in ("tagging", "parsing") or design.ends.get(name) == name:
+            _control(view, design, task, "Labels", "Label", {}, asked)
+    _relations(view, design)
+    if image:
+        xml.SubElement(view, "Image", name=design.object, value=f"${design.text}", maxWidth="500px")
+    else:
+        xml.SubElement(view, "Text", name=design.object, value=f"${design.text}", granularity="word")
+    if pair:
+        xml.SubElement(view, "Text", name=f"{design.object}-pair", value=f"${design.pair}")
+    for task in design.schema.values():
+        if isinstance(task, Classification):
+            _control(view, design, task, "Choices", "Choice", {"choice": "single", "showInline": "true"}, asked)
+        elif isinstance(task, Regression):
+            limits = {"min": f"{task.low}", "max": f"{task.high}", "step": "any"}
+            _control(view, design, task, "Number", "", limits, asked)
+    _check(view)
+    xml.indent(view)
+    return xml.tostring(view, encoding="unicode")
+
+
+def _control(
+    view: xml.Element, design: Design, task: Task, tag: str, option: str, options: dict[str, str], asked: bool
+) -> None:
+    labels = task.entity_types if isinstance(task, Relations) else task.labels
+    if asked and option and not labels:
+        raise SchemaError(
+            f"task {task.name!r} states no labels, and Label Studio has to show them", fix="list them in the schema"
+        )
+    xml.SubElement(view, "Header", value=task.name, size="5")
+    control = xml.SubElement(view, tag, {"name": task.name, "toName": design.object} | options)
+    for label in labels if option else ():
+        xml.SubElement(control, option, value=label)
+
+
+def _relations(view: xml.Element, design: Design) -> None:
+    tasks = [design.schema[name] for name in design.ends]
+    if any(task.kind == "parsing" for task in design.schema.values()) or tasks:
+        tag = xml.SubElement(view, "Relations")
+        for label in dict.fromkeys(label for task in tasks for label in task.labels):
+            xml.SubElement(tag, "Relation", value=label)
+
+
+def _beyond_tags(design: Design) -> dict[str, str]:
+    """What is not plain from the tags."""
+    beyond: dict[str, Any] = {}
+    for name, task in design.schema.items():
+        about = without_labels(task)
+        if name in design.ends:
+            about["ends"] = design.ends[name]
+        if about not in ({"kind": "classification"}, {"kind": "tagging", "every_word": False}):
+            beyond[name] = about
+    return {MARK: json.dumps(beyond, ensure_ascii=False)} if beyond else {}
+
+
+def _check(view: xml.Element) -> None:
+    """Refuse what XML or Label Studio would not give back."""
+    for element in view.iter():
+        for key, value in element.attrib.items():
+            if NOT_IN_XML.search(value):
+                raise SchemaError(f"XML cannot hold {value!r}", fix="rename the task or label")
+            ours = element.tag in ("Text", "Image") and key == "value"
+            if key in ("name", "value") and value.startswith(OPENS_NAME_OF_DATA) and not ours:
+                raise SchemaError(f"Label Studio takes {value!r} for a name of data", fix="rename the task or label")
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+def read_config(view: xml.Element) -> Design:
+    """The tasks of a configuration, ours or anybody's; ``SchemaError`` for what is none.
+
+    >>> labels = '<Labels name="ner" toName="t"><Label value="PER"/></Labels>'
+    >>> design = read_config(xml.fromstring(f'<View><Text name="t" value="$q"/>{labels}</View>'))
+    >>> design.text, design.schema["ner"]
+    ('q', Tagging(name='ner', labels=('PER',), every_word=False))
+    """
+    beyond = _read_mark(view.get(MARK))
+    texts = [str(tag.get("value", "")).removeprefix("$") for tag in view.iter("Text")]
+    schema: dict[str, Task] = {}
+    ends: dict[str, str] = {}
+    relations = [label for tag in view.iter("Relations") for label in _labels(tag, "Relation")]
+    controls = {str(tag.get("name")): tag for tag in view.iter() if tag.tag in CONTROLS}
+    for name, tag in controls.items():
+        schema[name] = _task(name, tag, beyond.get(name, {}), relations)
+        if schema[name].kind == "relations":
+            ends[name] = name
+    for name, about in beyond.items():
+        if name not in controls:  # relations that are drawn between the regions of another task
+            spans = schema.get(str(about.get("ends")))
+            types = spans.labels if spans is not None else ()
+            schema[name] = make_task(name, _plain(about) | {"labels": relations, "entity_types": types})
+            ends[name] = str(about.get("ends"))
+    spans_of = [name for name, task in schema.items() if task.kind == "tagging"]
+    if relations and MARK not in view.attrib and spans_of:
+        types = schema[spans_of[0]].labels
+        schema["relations"] = make_task("relations", {"kind": "relations", "labels": relations, "entity_types": types})
+        ends["relations"] = spans_of[0]
+    texts += ["text", "pair"][len(texts) :]
+    return Design(schema, ends, text=texts[0], pair=texts[1])
+
+
+CONTROLS = {"Choices": "Choice", "Labels": "Label", "Number": "", "Rating": ""}
+
+
+def _task(name: str, tag: xml.Element, about: Mapping[str, Any], relations: list[str]) -> Task:
+    """The task of a control, as its tag and our mark describe it."""
+    labels = _labels(tag, CONTROLS[tag.tag])
+    match tag.tag, about.get("kind"):
+        case "Choices", _:
+            return make_task(name, {"kind": "classification", "labels": labels})
+        case "Labels", "relations":
+            return make_task(name, _plain(about) | {"labels": relations, "entity_types": labels})
+        case "Labels", "parsing" | "tagging":
+            return make_task(name, _plain(about) | {"labels": labels})
+        case "Labels", _:
+            return make_task(name, {"kind": "tagging", "labels": labels})
+        case _, "regression":
+            return make_task(name, _plain(about))
+        case "Rating", _:
+            return make_task(name, {"kind": "regression", "low": 0, "high": _number(tag, "maxRating", 5)})
+    return make_task(
+        name, {"kind": "regression", "low": _number(tag, "min", -WIDEST), "high": _number(tag, "max", WIDEST)}
+    )
+
+
+def _labels(tag: xml.Element, option: str) -> list[str]:
+    """The labels of a control: what a result says is an option's alias, where it has one."""
+    found = [str(inner.get("alias") or inner.get("value") or "") for inner in tag.iter(option)] if option else []
+    return list(dict.fromkeys(label for label in found if label))
+
+
+def _number(tag: xml.Element, key: str, default: float) -> float:
+    try:
+        return float(tag.get(key, default))
+    except ValueError:
+        raise SchemaError(f"{tag.tag} {tag.get('name')!r}: {key} is no number") from None
+
+
+def _read_mark(mark: str | None) -> dict[str, dict[str, Any]]:
+    try:
+        beyond = json.loads(mark or "{}")
+    except (ValueError, RecursionError):
+        beyond = None
+    if not isinstance(beyond, dict) or not all(isinstance(about, dict) for about in beyond.values()):
+        raise SchemaError(f"the attribute {MARK} of the configuration is not as it was written")
+    return beyond
+
+
+def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in about.items() if key != "ends"}

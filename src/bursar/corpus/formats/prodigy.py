@@ -1,0 +1,179 @@
+"""Prodigy: one JSON object a line, as ``db-out`` writes them and ``db-in`` and recipes read them.
+
+```
+{"text": "at seven", "tokens": [{"text": "at", "start": 0, "end": 2, "id": 0, "ws": true}, …],
+ "spans": [{"start": 3, "end": 8, "token_start": 1, "token_end": 1, "label": "time"}],
+ "options": [{"id": "alarm", "text": "alarm"}, …], "accept": ["alarm"], "answer": "accept"}
+```
+(on one line). ``spans`` are the task ``entities``, what is accepted of the ``options`` (or the ``label`` of an accepted
+line) is the task ``label``, ``relations`` are the task of that name. Tokens are words. A line that was rejected or
+ignored has no labels; one without an answer counts as accepted, as for ``db-in``. Ids, splits and groups stand in
+``meta``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.builder import CorpusBuilder
+from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.formats.characters import Places, check_cut, checked_places, in_characters, in_words
+from bursar.corpus.formats.format import FORMATS, Format, declare, numbered, read_files, replacing
+from bursar.corpus.formats.json_files import first_line_object, json_lines
+from bursar.corpus.formats.limits import Limits
+from bursar.corpus.words import find_words
+from bursar.errors import LabelError
+from bursar.tasks import Classification, Relations, Tagging
+
+SUFFIXES = (".jsonl",)
+LABEL, ENTITIES, RELATIONS = Classification("label"), Tagging("entities"), Relations("relations")
+ANSWERS = ("accept", "reject", "ignore")
+OWN_KEYS = {"spans", "tokens", "options", "accept", "answer", "_input_hash", "_task_hash"}
+
+
+def sniff(path: Path) -> bool:
+    """A first line that is an object with a text and something that only Prodigy writes."""
+    record = first_line_object(path, SUFFIXES)
+    return "text" in record and not OWN_KEYS.isdisjoint(record)
+
+
+def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
+    """A file, or a folder with a file a split; ``cut = widen`` widens spans to whole words."""
+    return read_files(
+        path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir(), cut=check_cut(cut))
+    )
+
+
+def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool, cut: str) -> None:
+    records = json_lines(builder, path)
+    keys = {key for _, record in records for key in record}
+    for task, marks in ((LABEL, ("label", "accept", "options")), (ENTITIES, ("spans",)), (RELATIONS, ("relations",))):
+        if not keys.isdisjoint(marks):
+            declare(builder, task)
+    for number, record in records:
+        builder.at(path, number)
+        _read_item(builder, record, split, numbered(path.stem if many else "line", number), cut)
+
+
+def _read_item(builder: CorpusBuilder, record: dict[str, Any], default_split: str, unnamed: str, cut: str) -> None:
+    meta, text = record.get("meta"), record.get("text")
+    about = meta if isinstance(meta, dict) else {}
+    id = str(about["id"]) if type(about.get("id")) in (str, int) else unnamed
+    if not isinstance(text, str):
+        raise builder.error("an item needs a text", item=id)
+    split, group = about.get("split"), about.get("group")
+    if not isinstance(split, str | None) or not isinstance(group, str | None):
+        raise builder.error("split and group must be strings", item=id)
+    answer = record.get("answer")
+    if answer is not None and answer not in ANSWERS:
+        raise builder.error(f"the answer must be {', '.join(ANSWERS)}, not {answer!r}", item=id)
+    try:
+        places = find_words(text) if "tokens" not in record else _tokens(record["tokens"], text)
+        labels = _labels(builder, record, text, places, cut) if answer in (None, "accept") else {}
+    except LabelError as wrong:
+        raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
+    builder.add(id, split=split or default_split, text=text, words=places, group=group, labels=labels)
+
+
+def _tokens(tokens: Any, text: str) -> Places:
+    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+        raise LabelError("tokens must be a list of objects")
+    # spaCy makes a token of blanks where there are more than one; those are no words.
+    words = [token for token in tokens if not isinstance(token.get("text"), str) or token["text"].strip()]
+    return checked_places([[token.get("start"), token.get("end")] for token in words], text)
+
+
+def _labels(builder: CorpusBuilder, record: dict[str, Any], text: str, places: Places, cut: str) -> dict[str, Any]:
+    labels: dict[str, Any] = {}
+    chosen = record.get("accept", record.get("label"))
+    match chosen:
+        case None | []:
+            pass
+        case str() | [str()]:
+            labels["label"] = chosen if isinstance(chosen, str) else chosen[0]
+        case [_, _, *_]:
+            raise LabelError(f"an item has one class, and {len(chosen)} are accepted here")
+        case _:
+            raise LabelError(f"what is accepted must be a list of options, not {chosen!r}")
+    # Nothing marked on a line that somebody accepted says that there is nothing.
+    empty: list[Any] | None = [] if record.get("answer") == "accept" else None
+    spans, relations = (record.get(key, empty) for key in ("spans", "relations"))
+    if spans is not None and "entities" in builder:
+        if not isinstance(spans, list):
+            raise LabelError(f"spans must be a list, not {spans!r}")
+        labels["entities"] = [_span(span, text, places, cut) for span in spans]
+    if relations is not None and "relations" in builder:
+        if not isinstance(relations, list):
+            raise LabelError(f"relations must be a list, not {relations!r}")
+        labels["relations"] = [_relation(relation, text, places, cut) for relation in relations]
+    return labels
+
+
+def _span(span: Any, text: str, places: Places, cut: str) -> list[Any]:
+    match span:
+        case {"start": start, "end": end, "label": label}:
+            return [*in_words(text, places, start, end, cut), label]
+    raise LabelError(f"a span must have start, end and label, not {span!r}")
+
+
+def _relation(relation: Any, text: str, places: Places, cut: str) -> list[Any]:
+    match relation:
+        case {"head_span": head, "child_span": child, "label": label}:
+            return [_span(head, text, places, cut), _span(child, text, places, cut), label]
+    raise LabelError(f"a relation must have head_span, child_span and label, not {relation!r}")
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
+    """All splits in one file. Items that have every label are accepted; the others are for Prodigy to ask about."""
+    limits = Limits(corpus, "prodigy", lose)
+    limits.texts_only()
+    limits.no_pairs()
+    limits.tasks([LABEL, ENTITIES, RELATIONS])
+    assert corpus.texts is not None
+    with replacing(path) as file:
+        for at in range(len(corpus)):
+            record = _written(limits, corpus[at], corpus.texts.spans[at].tolist())
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _written(limits: Limits, item: Item, places: Places) -> dict[str, Any]:
+    text, schema = item.text or "", limits.corpus.schema
+    meta = {"id": item.id, "split": item.split} | ({"group": item.group} if item.group is not None else {})
+    tokens = [
+        {"text": text[start:end], "start": start, "end": end, "id": n, "ws": text[end : end + 1].isspace()}
+        for n, (start, end) in enumerate(places)
+    ]
+    if not all(text[start:end].strip() for start, end in places):
+        raise limits.error("holds no word of blanks", item)
+    record: dict[str, Any] = {"text": text, "tokens": tokens, "meta": meta}
+    if "label" in schema:
+        record["options"] = [{"id": label, "text": label} for label in schema["label"].labels]
+    if "label" in item.labels:
+        record["accept"] = [item.labels["label"]]
+    if "entities" in item.labels:
+        record["spans"] = [_marked(places, span) for span in item.labels["entities"]]
+    if "relations" in item.labels:
+        record["relations"] = [
+            {
+                "head": head[1] - 1,
+                "child": child[1] - 1,
+                "head_span": _marked(places, head),
+                "child_span": _marked(places, child),
+                "label": label,
+            }
+            for head, child, label in item.labels["relations"]
+        ]
+    return record | ({"answer": "accept"} if set(item.labels) == set(schema) else {})
+
+
+def _marked(places: Places, span: list[Any]) -> dict[str, Any]:
+    start, end = in_characters(places, span[0], span[1])
+    return {"start": start, "end": end, "token_start": span[0], "token_end": span[1] - 1, "label": span[2]}
+
+
+FORMATS.add("prodigy", Format("prodigy", "Prodigy's lines of JSON", sniff, read, write))
