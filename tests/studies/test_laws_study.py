@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 import pytest
 
 from bursar.compute import Store, run_units
-from bursar.laws import forms, regression
+from bursar.corpus import Labels
+from bursar.laws import baselines, forms, regression
 from bursar.laws.trainings import Material
+from bursar.ragged import Ragged
 from bursar.report.study import write_study_report
 from bursar.simulation import assistant_corpus
 from bursar.studies import laws, laws_findings, laws_tables
@@ -20,10 +23,11 @@ from bursar.studies.laws import PLANS, Plan, fit_of, grid, observe, settings_of
 from bursar.studies.laws_findings import analyse
 from bursar.studies.laws_models import Seen
 from bursar.studies.study import Results
+from bursar.tasks import Tagging
 
 TINY = Plan(
     seeds=2,
-    epochs=5,
+    epochs=1,
     n=(300, 500, 700),
     more_n=(400,),
     tasks=(2, 3),
@@ -33,10 +37,30 @@ TINY = Plan(
     other_tasks=(2, 3),
 )
 
+# As many settings as a planted law needs to be found again.
+FEWER = Plan(
+    seeds=3,
+    epochs=30,
+    n=(1000, 2000, 4000),
+    more_n=(1500,),
+    tasks=(2, 5, 15),
+    more_tasks=(8,),
+    n_real=(1000, 2000),
+    n_other=(3000, 6000),
+    other_tasks=(2, 5, 15),
+)
+
 
 @cache
 def small_material():
-    return Material.of(assistant_corpus(400), "slots", held_out="dev", size=8)
+    """The built-in corpus with three labels instead of 35: chance is then quickly reckoned with."""
+    corpus = assistant_corpus(400).with_tasks(["slots"])
+    column = corpus.labels["slots"]
+    rows = column.rows.values.copy()
+    rows[:, 2] %= 3
+    labels = {"slots": Labels(column.present, Ragged(rows, column.rows.offsets))}
+    few = replace(corpus, schema={"slots": Tagging("slots", ("a", "b", "c"))}, labels=labels)
+    return Material.of(few, "slots", held_out="dev", size=4)
 
 
 @pytest.fixture
@@ -51,7 +75,8 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(laws, "ARCHITECTURES", ("mixed",))
     monkeypatch.setattr(laws, "LAWS", {table: some[-1:] for table, some in laws.LAWS.items()})
     monkeypatch.setitem(regression.EFFORTS, "operon", regression.Effort(30, 3))
-    monkeypatch.setattr(forms, "power_law", partial(forms.power_law, draws=20))
+    monkeypatch.setattr(forms, "power_law", partial(forms.power_law, draws=10))
+    monkeypatch.setattr(baselines, "TREES", 3)
     return Place(tmp_path, tmp_path)
 
 
@@ -118,16 +143,19 @@ def test_every_unit_of_a_small_grid_runs_and_its_findings_are_a_page(tiny, tmp_p
 
 @pytest.fixture(scope="module")
 def planted_runs(tmp_path_factory):
-    """The whole grid with planted scores, and laws fitted to them."""
+    """A grid with planted scores, and laws fitted to them."""
     folder = tmp_path_factory.mktemp("laws")
-    units, store = grid("small"), Store(folder / "results")
-    for unit in units:
-        if unit["kind"] != "fit":
-            store.add(observe, unit, planted(unit))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PLANS, "small", FEWER)
         patch.setitem(regression.EFFORTS, "operon", regression.Effort(30, 3))
         patch.setattr(forms, "power_law", partial(forms.power_law, draws=60))
+        patch.setattr(baselines, "TREES", 3)
+        patch.setattr(laws, "ALPHAS", laws.ALPHAS[::2])
         patch.setattr(laws, "LAWS", {table: some[-1:] for table, some in laws.LAWS.items()})
+        units, store = grid("small"), Store(folder / "results")
+        for unit in units:
+            if unit["kind"] != "fit":
+                store.add(observe, unit, planted(unit))
         results = run_units(partial(observe, place=Place(folder, folder)), units, store=store)
     return [{"unit": unit, "result": result} for unit, result in zip(units, results, strict=True)]
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bursar.cli import laws_together
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.laws import Law, Observations
+    from bursar.studies.study import Results
 
 app = typer.Typer(
     help="Formulas of what multi-task learning buys: learn one from a table of trained models, show it, ask it.",
@@ -25,17 +26,13 @@ ArchitectureOption = Annotated[
     str | None, typer.Option("--architecture", metavar="NAME", help="Only the rows of this one; all if not given.")
 ]
 TableArgument = Annotated[list[Path], typer.Argument(help="Tables of trained models: Parquet files.", metavar="TABLE…")]
-LawArgument = Annotated[Path, typer.Argument(help="The file of a law.", metavar="LAW.json")]
+LawArgument = Annotated[
+    str | None,
+    typer.Argument(help="The file of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]"),
+]
 
 # A law's variables as options of bursar laws predict.
 OPTION_OF = {"n": "--tokens", "n_other": "--other-tokens", "tasks": "--tasks", "ami": "--ami", "alpha": "--alpha"}
-IN_WORDS = {
-    "n": "labelled tokens of the real task",
-    "n_other": "labelled tokens of each other task",
-    "tasks": "tasks, the real one counted",
-    "ami": "how related they are (adjusted mutual information)",
-    "alpha": "how much of the real labels is kept",
-}
 
 
 @app.command()
@@ -50,6 +47,10 @@ def fit(
         str, typer.Option("--variables", metavar="NAMES", help="What the score is a formula of.")
     ] = "n,tasks,ami",
     architecture: ArchitectureOption = None,
+    single: Annotated[bool, typer.Option("--single", help="Only models of one task; a law of n.")] = False,
+    by_seed: Annotated[
+        bool, typer.Option("--by-seed", help="Every model a row of its own, not the mean over seeds: for few settings.")
+    ] = False,
     restarts: Annotated[
         int | None, typer.Option("--restarts", min=1, metavar="N", help="How often the search begins anew.")
     ] = None,
@@ -60,11 +61,13 @@ def fit(
 
     [bold]bursar laws fit balanced.parquet --out law.json[/bold]
     [bold]bursar laws fit balanced.parquet --variables n[/bold]
+    [bold]bursar laws fit balanced.parquet --single --variables n --by-seed --out single.json[/bold]
 
     A tenth of the settings or more is held out; the error and the interval are of those.
     """
     from dataclasses import replace
 
+    from bursar.cli.laws_show import print_front, print_law
     from bursar.laws import fit_law
     from bursar.laws.regression import EFFORTS, ENGINES
 
@@ -74,8 +77,9 @@ def fit(
         raise ConfigError(f"--engine {engine}", fix=f"use {' or '.join(ENGINES)}")
     effort = EFFORTS[engine] if restarts is None else replace(EFFORTS[engine], restarts=restarts)
     rows = _read(tables, architecture)
+    rows = rows.of_single_tasks() if single else rows
     law = fit_law(
-        rows.averaged(),
+        rows.averaged(by_seed=by_seed),
         [name.strip() for name in variables.split(",") if name.strip()],
         engine=engine,
         effort=effort,
@@ -87,29 +91,44 @@ def fit(
     if as_json:
         typer.echo(json.dumps({"file": str(out) if out else None, **law.describe()}, ensure_ascii=False))
         return
-    _print(law)
-    _print_front(law)
+    print_law(law)
+    print_front(law)
     typer.echo(f"Law: {out}" if out else "It was not kept: --out LAW.json writes it.")
 
 
 @app.command()
-def show(law: LawArgument, as_json: JsonOption = False) -> None:
+def show(
+    law: LawArgument = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", metavar="OUT.html", help="Write it as a page, with its residuals.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Show a law: its formula, where it holds, how wrong it was, how fast it grows.
 
-    [bold]bursar laws show law.json[/bold]
+    [bold]bursar laws show[/bold]
+    [bold]bursar laws show law.json --page law.html[/bold]
     """
-    from bursar.laws import Law
+    from bursar.cli.laws_show import print_law
 
-    found = Law.load(law)
+    _, found = _law(law)
+    if page is not None:
+        from bursar.report.law import write_law_page
+
+        if page.is_dir():
+            raise ConfigError(f"--page {page} is a folder", fix="name a file in it")
+        write_law_page(found, Path(law or "balanced").stem, page)
     if as_json:
-        typer.echo(json.dumps(found.describe(), ensure_ascii=False))
-    else:
-        _print(found)
+        typer.echo(json.dumps(found.describe() | ({"page": str(page)} if page else {}), ensure_ascii=False))
+        return
+    print_law(found)
+    if page is not None:
+        typer.echo(f"Page: {page}")
 
 
 @app.command()
 def predict(
-    law: LawArgument,
+    law: LawArgument = None,
     tokens: Annotated[
         float | None, typer.Option("--tokens", min=0, help="Labelled tokens of the task that counts.")
     ] = None,
@@ -127,15 +146,17 @@ def predict(
 ) -> None:
     """Ask a law for the score of a setting, with an interval.
 
+    [bold]bursar laws predict --tokens 5000 --tasks 3 --ami 0.4[/bold]
     [bold]bursar laws predict law.json --tokens 5000 --tasks 3 --ami 0.4[/bold]
-    """
-    from bursar.laws import Law
 
-    found = Law.load(law)
+    Without a law it is a packaged one: unbalanced with --other-tokens, single with --tasks 1, else balanced.
+    """
+    usual = "unbalanced" if other_tokens is not None else "single" if tasks == 1 else "balanced"
+    name, found = _law(law, usual)
     given = {"n": tokens, "n_other": other_tokens, "tasks": tasks, "ami": ami, "alpha": alpha}
     missing = [OPTION_OF[name] for name in found.variables if given.get(name) is None]
     if missing:
-        raise ConfigError(f"{law} needs {' and '.join(missing)}", fix=f"add {missing[0]} and a number")
+        raise ConfigError(f"{name} needs {' and '.join(missing)}", fix=f"add {missing[0]} and a number")
     answer = found.predict(**{name: value for name, value in given.items() if value is not None})
     for warning in answer.warnings:
         typer.echo(f"Warning: {warning}", err=True)
@@ -157,22 +178,18 @@ def list_forms(
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """List the formulas of paper 2; with a table, refit their constants and say how wrong they are on held-out rows.
+    """List the packaged laws and the formulas of paper 2.
+
+    With a table, refit the paper's formulas and say how wrong they are on held-out rows:
 
     [bold]bursar laws list balanced.parquet[/bold]
     """
+    from bursar.cli.laws_show import list_known
     from bursar.cli.show import print_table
-    from bursar.laws import PAPER_FORMS, compare_forms
+    from bursar.laws import compare_forms
 
     if table is None:
-        told = {
-            name: {"printed": known.printed, "variables": list(known.variables)} for name, known in PAPER_FORMS.items()
-        }
-        if as_json:
-            typer.echo(json.dumps(told))
-            return
-        lines = [[name, known.printed, ", ".join(known.variables)] for name, known in PAPER_FORMS.items()]
-        print_table("Formulas of paper 2, of a scaled score", ["name", "formula", "variables"], lines, numbers=False)
+        list_known(as_json)
         return
     found = compare_forms(_read([table], architecture).averaged(), seed=seed)
     if as_json:
@@ -199,6 +216,45 @@ def list_forms(
     typer.echo("bend and only has to rise, on the same folds and variables: what a better formula could still win.")
 
 
+@app.command()
+def package(
+    results: Annotated[Path, typer.Argument(help="The file of results of bursar study laws.", metavar="RESULTS.json")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the laws go, a file each.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write laws from the results of the study of laws: those that it found, and one of single tasks beside them.
+
+    [bold]bursar laws package studies/laws.json --out src/bursar/laws/packaged[/bold]
+
+    These are the laws that come with the package. A folder of your own can be named to bursar laws advise.
+    """
+    from bursar.laws.packing import packed
+    from bursar.studies.laws_models import USUAL
+    from bursar.studies.study import Results
+
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out {out} is a file", fix="name a folder")
+    found = Results.read(results)
+    tables, fits = _study_tables(found, results)
+    about = {
+        "study": f"{found.study}, scale {found.scale}",
+        "command": found.command,
+        "kinds": ["tagging"],
+        "architectures": [USUAL],
+        "sources": _sources(found.study),
+        "version": found.versions.get("bursar", ""),
+    }
+    laws = packed(fits, tables, about)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, law in laws.items():
+        law.save(out / f"{name}.json")
+    if as_json:
+        typer.echo(json.dumps({str(out / f"{name}.json"): law.formula.text for name, law in laws.items()}))
+        return
+    for name, law in laws.items():
+        typer.echo(f"{out / f'{name}.json'}: score = {law.formula.text}")
+
+
 # -- reading ----------------------------------------------------------------------------------------------------------
 def _read(files: list[Path], architecture: str | None) -> Observations:
     from bursar.laws import Observations
@@ -206,6 +262,41 @@ def _read(files: list[Path], architecture: str | None) -> Observations:
     first, *others = [Observations.read(file) for file in files]
     rows = first.merged(*others)
     return rows if architecture is None else rows.of_architecture(architecture)
+
+
+def _law(given: str | None, usual: str = "balanced") -> tuple[str, Law]:
+    """A law by its file, or by the name of a packaged one; and what to call it."""
+    from bursar.laws import Law, packaged_laws
+
+    if given is None:
+        return f"the packaged law {usual!r}", Law.packaged(usual)
+    if Path(given).suffix or Path(given).exists() or given not in packaged_laws():
+        return given, Law.load(given)
+    return f"the packaged law {given!r}", Law.packaged(given)
+
+
+def _study_tables(results: Results, file: Path) -> tuple[dict[str, Observations], dict[str, Any]]:
+    """The tables of the study of laws, by their names, and the laws that it found in them."""
+    from bursar.laws import Observations
+    from bursar.studies.laws_models import USUAL, models_of, observed
+
+    if results.study != "laws":
+        raise ConfigError(f"{file} holds results of study {results.study}", fix="name those of bursar study laws")
+    units = [run for run in results.runs if run["unit"]["kind"] == "fit"]
+    fits = {run["unit"]["table"]: run["result"]["laws"] for run in units}
+    models = [model for model in models_of(results.runs) if model.architecture == USUAL]
+    rows = {kind: observed(m for m in models if m.kind == kind) for kind in ("single", *fits)}
+    empty = [kind for kind, some in rows.items() if not some]
+    if not fits or empty:
+        what = "has fitted no law" if not fits else f"has no {empty[0]} models"
+        raise ConfigError(f"{file}: the study {what} yet", fix="finish it: bursar study laws")
+    return {kind: Observations.of(some) for kind, some in rows.items()}, fits
+
+
+def _sources(study: str) -> list[str]:
+    from bursar.studies.catalogue import known_studies
+
+    return list(known_studies()[study].reads)
 
 
 def _check_place(out: Path) -> None:
@@ -232,89 +323,4 @@ def _provenance(files: list[Path], rows: Observations) -> dict[str, Any]:
     }
 
 
-# -- showing ----------------------------------------------------------------------------------------------------------
-def _print(law: Law) -> None:
-    from bursar.cli.show import print_table
-
-    typer.echo(f"score = {law.formula.text}\n")
-    rows = [
-        [
-            name,
-            f"{_plain(law.ranges[name].low)} to {_plain(law.ranges[name].high)}",
-            f"{rate.growth} {'near 0' if rate.near_zero else 'far out'}" if rate.growth else "not known",
-            _number(rate.middle),
-            _number(rate.top),
-            f"{rate.power.value:.2f} ({rate.power.low:.2f} to {rate.power.high:.2f})" if rate.power else "–",
-        ]
-        for name, rate in law.rates.items()
-    ]
-    columns = ["variable", "holds for", "grows like", "exponent", "at the top", "power law"]
-    print_table("Variables", columns, rows, numbers=False)
-    for name in law.variables:
-        typer.echo(f"{name}: {IN_WORDS.get(name, 'a variable of the table')}.")
-    typer.echo("exponent: by what power the score grows in the middle of the range, and at its top. power law: the")
-    typer.echo("exponent of a plain power law fitted to the same rows, and its 95 % interval.\n")
-    _print_error(law)
-    for warning in law.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
-
-
-def _print_error(law: Law) -> None:
-    rows, level = law.held_out, 100 * law.level
-    half = rows.half_width(law.level)
-    typer.echo(
-        f"On {len(rows.score)} settings that it did not see it was off by {rows.mean_absolute:.4f} on average "
-        f"(mean squared error {rows.mse:.2e})"
-        + (
-            f"; {level:.0f} % lie within ± {half:.3f}."
-            if half is not None
-            else f"; too few to say where {level:.0f} % lie."
-        )
-    )
-    said = [
-        f"{words} {law.baselines[name]:.2e}"
-        for name, words in (("constant", "the mean alone has"), ("monotone", "a monotone model"))
-        if math.isfinite(law.baselines.get(name, math.nan))
-    ]
-    noise = law.baselines.get("noise", math.nan)
-    if said:
-        typer.echo(
-            f"There {', '.join(said)}" + (f"; the noise of few seeds alone is {noise:.2e}" if noise > 0 else "") + "."
-        )
-    about = law.about
-    scaling = law.scaling.get("score", 1.0)
-    typer.echo(
-        f"{_found_by(law)} in {about.get('rows', '?')} settings, seed {about.get('seed', '?')}"
-        + (f"; the search saw scores times {scaling:g}, the formula is of the score itself" if scaling != 1 else "")
-        + ".\n"
-    )
-
-
-def _print_front(law: Law) -> None:
-    from bursar.cli.show import print_table
-
-    rows = [
-        [str(entry["size"]), _scientific(entry["error"]), _scientific(entry["doubt"]), entry["origin"], entry["text"]]
-        for entry in law.front
-    ]
-    columns = ["length", "squared error", "±", "found by", "formula"]
-    print_table("What there was to choose from, on folds of the rows it saw", columns, rows, numbers=False)
-
-
-def _found_by(law: Law) -> str:
-    from bursar.laws import PAPER_FORMS
-
-    known = PAPER_FORMS.get(law.origin)
-    return f"Found by {law.origin}" if known is None else f"The form of paper 2's equation {known.equation}, refitted"
-
-
-def _plain(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "–"
-
-
-def _scientific(value: float | None) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:.2e}"
+laws_together.register(app)

@@ -21,6 +21,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,15 @@ from bursar.laws.forms import Exponent
 from bursar.ragged import FloatArray
 
 FORMAT = 1
+SHIPPED = Path(str(files("bursar.laws"))) / "packaged"  # laws that come with the package, a file each
+
+MEANINGS = {  # of variables
+    "n": "labelled tokens of the real task",
+    "n_other": "labelled tokens of each other task",
+    "tasks": "tasks, the real one counted",
+    "ami": "how related they are (adjusted mutual information)",
+    "alpha": "how much of the real labels is kept",
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ class HeldOut:
     variables: Mapping[str, tuple[float, ...]]
     score: tuple[float, ...]
     predicted: tuple[float, ...]
+    alone: tuple[float, ...] = ()  # the scores of single tasks with as many tokens, nan where there is none; or nothing
 
     @property
     def residuals(self) -> FloatArray:
@@ -78,8 +89,17 @@ class HeldOut:
 
     def half_width(self, level: float) -> float | None:
         """Half of a split-conformal interval; ``None`` if there are too few rows for the level."""
-        rank = math.ceil((len(self.score) + 1) * level)
-        return float(np.sort(np.abs(self.residuals))[rank - 1]) if rank <= len(self.score) else None
+        return conformal(self.residuals, level)
+
+
+def conformal(residuals: FloatArray, level: float) -> float | None:
+    """How far to either side of a prediction a new value lies in so many of cases; ``None`` if these are too few.
+
+    >>> conformal(np.array([0.1, -0.3, 0.2, 0.0]), 0.6), conformal(np.array([0.1, -0.3, 0.2, 0.0]), 0.9)
+    (0.2, None)
+    """
+    rank = math.ceil((len(residuals) + 1) * level - 1e-9)
+    return float(np.sort(np.abs(residuals))[rank - 1]) if rank <= len(residuals) else None
 
 
 @dataclass(frozen=True)
@@ -113,17 +133,25 @@ class Law:
     def variables(self) -> tuple[str, ...]:
         return self.formula.variables
 
+    @property
+    def provenance(self) -> str:
+        """Where it came from, in a sentence; empty where the card does not say."""
+        about = self.about
+        if "models" not in about:
+            return ""
+        said = f"Learned from {about['models']:,} models"
+        said += f" ({', '.join(about['architectures'])})" if about.get("architectures") else ""
+        said += f" on {', '.join(about['sources'])}" if about.get("sources") else ""
+        said += f", by {about['command']}" if about.get("command") else ""
+        return said + (f", with Bursar {about['version']}." if about.get("version") else ".")
+
     def predict(self, **values: float) -> Prediction:
         """The score at a setting, such as ``n=5000, tasks=3, ami=0.4``; other variables than the law's are ignored."""
         missing = [name for name in self.variables if values.get(name) is None]
         if missing:
             raise ConfigError(f"the law needs a value of {missing[0]}", fix=f"give {', '.join(self.variables)}")
         point = np.array([[float(values[name]) for name in self.variables]])
-        said = [
-            f"{name} = {values[name]:g} lies outside {r.low:g} to {r.high:g}, where the law was learned"
-            for name, r in self.ranges.items()
-            if not r.low <= values[name] <= r.high
-        ]
+        said = self.outside(**values)
         value = float(self.formula.predict(point)[0])
         if not math.isfinite(value):
             at = ", ".join(f"{name} = {values[name]:g}" for name in self.variables)
@@ -136,6 +164,14 @@ class Law:
         ends = (0.0, 1.0) if half is None else (value - half, value + half)
         low, value, high = (min(1.0, max(0.0, number)) for number in (ends[0], value, ends[1]))
         return Prediction(value, low, high, self.level, tuple(said))
+
+    def outside(self, **values: float) -> list[str]:
+        """Which values lie where the law was not learned, in words."""
+        return [
+            f"{name} = {values[name]:g} lies outside {r.low:g} to {r.high:g}, where the law was learned"
+            for name, r in self.ranges.items()
+            if name in values and not r.low <= values[name] <= r.high
+        ]
 
     def residual_points(self) -> dict[str, list[float]]:
         """What a residual plot is drawn from: each held-out row's variables, prediction and residual."""
@@ -168,6 +204,7 @@ class Law:
                 "variables": {name: list(values) for name, values in self.held_out.variables.items()},
                 "score": list(self.held_out.score),
                 "predicted": list(self.held_out.predicted),
+                "alone": [None if math.isnan(score) else score for score in self.held_out.alone],
             },
             "about": dict(self.about),
             "warnings": list(self.warnings),
@@ -190,18 +227,43 @@ class Law:
             raise DataError("there is no such file", path=path) from None
         except (OSError, ValueError) as wrong:
             raise DataError(f"it is no law in JSON: {wrong}", path=path) from None
+        return cls.from_json(told, path)
+
+    @classmethod
+    def from_json(cls, told: Any, path: Path | None = None) -> Law:
+        """From what ``describe`` gave; ``path`` is the file that it stood in."""
         if not isinstance(told, dict) or "law" not in told:
             raise DataError("it is no law", path=path, fix="make one: bursar laws fit TABLE --out LAW.json")
         if told["law"] != FORMAT:
             raise DataError(f"it is a law of format {told['law']!r}, and this reads {FORMAT}", path=path)
         return _Reader(path, told).law()
 
+    @classmethod
+    def packaged(cls, name: str = "balanced", folder: Path | None = None) -> Law:
+        """A law that comes with the package, such as ``balanced``, ``unbalanced`` or ``single``; or one of a folder."""
+        known = packaged_laws(folder)
+        if folder is not None and name not in known:
+            raise ConfigError(f"{folder} holds no law {name}.json", fix="name a folder that bursar laws package wrote")
+        if not known:
+            raise ConfigError(
+                "no packaged law in this installation",
+                fix="name the file of a law, or make one: bursar laws fit TABLE --out LAW.json",
+            )
+        if name not in known:
+            raise ConfigError(f"there is no packaged law {name!r}", fix=f"use {', '.join(known)}")
+        return cls.load((folder or SHIPPED) / f"{name}.json")
+
+
+def packaged_laws(folder: Path | None = None) -> list[str]:
+    """The names of the laws that come with the package, or of those in a folder."""
+    return sorted(file.stem for file in (folder or SHIPPED).glob("*.json"))
+
 
 @dataclass(frozen=True)
 class _Reader:
     """Reads a law, and says which field of the file is wrong."""
 
-    path: Path
+    path: Path | None
     told: Mapping[str, Any]
 
     def law(self) -> Law:
@@ -237,9 +299,12 @@ class _Reader:
     def rows(self, told: Mapping[str, Any], variables: Sequence[str]) -> HeldOut:
         columns = {name: tuple(map(float, told["variables"][name])) for name in variables}
         score, predicted = (tuple(map(float, told[name])) for name in ("score", "predicted"))
+        alone = tuple(map(_number, told.get("alone", ())))
         if len({len(score), len(predicted), *(len(column) for column in columns.values())}) > 1:
             raise ValueError
-        return HeldOut(columns, score, predicted)
+        if len(alone) not in (0, len(score)):
+            raise ValueError
+        return HeldOut(columns, score, predicted, alone)
 
     def level(self, value: Any) -> float:
         if not 0 < float(value) < 1:

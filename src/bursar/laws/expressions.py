@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import sympy  # type: ignore[import-untyped]
-from scipy.optimize import least_squares
+from scipy.optimize import leastsq
 
 from bursar.errors import DataError
 from bursar.ragged import FloatArray
@@ -23,6 +23,7 @@ from bursar.ragged import FloatArray
 LATEX = {"n": "n", "n_other": "n_{other}", "tasks": "T", "ami": "\\mathrm{AMI}", "alpha": "\\alpha"}
 ABSURD = 1e3  # stands for what is no number while constants are being fitted
 LONGEST = 4000  # characters of a formula that is read
+MOST_STEPS = 100  # of fitting constants
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": sympy.sqrt,
@@ -125,18 +126,33 @@ class Formula:
         def misses(constants: FloatArray) -> FloatArray:
             return np.nan_to_num(self.predict(X, constants) - y, nan=ABSURD).clip(-ABSURD, ABSURD)
 
-        try:
-            found = least_squares(misses, start, method="lm", x_scale=np.maximum(np.abs(start), 1e-12), max_nfev=100)
-        except (ValueError, np.linalg.LinAlgError):
+        found = solved(misses, start, scale=np.maximum(np.abs(start), 1e-12))
+        if not np.isfinite(found).all() or (misses(found) ** 2).sum() > (misses(start) ** 2).sum():
             return self
-        if not np.isfinite(found.x).all() or (misses(found.x) ** 2).sum() > (misses(start) ** 2).sum():
-            return self
-        return Formula(self.form, tuple(found.x.tolist()), self.variables)
+        return Formula(self.form, tuple(found.tolist()), self.variables)
 
     def error(self, X: FloatArray, y: FloatArray) -> float:
         """Mean squared error; infinite where it has no value."""
         misses = self.predict(X) - y
         return float(np.mean(misses**2)) if np.isfinite(misses).all() else float("inf")
+
+
+def solved(
+    misses: Callable[[FloatArray], FloatArray], start: FloatArray, scale: FloatArray | None = None
+) -> FloatArray:
+    """Where the squares of all misses are least, from a start, by Levenberg and Marquardt's way (MINPACK's)."""
+    steps = MOST_STEPS * (len(start) + 1)
+    found: FloatArray = leastsq(
+        misses,
+        start,
+        diag=None if scale is None else 1 / scale,
+        maxfev=steps,
+        ftol=1e-8,
+        xtol=1e-8,
+        gtol=1e-8,
+        full_output=True,  # it says how it ended instead of warning
+    )[0]
+    return found
 
 
 @lru_cache(maxsize=512)

@@ -50,6 +50,7 @@ def fit_law(
         raise ConfigError(f"level = {level}", fix="use a share such as 0.9")
     names = tuple(variables)
     X, y, left_out = averages.matrix(names)
+    alone = averages.alone(names)
     X, y = check_rows(X, names, y)
     fit, out = held_out(len(y), seed)
     front = fit_front(X[fit], names, y[fit], engine=engine, effort=effort, seed=seed)
@@ -63,6 +64,7 @@ def fit_law(
         {name: tuple(X[out, at].tolist()) for at, name in enumerate(names)},
         tuple(y[out].tolist()),
         tuple(formula.predict(X[out]).tolist()),
+        tuple(alone[out].tolist()) if "n" in names and np.isfinite(alone).any() else (),
     )
     ranges = {name: Range(*map(float, np.quantile(X[:, at], [0, 0.5, 1]))) for at, name in enumerate(names)}
     monotone = monotone_values(X[fit], names, y[fit], X[out])

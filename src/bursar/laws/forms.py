@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from bursar.errors import ConfigError
 from bursar.laws.baselines import monotone_error
-from bursar.laws.expressions import Formula, parse
+from bursar.laws.expressions import Formula, parse, solved
 from bursar.laws.observations import Averages
 from bursar.laws.regression import FEWEST_ROWS, check_rows, judged
 from bursar.ragged import FloatArray
@@ -178,8 +177,8 @@ def _powers(logs: FloatArray, y: FloatArray, offset: bool, start: FloatArray | N
     width = logs.shape[1]
     starts = [start] if start is not None else [np.full(width, p) for p in (0.4, 0.1, *((-0.4,) if offset else ()))]
     with np.errstate(all="ignore"):
-        fits = [least_squares(misses, first, method="lm") for first in starts]
-    best: FloatArray = min(fits, key=lambda fit: fit.cost).x
+        found = [solved(misses, first) for first in starts]
+        best: FloatArray = min(found, key=lambda powers: float((misses(powers) ** 2).sum()))
     return best.clip(-STEEPEST, STEEPEST)
 
 

@@ -74,6 +74,24 @@ class Averages:
 
         An adjusted mutual information below 0 is noise about 0, and read as 0.
         """
+        found, known = self._columns(names)
+        return found[known], self.score[known], int((~known).sum())
+
+    def alone(self, names: Sequence[str]) -> FloatArray:
+        """For each row of ``matrix``, the score of a single task of its architecture with as many tokens.
+
+        It is nan where there is none, and for single tasks themselves.
+        """
+        keys = list(zip(self.architecture, self.variables["n"].tolist(), strict=True))
+        scores: dict[tuple[str, float], list[float]] = {}
+        for row in np.flatnonzero(self.single).tolist():
+            scores.setdefault(keys[row], []).append(float(self.score[row]))
+        found: FloatArray = np.array([np.mean(scores[key]) if key in scores else np.nan for key in keys])
+        found[self.single] = np.nan
+        return found[self._columns(names)[1]]
+
+    def _columns(self, names: Sequence[str]) -> tuple[FloatArray, BoolArray]:
+        """The values of these variables for all rows, and which rows have all of them."""
         unknown = [name for name in names if name not in VARIABLES]
         if unknown or not names or len(set(names)) < len(names):
             said = f"there is no variable {unknown[0]!r}" if unknown else f"variables = {', '.join(names) or 'none'}"
@@ -81,8 +99,8 @@ class Averages:
         found = np.stack([self.variables[name] for name in names], axis=1)
         if "ami" in names:
             found[:, names.index("ami")] = np.maximum(found[:, names.index("ami")], 0.0)
-        known = np.isfinite(found).all(axis=1)
-        return found[known], self.score[known], int((~known).sum())
+        known: BoolArray = np.all(np.isfinite(found), axis=1)
+        return found, known
 
     @property
     def noise(self) -> float:
@@ -178,9 +196,20 @@ class Observations:
             raise ConfigError(f"there is no architecture {name!r} in the table", fix=f"it has {', '.join(known)}")
         return Observations(self.table.filter(pa.array(self.column("architecture") == name)))
 
-    def averaged(self) -> Averages:
-        """One row a setting: the mean over its seeds, in the order of the settings."""
-        keys = list(zip(*(self.table[name].to_pylist() for name in SETTING), strict=True))
+    def of_single_tasks(self) -> Observations:
+        """The rows of models that were trained on one task alone."""
+        single = self.table.filter(self.table["single"])
+        if not len(single):
+            raise ConfigError("there are no single tasks in the table", fix="add rows of models of one task")
+        return Observations(single)
+
+    def averaged(self, *, by_seed: bool = False) -> Averages:
+        """One row a setting: the mean over its seeds, in the order of the settings.
+
+        ``by_seed`` keeps every model as a row of its own, for tables with few settings.
+        """
+        of = KEY if by_seed else SETTING
+        keys = list(zip(*(self.table[name].to_pylist() for name in of), strict=True))
         numbers = {key: place for place, key in enumerate(sorted(set(keys), key=_sortable))}
         of_row: IntArray = np.array([numbers[key] for key in keys], dtype=np.int64)
         runs = np.bincount(of_row, minlength=len(numbers))

@@ -1,0 +1,206 @@
+"""The page of a law: its formula, where it holds, how fast it grows, and how wrong it was where it had not looked."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from bursar.corpus.formats.format import replacing
+from bursar.laws import PAPER_FORMS, Law
+from bursar.laws.cards import MEANINGS
+from bursar.report.figures import Figure, base_layout, padded_range, plain
+from bursar.report.page import fill
+from bursar.report.study_figures import number
+from bursar.report.tables import Table
+from bursar.report.wording import counted, sentence
+
+HEIGHT = 260  # of a chart of residuals, in pixels
+AXES = {
+    "predicted": "score by the law",
+    "n": "labelled tokens (n)",
+    "n_other": "tokens of each other task",
+    "tasks": "tasks (T)",
+    "ami": "AMI",
+    "alpha": "α",
+}
+
+
+def write_law_page(law: Law, name: str, out: Path) -> Path:
+    """Write the page of a law, whole or not at all; ``name`` is what it is called there."""
+    page = render_law(law, name)
+    with replacing(out) as file:
+        file.write(page)
+    return out
+
+
+def render_law(law: Law, name: str) -> str:
+    """The page as a text; the same law gives the same page."""
+    charts = residual_charts(law)
+    return fill(
+        "law.html",
+        ["page.css", "study.css"],
+        {"figures": charts, "confidence": {}},
+        title=sentence(name),
+        law=law,
+        origin=_origin(law),
+        tiles=_tiles(law),
+        variables=variables_table(law),
+        warnings=[sentence(warning) for warning in law.warnings],
+        panels=[(key, AXES.get(key, key), _words(law, key), HEIGHT) for key in charts],
+        interval=_interval_words(law),
+        points=points_table(law),
+        front=front_table(law),
+        about={key: _told(value) for key, value in law.about.items()} | _scaling(law),
+    )
+
+
+# -- charts -----------------------------------------------------------------------------------------------------------
+def residual_charts(law: Law) -> dict[str, Figure]:
+    """A chart by what it is drawn against: the law's own score, and every variable."""
+    points = law.residual_points()
+    residuals = points.pop("residual")
+    half = law.held_out.half_width(law.level)
+    ends = [*residuals, *([half, -half] if half is not None else [0.0])]
+    return {
+        key: _chart(AXES.get(key, key), points[key], residuals, half, ends) for key in ["predicted", *law.variables]
+    }
+
+
+def _chart(title: str, x: list[float], residuals: list[float], half: float | None, ends: list[float]) -> Figure:
+    low, high = padded_range(x, 0.04, 0.01)
+    band: list[Figure] = []
+    if half is not None:
+        edge = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": [low, high]}
+        thin = {"color": "--pool", "width": 0.5}
+        band = [
+            {**edge, "y": [half, half], "line": thin},
+            {**edge, "y": [-half, -half], "line": thin, "fill": "tonexty", "fillcolor": "--grid"},
+        ]
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": x,
+        "y": residuals,
+        "marker": {"color": "--line-1", "size": 7, "opacity": 0.8, "line": {"color": "--paper", "width": 1}},
+        "hovertemplate": f"{plain(title)} %{{x:,.3~g}}: off by %{{y:.4f}}<extra></extra>",
+    }
+    layout = base_layout(HEIGHT, right=12)
+    layout["xaxis"] |= {"title": {"text": plain(title), "standoff": 12}, "range": [low, high], "nticks": 6}
+    layout["yaxis"] |= {"range": padded_range(ends, 0.12, 0.001), "nticks": 6, "automargin": True}
+    layout["yaxis"] |= {"zeroline": True, "zerolinecolor": "--muted", "zerolinewidth": 1}
+    return {"data": [*band, points], "layout": layout}
+
+
+def _words(law: Law, key: str) -> str:
+    worst = max(map(abs, law.held_out.residuals.tolist()), default=0.0)
+    settings = counted(len(law.held_out.score), "held-out setting")
+    return f"Residuals of {settings} against {AXES.get(key, key)}; the largest is {worst:.4f}. The table has them all."
+
+
+# -- tables and words --------------------------------------------------------------------------------------------------
+def variables_table(law: Law) -> Table:
+    """Where the law holds and how fast it grows, by variable."""
+    rows = []
+    for name, rate in law.rates.items():
+        r, power = law.ranges[name], rate.power
+        grows = f"{rate.growth} {'near 0' if rate.near_zero else 'far out'}" if rate.growth else "not known"
+        between = f"{_power(power.value)} ({_power(power.low)} to {_power(power.high)})" if power is not None else "–"
+        meaning = MEANINGS.get(name, "a variable of the table")
+        holds = f"{number(_short(r.low))} to {number(_short(r.high))}"
+        rows.append((name, meaning, holds, grows, _power(rate.middle), _power(rate.top), between))
+    columns = ("Variable", "What it is", "Holds for", "Grows like", "Exponent", "At the top", "Of a power law, 95 %")
+    return Table(columns, tuple(rows))
+
+
+def points_table(law: Law) -> Table:
+    """Every held-out setting."""
+    points = law.residual_points()
+    names = list(law.variables)
+    scores = law.held_out.score
+    rows = [
+        (
+            *(number(_short(points[name][at])) for name in names),
+            f"{scores[at]:.4f}",
+            f"{points['predicted'][at]:.4f}",
+            f"{points['residual'][at]:+.4f}".replace("-", "−"),
+        )
+        for at in range(len(scores))
+    ]
+    return Table((*map(sentence, names), "Score", "By the law", "Difference"), tuple(rows))
+
+
+def front_table(law: Law) -> Table:
+    """The formulas that it was chosen from."""
+    rows = [
+        (
+            str(entry["text"]),
+            str(entry["size"]),
+            "–" if entry["error"] is None else f"{entry['error']:.2e} ± {entry['doubt'] or 0:.0e}",
+            _named(str(entry["origin"])),
+        )
+        for entry in law.front
+    ]
+    return Table(("Formula", "Length", "Squared error on folds", "Found by"), tuple(rows))
+
+
+def _tiles(law: Law) -> list[tuple[str, str, str]]:
+    rows = law.held_out
+    half = rows.half_width(law.level)
+    found = [("Off by, on average", f"{rows.mean_absolute:.4f}", f"on {counted(len(rows.score), 'held-out setting')}")]
+    if half is not None:
+        found.append((f"{100 * law.level:.0f} % lie within", f"± {half:.3f}", "split conformal"))
+    found.append(("Mean squared error", f"{rows.mse:.2e}", "of the law"))
+    for name, title, note in (
+        ("constant", "Of the mean alone", "what there is to win"),
+        ("monotone", "Of a monotone model", "free to bend"),
+        ("noise", "Of few seeds alone", "no law can be below"),
+    ):
+        value = law.baselines.get(name, math.nan)
+        if math.isfinite(value):
+            found.append((title, f"{value:.2e}", note))
+    return found
+
+
+def _interval_words(law: Law) -> str:
+    half = law.held_out.half_width(law.level)
+    if half is None:
+        return f"The held-out settings are too few for an interval at {law.level:g}."
+    return f"The grey band reaches {half:.3f} to either side, where {100 * law.level:.0f} % of new settings lie."
+
+
+def _origin(law: Law) -> str:
+    rows = "models" if law.about.get("by_seed") else "settings"
+    return f"{sentence(_named(law.origin))}, in {law.about.get('rows', '?')} {rows}. {law.provenance}".strip()
+
+
+def _named(origin: str) -> str:
+    known = PAPER_FORMS.get(origin)
+    return f"found by {origin}" if known is None else f"the form of paper 2’s equation {known.equation}, refitted"
+
+
+def _scaling(law: Law) -> dict[str, str]:
+    scale = law.scaling.get("score", 1.0)
+    return {"score in the search": f"times {scale:g}"} if scale != 1 else {}
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "–"
+    return number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def _power(value: float) -> str:
+    """An exponent.
+
+    >>> _power(-0.001), _power(-0.25), _power(float("nan"))
+    ('0.00', '−0.25', '–')
+    """
+    if not math.isfinite(value):
+        return "–"
+    text = f"{abs(value):.2f}"
+    return f"−{text}" if value < 0 and float(text) else text
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
