@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.registry import Registry
 from bursar.tasks import AnyBeliefs, Task
 from bursar.uncertainty import MEASURES, confidences
+
+if TYPE_CHECKING:
+    from bursar.learners.rehearsal import Rehearsal
 
 Progress = Callable[[str, float], None]  # what is going on, and how far it is, 0 to 1
 ITEMS_A_PART = 4096  # scored at a time
@@ -111,6 +114,17 @@ class Learner(ABC):
         raise LearnerError(
             f"{type(self).__name__} has no vectors of items",
             fix="use a strategy that looks at confidence alone, or a learner with an encoder",
+        )
+
+    def rehearse(self, items: Corpus, *, trained: IntArray, known: IntArray, seed: int = 0) -> Rehearsal:
+        """A training on the items at positions ``trained`` that can be stopped, tried out and put back.
+
+        ``known`` are all items whose words a model may learn. What was learned before stays. Learners that do not train
+        step by step refuse.
+        """
+        raise LearnerError(
+            f"the learner {getattr(self, 'name', type(self).__name__)!r} has no training steps to look ahead from",
+            fix="use a learner that trains step by step, such as transformer, bilstm or image-cnn",
         )
 
     @abstractmethod

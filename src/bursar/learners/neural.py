@@ -23,6 +23,7 @@ from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Reading
 from bursar.learners.examples import Examples, Objective, linkable_spans
 from bursar.learners.learner import FitReport, Learner, Progress, in_codes_of, main_scores, no_progress
+from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
@@ -206,6 +207,42 @@ class NeuralLearner(Learner):
             checkpoint=checkpoint,
             log=log,
             progress=progress,
+        )
+
+    def rehearse(self, items: Corpus, *, trained: IntArray, known: IntArray, seed: int = 0) -> Rehearsal:
+        """See ``Learner``. Nothing of the learner itself changes."""
+        items = in_codes_of(self.tasks, items)
+        self.check(items)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            models = self._make_models()
+            if len(models) > 1:
+                raise LearnerError(
+                    f'learner.sharing = "{self.settings.sharing}": tasks have nothing in common to look at',
+                    fix='use "shared" or "gated"',
+                )
+            model = models[0]
+            torch.manual_seed(seed)
+            readings = self._read(items)
+            model.encoder.settle([readings[at] for at in known])
+            random = torch.get_rng_state()
+
+        def encode(places: IntArray, tasks: Sequence[str]) -> dict[str, Encoded]:
+            return self._encode(model, [readings[at] for at in places], tasks)
+
+        def guess(places: IntArray, task: str) -> Ragged:
+            return self.tasks[task].decode(self._believe(model, items.take(places))[task])
+
+        return Rehearsal(
+            items,
+            model,
+            Objective(model, Examples.of(items, model), encode, self.settings.smoothing),
+            guess,
+            lengths=np.array([reading.size for reading in readings]),
+            trained=trained,
+            schedule=self.settings,
+            seed=seed,
+            random=random,
         )
 
     def fit_temperatures(self, dev: Corpus) -> dict[str, float]:

@@ -126,7 +126,7 @@ def train(
     and the arithmetic mean of the tasks' scores: the second decides while a task that still scores nothing holds the
     first at 0.
     """
-    training = _Training(model, objective, lengths, schedule, seed, policy, checkpoint)
+    training = Training(model, objective, lengths, schedule, seed, policy, checkpoint)
     report = training.resumed() or training.run(score, progress)
     model.eval()
     progress("training", 1.0)
@@ -135,7 +135,7 @@ def train(
     return report
 
 
-class _Training:
+class Training:
     """A training on its way: the model and all that changes with it."""
 
     def __init__(
@@ -196,20 +196,20 @@ class _Training:
             if self.steered is not None:
                 self._steered_step(self.steered)
             elif joint[now.batch][1]:
-                self._joint_step(*joint[now.batch])
+                self.joint_step(*joint[now.batch])
             now.batch += 1
             progress("training", min((now.epoch - 1 + now.batch / self.steps_an_epoch) / self.epochs, 0.999))
             self._keep()
 
     # -- a step --------------------------------------------------------------------------------------------------------
-    def _joint_step(self, batch: IntArray, tasks: list[str]) -> None:
+    def joint_step(self, batch: IntArray, tasks: list[str]) -> None:
         """Train all tasks that the batch has labels for."""
         parts = self.objective.losses(batch, tasks)
         loss = torch.stack(parts).sum()
         if not torch.isfinite(loss):
             for task, part in zip(tasks, parts, strict=True):
-                self._check(task, part.item())
-            self._check(" and ".join(tasks), loss.item())
+                self.check(task, part.item())
+            self.check(" and ".join(tasks), loss.item())
         self._learn(loss)
         self.now.step += 1
 
@@ -218,19 +218,19 @@ class _Training:
         batch, task = steered.next()
         random = torch.get_rng_state() if steered.needs_after else None
         loss, before = self.objective.loss_and_surprise(batch, task)
-        self._check(task, loss.item())
-        self._check(task, before)
+        self.check(task, loss.item())
+        self.check(task, before)
         self._learn(loss)
         after = None
         if random is not None:
             with torch.random.fork_rng(devices=[]):  # the dropout of before the step; nothing else hears of it
                 torch.set_rng_state(random)
                 after = self.objective.surprise(batch, task)
-            self._check(task, after)
+            self.check(task, after)
         steered.observe(max(before, 0.0), None if after is None else max(after, 0.0))  # rounding may fall below 0
         self.now.step += 1
 
-    def _check(self, task: str, loss: float) -> None:
+    def check(self, task: str, loss: float) -> None:
         """Refuse to go on from a loss that is not a number; what is on disk of the training stays as it was."""
         if not np.isfinite(loss):
             step = self.now.step

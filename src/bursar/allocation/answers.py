@@ -1,0 +1,163 @@
+"""A split with all that is to be said of it: why, how sure its gains are, what it hangs on, what else there is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bursar.allocation.baselines import Context, compare, missing, random_split
+from bursar.allocation.returns import half_life, tells_nothing
+from bursar.allocation.robust import Move, Predicted, Robust, least_regret, predicted, sensitivity
+from bursar.allocation.split import METHODS as PLAIN
+from bursar.allocation.split import Problem, Split, exact, together
+from bursar.errors import AllocationError
+
+METHODS = (*PLAIN, "robust")
+RANDOM_SPLITS = 51  # the one in the middle of which is shown
+EFFECTS = 4  # of tasks on others that are told
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is said to somebody who asks how to split a budget."""
+
+    split: Split
+    gains: dict[str, Predicted]  # of each task, from all labels
+    whole: Predicted  # of all tasks
+    moves: list[Move]  # the largest regret first
+    others: list[Split]  # baselines, the best first
+    left_out: tuple[str, ...]  # baselines that could not be had, and why
+    robust: Robust | None = None
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why, in sentences."""
+        split, joint = self.split, self.split.problem.joint
+        said = [
+            *split.notes,
+            *_shared(split),
+            *_for_the_money(split),
+            *_effects(split),
+            *_saturation(split),
+            *_for_less(split),
+        ]
+        for other in self.others:
+            if joint is not None and other.together and other.total > split.total:
+                price = split.problem.show(joint)
+                said.append(f"Labelling the same items for all tasks, at {price} an item, would gain more than this.")
+        return said
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON."""
+        problem = self.split.problem
+        kept = self.robust
+        return {
+            "budget": problem.money(problem.budget),
+            "currency": problem.costs.currency,
+            **self.split.describe(),
+            "reasons": self.reasons,
+            "predicted": {task: asdict(gain) for task, gain in self.gains.items()} | {"all": asdict(self.whole)},
+            "moves": [move.describe() for move in self.moves],
+            "robust": kept and {"regret": kept.regret, "bound": kept.bound, "exact_split_regret": kept.nominal},
+            "baselines": [other.describe() for other in self.others],
+            "baselines_left_out": list(self.left_out),
+        }
+
+
+def answer(problem: Problem, context: Context | None = None, *, method: str = "exact", seed: int = 0) -> Answer:
+    """Split by a method, and look at the split from all sides."""
+    if method not in METHODS:
+        raise AllocationError(f"there is no method {method!r}", fix=f"use {', '.join(METHODS)}")
+    context = context or Context()
+    kept = least_regret(problem) if method == "robust" else None
+    split = PLAIN[method](problem) if kept is None else kept.split
+    moves = sensitivity(split) if kept is None else list(kept.moves)
+    others = [
+        _middle_random(problem, seed) if s.method == "random" else s for s in compare(problem, context, seed=seed)
+    ]
+    lacking = ((name, missing(name, problem, context)) for name in ("same items", "difficulty"))
+    return Answer(
+        split,
+        *predicted(split, seed=seed),
+        moves,
+        sorted(others, key=lambda other: -other.total),
+        tuple(f"{name}: {what} is not known" for name, what in lacking if what),
+        kept,
+    )
+
+
+def _middle_random(problem: Problem, seed: int) -> Split:
+    rng = np.random.default_rng([seed, 97])
+    drawn = [random_split(problem, Context(), rng) for _ in range(RANDOM_SPLITS)]
+    return sorted(drawn, key=lambda split: split.total)[RANDOM_SPLITS // 2]
+
+
+# -- in words --------------------------------------------------------------------------------------------------------
+def _for_the_money(split: Split) -> list[str]:
+    """Whose labels are worth the most at first."""
+    problem = split.problem
+    worth = problem.worth / np.array([float(problem.costs.money(price)) for price in problem.prices])
+    best, least = int(worth.argmax()), int(worth.argmin())
+    if worth[best] <= 0 or best == least:
+        return []
+    last = (
+        "" if worth[least] <= 0 else f", {worth[best] / worth[least]:.3g} times as much as one of {split.tasks[least]}"
+    )
+    return [f"For its price, a first label of {split.tasks[best]} is worth the most to all tasks together{last}."]
+
+
+def _shared(split: Split) -> list[str]:
+    """Which items are labelled for all tasks."""
+    joint = split.problem.joint
+    if not split.together or joint is None:
+        return []
+    apart = split.problem.show(sum(split.problem.prices))
+    return [
+        f"{split.together:,} items are labelled for all tasks at once, at {split.problem.show(joint)} each: "
+        f"apart, those labels would cost {apart}."
+    ]
+
+
+def _effects(split: Split) -> list[str]:
+    """Who informs whom, the strongest first."""
+    known = split.problem.estimates.informativeness
+    pairs = [(at, to) for at in range(len(known.tasks)) for to in range(len(known.tasks)) if at != to]
+    pairs.sort(key=lambda pair: -abs(known.value[pair]))
+    said = []
+    for at, to in pairs[:EFFECTS]:
+        value, error = float(known.value[at, to]), float(known.error[at, to])
+        if value:
+            task, other = known.tasks[at], known.tasks[to]
+            doubt = f" (± {error:.2g})" if error else ""
+            verb = "advances" if value > 0 else "sets back"
+            said.append(f"A label of {task} {verb} {other} by {abs(value):.2g}{doubt} labels of its own.")
+    return said
+
+
+def _saturation(split: Split) -> list[str]:
+    """How fast labels lose their worth, the fastest first."""
+    said = []
+    rows = sorted(zip(map(half_life, split.problem.rates), split.tasks, split.counts, split.problem.rates, strict=True))
+    for half, task, count, rate in rows:
+        if tells_nothing(rate):
+            said.append(f"How fast labels of {task} lose worth is not known; it is taken as {rate.beta:g} a block.")
+        elif math.isinf(half):
+            said.append(f"Labels of {task} do not lose worth.")
+        else:
+            worth = 100 * 0.5 ** (count / half)
+            left = f"{worth:.2g} %" if worth >= 0.1 else "next to nothing"
+            after = f"; after these {count:,} it is worth {left}" if count else ""
+            said.append(f"One more label of {task} is worth half of the first after {half:,.0f} labels{after}.")
+    return said
+
+
+def _for_less(split: Split) -> list[str]:
+    """What half of the money would gain."""
+    problem = split.problem
+    if split.total <= 0 or 2 * problem.spare < problem.budget:  # or the minimums take more than half
+        return []
+    half = (together if split.method == "together" else exact)(replace(problem, budget=problem.budget // 2))
+    return [f"With half of the money the best split would gain {100 * half.total / split.total:.3g} % of this."]

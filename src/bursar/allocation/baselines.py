@@ -1,0 +1,181 @@
+"""Splits that somebody might use instead, and ablations of the method: by the same model, for the same money.
+
+Every baseline keeps to the budget, the minimums and the caps. The minimums are bought first, then what the baseline
+wants, as far as money and caps reach; what rounding leaves is spent label by label on the tasks in turn, as long as
+anything fits.
+
+>>> from bursar.allocation import Estimates, Informativeness, Rate
+>>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
+>>> rate = Rate(0.5, 0.5, 0.5, block=100)
+>>> problem = Problem(Estimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
+>>> splits = {split.method: split.counts for split in compare(problem)}
+>>> splits["only slots"], splits["equal money"], splits["equal counts"], splits["no transfer"]
+((0, 200), (300, 100), (150, 150), (270, 110))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from bursar.allocation.estimates import Estimates
+from bursar.allocation.returns import SMALLEST
+from bursar.allocation.split import Problem, Split, exact
+from bursar.errors import AllocationError
+from bursar.registry import Registry
+
+
+@dataclass(frozen=True)
+class Context:
+    """What some baselines ask for beside the problem."""
+
+    scores: Mapping[str, float] = field(default_factory=dict)  # of a model of the seed labels: task to 0 to 1
+
+
+Baseline = Callable[[Problem, Context, np.random.Generator], Split]
+
+BASELINES: Registry[Baseline] = Registry("baseline split", "bursar.baseline_splits")
+
+
+def baseline(name: str) -> Callable[[Baseline], Baseline]:
+    """Put a split into the registry."""
+    return lambda make: BASELINES.add(name, make)
+
+
+def compare(problem: Problem, context: Context | None = None, *, seed: int = 0) -> list[Split]:
+    """All on each task alone, then every registered baseline that can be had with what is known."""
+    context = context or Context()
+    found = [only(problem, task) for task in problem.tasks]
+    for place, name in enumerate(BASELINES):
+        if not missing(name, problem, context):
+            found.append(BASELINES[name](problem, context, np.random.default_rng([seed, place])))
+    return found
+
+
+def missing(name: str, problem: Problem, context: Context) -> str:
+    """What has to be known for a baseline and is not, in words; nothing if it can be had."""
+    if name == "same items" and problem.joint is None:
+        return "the price of an item that is labelled for all tasks"
+    unknown = [task for task in problem.tasks if task not in context.scores]
+    if name == "difficulty" and unknown:
+        return f"the seed score of {', '.join(unknown)}"
+    return ""
+
+
+# -- what somebody might do ------------------------------------------------------------------------------------------
+def only(problem: Problem, task: str) -> Split:
+    """All money on one task, beyond the minimums of the others."""
+    if task not in problem.tasks:
+        raise AllocationError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(problem.tasks)}")
+    return by_shares(problem, [float(other == task) for other in problem.tasks], f"only {task}")
+
+
+@baseline("equal money")
+def equal_money(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+    """The same money for each task."""
+    return by_shares(problem, [1.0] * len(problem.tasks), "equal money")
+
+
+@baseline("equal counts")
+def equal_counts(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+    """The same number of labels for each task."""
+    return by_shares(problem, problem.prices, "equal counts")
+
+
+@baseline("same items")
+def same_items(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+    """Every item for all tasks, at the joint price; labels of one task alone only for minimums and what is left."""
+    if problem.joint is None:
+        raise AllocationError("the same items for all tasks have no price", fix="give the price of such an item")
+    joint, owed = problem.joint, list(zip(problem.prices, problem.least, strict=True))
+
+    def cost(items: int) -> int:
+        return items * joint + sum(price * max(0, least - items) for price, least in owed)
+
+    # The cost is convex, and that of no items is affordable: so what is affordable ends only once.
+    low, high = 0, min([problem.budget // joint, *(most for most in problem.most if most is not None)])
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if cost(middle) <= problem.budget else (low, middle - 1)
+    counts = filled(problem, [max(low, least) for least in problem.least], problem.budget - cost(low))
+    return Split(problem, counts, "same items", together=low)
+
+
+@baseline("difficulty")
+def by_difficulty(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+    """Money in proportion to what a model of the seed labels lacks: 1 − its score."""
+    if lacking := missing("difficulty", problem, context):
+        raise AllocationError(
+            f"a split by difficulty needs {lacking}", fix="label a few items of it, or give the score"
+        )
+    lacks = [max(0.0, 1 - context.scores[task]) for task in problem.tasks]
+    return by_shares(problem, lacks if any(lacks) else [1.0] * len(lacks), "difficulty")
+
+
+@baseline("random")
+def random_split(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+    """Money by chance, every division as likely as any other."""
+    return by_shares(problem, rng.dirichlet(np.ones(len(problem.tasks))).tolist(), "random")
+
+
+# -- ablations -------------------------------------------------------------------------------------------------------
+@baseline("no transfer")
+def without_transfer(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+    """The exact split if labels of a task were worth nothing to the others."""
+    known = problem.estimates.informativeness
+    alone = Estimates(replace(known, value=np.eye(len(known.tasks))), problem.estimates.rates)
+    return Split(problem, exact(replace(problem, estimates=alone)).counts, "no transfer")
+
+
+@baseline("one rate")
+def with_one_rate(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+    """The exact split if all tasks lost worth alike: by the geometric mean of the rates, per label if blocks differ."""
+    decay = float(np.mean([math.log(rate.beta) / rate.block for rate in problem.rates]))
+    shared = {}
+    for task, rate in zip(problem.tasks, problem.rates, strict=True):
+        beta = min(1.0, max(SMALLEST, math.exp(decay * rate.block)))
+        shared[task] = replace(rate, beta=beta, low=beta, high=beta)
+    alike = Estimates(problem.estimates.informativeness, shared)
+    return Split(problem, exact(replace(problem, estimates=alike)).counts, "one rate")
+
+
+# -- how wishes become labels ----------------------------------------------------------------------------------------
+def by_shares(problem: Problem, shares: Sequence[float], method: str) -> Split:
+    """Money divided by shares of the whole budget. What a task's minimum costs counts for its share."""
+    whole = sum(map(Fraction, shares))
+    minimum = [price * least for price, least in zip(problem.prices, problem.least, strict=True)]
+    wish = [max(Fraction(0), problem.budget * Fraction(s) / whole - m) for s, m in zip(shares, minimum, strict=True)]
+    part = min(Fraction(1), problem.spare / (sum(wish) or Fraction(1)))
+    counts = []
+    for at, (price, least, lot) in enumerate(zip(problem.prices, problem.least, problem.lots, strict=True)):
+        counts.append(least + lot * min(problem.room[at], math.floor(wish[at] * part / (price * lot))))
+    spent = sum(price * count for price, count in zip(problem.prices, counts, strict=True))
+    return Split(problem, filled(problem, counts, problem.budget - spent), method)
+
+
+def filled(problem: Problem, counts: Sequence[int], left: int) -> tuple[int, ...]:
+    """With what is left spent: a lot of each task in turn, in the order of the tasks, as long as one fits."""
+    found = list(counts)
+
+    def open_tasks() -> list[int]:
+        return [
+            at
+            for at, (most, lot) in enumerate(zip(problem.most, problem.lots, strict=True))
+            if problem.prices[at] * lot <= left and (most is None or found[at] + lot <= most)
+        ]
+
+    while tasks := open_tasks():
+        lots = {at: problem.lots[at] for at in tasks}
+        round_costs = sum(problem.prices[at] * lots[at] for at in tasks)
+        rooms = [(most - found[at]) // lots[at] for at in tasks if (most := problem.most[at]) is not None]
+        rounds = max(1, min([left // round_costs, *rooms]))  # many at once where all tasks fit
+        for at in tasks:
+            cost = rounds * lots[at] * problem.prices[at]
+            if cost <= left:
+                found[at] += rounds * lots[at]
+                left -= cost
+    return tuple(found)

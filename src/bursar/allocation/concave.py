@@ -1,0 +1,184 @@
+"""Buying steps of falling worth, exactly: the kernel of a split.
+
+Goods are sold in steps. All steps of a good cost the same, and each is worth no more than the one before; worth is
+counted in whole numbers, so that nothing is lost in adding up and ties are ties. Three things make it fast:
+
+1. **Relax.** Charge ``λ`` for a unit of money instead of keeping to the budget: every good then decides for itself.
+   With ``λ`` just high enough for that to be affordable, some ``left`` of the money is not spent.
+2. **Reduce.** Whatever costs at most the budget is worth at most ``bound − losses``, where a good loses what its number
+   of steps is short of its best at the price ``λ``. The affordable choice is worth ``bound − λ·left``. So no good of a
+   best choice loses more than ``λ·left``, which leaves a short range of steps for each (all of it only where worth per
+   cost hardly falls).
+3. **Combine.** One good after the other: for every amount of money the best with this good too. That is a (max, +)
+   convolution with a concave sequence, in which the best number of steps moves in one direction only, so ranges halve
+   from level to level and a level is a few operations on arrays (``combined``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from bursar.errors import AllocationError
+from bursar.ragged import FloatArray, IntArray, offsets_of
+
+MOST_MONEY = 20_000_000  # units that are told apart, after what can be divided out; takes a few gigabytes
+TOLERANCE = 1e-12  # of the bound: what its floating-point sum may be off by
+HALVINGS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Good:
+    """Something sold in steps.
+
+    >>> [int(steps) for steps in best_steps([Good(np.array([6, 5]), 3), Good(np.array([4, 3, 1]), 2)], money=7)]
+    [1, 2]
+    """
+
+    worth: IntArray  # (steps,) of each further step: above 0, none more than the one before
+    cost: int
+
+    @property
+    def ratios(self) -> FloatArray:
+        """Worth per unit of money, falling."""
+        found: FloatArray = self.worth / self.cost
+        return found
+
+    @property
+    def totals(self) -> IntArray:
+        """What the first so many steps are worth together: (steps + 1,)."""
+        return offsets_of(self.worth)
+
+
+def best_steps(goods: Sequence[Good], money: int) -> list[int]:
+    """How many steps of each good are worth the most together; of such choices the cheapest, then the one with the most
+    steps of the first good, of the second, and so on.
+    """
+    unit = gcd(*(good.cost for good in goods)) or 1
+    money //= unit
+    goods = [Good(good.worth[: money // (good.cost // unit)], good.cost // unit) for good in goods]
+    if sum(len(good.worth) * good.cost for good in goods) <= money:
+        return [len(good.worth) for good in goods]
+    ranges = reduced(goods, money)
+    short = [Good(good.worth[low:high], good.cost) for good, (low, high) in zip(goods, ranges, strict=True)]
+    left = money - sum(low * good.cost for good, (low, _) in zip(goods, ranges, strict=True))
+    more = _searched(short, min(left, sum(len(good.worth) * good.cost for good in short)))
+    return [low + steps for (low, _), steps in zip(ranges, more, strict=True)]
+
+
+def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
+    """Steps by worth per cost, ties to the earlier good; what does not fit is passed over. And a bound: no choice is
+    worth more than what is bought up to the first step that does not fit, and the affordable part of that.
+
+    >>> greedy_steps([Good(np.array([6, 5]), 3), Good(np.array([4, 3, 1]), 2)], money=6)
+    ([1, 1], 11.666666666666666)
+    """
+    whose = np.repeat(np.arange(len(goods)), [len(good.worth) for good in goods])
+    costs = np.array([good.cost for good in goods])
+    order = np.argsort(-np.concatenate([good.ratios for good in goods]), kind="stable")
+    worth, whose = np.concatenate([good.worth for good in goods])[order], whose[order]
+    steps, bound, so_far = np.zeros(len(goods), dtype=np.int64), None, 0
+    while len(whose):
+        fits = int(np.searchsorted(np.cumsum(costs[whose]), money, side="right"))
+        steps += np.bincount(whose[:fits], minlength=len(goods))
+        money -= int(costs[whose[:fits]].sum())
+        so_far += int(worth[:fits].sum())
+        if bound is None and fits < len(whose):
+            bound = so_far + money * float(worth[fits]) / int(costs[whose[fits]])
+        cheap = costs[whose[fits:]] <= money
+        worth, whose = worth[fits:][cheap], whose[fits:][cheap]
+    return steps.tolist(), float(so_far if bound is None else bound)
+
+
+# -- relax and reduce ------------------------------------------------------------------------------------------------
+def reduced(goods: Sequence[Good], money: int) -> list[tuple[int, int]]:
+    """The fewest and the most steps of each good that a best choice can have. All steps together are not affordable."""
+    ratios = [good.ratios for good in goods]
+
+    def cost_at(price: float) -> int:
+        return sum(good.cost * _above(r, price) for good, r in zip(goods, ratios, strict=True))
+
+    low, price = 0.0, max(float(r[0]) for r in ratios if len(r))
+    for _ in range(HALVINGS):
+        middle = (low + price) / 2
+        if not low < middle < price:
+            break
+        low, price = (middle, price) if cost_at(middle) > money else (low, middle)
+    gap = price * (money - cost_at(price))
+    net = [good.totals - price * good.cost * np.arange(len(good.worth) + 1.0) for good in goods]
+    bound = sum(float(n.max()) for n in net) + price * money
+    ranges = []
+    for worth in net:
+        fits = np.flatnonzero(worth >= worth.max() - gap - TOLERANCE * bound)
+        ranges.append((int(fits[0]), int(fits[-1])))
+    return ranges
+
+
+def _above(falling: FloatArray, price: float) -> int:
+    """How many of falling numbers are above one."""
+    return len(falling) - int(np.searchsorted(falling[::-1], price, side="right"))
+
+
+# -- combine ---------------------------------------------------------------------------------------------------------
+def _searched(goods: Sequence[Good], money: int) -> list[int]:
+    """The best choice, by the best worth of the goods after each one for every amount of money."""
+    if money > MOST_MONEY:
+        raise AllocationError(
+            f"prices and budget come to {money:,} units of money that have to be told apart, above {MOST_MONEY:,}",
+            fix="use a larger unit, or prices that have more in common",
+        )
+    rest: list[IntArray] = [np.zeros(money + 1, dtype=np.int64)]  # of no goods, of the last, of the last two …
+    for good in reversed(goods[1:]):
+        rest.append(combined(rest[-1], good))
+    chosen = []
+    for good, after in zip(goods, reversed(rest), strict=True):
+        steps = np.arange(min(len(good.worth), money // good.cost) + 1)
+        others = after[money - steps * good.cost]
+        worth = good.totals[steps] + others
+        best = np.flatnonzero(worth == worth.max())
+        spent = best * good.cost + np.searchsorted(after, others[best])  # what is worth as much is had for this
+        pick = len(best) - 1 - int(spent[::-1].argmin())
+        chosen.append(int(best[pick]))
+        money = int(spent[pick]) - chosen[-1] * good.cost
+    return chosen
+
+
+def combined(before: IntArray, good: Good) -> IntArray:
+    """The best worth for every amount of money up to a budget, with one more good: (money + 1,) to the same.
+
+    ``before`` does not fall. Amounts are laid out in rows of ``cost``, so that a step of the good is a row. For a row
+    the first of the best rows for the rest of the money to lie in, its ``source``, does not fall either: ``totals`` are
+    concave, so with more money the later of two sources gains on the earlier one. The sources of two rows thus bound
+    that of a row between them.
+
+    >>> combined(np.array([0, 0, 4, 4, 4, 4]), Good(np.array([5, 3]), 2)).tolist()
+    [0, 0, 5, 5, 9, 9]
+    """
+    cost, totals, most = good.cost, good.totals, len(good.worth)
+    rows = -(-len(before) // cost)
+    padded = np.pad(before, (0, rows * cost - len(before)), mode="edge")
+    found = padded.copy().reshape(rows, cost)
+    source = np.zeros((rows, cost), dtype=np.int64)
+    columns = np.arange(cost)
+    stride = 1 << (rows - 1).bit_length()
+    while stride > 1:
+        half = stride // 2
+        new = np.arange(half, rows, stride)
+        beyond = (new + half >= rows)[:, None]
+        low = np.maximum(source[new - half], (new - most)[:, None])
+        high = np.where(beyond, new[:, None], np.minimum(source[np.minimum(new + half, rows - 1)], new[:, None]))
+        lengths = (high - low + 1).ravel()
+        starts = offsets_of(lengths)
+        place, begins = np.arange(starts[-1]), starts[:-1].reshape(low.shape)
+        steps = np.repeat((new[:, None] - low + begins).ravel(), lengths) - place
+        amounts = np.repeat(((low - begins) * cost + columns).ravel(), lengths) + place * cost
+        worth = padded[amounts] + totals[steps]
+        top = np.maximum.reduceat(worth, starts[:-1])
+        ties = np.flatnonzero(worth == np.repeat(top, lengths))
+        first = ties[np.searchsorted(ties, starts[:-1])]
+        found[new], source[new] = top.reshape(low.shape), (amounts[first] // cost).reshape(low.shape)
+        stride = half
+    return found.ravel()[: len(before)]

@@ -1,0 +1,87 @@
+"""What is known before a budget is split: who informs whom, and how fast each task saturates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bursar.errors import AllocationError
+from bursar.ragged import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Informativeness:
+    """What labels of one task are worth to another, in labels of its own (errata 29).
+
+    Row *i*, column *j*: task *j*'s gain from labels of task *i*, divided by its gain from as many more of its own. So
+    the diagonal is 1, and a negative entry means that *i* harms *j*.
+
+    >>> found = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.25, 1]]), np.array([[0, 0.1], [0.1, 0]]))
+    >>> found.to("slots"), found.weights.tolist()
+    ({'intent': 0.5, 'slots': 1.0}, [1.5, 1.25])
+    """
+
+    tasks: tuple[str, ...]
+    value: FloatArray  # (from, to)
+    error: FloatArray  # standard errors of those; 0 on the diagonal
+    about: Mapping[str, Any] = field(default_factory=dict)  # how they were measured
+
+    def __post_init__(self) -> None:
+        shape = (len(self.tasks), len(self.tasks))
+        if self.value.shape != shape or self.error.shape != shape:
+            raise AllocationError(f"informativeness of {len(self.tasks)} tasks needs a {shape[0]} × {shape[0]} table")
+        if not (np.isfinite(self.value).all() and np.isfinite(self.error).all() and (self.error >= 0).all()):
+            raise AllocationError("informativeness and its standard errors must be numbers, the errors from 0 up")
+        if not (self.value.diagonal() == 1).all():
+            raise AllocationError("a task's informativeness for itself is 1", fix="divide each column by its diagonal")
+
+    @property
+    def weights(self) -> FloatArray:
+        """What a first label of each task is worth to all tasks together: the sums of the rows."""
+        sums: FloatArray = self.value.sum(axis=1)
+        return sums
+
+    def to(self, task: str) -> dict[str, float]:
+        """What every task's labels are worth to one."""
+        column = self.value[:, self.tasks.index(task)]
+        return dict(zip(self.tasks, column.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast labels of a task lose worth: each block of so many is worth ``beta`` of the block before (errata 30)."""
+
+    beta: float
+    low: float
+    high: float
+    block: float  # labels
+    source: str = "given"  # or pseudo-labels, ledger, law
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= self.beta <= self.high <= 1:
+            raise AllocationError(
+                f"a reduction rate of {self.beta:g} ({self.low:g} to {self.high:g})",
+                fix="give it and its interval above 0 and up to 1, in that order",
+            )
+        if not (np.isfinite(self.block) and self.block > 0):
+            raise AllocationError(f"a block of {self.block:g} labels", fix="give a number above 0")
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """All that a split goes by, but for the money."""
+
+    informativeness: Informativeness
+    rates: Mapping[str, Rate]
+
+    def __post_init__(self) -> None:
+        missing = [task for task in self.tasks if task not in self.rates]
+        if missing:
+            raise AllocationError(f"task {missing[0]!r} has no reduction rate")
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return self.informativeness.tasks

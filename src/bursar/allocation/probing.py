@@ -1,0 +1,155 @@
+"""Who informs whom, by linear models on frozen features: no network is trained.
+
+A task's probe learns from the items to train on; then from those and the fresh ones; then from those to train on again,
+with one more block of features: what another task's probe, which learned from the fresh items alone, believes of them.
+No probe says anything of an item that it learned from, so none can tell more of a training item than of a held-out one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.allocation.informativeness import Informer, Parts
+from bursar.corpus import Corpus
+from bursar.errors import AllocationError, ConfigError
+from bursar.learners.features import TRAINABLE, one_thread
+from bursar.learners.learner import Learner, Progress, no_progress
+from bursar.learners.probe import ProbeLearner
+from bursar.oracle.probe import frozen_encoder
+from bursar.ragged import FloatArray, IntArray, Ragged, flat_positions, offsets_of
+from bursar.tasks import Regression, Task
+
+LEAST = 1e-6  # of a probability: that of a label that was never seen may be 0
+
+
+@dataclass(frozen=True)
+class Probing(Informer):
+    """How much better a task's probe predicts with another task's beliefs, over how much better with more labels.
+
+    The learner's own features are used if it is a probe, else those of the bundled encoder, or pixels.
+    """
+
+    name: ClassVar[str] = "probe"
+    repetitions: int = 8
+    weight: float = 0.1  # the variance of the beliefs, over that of all other features
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.weight < math.inf:
+            raise ConfigError(f"{self.name!r}: weight = {self.weight!r}", fix="use a number above 0, such as 0.1")
+
+    def check(self, learner: Learner) -> None:
+        for name, task in learner.tasks.items():
+            if not isinstance(task, TRAINABLE):
+                raise AllocationError(
+                    f"no probe can be fitted to task {name!r} ({task.kind})",
+                    fix="use the informer 'lookahead' or 'alignment', with a learner that trains step by step",
+                )
+
+    def gains(self, learner: Learner, items: Corpus, parts: Parts, seed: int, progress: Progress) -> FloatArray:
+        probe = probe_of(learner)
+        probe.settle(items.take(np.sort(np.concatenate([parts.trained, parts.fresh]))))
+        sheets = [_Sheet.of(probe, task, items) for task in learner.tasks.values()]
+        found = np.zeros((len(sheets), len(sheets)))
+        with one_thread():
+            said = [sheet.beliefs(parts.fresh) for sheet in sheets]  # of all items, by labels of the fresh ones
+            for to, sheet in enumerate(sheets):
+                alone = sheet.loss(parts.trained, parts.held)
+                more = sheet.loss(np.concatenate([parts.trained, parts.fresh]), parts.held)
+                for at, other in enumerate(sheets):
+                    informed = more if at == to else self._informed(sheet, other, said[at], parts)
+                    found[at, to] = alone - informed
+                progress("measuring", (to + 1) / len(sheets))
+        return found
+
+    def _informed(self, sheet: _Sheet, other: _Sheet, said: FloatArray, parts: Parts) -> float:
+        """The loss of a task whose probe is also told what another believes."""
+        told = carried(said, other.offsets, sheet.offsets)
+        told_apart = float(told[sheet.units(parts.trained)].var(axis=0).sum())
+        spread = float(sheet.rows[sheet.units(parts.trained)].var(axis=0).sum())
+        scale = math.sqrt(self.weight * spread / told_apart) if told_apart > 0 else 0.0
+        wider = np.concatenate([sheet.rows, told * scale], axis=1)
+        return sheet.loss(parts.trained, parts.held, wider)
+
+
+def probe_of(learner: Learner) -> ProbeLearner:
+    """One of the same tasks, and of the same features if the learner is a probe."""
+    if not isinstance(learner, ProbeLearner):
+        return ProbeLearner(learner.tasks, encoder=frozen_encoder())
+    return ProbeLearner(
+        learner.tasks,
+        encoder=learner.encoder,
+        kind=learner.kind,
+        penalty=learner.penalty,
+        components=learner.components,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sheet:
+    """The units of all items for one task: their features, and the targets of those that are labelled."""
+
+    probe: ProbeLearner
+    task: Task
+    rows: NDArray[Any]  # (units, width)
+    targets: Ragged  # a row an item, empty where it has no label
+    offsets: IntArray  # (items + 1,): where the units of each item begin
+
+    @classmethod
+    def of(cls, probe: ProbeLearner, task: Task, items: Corpus) -> _Sheet:
+        labels = items.labels[task.name]
+        known = np.flatnonzero(labels.present)
+        rows = labels.rows.take(known)
+        values = rows.values[:, 0] if isinstance(task, Regression) else task.targets(rows, items.words[known])
+        units = task.units(items.words)
+        targets = Ragged(values, offsets_of(units * labels.present))
+        return cls(probe, task, probe.rows(task, items, no_progress), targets, offsets_of(units))
+
+    def units(self, items: IntArray) -> IntArray:
+        """Those of items that are labelled."""
+        return flat_positions(self.offsets, items[self.targets.lengths[items] > 0])
+
+    def beliefs(self, learned: IntArray) -> FloatArray:
+        """What a probe that learned from some items believes of all units: (units, labels), or (units, 1) numbers."""
+        said = self._model(learned, self.rows).believe(self.rows)[0]
+        found: FloatArray = np.asarray(said, dtype=np.float64).reshape(len(self.rows), -1)
+        return found
+
+    def loss(self, learned: IntArray, held: IntArray, rows: NDArray[Any] | None = None) -> float:
+        """The mean −log likelihood of held-out labels by a probe that learned from other items."""
+        rows = self.rows if rows is None else rows
+        said = self._model(learned, rows).believe(rows[self.units(held)])
+        gold = self.targets.take(held).values
+        if isinstance(self.task, Regression):
+            mean, variance = said
+            return float((0.5 * ((gold - mean) ** 2 / variance + np.log(variance))).mean())
+        chances: FloatArray = said[0][np.arange(len(gold)), gold].astype(np.float64)
+        return float(-np.log(np.maximum(chances, LEAST)).mean())
+
+    def _model(self, learned: IntArray, rows: NDArray[Any]) -> Any:
+        return self.probe.model(self.task, rows[self.units(learned)], self.targets.take(learned).values, seed=0)
+
+
+def carried(values: FloatArray, units: IntArray, wanted: IntArray) -> FloatArray:
+    """What is said of the units of one task, for those of another: an item's for all its words, words' on average.
+
+    ``units`` and ``wanted`` are where the units of each item begin. An item without any unit is said nothing of: 0.
+
+    >>> carried(np.array([[1.0], [2.0], [6.0]]), np.array([0, 1, 3]), np.array([0, 1, 2])).ravel().tolist()
+    [1.0, 4.0]
+    >>> carried(np.array([[1.0], [4.0]]), np.array([0, 1, 2]), np.array([0, 1, 3])).ravel().tolist()
+    [1.0, 4.0, 4.0]
+    """
+    if np.array_equal(units, wanted):
+        return values
+    counts = np.diff(units)
+    sums = np.zeros((len(counts), values.shape[1]))
+    np.add.at(sums, np.repeat(np.arange(len(counts)), counts), values)
+    means = sums / np.maximum(counts, 1)[:, None]
+    found: FloatArray = np.repeat(means, np.diff(wanted), axis=0)
+    return found

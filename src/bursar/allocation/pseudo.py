@@ -1,0 +1,73 @@
+"""How fast labels lose worth, from labels that a model guessed (paper 5, section 4.2; errata 30).
+
+A model of the seed items guesses the labels of a pool, and models are trained on the seed and more and more of these
+guesses of one task. They do not become as good as with real labels, but their curve is said to bend as early, and only
+its shape is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from bursar.allocation.curves import CurveRater, Growth
+from bursar.allocation.rates import geometric_sizes
+from bursar.allocation.seeds import FEWEST, check_whole
+from bursar.corpus import Corpus
+from bursar.corpus.corpus import Labels, concatenate
+from bursar.errors import AllocationError, ConfigError
+from bursar.learners.learner import Learner, Progress
+
+STARTS = ("seed", "nothing")
+
+
+@dataclass(frozen=True)
+class PseudoLabels(CurveRater):
+    """The curve of guessed labels, up to ``reach`` times as many as the task has real ones.
+
+    ``start`` says what the task's guesses are added to: its ``seed`` labels, or ``nothing``. A model of the seed labels
+    and its own guesses is often no better than one of the seed labels, so that the first curve may be flat.
+    """
+
+    name: ClassVar[str] = "pseudo-labels"
+    reach: int = 4
+    start: str = "seed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(self.name, "reach", self.reach)
+        if self.start not in STARTS:
+            raise ConfigError(f"{self.name!r}: start = {self.start!r}", fix=f"use {' or '.join(STARTS)}")
+
+    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress) -> Growth:
+        if pool is None or not len(pool):
+            raise AllocationError(
+                "there is no pool of items to guess labels of", fix="give some, or use the rater 'ledger' or 'given'"
+            )
+        labels = {name: int(trained.labels[name].present.sum()) for name in learner.tasks}
+        most = min(len(pool), self.reach * max(labels.values()))
+        some = np.random.default_rng([seed, 53]).permutation(len(pool))[:most]
+        learner.fit(trained, seed=seed)
+        items = concatenate([trained, guessed(learner, pool.take(some))])
+        first = np.arange(len(items)) < len(trained)
+        resting = {name: items.labels[name].present & first for name in learner.tasks}
+        sizes = {
+            name: geometric_sizes(min(most, self.reach * n), self.points, least=FEWEST) for name, n in labels.items()
+        }
+        guesses = dict.fromkeys(resting, np.arange(len(trained), len(items)))
+        if self.start == "nothing":
+            return Growth(items, resting, dict.fromkeys(resting, np.zeros(len(items), dtype=bool)), guesses, sizes)
+        return Growth(items, resting, resting, guesses, {name: np.append(0, found) for name, found in sizes.items()})
+
+
+def guessed(learner: Learner, pool: Corpus) -> Corpus:
+    """Items with the labels that a learner would give them, and no others."""
+    present = np.ones(len(pool), dtype=bool)
+    said = learner.predict(pool.with_labels({}))
+    return replace(
+        pool,
+        schema=dict(learner.tasks),
+        labels={name: Labels(present, rows) for name, rows in said.items()},
+    )

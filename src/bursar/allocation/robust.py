@@ -1,0 +1,262 @@
+"""What a split hangs on: how it changes when estimates are off, and the split that then has the least to regret.
+
+A *scenario* moves one estimate: an informativeness by its standard error, up or down, or a reduction rate to an end of
+its interval. The *regret* of a split in a scenario is what the best split then would gain more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from bursar.allocation.concave import MOST_MONEY
+from bursar.allocation.estimates import Estimates
+from bursar.allocation.returns import LEVEL, SMALLEST, gain, returns
+from bursar.allocation.split import Problem, Split, exact, together
+from bursar.errors import AllocationError
+from bursar.ragged import FloatArray
+
+CLOSE = 1e-4  # of the regret: how near to the least possible is near enough
+LOOKS = 400  # splits that are looked at for that
+DRAWS = 2000
+
+
+# -- when one estimate is off ----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Scenario:
+    """One estimate moved: the informativeness of ``task`` for ``other``, or the reduction rate of ``task``."""
+
+    task: str
+    other: str | None
+    before: float
+    after: float
+    problem: Problem
+
+    @property
+    def what(self) -> str:
+        """In words.
+
+        >>> Scenario("intent", "slots", 0.5, 0.4, None).what
+        'intent informs slots by 0.4 instead of 0.5'
+        """
+        if self.other is None:
+            return f"reduction rate of {self.task} {self.after:.3g} instead of {self.before:.3g}"
+        return f"{self.task} informs {self.other} by {self.after:.3g} instead of {self.before:.3g}"
+
+
+def scenarios(problem: Problem) -> list[Scenario]:
+    """Every informativeness a standard error lower and higher, every rate at the low and at the high end."""
+    known, rates, found = problem.estimates.informativeness, problem.estimates.rates, []
+    for at, task in enumerate(problem.tasks):
+        for to, other in enumerate(problem.tasks):
+            before, error = float(known.value[at, to]), float(known.error[at, to])
+            for after in (before - error, before + error):
+                if at != to and after != before:
+                    value = known.value.copy()
+                    value[at, to] = after
+                    moved = Estimates(replace(known, value=value), rates)
+                    found.append(Scenario(task, other, before, after, replace(problem, estimates=moved)))
+        rate = rates[task]
+        for after in (rate.low, rate.high):
+            if after != rate.beta:
+                moved = Estimates(known, {**rates, task: replace(rate, beta=after)})
+                found.append(Scenario(task, None, rate.beta, after, replace(problem, estimates=moved)))
+    return found
+
+
+@dataclass(frozen=True)
+class Move:
+    """What a scenario would change: the best split then, and what a split for the estimates as they are gains less."""
+
+    scenario: Scenario
+    best: Split
+    regret: float
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON."""
+        moved = {"task": self.scenario.task, "other": self.scenario.other, "what": self.scenario.what}
+        counts = dict(zip(self.best.tasks, self.best.counts, strict=True))
+        return {**moved, "before": self.scenario.before, "after": self.scenario.after} | {
+            "regret": self.regret,
+            "labels": counts,
+        }
+
+
+def sensitivity(split: Split) -> list[Move]:
+    """What moves when an estimate does, the largest regret first."""
+    moves = []
+    for scenario in scenarios(split.problem):
+        best = (together if split.method == "together" else exact)(scenario.problem)
+        moves.append(Move(scenario, best, _regret(scenario, best, split.counts)))
+    return _sorted(moves)
+
+
+def _sorted(moves: Sequence[Move]) -> list[Move]:
+    return sorted(moves, key=lambda move: -move.regret)
+
+
+def _regret(scenario: Scenario, best: Split, counts: Sequence[int]) -> float:
+    return max(0.0, best.total - float(scenario.problem.gains(counts).sum()))
+
+
+# -- the least to regret ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Robust:
+    """The split with the smallest largest regret over all scenarios, the estimates as they are included."""
+
+    split: Split
+    regret: float  # the largest of it
+    bound: float  # no split has a smaller one
+    nominal: float  # the largest of the split that is best by the estimates
+    moves: tuple[Move, ...]  # what is regretted when, the most first
+
+
+def least_regret(problem: Problem) -> Robust:
+    """The split whose largest regret is as small as it can be, to within a ten-thousandth (or ``bound`` tells).
+
+    A scenario moves one task alone. So with ``T`` what a split gains by the estimates as they are, its largest regret
+    is ``max_i R_i(N_i) − T(N)``, and the best split for which all ``R_i(N_i)`` are at most ``θ`` is an exact split
+    within limits. What is left is a search for the best ``θ``, by ever smaller intervals: no split with a ``θ`` in one
+    has less regret than its lower end, less the best ``T`` at its upper end.
+    """
+    nominal = exact(problem)
+    moves = sensitivity(nominal)
+    search = _Search(problem, nominal.total, moves)
+    counts, bound = search.best(nominal.counts)
+    regret = search.regret(counts)
+    moves = [Move(move.scenario, move.best, _regret(move.scenario, move.best, counts)) for move in moves]
+    split = Split(problem, counts, "robust", bound=nominal.total)
+    return Robust(split, regret, min(bound, regret), search.regret(nominal.counts), tuple(_sorted(moves)))
+
+
+Box = tuple[tuple[int, int], ...]  # the fewest and the most lots of each task, beyond its minimum
+
+
+class _Search:
+    def __init__(self, problem: Problem, best: float, moves: Sequence[Move]) -> None:
+        self.problem, self.total = problem, best
+        self.tables = [self._table(at, moves) for at in range(len(problem.tasks))]
+
+    def _table(self, at: int, moves: Sequence[Move]) -> FloatArray:
+        """``R_i`` for each number of lots: the best of a scenario, less what the task gains more in it than thought."""
+        problem, task = self.problem, self.problem.tasks[at]
+        if problem.room[at] > MOST_MONEY:
+            raise AllocationError(
+                f"task {task!r}: {problem.room[at]:,} labels are affordable, above {MOST_MONEY:,}",
+                fix="give it a cap, or a smaller budget",
+            )
+        counts = problem.least[at] + problem.lots[at] * np.arange(problem.room[at] + 1)
+        thought = problem.worth[at] * gain(counts, problem.rates[at])
+        found = np.full(len(counts), self.total)
+        for move in moves:
+            if move.scenario.task == task:
+                then = move.scenario.problem
+                found = np.maximum(found, move.best.total - then.worth[at] * gain(counts, then.rates[at]) + thought)
+        return found
+
+    def lots(self, counts: Sequence[int]) -> list[int]:
+        problem = self.problem
+        return [(n - least) // lot for n, least, lot in zip(counts, problem.least, problem.lots, strict=True)]
+
+    def theta(self, counts: Sequence[int]) -> float:
+        return max(float(table[lots]) for table, lots in zip(self.tables, self.lots(counts), strict=True))
+
+    def gained(self, counts: Sequence[int]) -> float:
+        return float(self.problem.gains(counts).sum())
+
+    def regret(self, counts: Sequence[int]) -> float:
+        """The largest of a split."""
+        return max(0.0, self.theta(counts) - self.gained(counts))
+
+    def within(self, box: Box, theta: float) -> tuple[int, ...] | None:
+        """The best split by the estimates in a box, with limits that leave out what is surely above ``theta``."""
+        least, most = [], []
+        for at, (table, (low, high)) in enumerate(zip(self.tables, box, strict=True)):
+            fits = np.flatnonzero(table[low : high + 1] <= theta)
+            if not len(fits):
+                return None
+            start, lot = self.problem.least[at], self.problem.lots[at]
+            least.append(start + lot * (low + int(fits[0])))
+            most.append(start + lot * (low + int(fits[-1])))
+        if sum(price * n for price, n in zip(self.problem.prices, least, strict=True)) > self.problem.budget:
+            return None
+        return exact(replace(self.problem, least=tuple(least), most=tuple(most))).counts
+
+    def best(self, nominal: tuple[int, ...]) -> tuple[tuple[int, ...], float]:
+        """The split with the smallest largest regret, and what none can be below."""
+        least, chosen, looks = self.regret(nominal), nominal, 0
+        bottom = max(float(table.min()) for table in self.tables)
+        whole: Box = tuple((0, len(table) - 1) for table in self.tables)
+        heap = [(bottom - self.total, bottom, self.theta(nominal), whole, nominal)]
+
+        def look(low: float, high: float, box: Box) -> None:
+            counts = self.within(box, high)
+            if counts is not None:
+                heappush(heap, (low - self.gained(counts), low, high, box, counts))
+
+        while heap and heap[0][0] < least * (1 - CLOSE) and looks < LOOKS:
+            looks += 1
+            _, low, high, box, counts = heappop(heap)
+            theta = self.theta(counts)
+            if theta > high:  # what fits a task is not always without gaps, and this lies in one
+                for part in self._halves(box, counts, high):
+                    look(low, high, part)
+                continue
+            if theta - self.gained(counts) < least:
+                least, chosen = theta - self.gained(counts), counts
+            if theta > low:  # nothing in the box is better between theta and high
+                middle = (low + theta) / 2
+                look(low, middle, box)
+                heappush(heap, (middle - self.gained(counts), middle, theta, box, counts))
+        return chosen, max(0.0, min(least, heap[0][0])) if heap else least
+
+    def _halves(self, box: Box, counts: Sequence[int], theta: float) -> list[Box]:
+        """A box without what one task has too much regret at: below it, and above."""
+        lots = self.lots(counts)
+        at = next(at for at, table in enumerate(self.tables) if table[lots[at]] > theta)
+        low, high = box[at]
+        return [(*box[:at], part, *box[at + 1 :]) for part in ((low, lots[at] - 1), (lots[at] + 1, high))]
+
+
+# -- how sure the gains are ------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Predicted:
+    """A gain with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def predicted(
+    split: Split, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0
+) -> tuple[dict[str, Predicted], Predicted]:
+    """What each task gains from all labels, and all tasks together, with intervals.
+
+    All estimates are drawn many times: informativeness by its standard error, a rate by its interval (a normal
+    distribution on either side of the estimate, cut off at 0 and 1), each for itself.
+    """
+    rng = np.random.default_rng([seed, 31])
+    known = split.problem.estimates.informativeness
+    sure = float(ndtri(0.5 + LEVEL / 2))  # standard deviations from the middle to an end of a rate's interval
+    gains = np.empty((draws, len(split.tasks)))
+    for at, (rate, count) in enumerate(zip(split.problem.rates, split.counts, strict=True)):
+        z = rng.normal(size=draws)
+        beta = rate.beta + z * np.where(z > 0, rate.high - rate.beta, rate.beta - rate.low) / sure
+        gains[:, at] = returns(count, np.clip(beta, SMALLEST, 1.0), rate.block)
+    value = known.value + known.error * rng.normal(size=(draws, *known.value.shape))
+    drawn = np.einsum("di,dij->dj", gains, value)
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    of_each = split.gains.sum(axis=0)
+
+    def told(value: float, numbers: FloatArray) -> Predicted:
+        low, high = np.quantile(numbers, ends)
+        return Predicted(value, float(min(low, value)), float(max(high, value)))
+
+    each = {task: told(float(of_each[at]), drawn[:, at]) for at, task in enumerate(split.tasks)}
+    return each, told(split.total, drawn.sum(axis=1))

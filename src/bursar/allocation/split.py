@@ -1,0 +1,377 @@
+"""The split of a label budget between tasks: the most gain for the money, exactly (paper 5; errata 31).
+
+A label of task *i* is worth something to every task: ``N`` of them gain ``g_i(N) · Σ_j informativeness(i → j)``. Gains
+are counted in labels: 100 is what the first block of 100 labels of a task is worth to itself.
+
+>>> from bursar.allocation import Informativeness
+>>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
+>>> rate = Rate(0.5, 0.5, 0.5, block=100)
+>>> problem = Problem(Estimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
+>>> split = exact(problem)
+>>> split.counts, split.cost, round(split.total, 3)
+((294, 102), 600, 382.56)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from bursar.allocation.concave import MOST_MONEY, Good, best_steps, greedy_steps
+from bursar.allocation.estimates import Estimates, Rate
+from bursar.allocation.returns import gain, returns
+from bursar.errors import AllocationError
+from bursar.ragged import FloatArray, IntArray
+from bursar.tasks import CostModel
+
+BITS = 60  # gains are compared in whole parts of 2^-60 of all that could be gained
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be split, what it costs, and what has to be kept to. All money is in whole units.
+
+    ``least`` and ``most`` are numbers of labels, 0 and no limit if not given. ``lots`` are how many labels of a task
+    are bought at a time, 1 if not given. ``joint`` is what an item costs that is labelled for all tasks at once: only
+    the baseline that does so asks for it. ``costs`` say how money is written.
+    """
+
+    estimates: Estimates
+    prices: tuple[int, ...]
+    budget: int
+    least: tuple[int, ...] = ()
+    most: tuple[int | None, ...] = ()
+    lots: tuple[int, ...] = ()
+    joint: int | None = None
+    costs: CostModel = field(default_factory=lambda: CostModel({}, {}))
+
+    def __post_init__(self) -> None:
+        count = len(self.tasks)
+        given: dict[str, tuple[int | None, ...]] = {
+            "prices": self.prices,
+            "least": self.least or (0,) * count,
+            "most": self.most or (None,) * count,
+            "lots": self.lots or (1,) * count,
+        }
+        for name, values in given.items():
+            if len(values) != count:
+                raise AllocationError(f"{len(values)} {name} for {count} tasks", fix="give one a task")
+            object.__setattr__(self, name, tuple(None if value is None else _whole(name, value) for value in values))
+        object.__setattr__(self, "budget", _whole("budget", self.budget))
+        if self.budget < 0:
+            raise AllocationError(f"a budget of {self.budget}", fix="give a number from 0 up")
+        if self.joint is not None and _whole("joint", self.joint) <= 0:
+            raise AllocationError(f"an item for all tasks at {self.joint}", fix="give a price above 0, or none")
+        for task, price, least, most, lot in self._rows():
+            if price <= 0 or lot <= 0:
+                raise AllocationError(f"task {task!r}: a price of {price} for lots of {lot}", fix="use numbers above 0")
+            if least < 0 or (most is not None and most < least):
+                raise AllocationError(
+                    f"task {task!r}: at least {least:,} labels" + ("" if most is None else f" and at most {most:,}"),
+                    fix="give a minimum from 0 up, and a cap that is not below it",
+                )
+        self._check_minimums()
+
+    def _rows(self) -> list[tuple[str, int, int, int | None, int]]:
+        return list(zip(self.tasks, self.prices, self.least, self.most, self.lots, strict=True))
+
+    def _check_minimums(self) -> None:
+        if self.spare >= 0:
+            return
+        dearest = max(self._rows(), key=lambda row: row[1] * row[2])
+        raise AllocationError(
+            f"the minimums cost {self.show(self.budget - self.spare)}, and the budget is {self.show(self.budget)}: "
+            f"task {dearest[0]!r} alone has {dearest[2]:,} labels at {self.show(dearest[1])}",
+            fix="lower a minimum, or raise the budget",
+        )
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return self.estimates.tasks
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        return tuple(self.estimates.rates[task] for task in self.tasks)
+
+    @property
+    def worth(self) -> FloatArray:
+        """What a first label of each task is worth to all of them: (tasks,)."""
+        return self.estimates.informativeness.weights
+
+    @property
+    def spare(self) -> int:
+        """The money that is left when the minimums are paid."""
+        return self.budget - sum(price * least for price, least in zip(self.prices, self.least, strict=True))
+
+    @property
+    def room(self) -> tuple[int, ...]:
+        """How many lots of each task can be bought beyond its minimum, with all that is left."""
+        found = []
+        for _, price, least, most, lot in self._rows():
+            lots = self.spare // (price * lot)
+            found.append(lots if most is None else min(lots, (most - least) // lot))
+        return tuple(found)
+
+    def in_blocks(self) -> Problem:
+        """The same, with whole blocks of each task's reduction rate bought at a time, rounded to labels."""
+        return replace(self, lots=tuple(max(1, round(rate.block)) for rate in self.rates))
+
+    def gains(self, counts: Sequence[int]) -> FloatArray:
+        """What so many labels of each task gain for each: (from, to)."""
+        own = np.array([float(gain(count, rate)) for count, rate in zip(counts, self.rates, strict=True)])
+        found: FloatArray = own[:, None] * self.estimates.informativeness.value
+        return found
+
+    def show(self, units: int) -> str:
+        """Money as a person writes it."""
+        return self.costs.show(units)
+
+    def money(self, units: int) -> int | float:
+        """Money as a number."""
+        amount = self.costs.money(units)
+        return int(amount) if amount == int(amount) else float(amount)
+
+
+@dataclass(frozen=True)
+class Split:
+    """How many labels of each task to buy. One that does not keep to its problem cannot be made.
+
+    ``bound`` is what no split is worth more than, where that is known. ``together`` of the items are labelled for all
+    tasks at once, at the joint price.
+    """
+
+    problem: Problem
+    counts: tuple[int, ...]
+    method: str
+    bound: float | None = None
+    together: int = 0
+
+    def __post_init__(self) -> None:
+        for (task, _, least, most, _), count in zip(self.problem._rows(), self.counts, strict=True):
+            if count < max(least, self.together) or (most is not None and count > most):
+                raise AllocationError(f"{self.method}: {count:,} labels of task {task!r} are not what was asked for")
+        if self.cost > self.problem.budget:
+            raise AllocationError(
+                f"{self.method}: {self.problem.show(self.cost)} is above the budget of "
+                f"{self.problem.show(self.problem.budget)}"
+            )
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return self.problem.tasks
+
+    @property
+    def spent(self) -> tuple[int, ...]:
+        """Money for each task, but for items that are labelled for all at once."""
+        return tuple((n - self.together) * p for n, p in zip(self.counts, self.problem.prices, strict=True))
+
+    @property
+    def cost(self) -> int:
+        """All money that is spent."""
+        return sum(self.spent) + self.together * (self.problem.joint or 0)
+
+    @property
+    def unspent(self) -> int:
+        return self.problem.budget - self.cost
+
+    @property
+    def gains(self) -> FloatArray:
+        """What the labels of each task gain for each: (from, to), a task's own on the diagonal."""
+        return self.problem.gains(self.counts)
+
+    @property
+    def total(self) -> float:
+        """All of that together: what is to be as large as it can be."""
+        return float(self.gains.sum())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is unusual about it, in sentences."""
+        return tuple(_notes(self))
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON; money is money, not units."""
+        gains, spent = self.gains, [self.problem.money(units) for units in self.spent]
+        tasks = {
+            task: {
+                "labels": self.counts[at],
+                "spent": spent[at],
+                "gain": float(gains[at, at]),
+                "gain_to_others": {other: float(gains[at, to]) for to, other in enumerate(self.tasks) if to != at},
+            }
+            for at, task in enumerate(self.tasks)
+        }
+        cost, unspent = self.problem.money(self.cost), self.problem.money(self.unspent)
+        whole = {"total": self.total, "bound": self.bound, "cost": cost, "unspent": unspent}
+        return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": list(self.notes)}
+
+
+def exact(problem: Problem) -> Split:
+    """The split that gains the most, proven. A task whose labels are worth nothing to all together has its minimum.
+
+    Of splits that gain the same it is the cheapest; of those the one with the most labels for the first task, then for
+    the second, and so on.
+    """
+    buying, goods, _ = _goods(problem)
+    counts = list(problem.least)
+    for at, steps in zip(buying, best_steps(goods, problem.spare) if goods else [], strict=True):
+        counts[at] += steps * problem.lots[at]
+    split = Split(problem, tuple(counts), "exact")
+    return replace(split, bound=split.total)
+
+
+def greedy(problem: Problem) -> Split:
+    """Lot after lot by worth per money, passing over what no longer fits.
+
+    If all lots cost the same it gains as much as the exact split; otherwise it is behind by less than what the first
+    lot that does not fit would gain (errata 31): of the best split even of fractions of lots only a part of that lot is
+    missing. It holds for single labels as it does for whole blocks, ``greedy(problem.in_blocks())``.
+    """
+    buying, goods, shift = _goods(problem)
+    counts = list(problem.least)
+    steps, bound = greedy_steps(goods, problem.spare) if goods else ([], 0.0)
+    for at, more in zip(buying, steps, strict=True):
+        counts[at] += more * problem.lots[at]
+    minimum = float(problem.gains(problem.least).sum())
+    return Split(problem, tuple(counts), "greedy", bound=minimum + math.ldexp(bound, -shift))
+
+
+def together(problem: Problem) -> Split:
+    """The best split in which some items are labelled for all tasks at the joint price, and others for one task each.
+
+    Reading is paid once an item, so an item for all tasks is cheaper than as many labels apart. How many such items
+    there should be is looked for where the gain, which rises and then falls with their number, is largest.
+
+    >>> from bursar.allocation import Informativeness
+    >>> known = Informativeness(("intent", "slots"), np.eye(2), np.zeros((2, 2)))
+    >>> rate = Rate(0.5, 0.5, 0.5, block=100)
+    >>> estimates = Estimates(known, {"intent": rate, "slots": rate})
+    >>> split = together(Problem(estimates, prices=(11, 13), budget=1500, joint=15))
+    >>> split.counts, split.together, split.cost
+    ((100, 100), 100, 1500)
+    """
+    if problem.joint is None:
+        raise AllocationError(
+            "what an item costs that is labelled for all tasks is not known", fix="give it, or use exact"
+        )
+    if problem.joint >= sum(problem.prices):
+        return replace(exact(problem), method="together")
+    caps = [most for most in problem.most if most is not None]
+    low, high = 0, min([problem.budget // problem.joint, *caps])
+    known: dict[int, Split | None] = {}
+
+    def gain_of(items: int) -> float:
+        if items not in known:
+            known[items] = _with_items(problem, items)
+        split = known[items]
+        return -math.inf if split is None else split.total
+
+    while high - low > 8:
+        left, right = low + (high - low) // 3, high - (high - low) // 3
+        if gain_of(left) < gain_of(right):
+            low = left + 1
+        else:
+            high = right
+    best = max(range(low, high + 1), key=lambda items: (gain_of(items), -items))
+    found = known[best]
+    if found is None:  # the minimums of some tasks leave no room for items of all
+        return replace(exact(problem), method="together")
+    return found
+
+
+def _with_items(problem: Problem, items: int) -> Split | None:
+    """The best split with so many items for all tasks; none if the minimums cannot be paid then."""
+    assert problem.joint is not None
+    apart = sum(problem.prices) * items
+    least = tuple(max(least, items) for least in problem.least)
+    budget = problem.budget - items * problem.joint + apart
+    if budget < sum(price * count for price, count in zip(problem.prices, least, strict=True)):
+        return None
+    counts = exact(replace(problem, least=least, budget=budget, lots=())).counts
+    return Split(problem, counts, "together", together=items)
+
+
+METHODS = {"exact": exact, "greedy": greedy, "together": together}
+
+
+def _goods(problem: Problem) -> tuple[list[int], list[Good], int]:
+    """The tasks that are worth buying for and what each lot of theirs gains, in whole parts of 2^−shift.
+
+    The gain of a lot is ``β^(lot/u)`` of the one before. Falling numbers stay so when they are rounded; sums of ten
+    million of them are off by 10^-11 of the whole at most.
+    """
+    worth, room = problem.worth, problem.room
+    buying = [at for at in range(len(worth)) if worth[at] > 0 and room[at] > 0]
+    first, decay, reach = [], [], 0.0
+    for at in buying:
+        rate, least, lot = problem.rates[at], problem.least[at], problem.lots[at]
+        decay.append(-math.log(rate.beta) / rate.block)
+        first.append(float(worth[at] * gain(lot, rate)) * math.exp(-decay[-1] * least))
+        reach += first[-1] / float(gain(lot, rate)) * float(returns(lot * room[at], rate.beta, rate.block))
+    if reach <= 0:
+        return [], [], 0
+    shift = BITS - math.frexp(reach)[1]
+    goods = [_good(problem, at, math.ldexp(f, shift), d) for at, f, d in zip(buying, first, decay, strict=True)]
+    return buying, goods, shift
+
+
+def _good(problem: Problem, at: int, first: float, decay: float) -> Good:
+    lot, lots = problem.lots[at], problem.room[at]
+    if decay > 0:  # beyond that a lot is worth less than half of a part
+        lots = min(lots, math.ceil((math.log(max(1.0, first)) + 1) / (decay * lot)))
+    if lots > MOST_MONEY:
+        raise AllocationError(
+            f"task {problem.tasks[at]!r}: {lots:,} labels are affordable, above {MOST_MONEY:,}",
+            fix="give it a cap, or a smaller budget",
+        )
+    worth: IntArray = np.rint(first * np.exp(-decay * lot * np.arange(lots))).astype(np.int64)
+    worth = np.minimum.accumulate(worth)
+    return Good(worth[worth > 0], problem.prices[at] * lot)
+
+
+def _notes(split: Split) -> list[str]:
+    problem = split.problem
+    harmful = [at for at, worth in enumerate(problem.worth) if worth <= 0]
+    if len(harmful) == len(problem.tasks):
+        return [
+            "No label of any task is worth its money: each task's labels harm the others by as much as they help it, "
+            "or by more. " + ("Only the minimums are bought." if any(problem.least) else "Nothing is bought.")
+        ]
+    said = []
+    for at in harmful:
+        bought = f"only its minimum of {problem.least[at]:,} is bought" if problem.least[at] else "none are bought"
+        task, worth = problem.tasks[at], problem.worth[at]
+        said.append(f"A label of {task} is worth {worth:.3g} to all tasks together, for it harms others: {bought}.")
+    price, lot, task = min((price * lot, lot, task) for task, price, _, _, lot in problem._rows())
+    left = problem.show(split.unspent)
+    if problem.budget and not problem.spare:
+        said.append("The minimums take the whole budget.")
+    elif problem.spare < price:
+        what = "label" if lot == 1 else f"lot of {lot:,} labels"
+        whose = f"The {problem.show(problem.spare)} that the minimums leave" if any(problem.least) else f"{left}"
+        said.append(f"{whose} buys nothing: the cheapest {what}, of {task}, costs {problem.show(price)}.")
+    elif split.unspent >= price and all(_is_full(split)):
+        said.append(f"Every task is at its cap: {left} is left.")
+    elif split.unspent >= price and split.method in METHODS:
+        said.append(f"No further label would gain anything that counts: {left} is left.")
+    return said
+
+
+def _is_full(split: Split) -> list[bool]:
+    """Whether each task has as many labels as it may."""
+    rows = zip(split.counts, split.problem.most, split.problem.lots, strict=True)
+    return [most is not None and count + lot > most for count, most, lot in rows]
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise AllocationError(
+            f"{name}: {value!r} is not a whole number", fix="count in whole units and labels"
+        ) from None

@@ -1,0 +1,366 @@
+"""Estimates of one's own in a file: TOML, JSON or CSV, with prices in money.
+
+.. code-block:: toml
+
+    currency = "€"
+
+    [tasks.intent]
+    price = 0.05        # of a label
+    beta = 0.6          # each block of labels is worth so much of the block before; 1 if nothing is lost
+    low = 0.5           # its interval
+    high = 0.7
+    block = 200         # labels
+
+    [informativeness.intent]
+    slots = [0.4, 0.1]  # what labels of intent are worth to slots, in labels of its own; and the standard error
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bursar.allocation.baselines import Context
+from bursar.allocation.estimates import Estimates, Informativeness, Rate
+from bursar.allocation.split import Problem
+from bursar.corpus.formats.format import replacing
+from bursar.errors import AllocationError, DataError
+from bursar.tasks import CostModel
+
+SUFFIXES = (".toml", ".json", ".csv")
+TOP = ("unit", "currency", "joint_price", "tasks", "informativeness")
+NEEDED = ("price", "beta", "block")
+KEYS = (*NEEDED, "low", "high", "seed_score", "min", "cap")
+FINEST = 9  # decimals of a price, if no unit is given
+MOST = Decimal(10**12)  # of any number in a table, and of a budget
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a file says: estimates, prices and limits, all but the budget."""
+
+    estimates: Estimates
+    prices: tuple[int, ...]  # in units of the costs
+    least: tuple[int, ...]
+    most: tuple[int | None, ...]
+    joint: int | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    costs: CostModel = field(default_factory=lambda: CostModel({}, {}))
+
+    @property
+    def context(self) -> Context:
+        """What baselines ask for."""
+        return Context(self.scores)
+
+    def problem(self, budget: Decimal | float | str) -> Problem:
+        """With money to split, rounded down to whole units."""
+        amount = Decimal(str(budget))
+        if not amount.is_finite() or not 0 <= amount <= MOST:
+            raise AllocationError(f"a budget of {budget}", fix=f"give an amount of money from 0 to {MOST:,}")
+        units = int(Fraction(amount) // Fraction(self.costs.unit))
+        return Problem(self.estimates, self.prices, units, self.least, self.most, joint=self.joint, costs=self.costs)
+
+    def describe(self) -> dict[str, Any]:
+        """As the JSON that ``read_table`` reads."""
+        known, tasks = self.estimates.informativeness, {}
+        for at, task in enumerate(self.estimates.tasks):
+            rate = self.estimates.rates[task]
+            own: dict[str, Any] = {"price": float(self.costs.money(self.prices[at])), "beta": rate.beta}
+            own |= {"low": rate.low, "high": rate.high, "block": rate.block, "min": self.least[at]}
+            own |= {} if self.most[at] is None else {"cap": self.most[at]}
+            tasks[task] = own | ({"seed_score": self.scores[task]} if task in self.scores else {})
+        informs = {
+            task: {
+                other: [float(known.value[at, to]), float(known.error[at, to])]
+                for to, other in enumerate(known.tasks)
+                if to != at
+            }
+            for at, task in enumerate(known.tasks)
+        }
+        top: dict[str, Any] = {"unit": float(self.costs.unit), "currency": self.costs.currency}
+        if self.joint is not None:
+            top["joint_price"] = float(self.costs.money(self.joint))
+        return {**top, "tasks": tasks, "informativeness": informs}
+
+    def save(self, file: str | Path) -> None:
+        """As JSON, whole or not at all."""
+        with replacing(Path(file)) as out:
+            out.write(json.dumps(self.describe(), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_table(file: str | Path) -> Table:
+    """The table in a file, by its ending. What is wrong is told with the task, the key and, if found, the line."""
+    path = Path(file)
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise DataError(
+            f"the name ends in none of {', '.join(SUFFIXES)}", path=path, fix="give the table as one of them"
+        )
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DataError("there is no such file", path=path) from None
+    except UnicodeDecodeError:
+        raise DataError("this is not text in UTF-8", path=path, fix="save it in UTF-8") from None
+    except OSError as wrong:
+        raise DataError(f"cannot be read: {wrong.strerror}", path=path) from None
+    return {".toml": _toml, ".json": _json, ".csv": _csv}[kind](path, text).table()
+
+
+# -- what a table is made of -----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Reader:
+    """What the file holds, as it was written, and where a key of a task stands in it."""
+
+    path: Path
+    told: Mapping[str, Any]
+    line: Callable[[str, str, str | None], int | None]  # of a section, a task and a key
+
+    def wrong(
+        self, message: str, task: str | None = None, key: str | None = None, *, section: str = "tasks", fix: str
+    ) -> DataError:
+        line = None if task is None else self.line(section, task, key)
+        whose = "" if task is None else f"task {task!r}: "
+        return DataError(f"{whose}{message}", path=self.path, line=line, fix=fix)
+
+    def table(self) -> Table:
+        for key in self.told:
+            if key not in TOP:
+                raise self.wrong(f"there is no key {key!r}", fix=f"use {', '.join(TOP)}")
+        tasks = self.told.get("tasks")
+        if not isinstance(tasks, Mapping) or not tasks:
+            raise self.wrong("there are no tasks", fix="give each a table of its own, such as [tasks.intent]")
+        for task, given in tasks.items():
+            self._check_keys(task, given)
+        costs = self._costs(tasks)
+        names = tuple(tasks)
+        joint = self.told.get("joint_price")
+        return Table(
+            Estimates(self._informativeness(names), {task: self._rate(task, tasks[task]) for task in names}),
+            prices=tuple(self._units(tasks[task]["price"], costs, task, "price") for task in names),
+            least=tuple(self._labels(task, tasks[task], "min") or 0 for task in names),
+            most=tuple(self._labels(task, tasks[task], "cap") for task in names),
+            joint=None if joint is None else self._units(joint, costs, None, "joint_price"),
+            scores={task: self._score(task, given) for task, given in tasks.items() if "seed_score" in given},
+            costs=costs,
+        )
+
+    def _check_keys(self, task: str, given: Any) -> None:
+        if not isinstance(given, Mapping):
+            raise self.wrong(f"{given!r} is no table", task, fix=f"give {', '.join(NEEDED)}")
+        for key in given:
+            if key not in KEYS:
+                raise self.wrong(f"there is no key {key!r}", task, key, fix=f"use {', '.join(KEYS)}")
+        for key in NEEDED:
+            if key not in given:
+                guess = "label a few items of it and look at its curve, or guess: beta = 0.5, low = 0.1, high = 1"
+                fixes = {"price": "give what a label costs", "block": "give how many labels beta is the loss of"}
+                raise self.wrong(f"{key} is missing", task, fix=fixes.get(key, guess))
+
+    # -- numbers -----------------------------------------------------------------------------------------------------
+    def _number(self, value: Any, task: str | None, key: str, *, fix: str, section: str = "tasks") -> Decimal:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = Decimal(str(value))
+        if not isinstance(value, Decimal) or not value.is_finite() or abs(value) > MOST:
+            shown = value if isinstance(value, str | Decimal) else json.dumps(value, default=str)
+            raise self.wrong(f"{key} = {shown}", task, key, fix=fix, section=section)
+        return value
+
+    def _costs(self, tasks: Mapping[str, Any]) -> CostModel:
+        prices = [
+            self._number(given["price"], task, "price", fix="give a number above 0") for task, given in tasks.items()
+        ]
+        if "joint_price" in self.told:
+            prices.append(self._number(self.told["joint_price"], None, "joint_price", fix="give a number above 0"))
+        currency = self.told.get("currency", "")
+        if not isinstance(currency, str):
+            raise self.wrong(f"currency = {currency}", fix='give a sign between quotes, such as "€"')
+        decimals = max(0, *(-int(price.normalize().as_tuple().exponent) for price in prices))
+        if "unit" not in self.told:
+            return CostModel({}, {}, Decimal(1).scaleb(-min(decimals, FINEST)), currency)
+        unit = self._number(self.told["unit"], None, "unit", fix="give the smallest amount in use, such as 0.01")
+        if unit <= 0:
+            raise self.wrong(f"unit = {unit}", fix="give the smallest amount in use, such as 0.01")
+        return CostModel({}, {}, unit, currency)
+
+    def _units(self, value: Any, costs: CostModel, task: str | None, key: str) -> int:
+        price = self._number(value, task, key, fix="give a number above 0")
+        units = Fraction(price) / Fraction(costs.unit)
+        if price <= 0:
+            raise self.wrong(f"{key} = {price}", task, key, fix="give a number above 0")
+        if units.denominator != 1:
+            fix = "set unit to the smallest amount in use, such as 0.01"
+            raise self.wrong(f"{key} = {price} is not a whole number of units of {costs.unit}", task, key, fix=fix)
+        return int(units)
+
+    def _labels(self, task: str, given: Mapping[str, Any], key: str) -> int | None:
+        if key not in given:
+            return None
+        fix = "give a whole number of labels from 0 up"
+        number = self._number(given[key], task, key, fix=fix)
+        if number < 0 or number != int(number):
+            raise self.wrong(f"{key} = {number}", task, key, fix=fix)
+        if key == "cap" and number < (least := self._labels(task, given, "min") or 0):
+            raise self.wrong(
+                f"cap = {number} is below min = {least}", task, key, fix="raise the one or lower the other"
+            )
+        return int(number)
+
+    def _score(self, task: str, given: Mapping[str, Any]) -> float:
+        fix = "give the score of a model of the seed labels, from 0 to 1; without seed labels leave it out"
+        number = self._number(given["seed_score"], task, "seed_score", fix=fix)
+        if not 0 <= number <= 1:
+            raise self.wrong(f"seed_score = {number}", task, "seed_score", fix=fix)
+        return float(number)
+
+    def _rate(self, task: str, given: Mapping[str, Any]) -> Rate:
+        told = {}
+        for key in ("beta", "low", "high"):
+            fix = "give low ≤ beta ≤ high, all above 0 and up to 1"
+            told[key] = float(self._number(given.get(key, given["beta"]), task, key, fix=fix))
+            if not 0 < told[key] <= 1:
+                raise self.wrong(f"{key} = {told[key]:g}", task, key, fix=fix)
+        block = self._number(given["block"], task, "block", fix="give a number of labels above 0")
+        try:
+            return Rate(told["beta"], told["low"], told["high"], float(block))
+        except AllocationError as wrong:
+            key = "block" if block <= 0 else "beta"
+            raise self.wrong(wrong.message, task, key, fix=wrong.fix or "") from None
+
+    def _informativeness(self, tasks: tuple[str, ...]) -> Informativeness:
+        told = self.told.get("informativeness", {})
+        if not isinstance(told, Mapping):
+            raise self.wrong("informativeness is no table", fix="give each task one, such as [informativeness.intent]")
+        value, error = np.eye(len(tasks)), np.zeros((len(tasks), len(tasks)))
+        for task, row in told.items():
+            where = {"section": "informativeness"}
+            if task not in tasks or not isinstance(row, Mapping):
+                message = f"informativeness.{task} " + ("is no table" if task in tasks else "is of no task")
+                raise self.wrong(message, fix=f"the tasks are {', '.join(tasks)}")
+            for other, cell in row.items():
+                if other not in tasks:
+                    raise self.wrong(f"informs no task {other!r}", task, other, fix=f"use {', '.join(tasks)}", **where)
+                fix = "give a number, or a number and its standard error: [0.4, 0.1]"
+                pair = cell if isinstance(cell, list | tuple) else [cell, 0]
+                if len(pair) != 2:
+                    raise self.wrong(f"informativeness for {other!r} = {cell}", task, other, fix=fix, **where)
+                of, doubt = (self._number(number, task, other, fix=fix, **where) for number in pair)
+                if doubt < 0:
+                    raise self.wrong(f"the standard error for {other!r} is {doubt}", task, other, fix=fix, **where)
+                if other == task and (of != 1 or doubt != 0):
+                    fix = "leave it out: all others are measured against it"
+                    raise self.wrong(f"informs itself by {of}, not 1", task, other, fix=fix, **where)
+                value[tasks.index(task), tasks.index(other)] = float(of)
+                error[tasks.index(task), tasks.index(other)] = float(doubt)
+        return Informativeness(tasks, value, error)
+
+
+# -- formats ---------------------------------------------------------------------------------------------------------
+def _toml(path: Path, text: str) -> _Reader:
+    try:
+        told = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as wrong:
+        where = re.search(r"\(at line (\d+)", str(wrong))
+        message = f"this is no TOML: {str(wrong).partition(' (at')[0]}"
+        raise DataError(message, path=path, line=int(where[1]) if where else None) from None
+
+    def line(section: str, task: str, key: str | None) -> int | None:
+        header = rf"^\s*\[\s*{section}\s*\.\s*[\"']?{re.escape(task)}[\"']?\s*\]"
+        return _line_of(text, [header, *([] if key is None else [rf"^\s*[\"']?{re.escape(key)}[\"']?\s*="])])
+
+    return _Reader(path, told, line)
+
+
+def _json(path: Path, text: str) -> _Reader:
+    try:
+        told = json.loads(text, parse_float=Decimal, object_pairs_hook=_once)
+    except json.JSONDecodeError as wrong:
+        raise DataError(f"this is no JSON: {wrong.msg}", path=path, line=wrong.lineno) from None
+    except _TwiceError as wrong:
+        raise DataError(f"the key {wrong.args[0]!r} is given twice", path=path, fix="give it once") from None
+    if not isinstance(told, dict):
+        raise DataError("this holds no table", path=path, fix='it begins with {"tasks": {…')
+
+    def line(section: str, task: str, key: str | None) -> int | None:
+        start = [f'"{section}"\\s*:', rf"{re.escape(json.dumps(task, ensure_ascii=False))}\s*:\s*\{{"]
+        last = [] if key is None else [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"]
+        return _line_of(text, start + last)
+
+    return _Reader(path, told, line)
+
+
+class _TwiceError(Exception):
+    pass
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _TwiceError(key)
+        found[key] = value
+    return found
+
+
+def _line_of(text: str, patterns: list[str]) -> int | None:
+    """The line of the last pattern, each being looked for behind the one before."""
+    at = 0
+    for pattern in patterns:
+        found = re.compile(pattern, re.MULTILINE).search(text, at)
+        if found is None:
+            return None
+        at = found.end()
+    return text.count("\n", 0, at) + 1
+
+
+def _csv(path: Path, text: str) -> _Reader:
+    """A row a task: task and its keys, ``informs:TASK``, ``error:TASK``. An empty cell is none."""
+    lines, tasks, informs = {}, {}, {}
+    rows = csv.reader(text.splitlines(keepends=True), strict=True)
+    try:
+        header = next(rows, [])
+        if header[:1] != ["task"]:
+            raise DataError("the first column is not 'task'", path=path, line=1, fix=f"task,{','.join(KEYS)}")
+        if twice := [key for key in header if header.count(key) > 1]:
+            raise DataError(f"column {twice[0]!r} is there twice", path=path, line=1, fix="leave one out")
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                message = f"there are {len(row)} cells, and the header has {len(header)}"
+                raise DataError(message, path=path, line=rows.line_num)
+            task, cells = row[0], dict(zip(header[1:], row[1:], strict=True))
+            if task in tasks:
+                raise DataError(f"task {task!r} is given twice", path=path, line=rows.line_num, fix="give it once")
+            lines[task] = rows.line_num
+            tasks[task] = {key: _cell(cell) for key, cell in cells.items() if ":" not in key and cell.strip()}
+            informs[task] = {
+                key.removeprefix("informs:"): [_cell(cell), _cell(cells.get(f"error:{key[8:]}") or "0")]
+                for key, cell in cells.items()
+                if key.startswith("informs:") and cell.strip()
+            }
+    except csv.Error as wrong:
+        raise DataError(f"this is no CSV: {wrong}", path=path, line=rows.line_num) from None
+    for key in header:
+        kind, colon, other = key.partition(":")
+        if colon and (kind not in ("informs", "error") or other not in tasks):
+            raise DataError(f"column {key!r} is of no task", path=path, line=1, fix="use informs:TASK or error:TASK")
+    return _Reader(path, {"tasks": tasks, "informativeness": informs}, lambda section, task, key: lines.get(task))
+
+
+def _cell(text: str) -> Decimal | str:
+    """A number, if it is one."""
+    try:
+        return Decimal(text.strip())
+    except ArithmeticError:
+        return text

@@ -1,0 +1,166 @@
+"""Asking how to split a budget between the tasks of a campaign: what its seed labels say, and at which prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from bursar.allocation import Context, Estimates, Problem
+from bursar.allocation.informativeness import make_informer
+from bursar.allocation.rates import make_rater
+from bursar.campaign.annotators import GoldAnnotator
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.runs import Run
+from bursar.corpus import Corpus
+from bursar.errors import AllocationError, ConfigError
+from bursar.learners.learner import Learner, Progress, make_learner, no_progress
+from bursar.tasks.costs import counts_of
+
+HELD_OUT = 0.25  # of the seed items, which the seed scores are of
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """The seed labels of a campaign, and the items that more can be bought for."""
+
+    config: CampaignConfig
+    annotated: Corpus
+    pool: Corpus
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self.annotated.schema)
+
+    def learner(self) -> Learner:
+        """The campaign's learner, which has learned nothing yet."""
+        return make_learner(self.config.learner.name, self.annotated.schema, self.config.learner.options)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a split goes by, as it was measured."""
+
+    material: Material
+    estimates: Estimates
+    scores: dict[str, float]  # of a model of three quarters of the seed items, on the others
+
+    def problem(self, money: Any) -> Problem:
+        """The split of so much money, at the campaign's prices and within its limits."""
+        config, items = self.material.config, self.material.annotated
+        tasks = list(items.schema.values())
+        costs = config.costs.model(tasks)
+        labels = {name: column.rows for name, column in items.labels.items()}
+        prices = costs.price(tasks, items.words, counts_of(tasks, labels))
+        known = {name: np.flatnonzero(items.labels[name].present) for name in items.schema}
+        alone = [_mean(prices.reading[known[t]] + prices.own[known[t], at]) for at, t in enumerate(items.schema)]
+        limits = config.limits.tasks
+        caps = [limits[name].at_most if name in limits else None for name in items.schema]
+        room = len(self.material.pool)
+        return Problem(
+            self.estimates,
+            prices=tuple(alone),
+            budget=costs.units(money),
+            least=tuple(limits[name].at_least if name in limits else 0 for name in items.schema),
+            most=tuple(room if cap is None else min(cap, room) for cap in caps),
+            joint=_mean(prices.joint()),
+            costs=costs,
+        )
+
+    @property
+    def context(self) -> Context:
+        return Context(self.scores)
+
+
+def material_of_run(folder: Path) -> Material:
+    """What a run has been told so far."""
+    run = Run.open(folder)
+    campaign = run.campaign(run.arms[0])
+    try:
+        return _material(campaign)
+    finally:
+        campaign.close()
+
+
+def material_of(config: CampaignConfig) -> Material:
+    """The seed items of a campaign that has not begun, with their gold labels."""
+    with TemporaryDirectory(prefix="bursar-") as folder:
+        campaign = Campaign(config, Path(folder))
+        try:
+            annotator = GoldAnnotator(campaign.corpus)
+            ask = campaign.ask()
+            for want in ask.items if ask is not None else ():
+                campaign.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
+            return _material(campaign)
+        finally:
+            campaign.close()
+
+
+def measure(
+    material: Material,
+    *,
+    informer: str = "lookahead",
+    rater: str = "pseudo-labels",
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Measured:
+    """Who informs whom, how fast each task saturates, and how hard each is, from the seed labels."""
+    _check(material)
+    learner, items = material.learner(), material.annotated
+    informs = make_informer(informer).measure(
+        learner, items, seed=seed, progress=lambda what, done: progress("who informs whom", done)
+    )
+    rates = make_rater(rater).measure(
+        material.learner(),
+        items,
+        pool=material.pool,
+        seed=seed,
+        progress=lambda what, done: progress("how fast tasks saturate", done),
+    )
+    progress("how hard tasks are", 0.0)
+    scores = _seed_scores(learner, items, seed)
+    progress("how hard tasks are", 1.0)
+    return Measured(material, Estimates(informs, rates), scores)
+
+
+def _material(campaign: Campaign) -> Material:
+    annotated = campaign.ledger.view()
+    bought = set(annotated.ids.tolist())
+    pool = campaign.corpus.take(campaign.pool)
+    rest = np.array([at for at, item in enumerate(pool.ids.tolist()) if item not in bought], dtype=np.int64)
+    return Material(campaign.config, annotated, pool.take(rest).unlabelled())
+
+
+def _check(material: Material) -> None:
+    if len(material.tasks) < 2:
+        raise ConfigError(
+            f"there is one task, {material.tasks[0]!r}: nothing to split", fix="name two tasks or more in the campaign"
+        )
+    bare = [name for name, column in material.annotated.labels.items() if not column.present.any()]
+    if bare:
+        raise AllocationError(
+            f"task {bare[0]!r} has no seed labels, so nothing is known of it",
+            fix="buy some labels of every task first: budget.seed_items, or annotate the first round",
+        )
+
+
+def _seed_scores(learner: Learner, items: Corpus, seed: int) -> dict[str, float]:
+    """The main score of each task on held-out seed items; 0 where none of them has its labels."""
+    order = np.random.default_rng([seed, 61]).permutation(len(items))
+    held = max(1, round(HELD_OUT * len(items)))
+    learner.fit(items.take(np.sort(order[held:])), seed=seed)
+    scores = learner.evaluate(items.take(np.sort(order[:held])))
+    found = {name: scores.get(name, {}).get(task.metric, 0.0) for name, task in learner.tasks.items()}
+    return {name: min(1.0, max(0.0, score)) for name, score in found.items()}
+
+
+def _mean(prices: Iterable[int]) -> int:
+    """A typical price in whole units, rounded up: a split must not promise more labels than the money buys."""
+    values = list(prices)
+    return max(1, math.ceil(sum(values) / len(values))) if values else 1
