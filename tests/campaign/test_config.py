@@ -61,3 +61,10 @@ def test_the_digest_tells_apart_what_changes_results_and_nothing_else():
     assert plain.digest == parse_config({"name": "other", "compare": ["RANDOM"]}).digest
     assert plain.digest != parse_config({"seed": 1}).digest
     assert plain.digest != parse_config({"learner": {"epochs": 3}}).digest
+
+
+def test_a_campaign_that_was_written_down_is_the_same_campaign():
+    for table in ({}, {"budget": {"per_round": 500}}, {"budget": {"per_round": 80}, "costs": {"hourly": 9}}):
+        config = parse_config(table)
+        assert parse_config(config.model_dump(mode="json")).digest == config.digest
+    assert parse_config({"budget": {"per_round": 500}}).digest == parse_config({}).digest

@@ -1,7 +1,8 @@
 """Rounds of train, score, select, annotate, until the money, the pool or the patience ends."""
 
 from bursar.campaign.annotators import GoldAnnotator
-from bursar.campaign.campaign import Ask, Campaign
+from bursar.campaign.books import Ask
+from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, load_config
 from bursar.campaign.runs import Run, run_campaign
 

@@ -48,6 +48,8 @@ class AuditPlan:
         rounds, share, money = config.budget.rounds, config.audit.share, config.budget.per_round
         if config.strategy.make().once:  # all rounds in one
             rounds, money = min(rounds, 1), money * rounds
+        elif config.audit.rounds is not None:  # more than there will be, unless the budget is raised
+            rounds = config.audit.rounds
         if share == 0 or rounds == 0:
             return cls(np.zeros(0, dtype=np.int64), 0)
         typical = 1.0 if config.budget.counts == "items" else typical_price * float(config.costs.unit)
@@ -78,12 +80,15 @@ class Slice:
 
 
 def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
-    """The slices that have been answered, with both models' tallies."""
+    """The slices that have been answered, with both models' tallies; what was declined or given up is left out."""
     spent = {number: record["spent"] for number, record in ledger.decisions("scores")}
+    declined = {(skip.round, skip.item) for skip in ledger.skips()}
+    closed = set(ledger.decided("closed"))
     found = []
     for number, guesses in ledger.decisions("guesses"):
         known = set(ledger.bought(number, ("audit",)))
-        if not set(guesses["ids"]) <= known:
+        waiting = [item for item in guesses["ids"] if item not in known and (number, item) not in declined]
+        if not known or (waiting and number not in closed):
             continue  # the round is still open
         gold = ledger.view(guesses["ids"])
         both = {}

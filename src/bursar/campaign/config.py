@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -21,10 +21,11 @@ from pydantic import (
 )
 
 from bursar.curriculum.policy import Policy, is_file, make_policy, read_policy
-from bursar.errors import ConfigError
+from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
+from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
+from bursar.oracle.chain import Plan
 from bursar.oracle.gap import STEPS, plan_of
-from bursar.oracle.search import Plan
 from bursar.selection import Strategy, make_strategy
 from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
@@ -36,6 +37,12 @@ class Section(BaseModel):
     """A table of the file: unknown keys are errors, values are never quietly changed into another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    later: ClassVar[frozenset[str]] = frozenset()  # keys that there were not always
+
+    @model_serializer(mode="wrap")
+    def _as_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without the later keys where nobody uses them: as it was written before there were any."""
+        return {key: value for key, value in handler(self).items() if value or key not in self.later}
 
 
 class CorpusSection(Section):
@@ -58,10 +65,19 @@ class CostsSection(Section):
     """Prices in money: for reading, and by task name."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
+    later = frozenset({"hourly", "measured"})
     unit: int | float = 1
     currency: str = ""
     pricing: Literal["gold", "predicted"] = "gold"  # what is counted before buying (errata 11)
     reserve: float = Field(default=0.1, ge=0, le=10)  # kept back for overruns when prices are predicted
+    hourly: float | None = Field(default=None, gt=0, le=1e6)  # what an hour of annotation costs
+    measured: bool = Field(default=False, strict=True)  # prices follow the seconds that annotators take
+
+    @model_validator(mode="after")
+    def _has_a_rate(self) -> CostsSection:
+        if self.measured and self.hourly is None:
+            raise ConfigError("costs.measured: seconds have no price", fix="say what an hour costs: costs.hourly = 20")
+        return self
 
     @property
     def prices(self) -> dict[str, Any]:
@@ -75,12 +91,15 @@ class CostsSection(Section):
 class BudgetSection(Section):
     """How much may be spent, and how fast."""
 
+    later = frozenset({"dev_items", "ahead"})
     seed_items: int = Field(default=50, gt=0)  # bought at random before the first model
     counts: Literal["money", "items"] = "money"  # what per_round and total are numbers of
     per_round: float = Field(default=500, gt=0)
     rounds: int = Field(default=5, ge=0)
     total: float | None = Field(default=None, gt=0)  # the purse, seed items included
     patience: int | None = Field(default=None, gt=0)  # rounds without a better development score
+    dev_items: int = Field(default=0, ge=0)  # bought beside the seed items as a development set, where there is none
+    ahead: float = Field(default=0.0, ge=0, lt=1)  # of a round, that may be open when the next one is trained for
 
 
 class StrategySection(Section):
@@ -144,6 +163,7 @@ class LearnerSection(Section):
     """What is trained; every other key is an option of that learner."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
+    later = frozenset({"policy", "log_steps"})
     name: str = "transformer"
     policy: dict[str, Any] | None = None  # which task each training step is spent on: all of it, not where it came from
     log_steps: bool = Field(default=False, strict=True)  # write down every step that the policy decided
@@ -176,11 +196,6 @@ class LearnerSection(Section):
             )
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A section that says nothing of policies is written as it was before there were any."""
-        return {key: value for key, value in handler(self).items() if key not in ("policy", "log_steps") or value}
-
     @property
     def options(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
@@ -199,8 +214,10 @@ class LearnerSection(Section):
 class AuditSection(Section):
     """The random slice that keeps scores honest."""
 
+    later = frozenset({"rounds"})
     share: float = Field(default=0.1, ge=0, lt=1)  # of each round's money
     shadow: bool = True  # also train on random items alone, to tell what was saved against random
+    rounds: int | None = Field(default=None, gt=0)  # that slices are set aside for; budget.rounds if not given
 
 
 class StoppingSection(Section):
@@ -226,9 +243,34 @@ class OracleSection(Section):
         return plan_of(self.steps, self.greedy_steps, self.cooling)
 
 
+class LedgerSection(Section):
+    """The server that keeps the ledger, where that is not a file in the run's folder. It changes no result."""
+
+    url: str
+
+    @field_validator("url")
+    @classmethod
+    def _without_password(cls, given: str) -> str:
+        try:
+            secret = holds_password(read_url(given))
+        except LedgerError as wrong:
+            raise ConfigError(f"ledger.url: {wrong.message}", fix=wrong.fix) from None
+        if secret:
+            raise ConfigError(
+                "ledger.url holds a password, which would be copied with the campaign",
+                fix="leave it out of the URL; it is taken from PGPASSWORD or from the file ~/.pgpass",
+            )
+        return given
+
+    def beside(self, arm: str) -> LedgerSection:
+        """The ledger of a strategy that is compared: in a schema of its own."""
+        return LedgerSection(url=beside(self.url, arm))
+
+
 class CampaignConfig(Section):
     """A whole campaign."""
 
+    later = frozenset({"oracle", "ledger"})
     name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
     seed: int = Field(default=0, ge=0)
     tasks: list[str] = Field(default_factory=list)  # all of the corpus's if empty
@@ -242,11 +284,7 @@ class CampaignConfig(Section):
     audit: AuditSection = AuditSection()
     stopping: StoppingSection = StoppingSection()
     oracle: OracleSection | None = None
-
-    @model_serializer(mode="wrap")
-    def _as_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A campaign that asks for no search is written as it was before there was one."""
-        return {key: value for key, value in handler(self).items() if key != "oracle" or value is not None}
+    ledger: LedgerSection | None = None
 
     @model_validator(mode="after")
     def _strategies_exist(self) -> CampaignConfig:
@@ -257,15 +295,17 @@ class CampaignConfig(Section):
                     f"strategy {chosen.name} cannot keep to limits",
                     fix="use one that scores items, such as MT-AVG or UDJS, or take the limits away",
                 )
-        if self.budget.patience is not None and self.corpus.dev is None:
+        if self.budget.patience is not None and self.corpus.dev is None and not self.budget.dev_items:
             raise ConfigError("budget.patience needs development items", fix="name a split as corpus.dev")
         return self
 
     @property
     def digest(self) -> str:
-        """A fingerprint of everything that a result depends on; neither name nor advice nor oracle matter."""
-        settings = self.model_dump(exclude={"name", "compare", "stopping", "oracle"})
+        """A fingerprint of everything that a result depends on; no name, advice, oracle or place matters."""
+        settings = self.model_dump(exclude={"name", "compare", "stopping", "oracle", "ledger"})
         settings["learner"] = self.learner.decisive
+        if self.budget.per_round == BudgetSection().per_round:  # 500, whether it was said, written down or left out
+            settings["budget"]["per_round"] = BudgetSection().per_round
         if self.corpus.source != BUILTIN:
             del settings["corpus"]["source"]  # a corpus may move; what is in it is told by its own fingerprint
         text = json.dumps(settings, sort_keys=True, default=str)
@@ -279,11 +319,18 @@ class CampaignConfig(Section):
         chosen = make_strategy(strategy)
         weights = self.strategy.weights if chosen.weighted else {}
         mine = self.strategy.model_copy(update={"name": chosen.name, "weights": weights})
-        audit = AuditSection(share=self.audit.share if chosen.needs_model else 0.0, shadow=False)
+        share = self.audit.share if chosen.needs_model else 0.0
+        audit = self.audit.model_copy(update={"share": share, "shadow": False})
         learner = self.learner
         if chosen.alone and learner.log_steps:  # a model for each task chooses none
             learner = learner.model_copy(update={"log_steps": False})
-        return self.model_copy(update={"strategy": mine, "compare": [], "audit": audit, "learner": learner})
+        ledger = self.ledger and self.ledger.beside(chosen.name)
+        changed = {"strategy": mine, "compare": [], "audit": audit, "learner": learner, "ledger": ledger}
+        return self.model_copy(update=changed)
+
+    def ledger_place(self, folder: Path) -> str | Path:
+        """Where the ledger is: in a file in the campaign's folder, or where the campaign says."""
+        return self.ledger.url if self.ledger is not None else folder / "ledger.sqlite"
 
 
 def load_config(path: str | Path) -> CampaignConfig:
@@ -329,7 +376,7 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
     >>> parse_config({"budget": {"per_rond": 5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    bursar.errors.ConfigError: campaign: budget.per_rond is no key. Fix: use counts, patience, per_round, ...
+    bursar.errors.ConfigError: campaign: budget.per_rond is no key. Fix: use ahead, counts, dev_items, ...
     """
     try:
         return CampaignConfig.model_validate(raw)
@@ -341,8 +388,9 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         if first["type"] == "extra_forbidden":
             known = ", ".join(sorted(_section_of(first["loc"]).model_fields))
             raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
+        given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # it may hold a password
         raise ConfigError(
-            f"{where}: {key} = {first.get('input')!r}: {first['msg'].removeprefix('Value error, ')}",
+            f"{where}: {key}{given}: {first['msg'].removeprefix('Value error, ')}",
             fix=f"for instance {key} = {_default_of(first['loc'])}",
         ) from None
 
@@ -358,7 +406,10 @@ def _section_of(place: tuple[int | str, ...]) -> type[BaseModel]:
 
 def _default_of(place: tuple[int | str, ...]) -> str:
     """The default of a key, as an example of a value that works."""
-    value: Any = CampaignConfig(oracle=OracleSection(greedy_steps=plan_of().greedy_steps, cooling=plan_of().cooling))
+    value: Any = CampaignConfig(
+        oracle=OracleSection(greedy_steps=plan_of().greedy_steps, cooling=plan_of().cooling),
+        ledger=LedgerSection(url=EXAMPLE),
+    )
     for part in place:
         value = getattr(value, str(part), None) if isinstance(value, BaseModel) else None
     return json.dumps(value.model_dump() if isinstance(value, BaseModel) else value)

@@ -98,7 +98,7 @@ def question_of(run: Run, finish_by: str | None = None) -> Question:
     if not len(run.parts.test):
         raise ConfigError(f"{run.folder}: the campaign has no test items to judge orders on", fix="name corpus.test")
     _check_begun(run, finish_by)
-    ledgers = {arm: Ledger.open(run.ledger_file(arm), run.parts.corpus) for arm in run.arms}
+    ledgers = {arm: Ledger.open(run.ledger_place(arm), run.parts.corpus) for arm in run.arms}
     try:
         _check_finished(run, ledgers, finish_by)
         _check_simulated(run, ledgers)
@@ -135,7 +135,7 @@ def judged_tasks(run: Run) -> tuple[list[str], dict[str, str]]:
 def _check_begun(run: Run, finish_by: str | None) -> None:
     """Every arm has a ledger: opening one that is not there would make it."""
     for arm in run.arms:
-        if not run.ledger_file(arm).exists():
+        if not Ledger.exists(run.ledger_place(arm)):
             raise _unfinished(run, f"{arm} has not begun", finish_by)
 
 

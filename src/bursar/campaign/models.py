@@ -6,18 +6,20 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
-from bursar.errors import CheckpointError
+from bursar.errors import CheckpointError, LabelError
 from bursar.learners import FitReport, Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
+from bursar.tasks.schemes import overlapping
 
 SHARERS = ("transformer", "bilstm", "cnn", "aoe", "image-cnn")  # learners whose tasks share a model
+TAGGERS = ("probe", "scikit")  # learners of ours that know words and their tags only
 KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
@@ -34,6 +36,12 @@ class Models:
         self._learner = learner
         self._fitted: tuple[str, float | None] | None = None
 
+    def under(self, config: CampaignConfig) -> Models:
+        """The models of the same campaign with other settings; these ones where they make no difference."""
+        if config.strategy.make().alone == self.config.strategy.make().alone:
+            return self
+        return Models(self.folder, config, self.tasks)
+
     def fitted(
         self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None
     ) -> tuple[Learner, float | None]:
@@ -41,7 +49,7 @@ class Models:
 
         Where a training is needed, ``log`` is the file that its steps are written to.
         """
-        digest = self._digest(annotated)
+        digest = self._digest(annotated, dev)
         learner = self._make()
         if self._fitted is not None and self._fitted[0] == digest:
             return learner, self._fitted[1]
@@ -86,6 +94,28 @@ class Models:
         """Make the learner, so that what is wrong with it, its tasks or these labels is said before money is spent."""
         self._make().check(items)
 
+    @cached_property
+    def may_nest(self) -> frozenset[str]:
+        """The tagging tasks whose spans may overlap: those trained over spans, where others are trained over tags."""
+        learner = self.config.learner
+        tagging = {name for name, task in self.tasks.items() if task.kind == "tagging"}
+        if learner.name in SHARERS:
+            heads = learner.options.get("heads", {})
+            linked = {task.partner(self.tasks) for task in self.tasks.values()}
+            return frozenset(name for name in tagging if name in linked or heads.get(name) == "spans")
+        return frozenset() if learner.name in TAGGERS else frozenset(tagging)
+
+    def check_label(self, items: Corpus) -> None:
+        """Refuse labels that cannot be trained on, without loading a learner of ours to find out."""
+        for name in items.schema.keys() - self.may_nest:
+            if items.schema[name].kind == "tagging" and overlapping(items.labels[name].rows, items.words).any():
+                raise LabelError(
+                    f"item {items.ids[0]!r}: spans of task {name!r} overlap, and the learner knows one tag a word",
+                    fix="mark spans that lie apart",
+                )
+        if self.config.learner.name not in (*SHARERS, *TAGGERS):
+            self.check(items)
+
     def check_policy(self) -> None:
         """Refuse a policy or a log of steps that trainings could do nothing with, before money is spent."""
         if self.policy is not None:
@@ -99,14 +129,31 @@ class Models:
             self._learner = make_learner(self.config.learner.name, self.tasks, options)
         return self._learner
 
-    def _digest(self, annotated: Corpus) -> str:
+    @property
+    def newest(self) -> str | None:
+        """The name of the model that was fitted last."""
+        return None if self._fitted is None else self._fitted[0]
+
+    def named(self, name: str) -> Learner | None:
+        """A model that was fitted before, if it is still there."""
+        learner = self._make()
+        self._fitted = None
+        found = self._load(self.folder / name, learner)
+        if found is None:
+            return None
+        self._fitted = name, found[0]
+        return learner
+
+    def _digest(self, annotated: Corpus, dev: Corpus | None = None) -> str:
         about = {
             "learner": self.config.learner.decisive,
             "alone": self.config.strategy.make().alone,
             "seed": self.config.seed,
             "corpus": self.config.corpus.model_dump(),
-            "labels": sorted((annotated.ids[i], annotated[i].labels) for i in range(len(annotated))),
+            "labels": _said(annotated),
         }
+        if self.config.budget.dev_items and dev is not None:  # they were annotated here, and may be corrected
+            about["dev"] = _said(dev)
         text = json.dumps(about, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
@@ -130,3 +177,7 @@ class Models:
         oldest_first = sorted((p for p in self.folder.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime_ns)
         for old in oldest_first[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _said(items: Corpus) -> list[Any]:
+    return sorted((items.ids[i], items[i].labels) for i in range(len(items)))

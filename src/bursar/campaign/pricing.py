@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bursar.campaign.pace import Rate, rate_of
 from bursar.corpus import Corpus
-from bursar.ledger import Annotation, Charge
+from bursar.ledger import Annotation, Charge, Ledger
 from bursar.ledger.records import READING
-from bursar.ragged import Ragged
+from bursar.ragged import FloatArray, Ragged
 from bursar.tasks import CostModel, Prices, Task
 from bursar.tasks.costs import counts_of
 
@@ -55,3 +56,32 @@ def estimates_of(prices: Prices, at: int, tasks: Sequence[str]) -> dict[str, int
     """What one item is thought to cost, thing by thing."""
     own = dict(zip(prices.tasks, prices.own[at].tolist(), strict=True))
     return {READING: int(prices.reading[at])} | {name: own[name] for name in tasks}
+
+
+# -- what was measured -------------------------------------------------------------------------------------------------
+def measurements(ledger: Ledger) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Of reading and of every task: the seconds that each answer took, and how much of what is counted it held."""
+    corpus = ledger.corpus
+    found: dict[str, list[tuple[float, float]]] = {what: [] for what in (READING, *corpus.schema)}
+    words = dict(zip(corpus.ids.tolist(), corpus.reading.tolist(), strict=True))
+    for timing in ledger.timings():
+        if timing.what == READING:
+            found[READING].append((timing.seconds, words[timing.item]))
+    places = dict(zip(corpus.ids.tolist(), corpus.words.tolist(), strict=True))
+    for answer in ledger.answers():
+        if answer.seconds is not None and answer.label is not None:
+            task = corpus.schema[answer.task]
+            rows = Ragged.of([task.encode(answer.label, places[answer.item])], task.width, task.dtype)
+            counted = {"item": 0, "word": words[answer.item]}.get(task.counted)
+            found[task.name].append((answer.seconds, int(task.count(rows)[0]) if counted is None else counted))
+    columns = {what: np.array(pairs, dtype=float).reshape(-1, 2).T for what, pairs in found.items()}
+    return {what: (seconds, counts) for what, (seconds, counts) in columns.items()}
+
+
+def measured_rates(ledger: Ledger, usual: Mapping[str, tuple[float, float]] | None = None) -> dict[str, Rate]:
+    """The pace of everybody together, of reading and of every task; ``usual`` is the one to begin with."""
+    usual = usual or {}
+    return {
+        what: rate_of(seconds, counts, usual.get(what, (0.0, 0.0)))
+        for what, (seconds, counts) in measurements(ledger).items()
+    }

@@ -15,13 +15,14 @@ import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices, savings
-from bursar.campaign.campaign import Campaign, Nobody, Watcher
-from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.config import BUILTIN, CampaignConfig, parse_config
 from bursar.campaign.curves import area
 from bursar.campaign.gap import Told, ask_oracle, current_answer, judged_tasks
 from bursar.campaign.lock import Lock
 from bursar.campaign.splits import Parts, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
+from bursar.campaign.watching import Nobody, Watcher
 from bursar.compute import Tell, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
@@ -47,7 +48,12 @@ class Run:
             raise ConfigError(f"{folder} holds no run", fix="start one with: bursar run CAMPAIGN.toml") from None
         except (OSError, ValueError) as wrong:
             raise ConfigError(f"{folder / CONFIG_FILE} cannot be read: {wrong}") from None
-        run = cls(folder, parse_config(stored["campaign"], str(folder / CONFIG_FILE)))
+        corpus = stored["campaign"].get("corpus", {})
+        for part in ("dev", "test"):  # a split that nobody named need not be there
+            if corpus.get(part) == part:
+                del corpus[part]
+        config = parse_config(stored["campaign"], str(folder / CONFIG_FILE))
+        run = cls(folder, config, load_parts(_beside(folder, config)))
         run._check_corpus(stored["corpus"])
         return run
 
@@ -60,12 +66,16 @@ class Run:
     def campaign(self, arm: str, watcher: Watcher | None = None) -> Campaign:
         """The campaign of one arm."""
         config = self.config if arm == self.arms[0] else self.config.arm(arm)
-        return Campaign(config, self.ledger_file(arm).parent, parts=self.parts, watcher=watcher)
+        return Campaign(config, self._folder_of(arm), parts=self.parts, watcher=watcher)
 
-    def ledger_file(self, arm: str) -> Path:
-        """Where an arm's ledger is: the strategy's in the run's own folder, the others in folders below."""
-        folder = self.folder if arm == self.arms[0] else self.folder / "compare" / arm
-        return folder / "ledger.sqlite"
+    def ledger_place(self, arm: str) -> str | Path:
+        """Where an arm's ledger is: in its folder, or on a server, where every arm has a schema of its own."""
+        config = self.config if arm == self.arms[0] else self.config.arm(arm)
+        return config.ledger_place(self._folder_of(arm))
+
+    def _folder_of(self, arm: str) -> Path:
+        """The run's own folder for the strategy, folders below for the others."""
+        return self.folder if arm == self.arms[0] else self.folder / "compare" / arm
 
     # -- starting and going on ---------------------------------------------------------------------------------------
     @contextmanager
@@ -87,10 +97,21 @@ class Run:
             "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
             | {"python": platform.python_version()},
         }
-        if not path.exists() or not self._begun():
+        stored = json.loads(path.read_text()) if path.exists() else None
+        if stored is not None and stored["campaign"].get("ledger") != mine["campaign"].get("ledger"):
+            raise ConfigError(
+                f"{self.folder} was started with its ledger somewhere else",
+                fix="say the same ledger.url as then, or choose another --run folder",
+            )
+        begun = self._begun()
+        if stored is None or begun is None:
+            if begun not in (None, {"settings": mine["digest"], "corpus": mine["corpus"]}):
+                raise ConfigError(
+                    f"the ledger of {self.folder} was started with other settings or on another corpus",
+                    fix="choose another --run folder, and another schema in ledger.url if there is one",
+                )
             self._write_down(mine)
             return
-        stored = json.loads(path.read_text())
         self._check_corpus(stored["corpus"])
         if stored["digest"] != mine["digest"]:
             changed = ", ".join(differences(stored["campaign"], mine["campaign"])) or "a default"
@@ -101,11 +122,11 @@ class Run:
         if stored["campaign"] != mine["campaign"]:  # another name, other strategies beside it, other advice
             self._write_down(stored | {"campaign": mine["campaign"]})
 
-    def _begun(self) -> bool:
-        """Whether anything has been decided here; a campaign that was refused at the door has decided nothing."""
-        ledger = Ledger.open(self.folder / "ledger.sqlite", self.parts.corpus)
+    def _begun(self) -> Any | None:
+        """What was decided first; ``None`` where nothing was, as in a campaign that was refused at the door."""
+        ledger = Ledger.open(self.config.ledger_place(self.folder), self.parts.corpus)
         try:
-            return ledger.decision(0, "campaign") is not None
+            return ledger.decision(0, "campaign")
         finally:
             ledger.close()
 
@@ -132,7 +153,7 @@ class Run:
         """Everything a report shows, as JSON."""
         arms = {}
         for arm in self.arms:
-            if arm == self.arms[0] or self.ledger_file(arm).exists():
+            if arm == self.arms[0] or Ledger.exists(self.ledger_place(arm)):
                 arms[arm] = self._arm_result(arm)
         corpus = self.parts.corpus
         return {
@@ -178,6 +199,8 @@ class Run:
                 "audit": audit,
                 "savings": savings(slices, tasks),
                 **_advice(campaign, rounds, audit),
+                "amendments": [asdict(amendment) for amendment in campaign.books.amendments()],
+                "skips": len(ledger.skips()),
                 "ended": campaign.ended,
             }
         finally:
@@ -248,9 +271,18 @@ class _Teller:
         self.tell((self.arm, "scored", (round, dict(record))))
 
 
+def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:
+    """The campaign with its corpus found in the run's folder, if it is there: a project takes its data with it."""
+    source = folder / config.corpus.source
+    if config.corpus.source == BUILTIN or not source.exists():
+        return config
+    return config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(source)})})
+
+
 def _advice(campaign: Campaign, rounds: list[dict[str, Any]], audit: list[dict[str, Any]]) -> dict[str, Any]:
     """Whether to stop, after every round, and the curve that the newest advice was read from."""
-    known, settings, budget = with_audit(rounds, audit), campaign.config.stopping, campaign.config.budget
+    known, settings = with_audit(rounds, audit), campaign.config.stopping
+    budget = campaign.books.settings().budget
     money = campaign.costs.units(budget.per_round) if budget.counts == "money" else None
     told = advice_by_round(known, next_money=money, settings=settings)
     return {
@@ -281,7 +313,7 @@ def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
     """The settings of a campaign that results depend on and that are others now."""
     found = []
-    of_no_matter = {"": ("name", "compare", "stopping", "oracle"), "learner.": ("log_steps",)}.get(prefix, ())
+    of_no_matter = {"": ("name", "compare", "stopping", "oracle", "ledger"), "learner.": ("log_steps",)}.get(prefix, ())
     for key in sorted({*old, *new} - {*of_no_matter}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):

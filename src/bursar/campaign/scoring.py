@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from bursar.campaign.config import LimitsSection
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners import Learner
+from bursar.learners.learner import Scores, evaluate
 from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
 from bursar.selection import Evidence, Facets, GroupCap, Limit, Limits, Strategy
 from bursar.tasks import AnyBeliefs, Classification, Task
 from bursar.uncertainty import MEASURES, confidences
+from bursar.uncertainty.calibration import calibration_summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +27,10 @@ class Scored:
     confidence: FloatArray  # (items, tasks)
     guesses: Mapping[str, Ragged]
     beliefs: Mapping[str, AnyBeliefs] | None = None
+
+    def take(self, items: IntArray) -> Scored:
+        """Some of the items, without the beliefs."""
+        return Scored(self.confidence[items], {name: rows.take(items) for name, rows in self.guesses.items()})
 
 
 def score(
@@ -48,6 +55,23 @@ def score(
     return Scored(
         confidence, {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts}, joined or None
     )
+
+
+def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Any]]:
+    """The scores on test items, and how far the model's confidence in them can be trusted, per task."""
+    if not len(test):
+        return {}, {}
+    beliefs = learner.believe(test.unlabelled())
+    guesses = {name: learner.tasks[name].decode(found) for name, found in beliefs.items()}
+    sure = confidences(learner.tasks, beliefs, MEASURES["entropy"])
+    trust = {}
+    for column, (name, task) in enumerate(learner.tasks.items()):
+        known = np.flatnonzero(test.labels[name].present)
+        if len(known):
+            gold = test.labels[name].rows.take(known)
+            right = task.accuracies(gold, guesses[name].take(known), test.words[known])
+            trust[name] = calibration_summary(sure[known, column], right)
+    return evaluate(learner.tasks, test, guesses), trust
 
 
 # -- facets ----------------------------------------------------------------------------------------------------------
@@ -145,12 +169,21 @@ def _groups(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged],
     return GroupCap.of(labels, rounds * section.group.at_most)
 
 
-def open_labels(pool: Corpus, bought: Corpus) -> BoolArray:
-    """For which tasks each item may still be bought: (items, tasks)."""
+def open_labels(
+    pool: Corpus, bought: Corpus, declined: Collection[tuple[str, str]] = (), asked: Collection[str] = ()
+) -> BoolArray:
+    """For which tasks each item may still be bought: (items, tasks).
+
+    Not for those it has labels for, nor those that somebody declined; an item that is being asked about, for none.
+    """
     free = np.ones((len(pool), len(pool.schema)), dtype=bool)
-    place = {item: at for at, item in enumerate(pool.ids.tolist())} if len(bought) else {}
+    place = {item: at for at, item in enumerate(pool.ids.tolist())} if len(bought) or declined or asked else {}
     at = np.array([place.get(item, -1) for item in bought.ids.tolist()], dtype=np.int64)
     known = at >= 0
     for column, name in enumerate(pool.schema):
         free[at[known & bought.labels[name].present], column] = False
+    for item, task in declined:
+        if item in place:
+            free[place[item], list(pool.schema).index(task)] = False
+    free[[place[item] for item in asked if item in place]] = False
     return free

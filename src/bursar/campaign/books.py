@@ -1,0 +1,266 @@
+"""The books of a campaign: what it asked, was told, has changed and may still spend. All is read off the ledger.
+
+Nothing here needs a model: this is what a server knows of a campaign while another process trains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bursar.campaign.amendments import KIND as SETTINGS
+from bursar.campaign.amendments import Amendment, amended
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.pace import prices_at, usual_rates
+from bursar.campaign.pricing import charges_of, measured_rates
+from bursar.errors import ConfigError
+from bursar.ledger import Annotation, Ledger, Submission
+from bursar.selection import Strategy
+from bursar.tasks import CostModel
+
+CLOSED, PRICES, WAITS = "closed", "prices", "waits"  # kinds of decisions
+SEEDS = ("seed", "dev")  # what is bought before the first round's money counts
+GIVEN = "given"  # labels that came with the corpus, and cost nothing
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One item that a round wants annotated: for which tasks, why, and what that is thought to cost."""
+
+    id: str
+    tasks: tuple[str, ...]
+    purpose: str
+    estimate: Mapping[str, int]
+    round: int = 0
+
+    @property
+    def key(self) -> str:
+        """The key that its answer goes under: whoever answers, and however often, it is bought once."""
+        return f"round {self.round}: {self.id}"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a round wants annotated and has not been told yet."""
+
+    round: int
+    items: tuple[Wanted, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What a round is decided by: the settings in force, and the strategy and prices that follow from them."""
+
+    config: CampaignConfig
+    strategy: Strategy
+    costs: CostModel
+    changes: int = 0  # how many amendments are in force
+    prices: Mapping[str, Any] | None = None  # that were measured, in money; None where the settings' own hold
+
+
+class Books:
+    """What a ledger says of its campaign. What is decided never changes, so that much is read only once."""
+
+    def __init__(self, config: CampaignConfig, ledger: Ledger) -> None:
+        self.config = config
+        self.ledger = ledger
+        self.tasks = list(ledger.corpus.schema.values())
+        self.first_terms = self.terms_under(config, 0, None)
+        self._newest = -1  # round that has a selection, as far as is known
+        self._selected: dict[int, dict[str, Wanted]] = {}
+        self._terms: dict[int, Terms] = {}
+
+    # -- rounds ------------------------------------------------------------------------------------------------------
+    @property
+    def rounds_opened(self) -> int:
+        """The number of the newest round that has a selection; −1 before the first."""
+        if self._newest < 0:
+            self._newest = max(self.ledger.decided("selection"), default=-1)
+        return self._newest
+
+    def look_again(self) -> None:
+        """A round may have been opened by somebody else."""
+        self._newest = -1
+
+    def wanted(self, round: int) -> dict[str, Wanted]:
+        """What a round asks for, by item."""
+        if round not in self._selected:
+            decided = self.ledger.decision(round, "selection")
+            if decided is None:
+                return {}
+            self._selected[round] = {
+                i["id"]: Wanted(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"], round)
+                for i in decided["items"]
+            }
+        return self._selected[round]
+
+    def pending(self, *rounds: int) -> tuple[Wanted, ...]:
+        """What these rounds asked for and still wait for: neither told, nor declined, nor given up."""
+        told, closed = self.ledger.keys(), set(self.ledger.decided(CLOSED))
+        declined = {(skip.round, skip.item) for skip in self.ledger.skips()}
+        return tuple(
+            want
+            for round in rounds
+            if round not in closed
+            for want in self.wanted(round).values()
+            if want.key not in told and (round, want.id) not in declined
+        )
+
+    def open(self) -> tuple[Wanted, ...]:
+        """What all rounds still wait for, the oldest first."""
+        return self.pending(*range(self.rounds_opened + 1))
+
+    def declined(self) -> set[tuple[str, str]]:
+        """Items and tasks that somebody would not annotate, and that nobody is asked about again."""
+        return {
+            (skip.item, task)
+            for skip in self.ledger.skips()
+            for task in ([skip.task] if skip.task is not None else self.wanted(skip.round)[skip.item].tasks)
+        }
+
+    def complete(self, waiting: int, terms: Terms) -> bool:
+        """Whether the newest round is far enough for the next one, with so many items that all rounds wait for."""
+        if not waiting:
+            return True
+        round = self.rounds_opened
+        enough = waiting <= terms.config.budget.ahead * len(self.wanted(round))
+        return enough and self.ledger.decision(round, WAITS) is None
+
+    # -- answers -----------------------------------------------------------------------------------------------------
+    def asked(self, item: str, tasks: Collection[str]) -> Wanted:
+        """What a round asked that this answers: of an item, for these tasks; the newest such round."""
+        asked_in = [r for r in range(self.rounds_opened, -1, -1) if item in self.wanted(r)]
+        if not asked_in:
+            raise ConfigError(f"nobody asked about item {item!r}")
+        # An item may be asked about in several rounds, for other tasks each time.
+        round = next((r for r in asked_in if set(self.wanted(r)[item].tasks) == set(tasks)), asked_in[0])
+        want = self.wanted(round)[item]
+        if set(tasks) != set(want.tasks):
+            raise ConfigError(
+                f"item {item!r} was asked about for {', '.join(want.tasks)}, and answered for "
+                f"{', '.join(tasks) or 'nothing'}",
+                fix="answer for all of those tasks at once",
+            )
+        return want
+
+    def submission(self, want: Wanted, labels: Mapping[str, Any], annotator: str, **more: Any) -> Submission:
+        """An answer as the ledger takes it, with what it costs at the prices of the round that asked for it."""
+        annotations = tuple(Annotation(want.id, task, labels[task]) for task in want.tasks)
+        self.ledger.check(annotations)
+        corpus = self.ledger.corpus
+        item = corpus.take(corpus.positions([want.id]))
+        charges = charges_of(self.terms_of(want.round).costs, item, annotations, want.estimate)
+        about = {"key": want.key, "purpose": want.purpose} | more
+        return Submission(annotations=annotations, charges=charges, round=want.round, annotator=annotator, **about)
+
+    # -- settings ----------------------------------------------------------------------------------------------------
+    def amendments(self) -> list[Amendment]:
+        """What has been changed since the campaign began."""
+        return [Amendment.of(number, body) for number, body in self.ledger.decisions(SETTINGS)]
+
+    def settings(self, changes: int | None = None) -> CampaignConfig:
+        """The campaign's settings after so many changes, or all."""
+        made = [change.changes for change in self.amendments()][:changes]
+        return amended(self.config, made) if made else self.config
+
+    def terms(self) -> Terms:
+        """What the next round would be decided by."""
+        changes = len(self.ledger.decided(SETTINGS))
+        return self.measured(self.settings(changes), changes)
+
+    def terms_of(self, round: int) -> Terms:
+        """What a round was decided by."""
+        if round not in self._terms:
+            number = (self.ledger.decision(round, "selection") or {}).get("settings", 0)
+            prices = self.ledger.decision(round, PRICES)
+            self._terms[round] = self.terms_under(self.settings(number), number, prices)
+        return self._terms[round]
+
+    def measured(self, config: CampaignConfig, number: int) -> Terms:
+        """The terms that settings make, with the prices that were measured if those are to hold."""
+        costs = config.costs
+        if not costs.measured or costs.hourly is None:
+            return self.terms_under(config, number, None)
+        model = costs.model(self.tasks)
+        rates = measured_rates(self.ledger, usual_rates(model, self.tasks, costs.hourly))
+        return self.terms_under(config, number, prices_at(rates, self.tasks, costs.hourly, model.unit))
+
+    def terms_under(self, config: CampaignConfig, number: int, prices: Mapping[str, Any] | None) -> Terms:
+        """The terms that settings and prices make."""
+        costs = config.costs.model(self.tasks)
+        if prices is not None:
+            costs = CostModel.of(self.tasks, prices, unit=config.costs.unit, currency=config.costs.currency)
+        return Terms(config, config.strategy.make(), costs, number, prices)
+
+    # -- money -------------------------------------------------------------------------------------------------------
+    def allowance(self, round: int, terms: Terms) -> int:
+        """What may be spent by the end of a round and has not been: what one round saves, the next may spend.
+
+        In whole units of money, or in items where the budget counts those. What is asked and open counts as spent.
+        """
+        budget = terms.config.budget
+        by_item = budget.counts == "items"
+        if by_item:
+            seeds, spent = (self.items_bought(SEEDS), self.items_bought())
+        else:
+            seeds, spent = sum(self.ledger.spent(purpose=p) for p in SEEDS), self.ledger.spent()
+        for want in self.open():
+            price = 1 if by_item else sum(want.estimate.values())
+            spent += price
+            seeds += price if want.purpose in SEEDS else 0
+        free = seeds + self._income(round, terms) - spent
+        if budget.total is None:
+            return free
+        return min(free, (int(budget.total) if by_item else terms.costs.units(budget.total)) - spent)
+
+    def purse(self, terms: Terms) -> int:
+        """What the whole campaign may cost under these settings, beside what comes before its first round."""
+        budget = terms.config.budget
+        if budget.total is None:
+            return self._income(budget.rounds, terms)
+        return int(budget.total) if budget.counts == "items" else terms.costs.units(budget.total)
+
+    def _income(self, round: int, terms: Terms) -> int:
+        """The money of all rounds up to this one, each by the settings that it was decided under."""
+
+        def of(terms: Terms) -> int:
+            money = terms.config.budget.per_round
+            return int(money) if terms.config.budget.counts == "items" else terms.costs.units(money)
+
+        if terms.strategy.once:
+            return terms.config.budget.rounds * of(terms)
+        opened = range(1, min(round, self.rounds_opened + 1))
+        return sum(of(self.terms_of(r)) for r in opened) + (round - len(opened)) * of(terms)
+
+    def items_bought(self, purposes: Iterable[str] | None = None) -> int:
+        """How many items were paid for, for some purposes or all."""
+        return len(set(self.ledger.bought(purposes=purposes)) - set(self.ledger.bought(purposes=(GIVEN,))))
+
+    @property
+    def ended(self) -> str | None:
+        """Why the campaign is over under the settings in force; ``None`` while it is not."""
+        why: str | None = self.ledger.decision(self.rounds_opened, end_kind(len(self.ledger.decided(SETTINGS))))
+        return why
+
+    def reason_to_end(self, round: int, terms: Terms) -> str | None:
+        """Why no round can follow this one."""
+        budget = terms.config.budget
+        if round >= (1 if terms.strategy.once else budget.rounds):
+            return "all rounds are done"
+        if self.allowance(round + 1, terms) <= 0:
+            return "the money is spent"
+        if budget.patience is not None and round >= budget.patience:
+            scores = [record["dev"] or 0.0 for _, record in self.ledger.decisions("scores")]
+            earlier, newest = scores[: -budget.patience], scores[-budget.patience :]
+            if earlier and max(newest) <= max(earlier):
+                return f"{budget.patience} rounds brought no better development score"
+        return None
+
+
+def end_kind(changes: int) -> str:
+    """The kind of decision that ends a campaign under so many changes of its settings: another may open it again."""
+    return "end" if changes == 0 else f"end under settings {changes}"

@@ -1,0 +1,81 @@
+"""What a round is chosen from, what it would buy, and how that is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from bursar.campaign.books import Wanted
+from bursar.campaign.pricing import estimates_of
+from bursar.campaign.scoring import Scored
+from bursar.corpus import Corpus
+from bursar.ragged import IntArray
+from bursar.selection import Candidates, Certificate, Selection
+from bursar.tasks import Prices
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the ledger said at one moment."""
+
+    asked: tuple[Wanted, ...]  # and not answered yet
+    declined: Collection[tuple[str, str]]  # items and tasks
+    bought: Corpus  # all that has a label
+    annotated: Corpus  # what of that is trained on
+    dev: Corpus | None  # what decides when to stop training
+
+    @property
+    def unlabelled_tasks(self) -> list[str]:
+        """Tasks that nothing could be learned of."""
+        return [name for name, column in self.annotated.labels.items() if not column.present.any()]
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """What a round would buy: the audit slice, and the strategy's choice from the items of its pool."""
+
+    round: int
+    budget: int
+    audit: IntArray  # positions in the corpus
+    audit_prices: Prices
+    items: IntArray  # of the pool, positions in the corpus
+    pool: Candidates
+    scored: Scored
+    chosen: Selection  # positions in the pool
+    measure: str | None = None  # of confidence that the model was asked for; None if it was not asked
+
+
+def entries_of(
+    corpus: Corpus, items: IntArray, prices: Prices, chosen: Selection | None, purpose: str
+) -> list[dict[str, Any]]:
+    """What is asked about, as the ledger has it: all items for all tasks, or what was chosen of them."""
+    names = prices.tasks
+    picks: Iterable[tuple[int, tuple[str, ...]]] = ((at, names) for at in range(len(items)))
+    if chosen is not None:
+        picks = (
+            (int(at), tuple(name for name, wanted in zip(names, row, strict=True) if wanted))
+            for at, row in zip(chosen.items, chosen.tasks, strict=True)
+        )
+    return [
+        {
+            "id": corpus.ids[int(items[at])],
+            "tasks": list(tasks),
+            "purpose": purpose,
+            "estimate": estimates_of(prices, at, tasks),
+        }
+        for at, tasks in picks
+    ]
+
+
+def written(certificate: Certificate | None) -> dict[str, Any] | None:
+    """A certificate as the ledger has it."""
+    if certificate is None:
+        return None
+    bound = None if certificate.bound is None else round_to(certificate.bound)
+    return {"objective": round_to(certificate.objective), "bound": bound, "optimal": certificate.optimal}
+
+
+def round_to(value: float) -> float:
+    """Six digits: more would be noise, and a ledger should not depend on noise."""
+    return round(float(value), 6)

@@ -1,0 +1,420 @@
+"""A campaign that people annotate: all that a page needs of it, safe under threads, and nothing of how it gets there.
+
+What is open is kept in memory, so that an answer takes one transaction and no search. Training is another process's
+work (``live_worker``), which shares the ledger; when it is done, ``refresh`` looks at what has been decided.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended
+from bursar.campaign.amendments import KIND as SETTINGS
+from bursar.campaign.books import CLOSED, SEEDS, Terms, Wanted
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.child import run_child
+from bursar.campaign.live_worker import SUGGESTIONS
+from bursar.campaign.lock import Lock
+from bursar.campaign.pace import usual_rates
+from bursar.campaign.pricing import measured_rates
+from bursar.campaign.runs import Run
+from bursar.campaign.shown import shown_item, shown_prices, shown_tasks
+from bursar.campaign.suggestions import left_for
+from bursar.corpus import Corpus
+from bursar.corpus.corpus import Labels
+from bursar.errors import LabelError, LedgerError
+from bursar.learners.learner import Progress, no_progress
+from bursar.ledger import Annotation, Receipt, Submission
+from bursar.ledger.records import ADJUDICATION, ANSWER, CORRECTION, OVERLAP, Skip
+from bursar.ledger.records import Answer as Said
+from bursar.ledger.schema import now
+from bursar.tasks import CostModel
+
+Phase = Literal["annotating", "training", "ended", "failed"]
+PREVIEWS = 16  # that are remembered
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one person says of one item: a label for every task that was asked for, and how long each thing took."""
+
+    item: str
+    labels: Mapping[str, Any]
+    annotator: str
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of reading and of tasks
+    role: str = ANSWER
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a campaign stands. Money is in whole units; where the budget counts items, it is items."""
+
+    round: int
+    phase: Phase
+    asked: int  # items of the newest round, and how many of them were answered and declined
+    answered: int
+    skipped: int
+    spent: int
+    budget: int
+    why: str | None = None  # it has ended or failed
+    open: int = 0  # items of all rounds that are waited for
+    written: int = 0  # how often something was written since the campaign was opened here
+
+
+class LiveCampaign:
+    """A run's campaign, open to people. It holds the folder until it is closed."""
+
+    def __init__(self, run: Run, lock: Lock) -> None:
+        self.run, self.folder, self.config, self.parts = run, run.folder, run.config, run.parts
+        self.corpus = run.parts.corpus
+        self._folder_lock = lock
+        self._turn = threading.RLock()
+        self._campaign = Campaign(run.config, run.folder, parts=run.parts)
+        self.ledger, self.books = self._campaign.ledger, self._campaign.books
+        self._written = 0
+        self._failure: str | None = None
+        self._training = threading.Lock()  # one child at a time
+        self._pace: tuple[int, dict[str, Any]] | None = None
+        self._previews: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def open(cls, folder: str | Path) -> LiveCampaign:
+        """The campaign of a run's folder; a new one has its seed items chosen."""
+        folder = Path(folder)
+        run = Run.open(folder)
+        lock = Lock(folder / "run.lock", patience=0.5)
+        try:
+            live = cls(run, lock)
+        except BaseException:
+            lock.release()
+            raise
+        try:
+            live._campaign.begin()
+            live.refresh()
+        except BaseException:
+            live.close()
+            raise
+        return live
+
+    def close(self) -> None:
+        """Let go of the ledger and the folder."""
+        self._campaign.close()
+        self._folder_lock.release()
+
+    def refresh(self) -> None:
+        """Look at what the ledger says now: a round may have been opened, or the campaign ended."""
+        with self._turn:
+            self.books.look_again()
+            self._open = {want.id: want for want in self.books.open()}  # an item is open in one round at a time
+            self._terms = self.books.terms()
+            self._ended = self.books.ended
+            round = self.books.rounds_opened
+            told = self.ledger.keys()
+            self._answered = sum(want.key in told for want in self.books.wanted(round).values())
+            self._skipped = sum(skip.round == round for skip in self.ledger.skips())
+            self._count_money()
+            self._suggestions: dict[str, Mapping[str, Any]] = {}
+            for number in sorted({round, *(want.round for want in self._open.values())}):
+                self._suggestions |= left_for(self.folder / SUGGESTIONS, number).items
+            self._written += 1
+
+    def _count_money(self) -> None:
+        by_item = self._by_item
+        self._spent = self.books.items_bought() if by_item else self.ledger.spent()
+        seeds = self.books.items_bought(SEEDS) if by_item else sum(self.ledger.spent(purpose=p) for p in SEEDS)
+        for want in self._open.values():
+            if want.purpose in SEEDS:
+                seeds += 1 if by_item else sum(want.estimate.values())
+        total = self._terms.config.budget.total
+        self._budget = self.books.purse(self._terms) + (seeds if total is None else 0)
+
+    # -- where it stands ---------------------------------------------------------------------------------------------
+    def state(self) -> State:
+        """Where the campaign stands."""
+        with self._turn:
+            round = self.books.rounds_opened
+            phase: Phase = "annotating"
+            why = None
+            if not self._open:
+                phase, why = ("training", None) if self._ended is None else ("ended", self._ended)
+            if self._training.locked():
+                phase = "training"
+            elif self._failure is not None and phase != "ended":
+                phase, why = "failed", self._failure
+            numbers = len(self.books.wanted(round)), self._answered, self._skipped, self._spent, self._budget
+            return State(round, phase, *numbers, why, len(self._open), self._written)
+
+    def wanted(self) -> list[Wanted]:
+        """What people are asked for and nobody has answered or declined, in the order of selection."""
+        with self._turn:
+            return list(self._open.values())
+
+    def want(self, id: str) -> Wanted | None:
+        """What people are asked for of one item, if they are."""
+        with self._turn:
+            return self._open.get(id)
+
+    def ready(self) -> bool:
+        """Whether the next round may be trained: all is answered or declined, or as much as the budget asks for."""
+        with self._turn:
+            return self._ended is None and self.books.complete(len(self._open), self._terms)
+
+    @property
+    def costs(self) -> CostModel:
+        """The prices of the newest round."""
+        return self.books.terms_of(self.books.rounds_opened).costs
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """The tasks as JSON."""
+        return shown_tasks(self.corpus.schema, self._campaign.models.may_nest)
+
+    def item(self, id: str) -> dict[str, Any]:
+        """An item as JSON."""
+        return shown_item(self.corpus, id)
+
+    def suggestions(self, id: str) -> dict[str, Any]:
+        """What the newest model says of an open item: by task a label and how sure it is. Not of what measures it."""
+        return dict(self._suggestions.get(id, {}))
+
+    # -- what people say ---------------------------------------------------------------------------------------------
+    def answer(self, answer: Answer) -> Receipt:
+        """Record an answer; when this returns, it is on disk. The same answer again changes nothing.
+
+        The first answer of an item is what is bought; an ``overlap`` is somebody else's answer beside it.
+        """
+        with self._turn:
+            if answer.role == OVERLAP:
+                return self._overlap(answer)
+            want = self._open.get(answer.item)
+            if want is None or set(want.tasks) != set(answer.labels):
+                return self._again(answer)
+            receipt = self.ledger.submit(self._submission(want, answer, role=ANSWER))
+            self._settle(want, receipt.cost)
+            self._answered += want.round == self.books.rounds_opened
+            return receipt
+
+    def check(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuse answers, by item and task, that could not be taken as they are; nothing is written."""
+        for item, labels in answers.items():
+            self._submission(self.books.asked(item, labels), Answer(item, labels, "somebody"))
+
+    def _submission(self, want: Wanted, answer: Answer, **more: Any) -> Submission:
+        _check_given(answer.item, answer.labels)
+        timings = tuple(answer.seconds.items())
+        submission = self.books.submission(want, answer.labels, answer.annotator, timings=timings, **more)
+        self._check_trainable(answer.item, answer.labels)
+        return submission
+
+    def _check_trainable(self, item: str, labels: Mapping[str, Any]) -> None:
+        """Refuse labels that could not be trained on."""
+        one = self.corpus.take(self.corpus.positions([item]))
+        columns = {task: Labels.of(one, task, label) for task, label in labels.items()}
+        self._campaign.models.check_label(one.with_labels(columns))
+
+    def _again(self, answer: Answer) -> Receipt:
+        """An answer to what is not open: one that is there already, or one that comes too late."""
+        want = self.books.asked(answer.item, answer.labels)
+        said = [entry for entry in self.ledger.answers(answer.item) if entry.key == want.key]
+        if not said:
+            declined = any(skip.round == want.round for skip in self.ledger.skips(answer.item))
+            what = "was declined by somebody" if declined else f"is given up: round {want.round} went on without it"
+            raise LedgerError(f"item {answer.item!r} {what}", fix="take the next item")
+        if said[0].annotator != answer.annotator:
+            raise LedgerError(f"somebody else has answered item {answer.item!r} meanwhile", fix="take the next item")
+        if {entry.task: entry.label for entry in said} != dict(answer.labels):
+            raise LedgerError(f"item {answer.item!r} was answered before, and otherwise", fix="send a correction")
+        return Receipt(want.key, repeated=True)
+
+    def _overlap(self, answer: Answer) -> Receipt:
+        want = self.books.asked(answer.item, answer.labels)
+        if any(said.key == want.key and said.annotator == answer.annotator for said in self.answers(want.id)):
+            return self._again(answer)  # whoever answered has nobody beside them
+        key = f"{want.key}: overlap by {answer.annotator}"
+        receipt = self.ledger.submit(self._submission(want, answer, role=OVERLAP, key=key, purpose=OVERLAP))
+        self._note(0 if self._by_item else receipt.cost)
+        return receipt
+
+    def correct(self, key: str, item: str, labels: Mapping[str, Any], annotator: str) -> Receipt:
+        """Say something else in the place of what was said; it costs nothing, and the next model learns of it."""
+        return self._restate(key, item, labels, annotator, CORRECTION)
+
+    def adjudicate(self, key: str, item: str, labels: Mapping[str, Any], annotator: str) -> Receipt:
+        """Say what stands where people disagreed."""
+        return self._restate(key, item, labels, annotator, ADJUDICATION)
+
+    def _restate(self, key: str, item: str, labels: Mapping[str, Any], annotator: str, role: str) -> Receipt:
+        with self._turn:
+            annotations = tuple(Annotation(item, task, label) for task, label in labels.items())
+            _check_given(item, labels)
+            self.ledger.check(annotations)
+            self._check_trainable(item, labels)
+            said = {entry.task: entry for entry in self.ledger.answers(item)}
+            if strangers := [task for task in labels if task not in said]:
+                raise LedgerError(
+                    f"item {item!r} has no answer for task {strangers[0]!r} that could be another",
+                    fix=f"it was answered for {', '.join(said)}" if said else "answer it first",
+                )
+            round = max(said[task].round for task in labels)
+            receipt = self.ledger.submit(
+                Submission(key, annotations, round=round, purpose=role, annotator=annotator, role=role)
+            )
+            self._note()
+            return receipt
+
+    def skip(self, key: str, item: str, reason: str, annotator: str) -> None:
+        """Take an item out of its round: nobody is asked about it again for these tasks, and its money is free."""
+        with self._turn:
+            want = self._open.get(item)
+            if want is None:
+                self.corpus.positions([item])
+                if any(skip.key == key for skip in self.ledger.skips(item)):
+                    return
+                raise LedgerError(f"nobody waits for item {item!r} any more", fix="take the next item")
+            self.ledger.skip(Skip(key, item, reason.strip() or "no reason given", None, want.round, annotator))
+            self._settle(want, None)
+            self._skipped += want.round == self.books.rounds_opened
+
+    def _settle(self, want: Wanted, cost: int | None) -> None:
+        """An item is open no more: it was bought at this cost, or declined."""
+        del self._open[want.id]
+        paid = int(cost is not None) if self._by_item else cost or 0
+        if want.purpose in SEEDS and self._terms.config.budget.total is None:
+            self._budget += paid - (1 if self._by_item else sum(want.estimate.values()))
+        self._note(paid)
+
+    @property
+    def _by_item(self) -> bool:
+        return self._terms.config.budget.counts == "items"
+
+    def _note(self, cost: int = 0) -> None:
+        self._spent += cost
+        self._written += 1
+
+    def answers(self, item: str | None = None) -> list[Said]:
+        """Everything that people said, of all items or one."""
+        return self.ledger.answers(item)
+
+    def view(self) -> Corpus:
+        """The annotated items with the labels that stand."""
+        return self.ledger.view()
+
+    def result(self) -> dict[str, Any]:
+        """Everything that a report shows."""
+        return self.run.result()
+
+    # -- what the lead decides ---------------------------------------------------------------------------------------
+    def close_round(self, by: str = "somebody") -> None:
+        """Go on without what is not answered: it returns to the pool."""
+        with self._turn:
+            returned: dict[int, list[str]] = {}
+            for want in self._open.values():
+                returned.setdefault(want.round, []).append(want.id)
+            decisions = [(round, CLOSED, {"by": by, "returned": items}) for round, items in returned.items()]
+            if decisions:
+                self.ledger.decide(*decisions)
+                self.refresh()
+
+    def change(self, changes: Mapping[str, Any], by: str, key: str | None = None) -> None:
+        """Change the budget, prices, strategy or limits from the next round on. The same key again changes nothing."""
+        with self._turn:
+            earlier = self.books.amendments()
+            if key is not None and any(amendment.key == key for amendment in earlier):
+                return
+            self._checked(changes)
+            made = Amendment(len(earlier) + 1, dict(changes), by, now(), key)
+            self.ledger.decide((made.number, SETTINGS, made.body))
+            self._failure = None
+            self.refresh()
+
+    def _checked(self, changes: Mapping[str, Any]) -> str:
+        """Refuse changes that a campaign could not go on with; a fingerprint of the settings that they make."""
+        earlier = [amendment.changes for amendment in self.books.amendments()]
+        after = amended(self.config, [*earlier, changes])
+        check_amended(self._terms.config, after, self.corpus)
+        return after.digest
+
+    def settings(self) -> dict[str, Any]:
+        """What the next round is decided by, what was changed when and by whom, and what measured seconds say."""
+        with self._turn:
+            in_force = self._terms.config.model_dump(mode="json", include=set(FIXED))
+            rounds = range(self.books.rounds_opened + 1)
+            counts = {round: self.books.terms_of(round).changes for round in rounds}
+            history = [
+                {
+                    "number": made.number,
+                    "changes": dict(made.changes),
+                    "by": made.by,
+                    "at": made.at,
+                    "since_round": min((r for r, count in counts.items() if count >= made.number), default=None),
+                }
+                for made in self.books.amendments()
+            ]
+        fixed = {section: sorted(keys) for section, keys in FIXED.items()}
+        return {
+            "settings": in_force,
+            "fixed": fixed,
+            "history": history,
+            "prices": self.prices(),
+            "pace": self.measured_pace(),
+        }
+
+    # -- prices and pace ---------------------------------------------------------------------------------------------
+    def prices(self) -> dict[str, Any]:
+        """What reading and each task cost, in money: in the newest round, and in the next one as things stand."""
+        return {"now": shown_prices(self.costs), "next": shown_prices(self._terms_now().costs)}
+
+    def _terms_now(self) -> Terms:
+        with self._turn:
+            config, changes = self._terms.config, self._terms.changes
+        return self.books.measured(config, changes) if config.costs.measured else self._terms
+
+    def measured_pace(self) -> dict[str, Any]:
+        """Seconds of reading and of each task, with their errors and how often they were measured."""
+        with self._turn:
+            written, costs = self._written, self._terms.config.costs
+        if self._pace is None or self._pace[0] != written:
+            tasks = list(self.corpus.schema.values())
+            usual = usual_rates(costs.model(tasks), tasks, costs.hourly) if costs.hourly is not None else None
+            rates = measured_rates(self.ledger, usual)
+            self._pace = written, {what: rate.as_json() for what, rate in rates.items()}
+        return self._pace[1]
+
+    # -- training ----------------------------------------------------------------------------------------------------
+    def next_round(self, progress: Progress = no_progress) -> None:
+        """Train, score and select in a process of its own, and wait for it. It may be stopped and run again."""
+        if not self._training.acquire(blocking=False):
+            raise LedgerError(f"{self.folder}: the next round is being trained already", fix="wait for it")
+        try:
+            self._failure = None
+            run_child(self.folder, None, progress)
+        except Exception as wrong:
+            self._failure = str(wrong)
+            raise
+        finally:
+            self._training.release()
+            self.refresh()
+
+    def preview(self, changes: Mapping[str, Any], progress: Progress = no_progress) -> dict[str, Any]:
+        """What the next round would buy with these changes, beside what it would buy without; nothing is decided."""
+        with self._turn:
+            key = f"{self._written} {self._checked(changes)}"
+        if key not in self._previews:
+            found = run_child(self.folder, changes, progress)
+            with self._turn:
+                self._previews[key] = found
+                for old in list(self._previews)[:-PREVIEWS]:
+                    del self._previews[old]
+        return self._previews[key]
+
+
+def _check_given(item: str, labels: Mapping[str, Any]) -> None:
+    """Refuse no label at all, and nothing in the place of one: that would take back what was said."""
+    if not labels:
+        raise LabelError(f"item {item!r}: there is no label", fix="give one for every task, or skip the item")
+    for task, label in labels.items():
+        if label is None:
+            raise LabelError(f"item {item!r}: there is no label for task {task!r}", fix="give one, or skip the item")

@@ -1,0 +1,145 @@
+"""The process that trains the next round of a campaign which people annotate, beside the one that serves them.
+
+``python -m bursar.campaign.live_worker FOLDER`` concludes the round and opens the next one. With ``--preview`` and
+changes as JSON it tells what they would buy and decides nothing. What it does is told on standard output, a JSON
+object a line: ``stage``, ``scored``, then ``opened``, ``waiting``, ``ended`` or ``preview``. Exit codes are those of
+the command line. It may be killed at any time: run again, it comes to the same end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.choosing import Offer
+from bursar.campaign.lock import Lock
+from bursar.campaign.preview import preview
+from bursar.campaign.runs import Run
+from bursar.campaign.suggestions import leave
+from bursar.errors import BursarError, ConfigError
+from bursar.learners import Learner
+
+SUGGESTIONS = "suggestions"  # the folder of what models leave for people
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+def next_round(folder: Path, tell: Tell) -> str:
+    """Train, score and select; what came of it: ``opened``, ``ended``, or ``waiting`` for the rest of the answers."""
+    run = Run.open(folder)
+    lock = Lock(folder / "training.lock", patience=30)  # whoever was killed with its server needs a moment to go
+    try:
+        campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False)
+
+        def offered(offer: Offer, learner: Learner) -> None:
+            waiting = campaign.books.open()
+            leave(folder / SUGGESTIONS, campaign.corpus, offer, waiting, learner, str(campaign.models.newest))
+
+        campaign.offered = offered
+        try:
+            waiting = len(campaign.books.open())
+            if not campaign.books.complete(waiting, campaign.books.terms()):
+                raise ConfigError(
+                    f"round {campaign.rounds_opened} waits for {waiting} answers", fix="answer the rest, or close it"
+                )
+            outcome = campaign.advance()
+            tell({"event": outcome, "round": campaign.rounds_opened, "why": campaign.ended})
+            return outcome
+        finally:
+            campaign.close()
+    finally:
+        lock.release()
+
+
+def preview_round(folder: Path, changes: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    """What the next round would buy under changed settings, beside what it would buy now."""
+    run = Run.open(folder)
+    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False)
+    try:
+        found = preview(campaign, changes, folder / SUGGESTIONS)
+    finally:
+        campaign.close()
+    tell({"event": "preview", "found": found})
+    return found
+
+
+class _Teller:
+    """A watcher that passes on what it sees."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        self.tell({"event": "stage", "round": round, "what": what, "done": round_done(done)})
+
+    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+        self.tell({"event": "scored", "round": round, "record": dict(record)})
+
+
+def round_done(done: float) -> float:
+    """In thousandths: a line for each would be lines enough."""
+    return round(float(done), 3)
+
+
+def main(arguments: list[str]) -> int:
+    """Work as a child; the exit code."""
+    if len(arguments) not in (1, 3) or (len(arguments) == 3 and arguments[1] != "--preview"):
+        sys.stderr.write("usage: python -m bursar.campaign.live_worker FOLDER [--preview CHANGES]\n")
+        return 2
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what anybody else prints is no event
+    last = {"line": ""}
+
+    def tell(event: Mapping[str, Any]) -> None:
+        line = json.dumps(event, ensure_ascii=False)
+        if line != last["line"]:
+            last["line"] = line
+            out.write(line + "\n")
+            out.flush()
+
+    _end_with_parent()
+    with suppress(OSError):
+        os.nice(5)  # whoever annotates comes first
+    folder = Path(arguments[0])
+    try:
+        if len(arguments) == 3:
+            preview_round(folder, json.loads(arguments[2]), tell)
+        else:
+            next_round(folder, tell)
+    except BursarError as wrong:
+        tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
+        sys.stderr.write(f"{wrong}\n")
+        return 2
+    except BrokenPipeError:
+        return 1
+    except Exception as broken:
+        traceback.print_exc()
+        tell({"event": "failed", "error": f"{type(broken).__name__}: {broken}", "fix": None})
+        return 1
+    return 0
+
+
+def _end_with_parent() -> None:
+    """Where standard input is a pipe, whoever started this holds its other end: when it is gone, so is this."""
+    if not stat.S_ISFIFO(os.fstat(0).st_mode):
+        return
+
+    def wait() -> None:
+        with suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,160 @@
+"""How long annotation takes, from the seconds that were measured, and what that makes it cost.
+
+Reading takes so many seconds an item and so many a word; a task so many an item and so many for each thing that it
+counts. Both are fitted by least squares under which no rate is negative, weighed so that a minute's error on an item
+of a minute counts as much as a second's on an item of a second. What took far longer than usual for its length was a
+pause and does not count. While little was measured, the rates stay close to those that the configured prices stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from bursar.errors import ConfigError
+from bursar.ragged import FloatArray
+from bursar.tasks import CostModel, Task
+
+TRUST = 20  # measurements that the configured prices are worth
+LONG = 4.0  # times the usual; what took longer counts as if it had taken so long
+PAUSE = 8.0  # times the usual; what took longer was a pause, and is left out
+SHORTEST = 0.25  # of the median: an item of which nothing was expected is expected to take so long
+ITERATIONS = 20
+HOUR = 3600
+FINEST = 0.1  # seconds that the smallest amount of money may stand for
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Seconds an item, and seconds for each thing that is counted, with their standard errors where they are known."""
+
+    per_item: float
+    per_count: float
+    observations: int = 0
+    paused: int = 0  # of those, how many were left out as pauses
+    item_error: float | None = None
+    count_error: float | None = None
+
+    def seconds(self, counts: FloatArray) -> FloatArray:
+        """How long items with so many things to count are expected to take."""
+        return self.per_item + self.per_count * counts
+
+    def as_json(self) -> dict[str, Any]:
+        """For a page."""
+        return {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items()}
+
+
+def rate_of(seconds: FloatArray, counts: FloatArray, usual: tuple[float, float] = (0.0, 0.0)) -> Rate:
+    """The rate that was measured, drawn towards the usual one as far as measurements are few.
+
+    >>> words = np.array([4.0, 8, 12, 16, 20] * 200)
+    >>> found = rate_of(1 + 0.5 * words, words)
+    >>> round(found.per_item, 2), round(found.per_count, 2), found.observations
+    (1.0, 0.5, 1000)
+    >>> rate_of(words[:0], words[:0], usual=(3.0, 0.2))
+    Rate(per_item=3.0, per_count=0.2, observations=0, paused=0, item_error=None, count_error=None)
+    """
+    if not len(seconds) or not seconds.any():
+        return Rate(*usual, observations=len(seconds))
+    shape = np.array(usual) if sum(usual) > 0 else np.array([1.0, float(counts.any())])
+    line = shape * np.median(seconds / _expected(shape, counts, seconds))
+    for _ in range(ITERATIONS):
+        expected = _expected(line, counts, seconds)
+        expected *= np.median(seconds / expected)
+        kept = seconds <= PAUSE * expected
+        cut = np.minimum(seconds, LONG * expected)[kept]
+        fitted, errors = _fitted(cut, counts[kept], 1 / expected[kept], towards=line)
+        settled = np.allclose(fitted, line, rtol=1e-6)
+        line = fitted
+        if settled:
+            break
+    share = kept.sum() / (kept.sum() + (TRUST if sum(usual) > 0 else 0))
+    mixed = share * line + (1 - share) * np.array(usual)
+    known = [None if error is None else float(share * error) for error in errors]
+    return Rate(float(mixed[0]), float(mixed[1]), len(seconds), int((~kept).sum()), *known)
+
+
+def _expected(line: FloatArray, counts: FloatArray, seconds: FloatArray) -> FloatArray:
+    """What the line says of each item, and no less than a part of what items take."""
+    expected: FloatArray = np.maximum(line[0] + line[1] * counts, max(SHORTEST * float(np.median(seconds)), 1e-9))
+    return expected
+
+
+def _fitted(
+    seconds: FloatArray, counts: FloatArray, weights: FloatArray, towards: FloatArray
+) -> tuple[FloatArray, tuple[float | None, float | None]]:
+    """Weighed least squares of a line that nowhere falls, and its standard errors whatever the noise.
+
+    One measurement's weight draws it towards a given line: what the items do not tell apart stays as it is there.
+    """
+    rows = np.stack([np.ones_like(counts), counts], axis=1) * weights[:, None]
+    wanted = seconds * weights
+    pull = np.diag((rows**2).mean(axis=0))
+    square, moment = rows.T @ rows + pull, rows.T @ wanted + pull @ towards
+    line = non_negative(square, moment)
+    used = np.flatnonzero((line > 0) & (square.diagonal() > 0))
+    errors: list[float | None] = [None, None]
+    if len(seconds) > len(used) > 0:
+        inverse = np.linalg.inv(square[np.ix_(used, used)])
+        scores = rows[:, used] * (wanted - rows @ line)[:, None]
+        spread = inverse @ (scores.T @ scores) @ inverse * len(seconds) / (len(seconds) - len(used))
+        for at, error in zip(used.tolist(), np.sqrt(spread.diagonal()).tolist(), strict=True):
+            errors[at] = error
+    return line, (errors[0], errors[1])
+
+
+def non_negative(square: FloatArray, moment: FloatArray) -> FloatArray:
+    """The two numbers from 0 up that minimise x'Ax/2 − b'x: both if they may be, else the better of one alone.
+
+    >>> non_negative(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([3.0, 0.0])).tolist()
+    [1.5, 0.0]
+    """
+    if np.linalg.det(square) > 1e-12 * square[0, 0] * square[1, 1] > 0:
+        both = np.linalg.solve(square, moment)
+        if (both >= 0).all():
+            return np.asarray(both)
+    single = np.divide(moment, square.diagonal(), out=np.zeros(2), where=square.diagonal() > 0).clip(min=0)
+    gains = single * moment - 0.5 * square.diagonal() * single**2
+    best: FloatArray = np.where(np.arange(2) == int(gains.argmax()), single, 0.0)
+    return best
+
+
+# -- money -------------------------------------------------------------------------------------------------------------
+def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[str, tuple[float, float]]:
+    """The seconds that prices stand for, at so much an hour: of reading and of every task, an item and a count."""
+    second = float(costs.unit) * HOUR / hourly
+    rates = {"reading": (costs.reading["per_item"] * second, costs.reading["per_word"] * second)}
+    for task in tasks:
+        own = costs.own[task.name]
+        counted = 0 if task.counted == "item" else own[f"per_{task.counted}"]
+        rates[task.name] = own["per_item"] * second, counted * second
+    return rates
+
+
+def prices_at(rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal) -> dict[str, Any]:
+    """Prices in money for rates in seconds, each a whole number of the smallest amount, as a campaign states them."""
+
+    def money(seconds: float) -> float:
+        return float(round(Decimal(str(seconds)) * Decimal(str(hourly)) / HOUR / unit) * unit)
+
+    reading = rates["reading"]
+    prices = {"reading": {"per_item": money(reading.per_item), "per_word": money(reading.per_count)}}
+    for task in tasks:
+        rate = rates[task.name]
+        prices[task.name] = {"per_item": money(rate.per_item)}
+        if task.counted != "item":
+            prices[task.name][f"per_{task.counted}"] = money(rate.per_count)
+    return prices
+
+
+def check_unit(costs: CostModel, hourly: float) -> None:
+    """Refuse a smallest amount so large that prices of seconds could not be told in it."""
+    if float(costs.unit) * HOUR > FINEST * hourly:
+        raise ConfigError(
+            f"costs.measured: costs.unit = {costs.unit} is more than {FINEST} seconds cost at {hourly:g} an hour",
+            fix="set costs.unit to a smaller amount, such as 0.0001",
+        )

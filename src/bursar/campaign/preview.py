@@ -1,0 +1,99 @@
+"""What other settings would buy: the next round as it would be chosen now, under them and under those in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bursar.campaign.amendments import amended, check_amended
+from bursar.campaign.books import Terms
+from bursar.campaign.campaign import Campaign, asks_the_model
+from bursar.campaign.choosing import Known, Offer, entries_of
+from bursar.campaign.suggestions import Left, left_for, pool_left_for
+from bursar.errors import ConfigError, InfeasibleError
+from bursar.learners import Learner
+
+SHOWN = 20  # ids of items that come or go
+
+
+def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What the next round would buy now and with these changes, by the newest model; nothing is decided.
+
+    ``folder`` holds what that model left. Items that are open count as bought at what they are thought to cost.
+    """
+    books = campaign.books
+    earlier = [amendment.changes for amendment in books.amendments()]
+    now = books.terms()
+    config = amended(campaign.config, [*earlier, changes])
+    check_amended(now.config, config, campaign.corpus)
+    then = books.measured(config, now.changes + 1)
+    round = campaign.rounds_opened
+    left = left_for(folder, round)
+    if left.model is None:
+        raise ConfigError("there is no model yet to choose by", fix="look again when the first round is trained")
+    view = _View(campaign, folder, left, campaign.known())
+    mine, others = (view.summary(terms) for terms in (now, then))
+    before, after = (found.pop("ids") for found in (mine, others))
+    return {
+        "round": round + 1,
+        "now": mine,
+        "then": others,
+        "same": len(before & after),
+        "added": len(after - before),
+        "removed": len(before - after),
+        "added_items": sorted(after - before)[:SHOWN],
+        "removed_items": sorted(before - after)[:SHOWN],
+    }
+
+
+class _View:
+    """The pool as the newest model saw it; the model itself is only taken up where that is not enough."""
+
+    def __init__(self, campaign: Campaign, folder: Path, left: Left, known: Known) -> None:
+        self.campaign, self.folder, self.left, self.known = campaign, folder, left, known
+        self._learner: Learner | None = None
+
+    def summary(self, terms: Terms) -> dict[str, Any]:
+        """The next round under some terms: how many items and labels, what they cost, or why there is none."""
+        found: dict[str, Any] = {"strategy": terms.strategy.name, "budget": 0, "items": 0, "labels": {}, "cost": 0}
+        found |= {"audit": 0, "why": self.campaign.books.reason_to_end(self.left.round, terms), "ids": set()}
+        if found["why"] is not None:
+            return found
+        try:
+            offer = self._offer(terms)
+        except InfeasibleError as wrong:
+            return found | {"why": wrong.message}
+        corpus = self.campaign.corpus
+        entries = entries_of(corpus, offer.audit, offer.audit_prices, None, "audit")
+        entries += entries_of(corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
+        labels = {name: sum(name in entry["tasks"] for entry in entries) for name in corpus.schema}
+        return found | {
+            "budget": offer.budget,
+            "items": len(entries),
+            "labels": labels,
+            "cost": sum(sum(entry["estimate"].values()) for entry in entries),
+            "audit": len(offer.audit),
+            "why": None if entries else "nothing that is left can be afforded",
+            "ids": {entry["id"] for entry in entries},
+        }
+
+    def _offer(self, terms: Terms) -> Offer:
+        campaign, following = self.campaign, self.left.round + 1
+        if not asks_the_model(terms):
+            return campaign.offer(following, terms, self.known, None)
+        strategy = terms.strategy
+        if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "features"}:
+            pool = pool_left_for(self.folder, self.left.round, campaign.corpus)
+            if pool is not None:
+                return campaign.offer(following, terms, self.known, None, pool)
+        return campaign.offer(following, terms, self.known, self._model())
+
+    def _model(self) -> Learner:
+        if self._learner is None:
+            self._learner = self.campaign.models.named(str(self.left.model))
+        if self._learner is None:
+            raise ConfigError(
+                "the newest model is not on disk any more", fix="look again when the next round is trained"
+            )
+        return self._learner

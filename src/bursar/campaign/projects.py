@@ -1,0 +1,357 @@
+"""A project: the folder of a campaign that people annotate, made from a corpus and a few wishes.
+
+Labels that come with the corpus are not thrown away: some are held out to measure models by, the others are given to
+the first model for nothing. Where there are none, a few random items are annotated first as development items, and
+scores come from the audit slices.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bursar.campaign.books import GIVEN
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.pace import Rate, check_unit, prices_at
+from bursar.campaign.pricing import prices_of
+from bursar.campaign.runs import Run
+from bursar.corpus import FORMATS, Corpus, Labels
+from bursar.corpus.builder import recode
+from bursar.errors import ConfigError, SchemaError
+from bursar.ledger import Annotation, Submission
+from bursar.ragged import BoolArray, IntArray
+from bursar.tasks import Task
+from bursar.tasks.task import make_task
+
+DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
+BEFORE = -1  # the round of labels that came with the corpus
+UNIT = 0.0001
+# Seconds an item and a thing counted: guesses, until annotators are measured.
+READING = (1.0, 0.25)
+SECONDS = {"classification": (3.0, 0.0), "regression": (4.0, 0.0), "tagging": (2.0, 3.0)}
+SECONDS |= {"parsing": (2.0, 4.0), "relations": (3.0, 6.0)}
+OTHER_KINDS = (3.0, 3.0)
+TEXT_LEARNER = {"name": "transformer", "layers": 3, "frozen_layers": 2, "steps": 120, "learning_rate": 1e-3}
+FEWEST_HELD_OUT = 40  # labelled items, fewer than which are all given to the model
+HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # the share of labelled items, and the most of them
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What somebody says of a project; what is not said has a sensible default."""
+
+    name: str
+    budget: float
+    hourly: float | None = 20.0
+    currency: str = "€"
+    prices: Mapping[str, Any] = field(default_factory=dict)  # in money, by task and for reading
+    rounds: int | None = None
+    seed_items: int | None = None
+    dev_items: int | None = None
+    strategy: str = "MT-AVG"
+    learner: str | None = None
+    forget_labels: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A project that could be made."""
+
+    corpus: Corpus
+    config: CampaignConfig
+
+    @property
+    def given(self) -> IntArray:
+        """Items that people are not asked about, or not for all tasks, because their labels came with the corpus."""
+        there = np.any([column.present for column in self.corpus.labels.values()], axis=0)
+        apart = np.isin([self.corpus.splits[code] for code in self.corpus.split_codes], list(HELD_OUT))
+        return np.flatnonzero(there & ~apart)
+
+    def counts(self) -> dict[str, int]:
+        """How many items play which part."""
+        counts = dict.fromkeys(("train", *HELD_OUT, GIVEN), 0) | self.corpus.split_counts()
+        return {"to choose from": counts["train"], "development": counts["dev"], "test": counts["test"]} | {
+            "labelled already": counts[GIVEN]
+        }
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+def task_of(text: str) -> Task:
+    """A task as people write it: its name, its kind, and its labels or, for a number, its range.
+
+    >>> task_of("intent:classification:alarm,music").labels
+    ('alarm', 'music')
+    >>> task_of("urgency:regression:0,5").high
+    5.0
+    >>> task_of("links:relations:part-of,in:place,person").entity_types
+    ('place', 'person')
+    >>> task_of("mood")
+    Traceback (most recent call last):
+        ...
+    bursar.errors.ConfigError: 'mood' is no task. Fix: write NAME:KIND:LABELS, as in intent:classification:alarm,music
+    """
+    name, *rest = (part.strip() for part in text.split(":"))
+    if not name or not rest:
+        raise ConfigError(f"{text!r} is no task", fix="write NAME:KIND:LABELS, as in intent:classification:alarm,music")
+    kind, *lists = rest
+    names = [[label.strip() for label in part.split(",") if label.strip()] for part in lists]
+    about: dict[str, Any] = {"kind": kind}
+    if kind == "regression":
+        try:
+            low, high = (float(end) for end in names[0]) if names else (0.0, 1.0)
+        except ValueError:
+            raise ConfigError(f"{text!r}: a number needs a range", fix=f"as in {name}:regression:0,5") from None
+        about |= {"low": low, "high": high}
+    else:
+        if not names or not names[0]:
+            raise ConfigError(f"{text!r} names no labels", fix=f"as in {name}:{kind}:yes,no")
+        about |= dict(zip(("labels", "entity_types"), names, strict=False))
+        if kind == "relations" and len(names) < 2:
+            raise ConfigError(f"{text!r} names no types of spans", fix=f"as in {text}:person,place")
+    try:
+        return make_task(name, about)
+    except SchemaError as wrong:
+        raise ConfigError(wrong.message, fix=wrong.fix) from None
+
+
+def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
+    """The corpus with the tasks that are wished for: its own by name, others by description; all of its own if none."""
+    if not wished:
+        return corpus
+    schema: dict[str, Task] = {}
+    labels: dict[str, Labels] = {}
+    for text in wished:
+        name = text.partition(":")[0].strip()
+        own = corpus.schema.get(name)
+        task = own if ":" not in text and own is not None else task_of(text)
+        if own is None:
+            labels[name] = Labels.none(len(corpus), task)
+        else:
+            labels[name] = _recoded(corpus, own, task)
+        schema[name] = task
+    return replace(corpus, schema=schema, labels=labels)
+
+
+def _recoded(corpus: Corpus, own: Task, task: Task) -> Labels:
+    if own.kind != task.kind:
+        raise ConfigError(f"task {own.name!r} is {own.kind} in the data, and not {task.kind}")
+    for vocabulary in task.vocabularies:
+        if unknown := [label for label in getattr(own, vocabulary) if label not in getattr(task, vocabulary)]:
+            raise ConfigError(
+                f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given",
+                fix="name all labels, or give the task's name alone to take those of the data",
+            )
+    return recode(corpus.labels[own.name], own, task)
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
+    """The corpus in the splits of a project: train to choose from, dev and test to measure by, and what is given."""
+    names = np.array([corpus.splits[code] for code in corpus.split_codes])
+    known = np.all([column.present for column in corpus.labels.values()], axis=0)
+    parts = np.where(np.isin(names, list(HELD_OUT)) & known, names, "train")
+    if forget:
+        corpus = _without_labels(corpus, parts == "train")
+    else:
+        labelled = np.flatnonzero(known & (parts == "train"))
+        if len(labelled) and len(labelled) == (parts == "train").sum():
+            raise ConfigError(
+                "all items are labelled for all tasks already",
+                fix="add items, or have them labelled anew with --forget-labels",
+            )
+        parts[labelled] = GIVEN
+        if len(labelled) >= FEWEST_HELD_OUT and not np.isin(parts, list(HELD_OUT)).any():
+            order = labelled[np.argsort(corpus.id_ranks[labelled])]
+            order = np.random.default_rng([seed, 19]).permutation(order)
+            for part, (share, most) in HELD_OUT.items():
+                count = min(most, int(share * len(labelled)))
+                parts[order[:count]], order = part, order[count:]
+    splits = ("train", *HELD_OUT, GIVEN)
+    codes = np.array([splits.index(part) for part in parts.tolist()], dtype=np.int16)
+    return replace(corpus, splits=splits, split_codes=codes)
+
+
+def _without_labels(corpus: Corpus, which: BoolArray) -> Corpus:
+    """The corpus with the labels of some items forgotten."""
+    labels = {}
+    for name, column in corpus.labels.items():
+        kept = Labels.none(len(corpus), corpus.schema[name])
+        rest = np.flatnonzero(column.present & ~which)
+        counts = np.zeros(len(corpus), dtype=np.int64)
+        counts[rest] = column.rows.lengths[rest]
+        rows = type(column.rows)(column.rows.take(rest).values, np.concatenate([[0], np.cumsum(counts)]))
+        present = kept.present.copy()
+        present[rest] = True
+        labels[name] = Labels(present, rows)
+    return replace(corpus, labels=labels)
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+def draft_project(corpus: Corpus, wishes: Wishes) -> Draft:
+    """The project that these wishes make of a corpus, all of it checked."""
+    if not corpus.schema:
+        raise ConfigError("the data states no task", fix="say which labels are wanted: --tasks NAME:KIND:LABEL,LABEL")
+    for name, task in corpus.schema.items():
+        if "labels" in task.vocabularies and not task.labels:
+            raise ConfigError(f"task {name!r} has no labels", fix=f"name them: --tasks {name}:{task.kind}:LABEL,LABEL")
+    if not 0 < wishes.budget < 1e12:
+        raise ConfigError(f"{wishes.budget:g} is no budget", fix="say how much money there is: --budget 200")
+    corpus = parted(corpus, wishes.forget_labels, wishes.seed)
+    counts = corpus.split_counts()
+    if counts["train"] < 2:
+        raise ConfigError(f"there are {counts['train']} items to choose from", fix="give data with more items")
+    table = _table(corpus, wishes, counts)
+    return Draft(corpus, parse_config(table, "the project"))
+
+
+def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[str, Any]:
+    tasks = list(corpus.schema.values())
+    prices = dict(wishes.prices)
+    costs: dict[str, Any] = {"unit": UNIT, "currency": wishes.currency, "pricing": "predicted"}
+    if wishes.hourly is not None:
+        guessed = {"reading": Rate(*READING)} | {
+            task.name: Rate(*SECONDS.get(task.kind, OTHER_KINDS)) for task in tasks
+        }
+        prices = prices_at(guessed, tasks, wishes.hourly, Decimal(str(UNIT))) | prices
+        costs |= {"hourly": wishes.hourly, "measured": True}
+    elif not prices:
+        raise ConfigError("annotation has no price", fix="say what an hour costs: --hourly 20")
+    costs |= prices
+    model = parse_config({"costs": costs}, "the project").costs.model(tasks)
+    if wishes.hourly is not None:
+        check_unit(model, wishes.hourly)
+    pool = corpus.take(corpus.in_split("train"))
+    typical = {task.name: 1.0 for task in tasks}
+    price = float(np.mean(prices_of(model, tasks, pool, {}, typical).joint())) * UNIT
+    seed_items, dev_items = _first_items(wishes, counts, price)
+    left = wishes.budget - (seed_items + dev_items) * price
+    if left <= price:
+        raise ConfigError(
+            f"a budget of {wishes.budget:g} buys about {int(wishes.budget / price)} items, too few to begin with",
+            fix="raise the budget, or ask for fewer seed items",
+        )
+    most = int(min(left / price, max(1, counts["train"] - seed_items - dev_items)))
+    rounds = wishes.rounds or int(np.clip(round(most / 40), 1, 10))
+    budget: dict[str, Any] = {"seed_items": seed_items, "total": wishes.budget, "rounds": rounds}
+    budget |= {"per_round": max(round(left / rounds, 2), 0.01)} | ({"dev_items": dev_items} if dev_items else {})
+    return {
+        "name": wishes.name,
+        "seed": wishes.seed,
+        "corpus": {"source": DATA_FILE, "format": "jsonl"},
+        "costs": costs,
+        "budget": budget,
+        "strategy": {"name": wishes.strategy},
+        "learner": _learner(corpus, wishes),
+    } | _audit(rounds, max(1.0, 0.1 * budget["per_round"] / price), counts["train"])
+
+
+def _audit(rounds: int, count: float, pool: int) -> dict[str, Any]:
+    """Random items for as many rounds again, in case the budget is raised; unless that is too much of the pool."""
+    return {"audit": {"rounds": 2 * rounds}} if 2 * rounds * count <= 0.2 * pool else {}
+
+
+def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tuple[int, int]:
+    """How many random items come before the first model: to train it, and to decide when training is over."""
+    affordable = int(0.3 * wishes.budget / max(price, 1e-9))
+    most = max(2, min(affordable, counts["train"] // 2))
+    dev = wishes.dev_items
+    if dev is None:
+        dev = 0 if counts["dev"] else min(20, most // 3)
+    if dev and counts["dev"]:
+        raise ConfigError("the data has development items already", fix="leave --dev-items out")
+    seed = wishes.seed_items if wishes.seed_items is not None else max(2, min(40, most - dev))
+    return seed, dev
+
+
+def _learner(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
+    usual = "image-cnn" if corpus.images is not None else "transformer"
+    if wishes.learner in (None, usual):
+        return dict(TEXT_LEARNER) if usual == "transformer" else {"name": usual}
+    return {"name": wishes.learner}
+
+
+# -- making it ---------------------------------------------------------------------------------------------------------
+def create_project(folder: Path, draft: Draft) -> Run:
+    """Write a project, all of it or nothing: it appears under its name when it can be opened."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{folder} is there already", fix="choose another folder")
+    place = folder.absolute()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    workshop = place.with_name(f".{place.name}.new-{os.getpid()}")
+    shutil.rmtree(workshop, ignore_errors=True)
+    workshop.mkdir()
+    try:
+        FORMATS["jsonl"].write(draft.corpus, workshop / DATA_FILE)
+        (workshop / CAMPAIGN_FILE).write_text(toml_of(draft.config), encoding="utf-8")
+        _begin(workshop, draft)
+        for lock in workshop.glob("*lock"):
+            lock.unlink()
+        os.replace(workshop, place)
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+    return Run.open(folder)
+
+
+def _begin(folder: Path, draft: Draft) -> None:
+    """Pin the run, check that its learner can be trained, choose the seed items, and give what was labelled before."""
+    config = draft.config
+    here = config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(folder / DATA_FILE)})})
+    run = Run(folder, config, Run(folder, here).parts)
+    run.pin()
+    campaign = Campaign(config, folder, parts=run.parts)
+    try:
+        campaign.begin()
+        corpus = run.parts.corpus
+        labels = [(corpus.ids[at], corpus[at].labels) for at in draft.given.tolist()]
+        given = tuple(Annotation(item, task, label) for item, known in labels for task, label in known.items())
+        if given:
+            campaign.ledger.submit(
+                Submission(GIVEN, given, round=BEFORE, purpose=GIVEN, annotator=f"{DATA_FILE} as it came")
+            )
+    finally:
+        campaign.close()
+
+
+def toml_of(config: CampaignConfig) -> str:
+    """The campaign's file: what was said of it, and no defaults.
+
+    >>> print(toml_of(parse_config({"name": "spring", "budget": {"rounds": 3}, "costs": {"reading": {"per_word": 2}}})))
+    name = "spring"
+    <BLANKLINE>
+    [costs]
+    reading = {per_word = 2}
+    <BLANKLINE>
+    [budget]
+    rounds = 3
+    <BLANKLINE>
+    """
+    said = {key: value for key, value in config.model_dump(mode="json", exclude_unset=True).items() if value != {}}
+    lines = [f"{key} = {_toml(value)}" for key, value in said.items() if not isinstance(value, dict)]
+    for section, values in said.items():
+        if isinstance(values, dict):
+            lines += ["", f"[{section}]"]
+            lines += [f"{_toml_key(key)} = {_toml(value)}" for key, value in values.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml_key(k)} = {_toml(v)}" for k, v in value.items() if v is not None) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

@@ -1,0 +1,46 @@
+"""Items, tasks and prices as JSON, for whoever shows them to people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from bursar.corpus import Corpus
+from bursar.tasks import CostModel, Task
+
+
+def shown_item(corpus: Corpus, id: str) -> dict[str, Any]:
+    """One item; offsets of words count characters, as Python does.
+
+    >>> from bursar.corpus import CorpusBuilder
+    >>> builder = CorpusBuilder()
+    >>> builder.add("u1", text="wake me")
+    >>> shown_item(builder.build(), "u1")
+    {'id': 'u1', 'kind': 'text', 'text': 'wake me', 'words': [[0, 4], [5, 7]], 'group': None}
+    """
+    at = int(corpus.positions([id])[0])
+    item = corpus[at]
+    if item.image is not None:
+        height, width = item.image.shape[:2]
+        image = f"/api/items/{quote(id, safe='')}/image"
+        return {"id": id, "kind": "image", "image": image, "width": width, "height": height, "group": item.group}
+    words = corpus.texts.spans[at].tolist() if corpus.texts is not None else []
+    found = {"id": id, "kind": "text", "text": item.text, "words": words, "group": item.group}
+    if item.pair is not None and corpus.pairs is not None:
+        found |= {"kind": "pair", "second": {"text": item.pair, "words": corpus.pairs.spans[at].tolist()}}
+    return found
+
+
+def shown_tasks(tasks: Mapping[str, Task], may_nest: Collection[str]) -> list[dict[str, Any]]:
+    """All tasks as their schema has them; of tagging also whether spans may overlap."""
+    return [
+        {"name": name} | task.describe() | ({"nested": name in may_nest} if task.kind == "tagging" else {})
+        for name, task in tasks.items()
+    ]
+
+
+def shown_prices(costs: CostModel) -> dict[str, dict[str, float]]:
+    """What reading and each task cost, in money."""
+    table = {"reading": costs.reading} | dict(costs.own)
+    return {what: {key: float(costs.money(units)) for key, units in own.items()} for what, own in table.items()}

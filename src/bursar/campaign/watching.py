@@ -1,0 +1,28 @@
+"""Who is told how a campaign gets on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Watcher(Protocol):
+    """Somebody who wants to know how it goes."""
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        """What is going on in a round, and how far it is."""
+        ...
+
+    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+        """A round's model has been trained and scored."""
+        ...
+
+
+class Nobody:
+    """Watches nothing."""
+
+    def stage(self, round: int, what: str, done: float) -> None:
+        """Is not told."""
+
+    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+        """Is not told."""

@@ -1,0 +1,477 @@
+"""A live campaign: what is answered is kept, what is declined is gone, what is decided is decided once."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bursar.campaign import Run
+from bursar.campaign.config import parse_config
+from bursar.campaign.live import Answer, LiveCampaign
+from bursar.errors import BursarError, ConfigError, LabelError, LedgerError
+from bursar.ledger import Annotation, Ledger
+from tests.campaign.lives import answer_all, gold_answer, live_config, one_corpus, selected, start, train  # noqa: F401
+from tests.tiny import WordCounts
+
+
+@pytest.fixture
+def live(tmp_path):
+    opened = start(tmp_path / "project")
+    yield opened
+    opened.close()
+
+
+def another_intent(live, answer):
+    return next(label for label in live.corpus.schema["intent"].labels if label != answer.labels["intent"])
+
+
+# -- answers ---
+def test_a_new_campaign_asks_for_its_seed_items_at_once_and_suggests_nothing(live):
+    state, wanted = live.state(), live.wanted()
+    assert (state.round, state.phase, state.asked, state.answered, state.spent) == (0, "annotating", 12, 0, 0)
+    assert [want.id for want in wanted] == selected(live, 0)
+    assert {live.suggestions(want.id) == {} for want in wanted} == {True}
+
+
+def test_an_answer_is_on_disk_when_it_returns_and_its_item_open_no_more(live):
+    want = live.wanted()[0]
+    receipt = live.answer(gold_answer(live, want, seconds={"reading": 2.5, "intent": 1.0}))
+    beside = Ledger.open(live.folder / "ledger.sqlite", live.corpus)
+    assert beside.view()[0].id == want.id
+    assert [(t.what, t.seconds) for t in beside.timings()] == [("reading", 2.5), ("intent", 1.0)]
+    assert beside.spent() == receipt.cost == live.state().spent > 0
+    beside.close()
+    assert want.id not in [other.id for other in live.wanted()]
+
+
+def test_the_same_answer_again_changes_nothing_whatever_its_seconds(live):
+    want = live.wanted()[0]
+    first = live.answer(gold_answer(live, want))
+    before = live.ledger.fingerprint()
+    again = live.answer(gold_answer(live, want, seconds={"reading": 9.0}))
+    assert (first.repeated, again.repeated, again.key) == (False, True, first.key)
+    assert live.ledger.fingerprint() == before
+
+
+def test_of_two_people_the_first_answer_is_bought_and_the_second_refused(live):
+    want = live.wanted()[0]
+    live.answer(gold_answer(live, want, "ann"))
+    with pytest.raises(LedgerError, match="somebody else"):
+        live.answer(gold_answer(live, want, "bob"))
+
+
+def test_who_answered_otherwise_before_is_told_to_correct(live):
+    want = live.wanted()[0]
+    answer = gold_answer(live, want)
+    live.answer(answer)
+    other = another_intent(live, answer)
+    with pytest.raises(LedgerError, match="correction"):
+        live.answer(Answer(want.id, {**answer.labels, "intent": other}, "ann"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "seconds", "said"),
+    [
+        ({"intent": None, "slots": []}, {}, "no label for task 'intent'"),
+        ({}, {}, "answered for nothing"),
+        ({"intent": "set_alarm"}, {}, "all of those tasks"),
+        ({"intent": "no such", "slots": []}, {}, "no such"),
+        ({"intent": "set_alarm", "slots": [[0, 99, "time"]]}, {}, "99"),
+        ({"intent": "set_alarm", "slots": []}, {"reading": -1.0}, "seconds"),
+        ({"intent": "set_alarm", "slots": []}, {"reading": float("nan")}, "seconds"),
+        ({"intent": "set_alarm", "slots": []}, {"sleeping": 1.0}, "sleeping"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_refused_and_leaves_no_trace(live, labels, seconds, said):
+    want, before = live.wanted()[0], live.ledger.fingerprint()
+    with pytest.raises(BursarError, match=said):
+        live.answer(Answer(want.id, labels, "ann", seconds))
+    assert live.ledger.fingerprint() == before
+    assert live.wanted()[0] == want
+
+
+def test_what_nobody_asked_for_and_what_does_not_exist_is_refused(live):
+    asked = {want.id for want in live.wanted()}
+    stranger = next(id for id in live.corpus.ids.tolist() if id not in asked)
+    with pytest.raises(ConfigError, match="nobody asked"):
+        live.answer(Answer(stranger, {"intent": "set_alarm", "slots": []}, "ann"))
+    with pytest.raises(BursarError, match="no such item"):
+        live.item("nowhere")
+
+
+def test_spans_that_overlap_are_refused_where_the_learner_knows_one_tag_a_word(tmp_path):
+    live = start(tmp_path / "project", learner={"name": "scikit", "estimator": "naive-bayes"})
+    assert {task["name"]: task.get("nested") for task in live.tasks()} == {"intent": None, "slots": False}
+    want = live.wanted()[0]
+    answer = gold_answer(live, want)
+    label = live.corpus.schema["slots"].labels[0]
+    with pytest.raises(LabelError, match="overlap"):
+        live.answer(Answer(want.id, {**answer.labels, "slots": [[0, 2, label], [1, 3, label]]}, "ann"))
+    assert not live.answer(answer).repeated
+    live.close()
+
+
+def test_an_item_asked_about_twice_for_other_tasks_is_answered_by_its_tasks(tmp_path):
+    live = start(tmp_path / "project", strategy={"name": "UDJS"}, budget={"rounds": 6}, audit={"share": 0.0})
+    seen, twice = {}, None
+    while twice is None and live.state().phase != "ended":
+        twice = next((want for want in live.wanted() if want.id in seen), None)
+        if twice is None:
+            seen |= {want.id: gold_answer(live, want) for want in live.wanted()}
+            answer_all(live)
+            train(live)
+    assert twice is not None
+    assert not set(seen[twice.id].labels) & set(twice.tasks)
+    assert live.answer(seen[twice.id]).repeated  # the earlier answer, sent again
+    assert twice in live.wanted()
+    assert not live.answer(gold_answer(live, twice)).repeated
+    assert twice not in live.wanted()
+    live.close()
+
+
+def test_a_budget_of_items_counts_items(tmp_path):
+    live = start(tmp_path / "project", budget={"counts": "items", "per_round": 5, "rounds": 2}, audit={"share": 0.0})
+    assert (live.state().spent, live.state().budget) == (0, 22)
+    live.skip("key", live.wanted()[0].id, "unclear", "eve")
+    live.answer(gold_answer(live, live.wanted()[0]))
+    assert (live.state().spent, live.state().budget) == (1, 21)
+    answer_all(live)
+    train(live)
+    before = live.state()
+    live.refresh()
+    assert (before.spent, before.budget) == (live.state().spent, live.state().budget) == (11, 21)
+    assert len(live.wanted()) == 5
+    live.close()
+
+
+def test_checking_answers_writes_nothing(live):
+    want, before = live.wanted()[0], live.ledger.fingerprint()
+    live.check({want.id: dict(gold_answer(live, want).labels)})
+    with pytest.raises(BursarError, match="no such intent"):
+        live.check({want.id: {"intent": "no such intent", "slots": []}})
+    assert live.ledger.fingerprint() == before
+
+
+def test_many_people_at_once_lose_nothing_and_double_nothing(live):
+    wanted, receipts, refused = live.wanted(), [], []
+
+    def work(name):
+        for want in wanted:
+            try:
+                receipts.append(live.answer(gold_answer(live, want, name)))
+            except LedgerError as wrong:
+                refused.append(wrong)
+
+    people = [threading.Thread(target=work, args=(f"person {n}",)) for n in range(4)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    assert len(receipts) == len(wanted) == len(live.ledger.view())
+    assert len(refused) == 3 * len(wanted)
+    assert live.state().spent == live.ledger.spent() == sum(receipt.cost for receipt in receipts)
+    assert live.ready()
+
+
+# -- what stands ---
+def test_a_correction_stands_costs_nothing_and_is_learned_by_the_next_model(live, monkeypatch):
+    want = live.wanted()[0]
+    answer_all(live)
+    spent = live.ledger.spent()
+    other = another_intent(live, gold_answer(live, want))
+    assert not live.correct("key 1", want.id, {"intent": other}, "ann").repeated
+    assert live.correct("key 1", want.id, {"intent": other}, "ann").repeated
+    assert live.ledger.spent() == live.state().spent == spent
+    seen, fit = [], WordCounts.fit
+
+    def spy(self, annotated, **more):
+        seen.append({annotated.ids[i]: annotated[i].labels["intent"] for i in range(len(annotated))})
+        return fit(self, annotated, **more)
+
+    monkeypatch.setattr(WordCounts, "fit", spy)
+    train(live)
+    assert seen[0][want.id] == other
+
+
+def test_what_was_never_answered_cannot_be_corrected(live):
+    want = live.wanted()[0]
+    with pytest.raises(LedgerError, match="answer it first"):
+        live.correct("key 1", want.id, dict(gold_answer(live, want).labels), "ann")
+
+
+def test_an_overlap_is_paid_for_and_does_not_stand_until_it_is_adjudicated(live):
+    want = live.wanted()[0]
+    first = gold_answer(live, want)
+    cost = live.answer(first).cost
+    other = another_intent(live, first)
+    theirs = Answer(want.id, {**first.labels, "intent": other}, "bob", role="overlap")
+    assert live.answer(theirs).cost == cost
+    assert live.answer(theirs).repeated
+    assert live.answer(Answer(want.id, first.labels, "ann", role="overlap")).repeated  # their own is no second opinion
+    assert live.state().spent == live.ledger.spent() == 2 * cost
+    assert live.view()[0].labels["intent"] == first.labels["intent"]
+    live.adjudicate("key 1", want.id, {"intent": other}, "lead")
+    assert live.view()[0].labels["intent"] == other
+    assert [a.annotator for a in live.answers(want.id) if a.task == "intent"] == ["ann", "bob", "lead"]
+    assert live.state().answered == 1
+
+
+# -- declined and given up ---
+def test_a_declined_item_costs_nothing_and_nobody_is_asked_about_it_again(live):
+    gone = []
+    for _ in range(3):
+        want = live.wanted()[0]
+        gone.append(want.id)
+        live.skip(f"key {want.id}", want.id, "unclear", "eve")
+        live.skip(f"key {want.id}", want.id, "unclear", "eve")
+        assert want.id not in [other.id for other in live.wanted()]
+        answer_all(live)
+        assert live.state().skipped == 1
+        assert train(live) in ("opened", "ended")
+    rounds = [set(selected(live, number)) for number in range(3)]
+    assert [sum(item in asked for asked in rounds) for item in gone] == [1, 1, 1]
+    assert live.ledger.spent_on(gone) == 0
+    assert not set(gone) & set(live.view().ids.tolist())
+    with pytest.raises(LedgerError, match="nobody waits"):
+        live.skip("another key", gone[0], "unclear", "eve")
+    with pytest.raises(LedgerError, match="declined"):
+        live.answer(Answer(gone[0], {"intent": "set_alarm", "slots": []}, "ann"))
+
+
+def test_the_money_of_declined_items_buys_others(tmp_path):
+    declining, answering = start(tmp_path / "a"), start(tmp_path / "b")
+    for live in (declining, answering):
+        answer_all(live)
+        train(live)
+    for want in declining.wanted()[:5]:
+        declining.skip(f"key {want.id}", want.id, "unclear", "eve")
+    for live in (declining, answering):
+        answer_all(live)
+        train(live)
+    budgets = [live.ledger.decision(2, "selection")["budget"] for live in (declining, answering)]
+    assert budgets[0] > budgets[1]
+    spent = [live.ledger.spent(round=1) for live in (declining, answering)]
+    assert (budgets[0] - budgets[1]) == pytest.approx((spent[1] - spent[0]) / 1.1, abs=2)
+    for live in (declining, answering):
+        live.close()
+
+
+def test_a_round_that_is_closed_gives_its_items_back_and_takes_no_late_answers(live):
+    answer_all(live)
+    train(live)
+    strategy = [want for want in live.wanted() if want.purpose == "strategy"]
+    late = strategy[-1]
+    answer_all(live, leave=len(live.wanted()) - 2)
+    live.close_round("lead")
+    assert live.wanted() == []
+    assert live.ready()
+    assert live.state().answered == 2
+    with pytest.raises(LedgerError, match="went on without it"):
+        live.answer(gold_answer(live, late))
+    assert train(live) == "opened"
+    assert {want.id for want in strategy[2:]} & set(selected(live, 2))
+    answer_all(live)
+    assert len(live.view()) == 12 + 2 + len(selected(live, 2))
+
+
+def test_where_everything_is_declined_other_random_items_are_asked_for(live):
+    first = {want.id for want in live.wanted()}
+    for want in live.wanted():
+        live.skip(f"key {want.id}", want.id, "no idea", "eve")
+    assert train(live) == "opened"
+    wanted = live.wanted()
+    assert {want.purpose for want in wanted} == {"seed"}
+    assert len(wanted) == 12
+    assert not first & {want.id for want in wanted}
+    answer_all(live)
+    assert train(live) == "opened"
+    assert {want.purpose for want in live.wanted()} >= {"strategy"}
+
+
+# -- rounds ---
+def test_suggestions_are_there_before_their_items_and_never_for_what_measures_the_model(tmp_path, monkeypatch):
+    live = start(tmp_path / "project", audit={"share": 0.3}, budget={"dev_items": 4})
+    assert sorted(want.purpose for want in live.wanted()) == ["dev"] * 4 + ["seed"] * 12
+    answer_all(live)
+    decide, there = Ledger.decide, []
+
+    def spy(self, *decisions):
+        if any(kind == "selection" for _, kind, _ in decisions):
+            there.append((live.folder / "suggestions" / "round-01.json").exists())
+        return decide(self, *decisions)
+
+    monkeypatch.setattr(Ledger, "decide", spy)
+    train(live)
+    assert there == [True]
+    for want in live.wanted():
+        suggested = live.suggestions(want.id)
+        assert set(suggested) == ({"intent", "slots"} if want.purpose == "strategy" else set())
+        for task, found in suggested.items():
+            live.ledger.check([Annotation(want.id, task, found["label"])])
+            assert 0 <= found["confidence"] <= 1
+    assert {want.purpose for want in live.wanted()} == {"strategy", "audit"}
+    live.close()
+
+
+def test_development_items_are_annotated_first_and_never_trained_on(tmp_path, monkeypatch):
+    live = start(tmp_path / "project", budget={"dev_items": 4})
+    aside = {want.id for want in live.wanted() if want.purpose == "dev"}
+    fit, seen = WordCounts.fit, []
+
+    def spy(self, annotated, *, dev=None, **more):
+        seen.append((set(annotated.ids.tolist()), set(dev.ids.tolist())))
+        return fit(self, annotated, dev=dev, **more)
+
+    monkeypatch.setattr(WordCounts, "fit", spy)
+    for _ in range(2):
+        answer_all(live)
+        train(live)
+    assert seen
+    assert all(dev == aside and not aside & trained for trained, dev in seen)
+    assert live.ledger.decision(0, "scores")["dev"] is not None
+    live.close()
+
+
+def test_a_round_that_is_not_complete_is_not_trained_for(live):
+    answer_all(live, leave=1)
+    assert not live.ready()
+    with pytest.raises(ConfigError, match="waits for 1 answers"):
+        train(live)
+
+
+def test_with_ahead_the_next_round_comes_before_the_last_answers_and_leaves_them_open(tmp_path):
+    live = start(tmp_path / "project", budget={"ahead": 0.25, "total": 400})
+    answer_all(live, leave=4)
+    assert not live.ready()
+    answer_all(live, leave=3)
+    late = live.wanted()
+    assert live.ready()
+    assert train(live) == "opened"
+    assert live.wanted()[:3] == late
+    assert not {want.id for want in late} & set(selected(live, 1))
+    assert set(live.suggestions(late[0].id)) == {"intent", "slots"}
+    committed = live.ledger.spent() + sum(sum(want.estimate.values()) for want in live.wanted())
+    assert committed <= 400
+    answer_all(live)
+    assert len(live.view()) == 12 + len(selected(live, 1))
+    live.close()
+
+
+def test_with_ahead_the_end_is_decided_when_all_is_answered(tmp_path):
+    live = start(tmp_path / "project", budget={"ahead": 0.5, "rounds": 0})
+    answer_all(live, leave=1)
+    assert live.ready()
+    assert train(live) == "waiting"
+    assert not live.ready()
+    assert live.state().phase == "annotating"
+    answer_all(live)
+    assert live.ready()
+    assert train(live) == "ended"
+    assert live.state().phase == "ended"
+    assert not live.ready()
+    live.close()
+
+
+class Killed(BaseException):
+    """Stands for the end of the training process."""
+
+
+def test_a_training_that_is_killed_at_any_write_and_run_again_comes_to_the_same_ledger(tmp_path, monkeypatch):
+    def play(live, patience):
+        writes = {"left": 10**9}
+
+        def dying(method):
+            def write(self, *arguments):
+                writes["left"] -= 1
+                if writes["left"] < 0:
+                    raise Killed
+                return method(self, *arguments)
+
+            return write
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "decide", dying(Ledger.decide))
+            while live.state().phase != "ended":
+                for want in live.wanted():
+                    if want.id.endswith("7"):
+                        live.skip(f"key {want.id}", want.id, "unclear", "eve")
+                answer_all(live)
+                for attempt in range(10):
+                    writes["left"] = patience + attempt
+                    try:
+                        train(live)
+                        break
+                    except Killed:
+                        live.refresh()
+                writes["left"] = 10**9
+        found = live.ledger.fingerprint()
+        live.close()
+        return found
+
+    short = {"audit": {"share": 0.0}, "budget": {"rounds": 1, "per_round": 60}}
+    expected = play(start(tmp_path / "whole", **short), 10**6)
+    assert [play(start(tmp_path / f"killed {n}", **short), n) for n in range(3)] == [expected] * 3
+
+
+# -- the folder ---
+def test_a_folder_is_open_once(live):
+    with pytest.raises(LedgerError, match="another process"):
+        LiveCampaign.open(live.folder)
+
+
+def test_closed_and_opened_again_it_goes_on_where_it_was(tmp_path):
+    live = start(tmp_path / "project")
+    answer_all(live, leave=5)
+    live.skip("key", live.wanted()[0].id, "unclear", "eve")
+    before, wanted = live.state(), live.wanted()
+    live.close()
+    again = LiveCampaign.open(tmp_path / "project")
+    assert again.wanted() == wanted
+    assert [getattr(again.state(), name) for name in ("answered", "skipped", "spent", "budget", "open")] == [
+        getattr(before, name) for name in ("answered", "skipped", "spent", "budget", "open")
+    ]
+    again.close()
+
+
+def test_a_campaign_priced_by_gold_can_be_gone_on_with_by_people(tmp_path):
+    live = start(tmp_path / "project", costs={"pricing": "gold"}, budget={"rounds": 1})
+    answer_all(live)
+    assert train(live) == "opened"
+    answer_all(live)
+    assert train(live) == "ended"
+    assert live.state().why == "all rounds are done"
+    live.close()
+
+
+def test_the_report_of_a_live_campaign_leaves_declined_items_out_of_the_audit(tmp_path):
+    live = start(tmp_path / "project", audit={"share": 0.4})
+    answer_all(live)
+    train(live)
+    audit = [want.id for want in live.wanted() if want.purpose == "audit"]
+    live.skip("key", audit[0], "unclear", "eve")
+    answer_all(live)
+    train(live)
+    found = live.result()["arms"]["MT-AVG"]
+    assert [part["items"] for part in found["audit"]] == [len(audit) - 1]
+    assert found["skips"] == 1
+    live.close()
+
+
+def test_items_are_shown_as_json_with_their_words(live):
+    want = live.wanted()[0]
+    item = live.item(want.id)
+    words = [item["text"][a:b] for a, b in item["words"]]
+    assert item["kind"] == "text"
+    assert words == live.corpus[int(live.corpus.positions([want.id])[0])].words
+
+
+def test_a_run_names_no_split_that_it_does_not_need(tmp_path):
+    """A corpus without test items is a corpus without test items, also when the run is opened again."""
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(f'{{"text": "word{n % 3} x", "labels": {{"a": "l{n % 2}"}}}}\n' for n in range(30)))
+    table = live_config().model_dump(mode="json", include={"costs", "budget", "learner"})
+    config = parse_config({"corpus": {"source": str(path)}, **table})
+    (tmp_path / "run").mkdir()
+    Run(tmp_path / "run", config).pin()
+    assert len(Run.open(tmp_path / "run").parts.test) == 0

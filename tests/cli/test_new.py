@@ -1,0 +1,278 @@
+"""``bursar new``: a project from a file and a few answers, all of it or nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tomllib
+
+import numpy as np
+import pytest
+
+from bursar.campaign import Run, load_config
+from bursar.campaign.live import LiveCampaign
+from bursar.campaign.projects import Wishes, draft_project, parted, task_of, with_wished_tasks
+from bursar.corpus import CorpusBuilder
+from bursar.errors import BursarError, ConfigError
+
+TASKS = "intent:classification:alarm,music; slots:tagging:time,artist"
+CHEAP = ("--learner", "scikit", "--yes")
+
+
+def write(path, items=60, labels=lambda number: None, split=lambda number: "train"):
+    lines = []
+    for number in range(items):
+        record = {"id": f"u{number}", "text": f"wake me at {number} please", "split": split(number)}
+        if labels(number) is not None:
+            record["labels"] = labels(number)
+        lines.append(json.dumps(record) + "\n")
+    path.write_text("".join(lines))
+    return path
+
+
+def both(number):
+    return {"intent": ("alarm", "music")[number % 2], "slots": [[3, 4, ("time", "artist")[number % 2]]]}
+
+
+# -- from a file without labels ---
+def test_a_file_of_texts_becomes_a_project_that_can_be_opened(bursar, tmp_path):
+    data = write(tmp_path / "data.jsonl")
+    code, out, err = bursar("new", "project", "--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
+    assert (code, err) == (0, "")
+    assert "60 to choose from" in out
+    assert "no test items" in out
+    assert out.rstrip().endswith("bursar serve project")
+    data.unlink()  # the project has its own
+    live = LiveCampaign.open(tmp_path / "project")
+    purposes = [want.purpose for want in live.wanted()]
+    assert set(purposes) == {"seed", "dev"}
+    assert live.state().budget == 100_000  # ten euros in hundredths of a cent
+    assert live.config.costs.measured
+    assert sum(sum(want.estimate.values()) for want in live.wanted()) < 50_000
+    live.close()
+
+
+def test_a_project_may_be_moved(bursar, tmp_path):
+    data = write(tmp_path / "data.jsonl")
+    bursar("new", "here", "--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
+    (tmp_path / "there").mkdir()
+    shutil.move(tmp_path / "here", tmp_path / "there" / "moved")
+    live = LiveCampaign.open(tmp_path / "there" / "moved")
+    assert len(live.parts.pool) == 60
+    live.close()
+
+
+def test_its_campaign_file_says_the_same_as_the_run(bursar, tmp_path):
+    data = write(tmp_path / "data.jsonl")
+    bursar("new", "a b", "--from", data, "--tasks", TASKS, "--budget", 10, "--currency", '"$\\', *CHEAP)
+    config = load_config(tmp_path / "a b" / "campaign.toml")
+    assert config.digest == Run.open(tmp_path / "a b").config.digest
+    assert tomllib.loads((tmp_path / "a b" / "campaign.toml").read_text())["costs"]["currency"] == '"$\\'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "no tasks"),
+        (["--tasks", TASKS], "--budget"),
+        (["--tasks", TASKS, "--budget", "-3"], "-3 is no budget"),
+        (["--tasks", TASKS, "--budget", "nan"], "nan is no budget"),
+        (["--tasks", TASKS, "--budget", "0.01"], "too few to begin with"),
+        (["--tasks", TASKS, "--budget", "10", "--strategy", "MT-AVGG"], "did you mean 'MT-AVG'"),
+        (["--tasks", TASKS, "--budget", "10", "--learner", "oracle"], "no learner 'oracle'"),
+        (["--tasks", TASKS, "--budget", "10", "--hourly", "0"], "costs.hourly"),
+        (["--tasks", TASKS, "--budget", "10", "--price", "mood.per_item=1"], "costs.mood"),
+        (["--tasks", TASKS, "--budget", "10", "--price", "much"], "is no price"),
+        (["--tasks", TASKS, "--budget", "10", "--seed-items", "500"], "too few to begin with"),
+        (["--tasks", "tree:parsing:a,b", "--budget", "10", "--learner", "scikit"], "tree"),
+        (["--tasks", "links:relations:in:place", "--budget", "10"], "links"),
+        (["--tasks", "mood", "--budget", "10"], "'mood' is no task"),
+        (["--tasks", "mood:guess:a", "--budget", "10"], "no known kind"),
+        (["--tasks", "mood:classification", "--budget", "10"], "names no labels"),
+        (["--tasks", "mood:classification:a,a", "--budget", "10"], "twice"),
+        (["--tasks", "mood:regression:5,0", "--budget", "10"], "below high"),
+        (["--tasks", "mood:regression:low", "--budget", "10"], "range"),
+        (["--tasks", "reading:classification:a,b", "--budget", "10"], "reading"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_written(bursar, tmp_path, arguments, said):
+    data = write(tmp_path / "data.jsonl")
+    code, _, err = bursar("new", "project", "--from", data, "--yes", *arguments)
+    assert code == 2
+    assert said in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.jsonl"]
+
+
+def test_without_a_terminal_what_was_not_said_is_asked_for_by_name(bursar, tmp_path):
+    data = write(tmp_path / "data.jsonl")
+    code, _, err = bursar("new", "project", "--from", data, "--tasks", TASKS, "--hourly", 20, "--currency", "€")
+    assert code == 2
+    assert "How much may be spent in all?" in err
+    assert "--budget" in err
+
+
+def test_at_a_terminal_questions_are_asked_until_their_answers_can_be_used(bursar, tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    data = write(tmp_path / "data.jsonl")
+    monkeypatch.setattr("sys.stdin", Terminal(f"mood\n{TASKS}\n\n$\nlots\n25\n\n"))
+    code, out, _ = bursar("new", "project", "--from", data, "--learner", "scikit")
+    assert code == 0
+    assert "Budget $25" in out
+    live = LiveCampaign.open(tmp_path / "project")
+    assert (live.config.costs.hourly, live.config.strategy.name) == (20, "MT-AVG")
+    live.close()
+
+
+def test_a_folder_with_something_in_it_is_left_alone(bursar, tmp_path):
+    data = write(tmp_path / "data.jsonl")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "notes.txt").write_text("mine")
+    code, _, err = bursar("new", "project", "--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
+    assert code == 2
+    assert "is there already" in err
+    assert [path.name for path in (tmp_path / "project").iterdir()] == ["notes.txt"]
+
+
+# -- labels that came with the data ---
+def test_labels_are_held_out_and_the_rest_is_given_to_the_model(bursar, tmp_path):
+    data = write(tmp_path / "data.jsonl", 160, lambda number: both(number) if number < 100 else None)
+    code, out, _ = bursar("new", "project", "--from", data, "--budget", 10, *CHEAP)
+    assert code == 0
+    assert "60 to choose from, 20 development, 30 test, 50 labelled already" in out
+    live = LiveCampaign.open(tmp_path / "project")
+    assert {want.purpose for want in live.wanted()} == {"seed"}
+    assert (len(live.parts.pool), len(live.parts.dev), len(live.parts.test)) == (60, 20, 30)
+    assert len(live.view()) == 50
+    assert live.state().spent == 0
+    apart = {live.corpus.ids[at] for at in [*live.parts.dev, *live.parts.test]}
+    assert not apart & set(live.view().ids.tolist())
+    live.close()
+
+
+def test_a_few_labels_are_all_given_and_parts_of_labels_too(bursar, tmp_path):
+    labels = {3: both(3), 4: both(4), 5: {"intent": "alarm"}}
+    data = write(tmp_path / "data.jsonl", 80, labels.get)
+    code, _, _ = bursar("new", "project", "--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
+    assert code == 0
+    live = LiveCampaign.open(tmp_path / "project")
+    view = live.view()
+    assert {view[at].id: set(view[at].labels) for at in range(3)} == {
+        "u3": {"intent", "slots"},
+        "u4": {"intent", "slots"},
+        "u5": {"intent"},
+    }
+    assert len(live.parts.pool) == 78  # what is labelled in part may still be asked about
+    live.close()
+
+
+def test_data_that_is_all_labelled_is_only_labelled_anew_when_that_is_said(bursar, tmp_path):
+    def split(number):
+        return "train" if number < 60 else "test"
+
+    data = write(tmp_path / "data.jsonl", 80, both, split)
+    code, _, err = bursar("new", "project", "--from", data, "--budget", 10, *CHEAP)
+    assert code == 2
+    assert "--forget-labels" in err
+    code, _, _ = bursar("new", "project", "--from", data, "--budget", 10, "--forget-labels", *CHEAP)
+    assert code == 0
+    live = LiveCampaign.open(tmp_path / "project")
+    assert len(live.view()) == 0
+    assert len(live.parts.test) == 20
+    assert not live.corpus.take(live.parts.pool).labels["intent"].present.any()
+    live.close()
+
+
+def test_every_format_that_can_be_read_can_be_made_a_project_of(bursar, tmp_path):
+    (tmp_path / "seq").mkdir()
+    lines = [f"wake/O me/O at/O {n}/B-time" for n in range(30)]
+    (tmp_path / "train.conll").write_text("\n\n".join("\n".join(w.replace("/", " ") for w in x.split()) for x in lines))
+    arguments = ("new", "p", "--from", "train.conll", "--forget-labels", "--budget", 5, *CHEAP)
+    code, out, err = bursar(*arguments)
+    assert (code, err) == (0, "")
+    assert "tagging: time" in out
+    code, out, _ = bursar(
+        "new",
+        "q",
+        "--from",
+        "builtin",
+        "--set",
+        "items=120",
+        "--forget-labels",
+        "--tasks",
+        "intent",
+        "--budget",
+        5,
+        *CHEAP,
+    )
+    assert code == 0
+    assert "test" in out
+
+
+# -- the parts, by themselves ---
+@pytest.mark.parametrize(
+    ("text", "kind", "more"),
+    [
+        ("a:classification:x,y", "classification", {"labels": ["x", "y"]}),
+        (" a : tagging : x , y ", "tagging", {"labels": ["x", "y"], "every_word": False}),
+        ("a:regression", "regression", {"low": 0.0, "high": 1.0}),
+        ("a:regression:-1,1", "regression", {"low": -1.0, "high": 1.0}),
+        ("a:relations:r:x,y", "relations", {"labels": ["r"], "entity_types": ["x", "y"]}),
+    ],
+)
+def test_a_task_is_read_as_people_write_it(text, kind, more):
+    assert task_of(text).describe() == {"kind": kind} | more
+
+
+def corpus_of(labels, items=10):
+    builder = CorpusBuilder({"intent": {"kind": "classification", "labels": ["a", "b"]}})
+    for number in range(items):
+        builder.add(f"u{number}", text="some words", labels={"intent": labels[number % len(labels)]} if labels else {})
+    return builder.build()
+
+
+def test_more_labels_may_be_wished_for_than_the_data_has_and_no_fewer():
+    corpus = corpus_of(["a", "b"])
+    wider = with_wished_tasks(corpus, ["intent:classification:c,b,a"])
+    assert wider.schema["intent"].labels == ("c", "b", "a")
+    assert [wider[at].labels["intent"] for at in range(2)] == ["a", "b"]
+    with pytest.raises(ConfigError, match="'a', which is not among"):
+        with_wished_tasks(corpus, ["intent:classification:b,c"])
+    with pytest.raises(ConfigError, match="is classification in the data"):
+        with_wished_tasks(corpus, ["intent:tagging:a,b"])
+
+
+def test_parts_depend_on_the_ids_and_the_seed_and_not_on_the_order():
+    corpus = corpus_of([], 0)
+    builder = CorpusBuilder({"intent": {"kind": "classification", "labels": ["a", "b"]}})
+    for number in range(120):
+        builder.add(f"u{number}", text="x", labels={"intent": "a"} if number < 60 else {})
+    corpus = builder.build()
+    shuffled = corpus.take(np.random.default_rng(0).permutation(120))
+
+    def where(parts):
+        return {parts[at].id: parts[at].split for at in range(len(parts))}
+
+    assert where(parted(corpus)) == where(parted(shuffled))
+    assert where(parted(corpus)) != where(parted(corpus, seed=1))
+    assert parted(corpus).split_counts() == {"train": 60, "dev": 12, "test": 18, "given": 30}
+
+
+@pytest.mark.parametrize("budget", [1.0, 3.0, 20.0, 1000.0, 1e6])
+@pytest.mark.parametrize("items", [12, 100, 5000])
+def test_a_draft_plans_within_its_budget_and_its_pool(budget, items):
+    draft = draft_project(corpus_of([], items), Wishes("p", budget))
+    plan = draft.config.budget
+    assert plan.seed_items + plan.dev_items <= items
+    assert plan.total == budget
+    assert plan.rounds * plan.per_round <= budget + 0.01 * plan.rounds
+
+
+def test_prices_without_an_hourly_rate_are_not_measured():
+    draft = draft_project(corpus_of([], 50), Wishes("p", 50.0, hourly=None, prices={"intent": {"per_item": 0.5}}))
+    assert not draft.config.costs.measured
+    with pytest.raises(BursarError, match="no price"):
+        draft_project(corpus_of([], 50), Wishes("p", 50.0, hourly=None))
