@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from bursar.cli import bench, data, laws, oracle, policy, runs, select, study
+from bursar.cli import (
+    allocate,
+    bench,
+    data,
+    label_studio,
+    laws,
+    new,
+    oracle,
+    people,
+    policy,
+    runs,
+    select,
+    serve,
+    study,
+)
 from bursar.errors import BursarError
 
 app = typer.Typer(
@@ -23,9 +37,14 @@ app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 app.add_typer(policy.app, name="policy")
 app.add_typer(laws.app, name="laws")
+app.add_typer(people.app, name="people")
+app.add_typer(label_studio.app, name="label-studio")
 runs.register(app)
+new.register(app)
+serve.register(app)
 oracle.register(app)
 select.register(app)
+allocate.register(app)
 bench.register(app)
 
 

@@ -88,6 +88,8 @@ def _run(
     if seed is not None:
         config = config.model_copy(update={"seed": seed})
     place = folder or Path("runs") / config.name
+    if fresh and config.ledger is not None:
+        raise ConfigError("--fresh throws away no ledger that a server keeps", fix="name another schema in ledger.url")
     if fresh:
         _clear(place)
     if place.exists() and not place.is_dir():

@@ -1,0 +1,150 @@
+"""The API for files: what was annotated, in every format; and answers that were made elsewhere."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from bursar.corpus import FORMATS, Corpus, read, write
+from bursar.corpus.formats.limits import LOSSES
+from bursar.errors import BursarError, DataError
+from bursar.web.accounts import Caller
+from bursar.web.api import REFUSALS, LeadHere, SiteHere, problem_of
+from bursar.web.api_models import Imported
+from bursar.web.problems import Problem
+from bursar.web.security import MOST_IMPORTED
+from bursar.web.site import Site
+
+router = APIRouter(prefix="/api", tags=["files"], responses=REFUSALS)
+BLOCK = 1 << 16
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@router.get("/formats", summary="File formats")
+def formats(site: SiteHere, me: LeadHere) -> dict[str, str]:
+    """Every format by name, and what it is."""
+    return {name: FORMATS[name].summary for name in FORMATS}
+
+
+@router.get(
+    "/export",
+    summary="Everything that was annotated",
+    response_class=StreamingResponse,
+    responses={200: {"description": "A file, or a ZIP file of several.", "content": BINARY}},
+)
+def export(
+    site: SiteHere,
+    me: LeadHere,
+    format: Annotated[str, Query(max_length=50, description="One of GET /api/formats.")] = "jsonl",
+    lose: Annotated[
+        list[str] | None, Query(max_length=4, description=f"What may be lost: {', '.join(LOSSES)}.")
+    ] = None,
+    tasks: Annotated[list[str] | None, Query(max_length=100, description="Only these tasks.")] = None,
+) -> StreamingResponse:
+    """The labels that stand, in any format. What the format cannot say is refused, unless it is named in `lose`."""
+    corpus = site.live.view()
+    if tasks:
+        corpus = corpus.with_tasks(list(dict.fromkeys(tasks)))
+    if not len(corpus):
+        raise Problem(409, "nothing_there", "nothing has been annotated yet")
+    folder = tempfile.TemporaryDirectory(prefix="bursar-export-")
+    try:
+        path = _written(corpus, format, lose or [], Path(folder.name), _stem(site))
+    except BaseException:
+        folder.cleanup()
+        raise
+    headers = {"content-disposition": f'attachment; filename="{path.name}"', "content-length": str(path.stat().st_size)}
+    return StreamingResponse(_blocks(path, folder), media_type="application/octet-stream", headers=headers)
+
+
+def _written(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: str) -> Path:
+    """A corpus in one file: what the format writes, or a ZIP file of all that it writes."""
+    target = folder / "files" / f"{stem}.{format}"
+    target.parent.mkdir()
+    options = {"lose": lose} if lose else {}
+    try:
+        write(corpus, target, format, **options)
+    except DataError as wrong:  # which names the item, and not that there is no such one
+        raise Problem(400, "bad_data", wrong.message, fix=wrong.fix) from None
+    written = sorted(path for path in target.parent.rglob("*") if path.is_file())
+    if written == [target]:
+        return target
+    packed = folder / f"{stem}.{format}.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in written:
+            archive.write(path, path.relative_to(target.parent))
+    return packed
+
+
+def _stem(site: Site) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", site.live.config.name).strip("-") or "annotations"
+
+
+def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:
+    with folder, open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            yield block
+
+
+# -- the other way ---------------------------------------------------------------------------------------------------
+@router.post(
+    "/import",
+    summary="Answers that were made elsewhere",
+    openapi_extra={"requestBody": {"required": True, "content": BINARY}},
+)
+async def import_answers(
+    request: Request,
+    site: SiteHere,
+    me: LeadHere,
+    name: Annotated[str, Query(min_length=1, max_length=100, pattern=NAME, description="The file's name.")],
+    format: Annotated[str | None, Query(max_length=50, description="Guessed if it is not given.")] = None,
+    annotator: Annotated[str | None, Query(min_length=1, max_length=64, description="Who made them; you.")] = None,
+) -> Imported:
+    """A file with labels of items that are asked about now: each is an answer, as if it had been made here.
+
+    The file is read and every label checked before the first is recorded. A format of several files comes as ZIP.
+    """
+    with tempfile.TemporaryDirectory(prefix="bursar-import-") as folder:
+        path = Path(folder) / name
+        with open(path, "wb") as file:
+            async for block in request.stream():
+                file.write(block)
+        return await run_in_threadpool(_imported, site, me, path, format, annotator)
+
+
+def _imported(site: Site, me: Caller, path: Path, format: str | None, annotator: str | None) -> Imported:
+    try:
+        corpus = read(_unpacked(path), format)
+    except BursarError as wrong:
+        message = problem_of(wrong).message.replace(f"{path.parent}/", "")
+        raise Problem(400, "bad_file", message, fix=wrong.fix) from None
+    found = site.desk.take_in(corpus, annotator or me.name)
+    site.changed()
+    return Imported(**vars(found) | {"cost": site.live.costs.show(found.cost_units)})
+
+
+def _unpacked(path: Path) -> Path:
+    """The file, or the folder that a ZIP file holds; what would be too large or lie elsewhere is refused."""
+    if path.suffix.lower() != ".zip":
+        return path
+    target = path.parent / "unpacked"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if len(entries) > 1000 or sum(entry.file_size for entry in entries) > 4 * MOST_IMPORTED:
+                raise Problem(413, "too_large", "the ZIP file holds too much", fix="send fewer files")
+            for entry in entries:
+                archive.extract(entry, target)  # which keeps within the folder
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as wrong:
+        raise Problem(400, "bad_file", f"{path.name} is no ZIP file that can be read: {wrong}") from None
+    inside = list(target.iterdir()) if target.is_dir() else []
+    return inside[0] if len(inside) == 1 else target

@@ -1,0 +1,169 @@
+"""The API for watching, deciding and reviewing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import StreamingResponse
+
+from bursar.web.agreement import alike
+from bursar.web.api import REFUSALS, CallerHere, LeadHere, SiteHere, receipt_shown
+from bursar.web.api_models import (
+    AgreementShown,
+    CorrectionRequest,
+    Job,
+    OverlapAnswer,
+    OverlapItem,
+    OverlapList,
+    OverlapSettings,
+    PreviewRequest,
+    ReceiptShown,
+    RoundRequest,
+    SettingsRequest,
+    StateShown,
+)
+from bursar.web.desk import Entry
+from bursar.web.problems import Problem
+from bursar.web.queue import Overlap
+from bursar.web.site import Site
+
+router = APIRouter(prefix="/api", responses=REFUSALS)
+
+
+# -- watching --------------------------------------------------------------------------------------------------------
+@router.get("/events", tags=["watching"], summary="News as it comes", response_class=StreamingResponse)
+async def events(site: SiteHere, me: CallerHere, request: Request) -> StreamingResponse:
+    """Server-sent events: `state` (first of all, and whenever it changes), `stage`, `scored`, `preview`, `ping`."""
+    stream = site.hub.listen()
+    first = await anext(stream)  # whoever is one too many is refused before anything is sent
+
+    async def all_of_it() -> AsyncIterator[str]:
+        yield first
+        async for text in stream:
+            yield text
+
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(all_of_it(), media_type="text/event-stream", headers=headers)
+
+
+@router.get("/dashboard", tags=["watching"], summary="Everything about the run")
+def dashboard(site: SiteHere, me: LeadHere) -> dict[str, Any]:
+    """What the report shows, as JSON, and where the campaign stands."""
+    return {"state": site.state(), "result": site.result()}
+
+
+# -- deciding --------------------------------------------------------------------------------------------------------
+@router.get("/settings", tags=["deciding"], summary="What the next round is run with")
+def settings(site: SiteHere, me: LeadHere) -> dict[str, Any]:
+    """Budget, prices, strategy, weights; and what the measured seconds say prices should be."""
+    return dict(site.live.settings())
+
+
+@router.post("/settings", tags=["deciding"], summary="Change the next round")
+def change_settings(site: SiteHere, me: LeadHere, sent: SettingsRequest) -> dict[str, Any]:
+    """Changes count from the next round on, and stand in the ledger. The same changes again change nothing."""
+    site.desk.change(sent.changes, me.name, sent.key)
+    site.changed()
+    return dict(site.live.settings())
+
+
+@router.post("/preview", tags=["deciding"], status_code=202, summary="What would these settings choose?")
+def preview(site: SiteHere, me: LeadHere, sent: PreviewRequest) -> Job:
+    """Begins a preview; an event `preview` tells when it is done."""
+    return Job(**vars(site.previews.start(sent.changes)))
+
+
+@router.get("/preview/{job}", tags=["deciding"], summary="What a preview found")
+def preview_found(site: SiteHere, me: LeadHere, job: Annotated[str, Path(max_length=100)]) -> Job:
+    """How far it is, or what it found."""
+    return Job(**vars(site.previews.get(job)))
+
+
+@router.post("/rounds", tags=["deciding"], status_code=202, summary="Train the next round now")
+def next_round(site: SiteHere, me: LeadHere, sent: RoundRequest) -> StateShown:
+    """Also the way to try again after a training has failed. With `close`, what is not answered returns to the pool."""
+    state = site.state()
+    if sent.round is not None and sent.round != state["round"]:
+        raise Problem(409, "other_round", f"round {state['round']} is open, not round {sent.round}")
+    if state["phase"] == "ended":
+        raise Problem(409, "ended", "the campaign is over", fix="give it more money under Decide")
+    if sent.close:
+        site.desk.close_round(me.name)
+    elif site.live.wanted():
+        raise Problem(409, "open_items", "the round is not complete", fix="answer the rest, or send close: true")
+    if site.trainer.failure is not None:
+        site.trainer.retry()
+    site.changed()
+    return StateShown(**site.state())
+
+
+# -- reviewing -------------------------------------------------------------------------------------------------------
+@router.get("/overlap", tags=["reviewing"], summary="What several people answered")
+def overlap(
+    site: SiteHere,
+    me: LeadHere,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    which: Annotated[str, Query(pattern="^(all|open)$", description="All of them, or those to adjudicate.")] = "all",
+) -> OverlapList:
+    """Items with two answers or more: first those on which people differ and nobody has decided."""
+    found = []
+    for item, said in site.desk.shared().items():
+        tasks = dict.fromkeys(task for entry in said.values() for task in entry.labels)
+        differ = [task for task in tasks if not alike([entry.labels.get(task) for entry in said.values()])]
+        decided = site.desk.adjudicated(item)
+        found.append((item, said, differ, decided))
+    undecided = [entry for entry in found if entry[2] and entry[3] is None]
+    rest = [entry for entry in found if not (entry[2] and entry[3] is None)] if which == "all" else []
+    return OverlapList(
+        items=[
+            OverlapItem(
+                item=site.live.item(item),
+                answers=[_said(entry) for entry in said.values()],
+                disagree=differ,
+                adjudicated=None if decided is None else _said(decided),
+            )
+            for item, said, differ, decided in [*undecided, *rest][offset : offset + limit]
+        ],
+        total=len(undecided) + len(rest),
+        disagree=len(undecided),
+        settings=_overlap(site),
+    )
+
+
+@router.get("/overlap/settings", tags=["reviewing"], summary="How much several people answer")
+def overlap_settings(site: SiteHere, me: LeadHere) -> OverlapSettings:
+    """The share of items that several people answer."""
+    return _overlap(site)
+
+
+@router.put("/overlap/settings", tags=["reviewing"], summary="Let several people answer")
+def set_overlap(site: SiteHere, me: LeadHere, sent: OverlapSettings) -> OverlapSettings:
+    """Which items those are follows from their ids, so the same share gives the same items."""
+    site.queue.set_overlap(Overlap(sent.share, sent.people))
+    return _overlap(site)
+
+
+@router.post("/adjudications", tags=["reviewing"], summary="Decide what stands")
+def adjudicate(site: SiteHere, me: LeadHere, sent: CorrectionRequest) -> ReceiptShown:
+    """What stands where people differ. All that they said stays in the ledger."""
+    receipt = site.desk.adjudicate(me.name, sent.key, sent.item, sent.labels)
+    site.changed()
+    return receipt_shown(site, sent.key, receipt)
+
+
+@router.get("/agreement", tags=["reviewing"], summary="How far people agree")
+def agreement(site: SiteHere, me: LeadHere) -> dict[str, AgreementShown]:
+    """Task by task: Cohen's kappa, Krippendorff's alpha, F1 of spans between people."""
+    return {task: AgreementShown(**asdict(found)) for task, found in site.desk.agreement().items()}
+
+
+def _said(entry: Entry) -> OverlapAnswer:
+    return OverlapAnswer(person=entry.person, labels=dict(entry.labels), at=entry.at)
+
+
+def _overlap(site: Site) -> OverlapSettings:
+    return OverlapSettings(**asdict(site.queue.overlap))

@@ -1,0 +1,168 @@
+"""The API for annotating: take an item, hand in an answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import Response
+
+from bursar.web.api import REFUSALS, CallerHere, SiteHere, moment, receipt_shown
+from bursar.web.api_models import (
+    AnswerRequest,
+    CorrectionRequest,
+    LeaseShown,
+    Mine,
+    MyAnswer,
+    NextReply,
+    NextRequest,
+    Progress,
+    ReceiptShown,
+    SkipRequest,
+    StateShown,
+)
+from bursar.web.images import png
+from bursar.web.problems import Problem
+from bursar.web.queue import Lease
+from bursar.web.site import Site
+
+router = APIRouter(prefix="/api", tags=["annotating"], responses=REFUSALS)
+LEASE = Path(min_length=1, max_length=100)
+ITEM = Path(min_length=1, max_length=1000)
+BEGINNING = 120  # characters of a text that tell which item it is
+
+
+@router.post("/next", summary="Take the next item")
+def take_next(site: SiteHere, me: CallerHere, asked: NextRequest) -> NextReply:
+    """An item for you to annotate, yours for a while; or why there is none now.
+
+    An item that you hold and do not name in `known` comes back first, so a page that is loaded anew goes on where it
+    was. Nobody else is given the item while your lease holds, unless the project wants several answers to it.
+    """
+    given = site.desk.next(me.name, asked.known)
+    state = site.state()
+    if given is None:
+        return _nothing(state, bool(site.live.wanted()))
+    item = given.lease.item
+    return NextReply(
+        lease=_lease_shown(site, given.lease),
+        item=site.live.item(item),
+        tasks=list(given.tasks),
+        suggestions=site.live.suggestions(item),
+        round=given.lease.round,
+        purpose="answer" if given.purpose == "answer" else "overlap",
+        progress=Progress(
+            answered=state["answered"], asked=state["asked"], mine=site.desk.answered_by(me.name, state["round"])
+        ),
+    )
+
+
+def _nothing(state: dict[str, Any], wanted: bool) -> NextReply:
+    """Why there is nothing to annotate, and when to ask again."""
+    why = state["why"] or ""
+    if state["phase"] == "ended":
+        words = f"The campaign is over: {why}. A lead can go on with more money or rounds under Decide."
+        return NextReply(lease=None, reason="ended", message=words, retry_after=60)
+    if state["phase"] == "failed":
+        words = f"The next round could not be prepared: {why} The lead can try again."
+        return NextReply(lease=None, reason="failed", message=words, retry_after=15)
+    if wanted:
+        words = "Everything that is left of this round is before somebody else."
+        return NextReply(lease=None, reason="all_leased", message=words, retry_after=10)
+    if state["phase"] == "training" or state["answered"] + state["skipped"] >= state["asked"]:
+        words = "The round is complete. The next one is being prepared."
+        return NextReply(lease=None, reason="training", message=words, retry_after=3)
+    return NextReply(lease=None, reason="none", message="There is nothing for you to annotate now.", retry_after=10)
+
+
+@router.post("/leases/{id}/renew", summary="Keep an item for longer")
+def renew(site: SiteHere, me: CallerHere, id: Annotated[str, LEASE]) -> LeaseShown:
+    """Hold an item for as long again as when it was given to you."""
+    return _lease_shown(site, site.queue.renew(id, me.name))
+
+
+@router.delete("/leases/{id}", status_code=204, summary="Give an item back")
+def release(site: SiteHere, me: CallerHere, id: Annotated[str, LEASE]) -> None:
+    """Let somebody else have the item."""
+    site.queue.release(id, me.name)
+
+
+@router.post("/answers", summary="Hand in an answer")
+def answer(site: SiteHere, me: CallerHere, sent: AnswerRequest) -> ReceiptShown:
+    """Labels for all tasks that were asked for. When this is answered, it is on disk.
+
+    The same answer again is no mistake: `repeated` says that it was there. An answer under a lease that has run out is
+    taken if nobody else has answered meanwhile.
+    """
+    _check_seconds(site, sent.seconds)
+    receipt = site.desk.answer(me.name, sent.item, sent.labels, sent.seconds, sent.lease)
+    site.changed()
+    return receipt_shown(site, sent.key, receipt)
+
+
+@router.post("/corrections", summary="Correct an answer")
+def correct(site: SiteHere, me: CallerHere, sent: CorrectionRequest) -> ReceiptShown:
+    """Put something else in the place of what you said; the ledger keeps both. A lead may correct everybody."""
+    receipt = site.desk.correct(me.name, me.leads, sent.key, sent.item, sent.labels)
+    site.changed()
+    return receipt_shown(site, sent.key, receipt)
+
+
+@router.post("/skips", summary="Leave an item out")
+def skip(site: SiteHere, me: CallerHere, sent: SkipRequest) -> dict[str, Any]:
+    """The item leaves the round, and its money returns to the budget."""
+    site.desk.skip(me.name, sent.key, sent.item, sent.reason)
+    site.changed()
+    return {}
+
+
+@router.get("/mine", summary="What you annotated")
+def mine(site: SiteHere, me: CallerHere, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Mine:
+    """The newest first; a correction has taken the place of what it corrects."""
+    entries = site.desk.mine(me.name, limit)
+    return Mine(
+        answers=[
+            MyAnswer(
+                item=e.item, labels=dict(e.labels), at=e.at, round=e.round, key=e.key, text=beginning(site, e.item)
+            )
+            for e in entries
+        ]
+    )
+
+
+@router.get("/items/{id:path}/image", summary="The image of an item", response_class=Response)
+def image(site: SiteHere, me: CallerHere, id: Annotated[str, ITEM]) -> Response:
+    """As PNG."""
+    corpus = site.live.corpus
+    at = int(corpus.positions([id])[0])
+    if corpus.images is None:
+        raise Problem(404, "no_image", f"item {id!r} is not an image")
+    return Response(png(corpus.images[at]), media_type="image/png", headers={"cache-control": "private, max-age=3600"})
+
+
+@router.get("/items/{id:path}", summary="An item")
+def item(site: SiteHere, me: CallerHere, id: Annotated[str, ITEM]) -> dict[str, Any]:
+    """Its text with the places of its words, its pair, or where its image is."""
+    return dict(site.live.item(id))
+
+
+@router.get("/state", summary="Where the campaign stands")
+def state(site: SiteHere, me: CallerHere) -> StateShown:
+    """Round, phase, how much of the round is answered, and the money."""
+    return StateShown(**site.state())
+
+
+def beginning(site: Site, id: str) -> str | None:
+    """How an item's text begins."""
+    text = site.live.item(id).get("text")
+    return None if text is None else text if len(text) <= BEGINNING else text[:BEGINNING] + "…"
+
+
+def _lease_shown(site: Site, lease: Lease) -> LeaseShown:
+    return LeaseShown(id=lease.id, expires_at=moment(lease.expires_at), seconds=site.queue.seconds)
+
+
+def _check_seconds(site: Site, seconds: dict[str, float]) -> None:
+    for what in seconds:
+        if what != "reading" and what not in site.live.corpus.schema:
+            raise Problem(422, "bad_request", f"seconds.{what[:100]}: there is no such task", fix="reading, or a task")

@@ -1,0 +1,308 @@
+"""The desk where people are given items and hand in answers. It knows leases and the campaign, and no HTTP.
+
+What is acknowledged is on disk: an answer goes to the ledger first, and only then is its lease settled. If the server
+dies in between, the lease runs out and the same answer, sent again, is found to be there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bursar.campaign.live import Answer, LiveCampaign, State
+from bursar.corpus import Corpus
+from bursar.ledger import Receipt
+from bursar.ledger.records import ADJUDICATION, ANSWER, CORRECTION, OVERLAP
+from bursar.ledger.records import Answer as Said
+from bursar.ledger.schema import now
+from bursar.web import agreement
+from bursar.web.problems import Problem
+from bursar.web.queue import Key, Lease, Queue, Work
+
+
+@dataclass(frozen=True)
+class Given:
+    """An item that a person was given, and why."""
+
+    lease: Lease
+    tasks: tuple[str, ...]
+    purpose: str  # answer, or overlap where somebody else answers as well
+
+
+@dataclass
+class TakenIn:
+    """What became of a corpus that was labelled elsewhere, item by item."""
+
+    answered: int = 0
+    repeated: int = 0
+    not_asked: int = 0
+    incomplete: int = 0
+    cost_units: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one person said of one item, all tasks together; the newest where it was corrected."""
+
+    item: str
+    person: str
+    labels: Mapping[str, Any]
+    at: str
+    round: int
+    key: str
+    role: str
+
+
+class Desk:
+    """Hands out items of the open round and takes in what people say of them, one at a time."""
+
+    def __init__(self, live: LiveCampaign, queue: Queue) -> None:
+        self.live = live
+        self.queue = queue
+        self._turn = threading.Lock()  # whoever writes: who comes first is then a fact
+        self._said: dict[str, list[Entry]] = {}  # by item: all that was said of it, in order
+        self._items: dict[str, dict[str, None]] = {}  # by person: the items they said something of, in order
+        self._answered: dict[int, dict[str, set[str]]] = {}  # by round and item: who answered
+        for said in _entries(live.answers()):
+            self._note(said)
+
+    # -- handing out -------------------------------------------------------------------------------------------------
+    def next(self, person: str, known: Collection[str] = ()) -> Given | None:
+        """What a person does next; nothing where all that is open is somebody's, or theirs already."""
+        lease = self.queue.next(person, self, known)
+        if lease is None:
+            return None
+        tasks = self.live.books.wanted(lease.round)[lease.item].tasks
+        return Given(lease, tasks, ANSWER if self._is_wanted(lease.key) else OVERLAP)
+
+    def work(self) -> Iterator[Work]:
+        """What can be given out: what others have answered and more should, then what nobody has, as it was chosen."""
+        round = self.live.books.rounds_opened
+        if self.queue.overlap.share:
+            for item, people in list(self._answered.get(round, {}).items()):
+                if len(people) < self.queue.overlap.people_for(item):
+                    yield Work(round, item, frozenset(people))
+        for want in self.live.wanted():
+            yield Work(want.round, want.id)
+
+    def is_open(self, key: Key) -> bool:
+        """Whether an item of a round can still be given out to somebody."""
+        if self._is_wanted(key):
+            return True
+        answered = self._answered.get(key[0], {}).get(key[1], ())
+        newest = key[0] == self.live.books.rounds_opened
+        return newest and 0 < len(answered) < self.queue.overlap.people_for(key[1])
+
+    def _is_wanted(self, key: Key) -> bool:
+        want = self.live.want(key[1])
+        return want is not None and want.round == key[0]
+
+    # -- taking in ---------------------------------------------------------------------------------------------------
+    def answer(
+        self, person: str, item: str, labels: Mapping[str, Any], seconds: Mapping[str, float], lease: str | None
+    ) -> Receipt:
+        """Record an answer; when this returns, it is on disk. The same answer again changes nothing."""
+        with self._turn:
+            round, role = self._place_of(person, item, labels, lease)
+            if role is None:
+                receipt = Receipt(self._own(person, item).key, repeated=True)
+            else:
+                receipt = self.live.answer(Answer(item, dict(labels), person, dict(seconds), role))
+                self._note(Entry(item, person, dict(labels), now(), round, receipt.key, role))
+            enough = len(self._answered[round][item]) >= self.queue.overlap.people_for(item)
+        self.queue.settle((round, item), person, over=enough)
+        return receipt
+
+    def _place_of(self, person: str, item: str, labels: Mapping[str, Any], lease: str | None) -> tuple[int, str | None]:
+        """The round that an answer belongs to, and whether it is the first, one beside it, or there already."""
+        want = self.live.want(item)
+        if want is not None:
+            if lease is None:
+                others = [who for who in self.queue.holders((want.round, item)) if who != person]
+                if len(others) >= self.queue.overlap.people_for(item):
+                    raise Problem(409, "leased_by_other", f"somebody else has item {item!r} before them now")
+            return want.round, ANSWER
+        answers = [e for e in self._said.get(item, ()) if e.role in (ANSWER, OVERLAP)]
+        if not answers:
+            self.live.item(item)  # an item that does not exist is another mistake
+            raise Problem(
+                409, "not_asked", f"nobody is asked about item {item!r} now", fix="take what POST /api/next gives"
+            )
+        round = answers[-1].round
+        before = [e for e in answers if e.round == round]
+        mine = next((e for e in before if e.person == person), None)
+        if mine is not None:
+            if not agreement.alike([mine.labels, dict(labels)]):
+                raise Problem(
+                    409,
+                    "answered_before",
+                    f"you have answered item {item!r} before, and otherwise",
+                    fix="send a correction to POST /api/corrections",
+                )
+            return round, None
+        if len(before) >= self.queue.overlap.people_for(item):
+            raise Problem(
+                409,
+                "answered_by_other",
+                f"somebody else has answered item {item!r} meanwhile",
+                fix="take the next item",
+            )
+        return round, OVERLAP
+
+    def correct(self, person: str, leads: bool, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
+        """Put something else in the place of what the person said before; a lead may correct everybody."""
+        with self._turn:
+            if not leads:
+                self._check_correctable(person, item)
+            receipt = self.live.correct(key, item, dict(labels), person)
+            self._refresh(item)
+        return receipt
+
+    def _check_correctable(self, person: str, item: str) -> None:
+        """What a correction says stands: so it is for whoever gave the answer, and before a lead has decided."""
+        mine = [entry for entry in self._said.get(item, ()) if entry.person == person]
+        if not mine:
+            raise Problem(403, "not_yours", f"item {item!r} was not answered by you")
+        if self.adjudicated(item) is not None:
+            raise Problem(409, "adjudicated", f"a lead has decided what stands for item {item!r}", fix="ask them")
+        if not any(entry.role == ANSWER for entry in mine):
+            raise Problem(
+                409,
+                "only_compared",
+                f"your answer to item {item!r} is compared with somebody else's and stays as it was",
+                fix="tell a lead, who decides what stands",
+            )
+
+    def adjudicate(self, person: str, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
+        """Say what stands where people disagreed."""
+        with self._turn:
+            receipt = self.live.adjudicate(key, item, dict(labels), person)
+            self._refresh(item)
+        return receipt
+
+    def skip(self, person: str, key: str, item: str, reason: str) -> None:
+        """Take an item out of the round; its money returns to the budget."""
+        with self._turn:
+            want = self.live.want(item)
+            self.live.skip(key, item, reason, person)
+        if want is not None:
+            self.queue.settle((want.round, item), person, over=True)
+
+    def close_round(self, by: str) -> None:
+        """Go on without what is not answered."""
+        with self._turn:
+            self.live.close_round(by)
+
+    def change(self, changes: Mapping[str, Any], by: str, key: str) -> None:
+        """Change what the next round is decided by."""
+        with self._turn:
+            self.live.change(dict(changes), by, key)
+
+    def take_in(self, corpus: Corpus, annotator: str) -> TakenIn:
+        """Answers from a corpus that was labelled elsewhere, to what is asked now. All is checked first."""
+        wanted = {want.id: want for want in self.live.wanted()}
+        ours, found = self.live.corpus, TakenIn()
+        answers: dict[str, dict[str, Any]] = {}
+        for at in range(len(corpus)):
+            item = corpus[at]
+            want = wanted.get(item.id)
+            if want is None:
+                found.not_asked += 1
+            elif not set(want.tasks) <= set(item.labels):
+                found.incomplete += 1
+            else:
+                mine = ours[int(ours.positions([item.id])[0])]
+                if (item.text, item.pair) != (mine.text, mine.pair):
+                    raise Problem(400, "other_item", f"item {item.id!r} has another text in this file than here")
+                answers[item.id] = {task: item.labels[task] for task in want.tasks}
+        self.live.check(answers)
+        for id, labels in answers.items():
+            receipt = self.answer(annotator, id, labels, {}, None)
+            found.answered += not receipt.repeated
+            found.repeated += receipt.repeated
+            found.cost_units += receipt.cost
+        return found
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+    def state(self) -> State:
+        """Where the campaign stands, as the ledger has it."""
+        return self.live.state()
+
+    def mine(self, person: str, limit: int) -> list[Entry]:
+        """What a person said, the newest first; a correction has taken the place of what it corrects."""
+        items = list(self._items.get(person, {}))[::-1][:limit]
+        return [self._own(person, item) for item in items]
+
+    def answered_by(self, person: str, round: int) -> int:
+        """How many items of a round a person has answered."""
+        return sum(person in people for people in list(self._answered.get(round, {}).values()))
+
+    def answers_of(self, person: str) -> int:
+        """How many items a person has said something of."""
+        return len(self._items.get(person, ()))
+
+    def shared(self) -> dict[str, dict[str, Entry]]:
+        """By item and person, the answers to items that two people or more have answered."""
+        found: dict[str, dict[str, Entry]] = {}
+        for round in sorted(self._answered):  # the newest round that an item was asked about in is what counts
+            for item, people in list(self._answered[round].items()):
+                found.pop(item, None)
+                if len(people) > 1:
+                    found[item] = {person: self._own(person, item) for person in sorted(people)}
+        return found
+
+    def adjudicated(self, item: str) -> Entry | None:
+        """What was decided about an item on which people disagreed."""
+        return next((e for e in reversed(self._said.get(item, [])) if e.role == ADJUDICATION), None)
+
+    def agreement(self) -> dict[str, agreement.Agreement]:
+        """How far people agree, task by task, on what they said before anybody adjudicated."""
+        shared = self.shared()
+        corpus = self.live.corpus
+        words = dict(zip(shared, corpus.words[corpus.positions(shared)].tolist(), strict=True))
+        return {
+            name: agreement.agreement(
+                task,
+                [
+                    agreement.Answer(item, person, entry.labels[name], words[item])
+                    for item, said in shared.items()
+                    for person, entry in said.items()
+                    if entry.labels.get(name) is not None
+                ],
+            )
+            for name, task in corpus.schema.items()
+        }
+
+    # -- what was said, in memory --------------------------------------------------------------------------------------
+    def _own(self, person: str, item: str) -> Entry:
+        """The newest that a person said of an item for themselves."""
+        return next(e for e in reversed(self._said[item]) if e.person == person and e.role != ADJUDICATION)
+
+    def _refresh(self, item: str) -> None:
+        self._said.pop(item, None)
+        for entry in _entries(self.live.answers(item)):
+            self._note(entry)
+
+    def _note(self, entry: Entry) -> None:
+        self._said.setdefault(entry.item, []).append(entry)
+        if entry.role != ADJUDICATION:
+            self._items.setdefault(entry.person, {})[entry.item] = None
+        if entry.role in (ANSWER, OVERLAP):
+            self._answered.setdefault(entry.round, {}).setdefault(entry.item, set()).add(entry.person)
+
+
+def _entries(answers: Iterable[Said]) -> list[Entry]:
+    """What was said task by task, put together by submission; a correction takes over what it does not say."""
+    found: dict[tuple[str, str], Entry] = {}
+    latest: dict[tuple[str, str], dict[str, Any]] = {}
+    for said in answers:
+        known = found.get((said.key, said.item))
+        own = latest.setdefault((said.annotator, said.item), {}) if said.role == CORRECTION else {}
+        labels = {**own, **(known.labels if known else {}), said.task: said.label}
+        found[said.key, said.item] = Entry(
+            said.item, said.annotator, labels, said.created_at, said.round, said.key, said.role
+        )
+        latest[said.annotator, said.item] = labels
+    return list(found.values())

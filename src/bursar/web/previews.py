@@ -1,0 +1,82 @@
+"""What if? Previews of other settings, one after the other in a thread of their own, kept until newer ones come."""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bursar.campaign.live import LiveCampaign
+from bursar.errors import BursarError
+from bursar.web.events import Hub
+from bursar.web.problems import Problem
+
+KEPT = 50
+WAITING = 8  # previews that may wait
+
+
+@dataclass
+class Preview:
+    """A preview under way, or what it found."""
+
+    job: str
+    done: bool = False
+    progress: float = 0.0
+    result: dict[str, Any] | None = None
+    wrong: dict[str, str | None] | None = None
+
+
+class Previews:
+    """Asks the campaign what changed settings would choose, and tells when it knows."""
+
+    def __init__(self, live: LiveCampaign, hub: Hub) -> None:
+        self._live = live
+        self._hub = hub
+        self._lock = threading.Lock()
+        self._jobs: dict[str, Preview] = {}
+        self._asked: queue.SimpleQueue[tuple[Preview, dict[str, Any]] | None] = queue.SimpleQueue()
+        # Nobody waits for it at the end: a preview under way ends with the process.
+        threading.Thread(target=self._work, name="preview", daemon=True).start()
+
+    def start(self, changes: Mapping[str, Any]) -> Preview:
+        """Begin one."""
+        job = Preview(secrets.token_hex(8))
+        with self._lock:
+            if sum(not known.done for known in self._jobs.values()) >= WAITING:
+                raise Problem(429, "too_many_previews", "too many previews wait already", retry_after=5)
+            self._jobs[job.job] = job
+            for old in list(self._jobs)[:-KEPT]:
+                del self._jobs[old]
+        self._asked.put((job, dict(changes)))
+        return job
+
+    def get(self, job: str) -> Preview:
+        """One that was begun."""
+        try:
+            return self._jobs[job]
+        except KeyError:
+            raise Problem(404, "no_preview", "there is no such preview, or no longer") from None
+
+    def close(self) -> None:
+        """Begin no more."""
+        self._asked.put(None)
+
+    def _work(self) -> None:
+        while (asked := self._asked.get()) is not None:
+            job, changes = asked
+            try:
+                job.result = self._live.preview(changes, partial(_note, job))
+            except BursarError as wrong:
+                job.wrong = {"error": wrong.message, "fix": wrong.fix, "kind": "bad_settings"}
+            except Exception as broken:  # it must not end the thread
+                job.wrong = {"error": f"{type(broken).__name__}: {broken}", "fix": None, "kind": "broken"}
+            job.progress, job.done = 1.0, True
+            self._hub.publish("preview", {"job": job.job, "done": True})
+
+
+def _note(job: Preview, what: str, done: float) -> None:
+    job.progress = done

@@ -1,0 +1,224 @@
+"""Who annotates what next: leases that run out, in the order of the selection, nobody's item twice.
+
+``choose`` is the rule and knows neither clock nor database. ``Queue`` keeps the leases in the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import sqlalchemy as sa
+
+from bursar.web import store as tables
+from bursar.web.problems import Problem
+from bursar.web.store import Store
+
+SECONDS = 600.0  # a lease holds, unless it is renewed
+MOST_HELD = 5  # leases of one person at a time: the one before them and a few that their page has fetched ahead
+
+DAY = 24 * 3600.0
+
+Key = tuple[int, str]  # round and item
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The share of items that several people answer, so that one can see how far they agree.
+
+    Which items those are follows from their ids alone, so it is the same whoever asks and whenever.
+
+    >>> half = Overlap(share=0.5, people=2)
+    >>> [half.people_for(item) for item in ("u1", "u2", "u3", "u4")]
+    [1, 2, 2, 1]
+    """
+
+    share: float = 0.0
+    people: int = 2
+
+    def people_for(self, item: str) -> int:
+        """How many people answer an item."""
+        return self.people if draw(item) < self.share else 1
+
+
+def draw(item: str) -> float:
+    """A number from 0 to 1 that an item's id alone decides."""
+    return int.from_bytes(hashlib.blake2b(item.encode(), digest_size=8).digest()) / 2**64
+
+
+@dataclass(frozen=True)
+class Work:
+    """An item of a round that people can be given, and who has answered it."""
+
+    round: int
+    item: str
+    answered: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> Key:
+        return self.round, self.item
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A promise that nobody else is given an item for a while."""
+
+    id: str
+    round: int
+    item: str
+    person: str
+    expires_at: float
+
+    @property
+    def key(self) -> Key:
+        return self.round, self.item
+
+
+def choose(person: str, work: Iterable[Work], held: Mapping[Key, Collection[str]], overlap: Overlap) -> Work | None:
+    """The first item that this person has neither answered nor holds, and that is not taken by as many as it needs.
+
+    >>> work = [Work(0, "u1"), Work(0, "u2", frozenset({"ann"}))]
+    >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap(share=1.0, people=2)).item
+    'u1'
+    >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap()) is None
+    True
+    """
+    for piece in work:
+        holders = held.get(piece.key, ())
+        if person in piece.answered or person in holders:
+            continue
+        if len(piece.answered.union(holders)) < overlap.people_for(piece.item):
+            return piece
+    return None
+
+
+class Open(Protocol):
+    """What can be given out now, and whether something still can. It is asked when it is somebody's turn."""
+
+    def work(self) -> Iterable[Work]:
+        """All of it, in the order in which it is given; as much is looked at as is needed."""
+
+    def is_open(self, key: Key) -> bool:
+        """Whether this is among it."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Work that is written in a list."""
+
+    pieces: Sequence[Work]
+
+    def work(self) -> Iterable[Work]:
+        return self.pieces
+
+    def is_open(self, key: Key) -> bool:
+        return any(piece.key == key for piece in self.pieces)
+
+
+class Queue:
+    """Leases of a project. Whatever happens to the server, a lease that it gave is kept or runs out.
+
+    >>> import tempfile, pathlib
+    >>> store = Store.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
+    >>> queue = Queue(store)
+    >>> work = Listed([Work(0, "u1"), Work(0, "u2")])
+    >>> queue.next("ann", work).item, queue.next("bob", work).item, queue.next("eve", work)
+    ('u1', 'u2', None)
+    >>> store.close()
+    """
+
+    def __init__(self, store: Store, seconds: float = SECONDS) -> None:
+        self.store = store
+        self.seconds = seconds
+        self.overlap = Overlap(**store.get("overlap", {}))
+        self._turn = threading.Lock()  # threads wait here and not in the database
+
+    def set_overlap(self, chosen: Overlap) -> None:
+        """Choose how many items several people answer."""
+        self.store.put("overlap", {"share": chosen.share, "people": chosen.people})
+        self.overlap = chosen
+
+    def next(self, person: str, open: Open, known: Collection[str] = ()) -> Lease | None:
+        """What a person does next, theirs for a while.
+
+        A lease that the person holds and does not know of comes first: a page that was loaded anew gets its item back.
+        ``known`` are the ids of the leases that the person's page has before it or has fetched ahead.
+        """
+        with self._turn, self.store.writing() as connection:
+            now, leases = self.store.clock(), _all(connection)
+            mine = [lease for lease in leases if lease.person == person and open.is_open(lease.key)]
+            forgotten = [lease for lease in mine if lease.id not in known]
+            if forgotten or len(mine) >= MOST_HELD:
+                return _renewed(connection, (forgotten or mine)[0], now + self.seconds)
+            held: dict[Key, list[str]] = {}
+            for lease in leases:
+                if lease.expires_at > now or lease.person == person:
+                    held.setdefault(lease.key, []).append(lease.person)
+            chosen = choose(person, open.work(), held, self.overlap)
+            if chosen is None:
+                return None
+            _forget_expired(connection, chosen.key, now)
+            lease = Lease(secrets.token_urlsafe(12), *chosen.key, person, now + self.seconds)
+            connection.execute(tables.leases.insert().values(**vars(lease)))
+            return lease
+
+    def renew(self, id: str, person: str) -> Lease:
+        """Hold a lease for longer; one that has run out is only held again if nobody was given the item meanwhile."""
+        with self._turn, self.store.writing() as connection:
+            return _renewed(connection, self._mine(connection, id, person), self.store.clock() + self.seconds)
+
+    def release(self, id: str, person: str) -> None:
+        """Give a lease back."""
+        with self._turn, self.store.writing() as connection:
+            lease = self._mine(connection, id, person)
+            connection.execute(tables.leases.delete().where(tables.leases.c.id == lease.id))
+
+    def settle(self, key: Key, person: str, over: bool) -> None:
+        """The person has answered; where the item has all of its answers, nobody else need go on with it."""
+        leases = tables.leases.c
+        done = sa.and_(leases.round == key[0], leases.item == key[1])
+        with self._turn, self.store.writing() as connection:
+            connection.execute(tables.leases.delete().where(done if over else done & (leases.person == person)))
+
+    def holders(self, key: Key) -> list[str]:
+        """Who holds an item now."""
+        leases = tables.leases.c
+        query = sa.select(leases.person).where(
+            leases.round == key[0], leases.item == key[1], leases.expires_at > self.store.clock()
+        )
+        with self.store.reading() as connection:
+            return list(connection.execute(query.order_by(leases.number)).scalars())
+
+    def leases(self) -> list[Lease]:
+        """All leases that have not run out, the oldest first."""
+        now = self.store.clock()
+        with self.store.reading() as connection:
+            return [lease for lease in _all(connection) if lease.expires_at > now]
+
+    def _mine(self, connection: sa.Connection, id: str, person: str) -> Lease:
+        found = next((lease for lease in _all(connection) if lease.id == id and lease.person == person), None)
+        if found is None:
+            raise Problem(404, "no_lease", "you do not hold this lease: it has run out or was given back")
+        return found
+
+
+def _all(connection: sa.Connection) -> list[Lease]:
+    leases = tables.leases.c
+    columns = leases.id, leases.round, leases.item, leases.person, leases.expires_at
+    return [Lease(*row) for row in connection.execute(sa.select(*columns).order_by(leases.number))]
+
+
+def _forget_expired(connection: sa.Connection, key: Key, now: float) -> None:
+    """An item that is given to somebody is no longer kept for those who let it run out; nor is anything for a day."""
+    leases = tables.leases.c
+    given = (leases.round == key[0]) & (leases.item == key[1]) & (leases.expires_at <= now)
+    connection.execute(tables.leases.delete().where(given | (leases.expires_at <= now - DAY)))
+
+
+def _renewed(connection: sa.Connection, lease: Lease, expires_at: float) -> Lease:
+    connection.execute(tables.leases.update().where(tables.leases.c.id == lease.id).values(expires_at=expires_at))
+    return Lease(lease.id, *lease.key, lease.person, expires_at)

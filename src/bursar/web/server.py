@@ -1,0 +1,134 @@
+"""The server: one process, the project's folder held by it, every page and the API behind one guard."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import mimetypes
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.staticfiles import StaticFiles
+
+from bursar.errors import ConfigError
+from bursar.web import api_files, api_lead, api_people, api_work, pages
+from bursar.web.api import refuse
+from bursar.web.security import Door, Guard
+from bursar.web.site import Site
+
+PORTS = 20  # that are tried, from the first
+FAREWELL = 3  # seconds that requests under way have when the server ends
+
+
+def make_app(site: Site) -> Guard:
+    """Pages and API of a project, as an ASGI application. It closes the project when it shuts down."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        news = asyncio.create_task(site.hub.run())
+        site.trainer.start()
+        try:
+            yield
+        finally:
+            news.cancel()
+            with suppress(asyncio.CancelledError):
+                await news
+            await asyncio.to_thread(site.close)
+
+    app = FastAPI(
+        title="Bursar",
+        summary="Annotate, watch and lead a campaign.",
+        version="1",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+    )
+    app.state.site = site
+    refuse(app, pages.page_of_problem)
+    for part in (api_work, api_people, api_lead, api_files, pages):
+        app.include_router(part.router)
+    mimetypes.add_type("text/javascript", ".js")  # some machines know it by another name, which browsers refuse
+    app.mount("/static", StaticFiles(directory=pages.STATIC), name="static")
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    return Guard(app, site.door)
+
+
+def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
+    """A socket that listens on this port; where none is asked for, on the first that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    wrong: OSError | None = None
+    for number in [port] if port is not None else range(first, first + PORTS):
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, number))
+            listener.listen(128)
+            return listener
+        except OSError as error:
+            listener.close()
+            wrong = error
+    where = f"port {port}" if port is not None else f"ports {first} to {first + PORTS - 1}"
+    raise ConfigError(f"{where} of {host} cannot be used: {wrong}", fix="choose another with --port")
+
+
+class _Server(uvicorn.Server):
+    """Hangs up on those who listen for news as soon as it is told to end, or it would wait for them."""
+
+    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+        super().__init__(config)
+        self.site = site
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.site.hub.close()
+        super().handle_exit(sig, frame)
+
+
+def serve(
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    public: str | None = None,
+    log: bool = False,
+    opened: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve a project until Ctrl-C. ``opened`` is told the address once people can come."""
+    door = Door(host, public, (socket.gethostname(),))
+    site = Site(folder, door)
+    try:
+        listener = find_port(host, port)
+    except BaseException:
+        site.close()
+        raise
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    logging.getLogger("bursar.web").setLevel(logging.INFO if log else logging.WARNING)
+    config = uvicorn.Config(
+        make_app(site),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=FAREWELL,
+        timeout_keep_alive=75,
+        h11_max_incomplete_event_size=32_768,
+        forwarded_allow_ips="127.0.0.1" if public else "",
+        proxy_headers=public is not None,
+    )
+    server = _Server(config, site)
+    shown = f"[{host}]" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    opened(public or f"http://{shown}:{listener.getsockname()[1]}")
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+    finally:
+        signal.signal(signal.SIGINT, before)
+        listener.close()
+        site.close()

@@ -1,0 +1,120 @@
+"""A project that is open to people: the campaign, the desk, the accounts, the news and the training, together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import argon2
+
+from bursar.campaign.live import LiveCampaign, State
+from bursar.campaign.runs import CONFIG_FILE
+from bursar.errors import ConfigError
+from bursar.web.accounts import Accounts, Caller
+from bursar.web.desk import Desk
+from bursar.web.events import Hub
+from bursar.web.previews import Previews
+from bursar.web.problems import Problem
+from bursar.web.queue import SECONDS, Queue
+from bursar.web.security import Door
+from bursar.web.store import STORE_FILE, Store
+from bursar.web.training import Trainer, training_command
+
+
+def check_project(folder: Path) -> None:
+    """Refuse a folder that holds no project, in the words of somebody who wants to serve one."""
+    if not (folder / CONFIG_FILE).is_file():
+        raise ConfigError(f"{folder} is no project", fix="make one with: bursar new PROJECT --from DATA")
+
+
+class Site:
+    """What the pages and the API of one project stand on. It holds the project's folder until it is closed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        door: Door | None = None,
+        *,
+        seconds: float = SECONDS,
+        hasher: argon2.PasswordHasher | None = None,
+    ) -> None:
+        check_project(folder)
+        self.door = door or Door()
+        self.live = LiveCampaign.open(folder)
+        try:
+            self.store = Store.open(folder / STORE_FILE)
+            self.accounts = Accounts(self.store, hasher)
+            self._check_door()
+            self.queue = Queue(self.store, seconds)
+            self.desk = Desk(self.live, self.queue)
+        except BaseException:
+            self.live.close()
+            raise
+        self.hub = Hub(self.state)
+        self.trainer = Trainer(training_command(folder), self.live.ready, self._told, self._trained)
+        self.previews = Previews(self.live, self.hub)
+        self._reporting = threading.Lock()
+        self._result: tuple[State, dict[str, Any]] | None = None
+        self.cookie = f"bursar_{self.store.secret('cookie')[:8]}"  # two projects on one machine do not share it
+
+    def close(self) -> None:
+        """Stop what runs and let go of the folder."""
+        self.hub.close()
+        self.previews.close()
+        self.trainer.stop()
+        self.store.close()
+        self.live.close()
+
+    def _check_door(self) -> None:
+        """A project without accounts is for whoever sits at this machine, and for nobody else."""
+        if not self.door.loopback and not self.accounts.exist():
+            raise Problem(
+                403,
+                "no_accounts",
+                f"{self.door.host} can be reached by others, and this project has no accounts",
+                fix=f"add a lead first: bursar people add {self.live.folder} NAME --role lead",
+            )
+
+    # -- where things stand ------------------------------------------------------------------------------------------
+    def state(self) -> dict[str, Any]:
+        """Where the campaign stands, with what the training process does."""
+        state = asdict(self.live.state())
+        if self.trainer.failure is not None and state["phase"] != "ended":
+            state |= {"phase": "failed", "why": self.trainer.failure}
+        elif self.trainer.phase == "training":
+            state["phase"] = "training"
+        return state
+
+    def result(self) -> dict[str, Any]:
+        """Everything that a report shows; made anew when something has changed."""
+        with self._reporting:
+            known = self.live.state()
+            if self._result is None or self._result[0] != known:
+                self._result = known, self.live.result()
+            return self._result[1]
+
+    def changed(self) -> None:
+        """Somebody has written something: tell those who watch, and see whether the round is complete."""
+        self.hub.changed()
+        self.trainer.wake()
+
+    def _told(self, event: str, data: Mapping[str, Any]) -> None:
+        if event in ("stage", "scored"):
+            self.hub.publish(event, data)
+        self.hub.changed()
+
+    def _trained(self) -> None:
+        self.live.refresh()
+        self.hub.settle()
+
+    # -- who asks ----------------------------------------------------------------------------------------------------
+    def caller(self, cookie: str | None, token: str | None) -> Caller | None:
+        """Who sends a request with this cookie or this token."""
+        if token is not None:
+            return self.accounts.by_token(token)
+        if not self.accounts.exist():
+            return self.accounts.you
+        return self.accounts.by_cookie(cookie) if cookie else None

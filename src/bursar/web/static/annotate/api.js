@@ -1,0 +1,93 @@
+// The server, as far as this page needs it. Three things can go wrong, and each asks for something else.
+
+const PATIENCE = 20000; // milliseconds
+
+/** The server is not there, or cannot answer now: the same call may work later. */
+export class Unreachable extends Error {
+  constructor(message, after = null) {
+    super(message);
+    this.after = after; // seconds, where the server said so
+  }
+}
+
+/** Nobody is signed in any more. */
+export class SignedOut extends Error {}
+
+/** The server understood and said no; it would say so again. */
+export class Refused extends Error {
+  constructor(status, { error, fix, kind } = {}) {
+    super(error ?? `The server refused this (${status}).`);
+    this.status = status;
+    this.fix = fix ?? "";
+    this.kind = kind ?? "";
+  }
+}
+
+export class Api {
+  constructor(root = "/api") {
+    this.root = root;
+    this.csrf = "";
+  }
+
+  async me() {
+    const me = await this.call("GET", "/me");
+    this.csrf = me.csrf ?? "";
+    return me;
+  }
+
+  next = (known = []) => this.call("POST", "/next", { known });
+  item = (id) => this.call("GET", `/items/${encodeURIComponent(id)}`);
+  mine = (limit = 50) => this.call("GET", `/mine?limit=${limit}`);
+  renew = (lease) => this.call("POST", `/leases/${encodeURIComponent(lease)}/renew`, {});
+
+  /** Give an item back, even while the page is going away. */
+  release(lease) {
+    const options = { method: "DELETE", headers: { "X-CSRF-Token": this.csrf }, keepalive: true };
+    fetch(`${this.root}/leases/${encodeURIComponent(lease)}`, options).catch(() => {});
+  }
+
+  events = () => new EventSource(`${this.root}/events`);
+
+  /** A call whose answer is JSON. A stale token of a restarted server is renewed once. */
+  async call(method, path, body, again = true) {
+    const reply = await this.reach(method, path, body);
+    if (reply.ok) return reply.status === 204 ? {} : readJson(reply);
+    if (reply.status === 401) throw new SignedOut("Nobody is signed in.");
+    if (reply.status >= 500 || reply.status === 429 || reply.status === 408) {
+      throw new Unreachable(`The server answered ${reply.status}.`, Number(reply.headers.get("Retry-After")) || null);
+    }
+    const said = await readJson(reply).catch(() => ({}));
+    if (reply.status === 403 && method !== "GET" && again) {
+      const before = this.csrf;
+      await this.me();
+      if (this.csrf !== before) return this.call(method, path, body, false);
+    }
+    throw new Refused(reply.status, said);
+  }
+
+  async reach(method, path, body) {
+    const headers = { Accept: "application/json" };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (method !== "GET") headers["X-CSRF-Token"] = this.csrf;
+    try {
+      return await fetch(this.root + path, {
+        method,
+        headers,
+        body: body === undefined ? undefined : JSON.stringify(body),
+        credentials: "same-origin",
+        cache: "no-store",
+        signal: AbortSignal.timeout(PATIENCE),
+      });
+    } catch (problem) {
+      throw new Unreachable(String(problem?.message ?? problem));
+    }
+  }
+}
+
+async function readJson(reply) {
+  try {
+    return await reply.json();
+  } catch {
+    throw new Unreachable("The answer broke off.");
+  }
+}

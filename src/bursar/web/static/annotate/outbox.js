@@ -1,0 +1,90 @@
+// Answers on their way: kept in the browser before they are sent, sent in order, each under its own key.
+
+import { Refused, SignedOut, Unreachable } from "./api.js";
+import { exclusively } from "./store.js";
+
+const PAUSES = [2, 4, 8, 15, 30]; // seconds before the next try
+
+/** What is to be sent. `hooks.changed()` tells of every change, `hooks.refused(entry)` of what is not taken. */
+export class Outbox {
+  constructor(store, api, hooks) {
+    this.store = store;
+    this.api = api;
+    this.hooks = hooks;
+    this.tries = 0;
+    this.timer = null;
+    this.trouble = null; // why the last try stopped
+  }
+
+  get waiting() {
+    return this.store.names("outbox/").length;
+  }
+
+  /** Keep something to be sent: `{ path, body, about }`. It survives whatever comes. */
+  add(entry) {
+    const last = this.store.names("outbox/").at(-1);
+    const number = Math.max(Date.now(), last ? Number(last.split("/")[1]) + 1 : 0);
+    const name = `outbox/${String(number).padStart(15, "0")}/${entry.body.key}`;
+    this.store.put(name, entry);
+    this.hooks.changed();
+    return name;
+  }
+
+  /** Send what waits, oldest first, in one tab at a time. Says what became of each entry, by name. */
+  flush() {
+    clearTimeout(this.timer);
+    return exclusively(`${this.store.prefix}send`, () => this.sendAll());
+  }
+
+  async sendAll() {
+    const fates = {};
+    this.trouble = null;
+    for (const name of this.store.names("outbox/")) {
+      const entry = this.store.get(name);
+      if (!entry) continue;
+      try {
+        fates[name] = { sent: await this.api.call("POST", entry.path, entry.body) };
+        this.store.drop(name);
+        this.tries = 0;
+      } catch (problem) {
+        if (problem instanceof Refused) {
+          fates[name] = { refused: this.setAside(name, entry, problem) };
+        } else if (problem instanceof Unreachable || problem instanceof SignedOut) {
+          this.trouble = problem;
+          this.later(problem);
+          break;
+        } else {
+          throw problem;
+        }
+      }
+      this.hooks.changed();
+    }
+    this.hooks.changed();
+    return fates;
+  }
+
+  /** What the server will never take is kept apart, for its writer to read and copy. */
+  setAside(name, entry, { message, fix, kind, status }) {
+    const kept = { ...entry, problem: { message, fix, kind, status } };
+    this.store.put(`kept/${name.slice("outbox/".length)}`, kept);
+    this.store.drop(name);
+    this.hooks.refused(kept);
+    return kept;
+  }
+
+  later(problem) {
+    const pause = problem.after ?? PAUSES[Math.min(this.tries, PAUSES.length - 1)];
+    this.tries += 1;
+    clearTimeout(this.timer);
+    if (!(problem instanceof SignedOut)) this.timer = setTimeout(() => this.flush(), 1000 * pause);
+  }
+
+  kept() {
+    return this.store.names("kept/").map((name) => ({ name, ...this.store.get(name) }));
+  }
+
+  forget(name) {
+    this.store.drop(name);
+    this.hooks.changed();
+  }
+}

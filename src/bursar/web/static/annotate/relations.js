@@ -1,0 +1,378 @@
+// Relations: typed links between typed spans, drawn as arcs. The states are those of links.js.
+// Where the spans are a task of their own on the same screen, its spans are there to be linked.
+
+import { Board } from "./board.js";
+import { button, el, kbd, quoted, shown, svg } from "./dom.js";
+import { same } from "./draft.js";
+import { Palette } from "./labels.js";
+import { byPlace, entitiesOf, retyped, withLink, withoutEntity, withoutLink } from "./links.js";
+import { arcBetween, arcLevels, drawLight, drawMarks } from "./marks.js";
+import { noneButton, rowsOf, sameStretch, spanAfter, spanAt, spanText, withSpans } from "./spans.js";
+import { shortened } from "./text.js";
+
+const HIGHEST = 6; // levels of arcs
+const NOWHERE = { left: 0, right: 0, top: -100 };
+
+export const relations = {
+  onText: true,
+  start: () => ({ entities: [], links: [], none: false }),
+  read(value) {
+    const entities = entitiesOf({ entities: [], links: value });
+    return { entities, links: byPlace(value), none: value.length === 0 };
+  },
+  value: ({ links }) => links,
+  missing: ({ links, none }) => (links.length || none ? "" : "link two spans, or say that there are no relations"),
+  accept(state, suggested) {
+    const taken = suggested.reduce(withLink, state);
+    return { ...taken, none: taken.links.length === 0 };
+  },
+  summary({ links, none }) {
+    return none ? ["no relations"] : links.slice(0, 4).map(([, , label]) => quoted(label, { class: "tag" }));
+  },
+  keys: (task) => [
+    ["← → ↑ ↓", "go from word to word; with ⇧ choose several"],
+    [`1 to ${Math.min(9, task.entity_types.length)}`, "mark the words as a span of that type"],
+    ["e", "go to the next span"],
+    ["r", "begin a relation at this span: arrows go to the other, ↵ takes it, a number says which relation"],
+    ["l", "go to the next relation"],
+    ["x", "turn the relation round"],
+    ["⌫", "delete the relation or the span"],
+    ["n", "there are no relations"],
+  ],
+  open: (panel, bench) => new LinkView(panel, bench),
+};
+
+class LinkView {
+  constructor(panel, bench) {
+    this.bench = bench;
+    this.task = bench.task;
+    this.board = null;
+    this.rest();
+    const leave = () => this.focus();
+    const { entity_types: types, labels } = this.task;
+    this.types = new Palette({ labels: types, name: "spans", choose: (type) => this.putSpan(type), leave });
+    this.labels = new Palette({ labels, name: "relations", choose: (label) => this.putLink(label), leave });
+    this.prompt = el("span", {});
+    this.swap = button("button small", () => this.turn(), {}, "Turn round", kbd("x"));
+    this.list = el("ul", { class: "entries", "aria-label": `Relations of ${this.task.name}` });
+    this.none = noneButton("No relations here", () => this.setNone());
+    const prompt = el("div", { class: "prompt" }, this.prompt, this.swap);
+    panel.append(prompt, this.types.root, this.labels.root, this.list, this.none.root);
+  }
+
+  /** Nothing is picked, nothing is being linked. */
+  rest() {
+    this.entity = null; // the span picked
+    this.link = -1; // the link picked
+    this.source = null; // a span whose other end is being looked for
+    this.target = null; // where that is just now
+    this.pair = null; // two spans that wait for their relation
+    this.first = null; // a span that was pointed at: the next one is linked with it
+  }
+
+  get state() {
+    return this.bench.state;
+  }
+
+  get entities() {
+    return entitiesOf(this.state, this.bench.partnerSpans(this.task.entity_types));
+  }
+
+  get covering() {
+    return this.board ? this.entities[spanAt(this.entities, this.board.at)] : undefined;
+  }
+
+  owns(span) {
+    return !this.bench.partnerSpans(this.task.entity_types).some((other) => sameStretch(other, span));
+  }
+
+  say(span) {
+    return `${shortened(this.bench.passage.slice(span[0], span[1]), 30)} (${span[2]})`;
+  }
+
+  mount(root) {
+    const hooks = {
+      moved: () => this.moved(),
+      chosen: (start, end, dragged) => this.chosen(start, end, dragged),
+      marked: (index) => this.hit(this.marks[index].span),
+      linked: (index) => this.hitArc(index),
+      resized: () => this.drawText(),
+    };
+    this.board = new Board(root, this.bench.passage, hooks, `Text, to link the spans of ${this.task.name}`);
+    this.arcs = svg("svg", { class: "arcs", "aria-hidden": "true" });
+    this.board.box.append(this.arcs);
+    const start = this.at ?? this.entities[0]?.[0] ?? 0;
+    this.board.at = this.board.anchor = Math.min(start, Math.max(0, this.bench.passage.length - 1));
+    this.height = 0;
+  }
+
+  unmount() {
+    this.at = this.board?.at;
+    this.rest();
+    this.board?.close();
+    this.board = null;
+  }
+
+  focus() {
+    this.board?.box.focus({ preventScroll: true });
+  }
+
+  // -- choosing -----------------------------------------------------------------------------------------------------
+  moved() {
+    const { first } = this;
+    this.rest();
+    if (this.board.dragging) this.first = first; // a click on a second span links it
+    const [start, end] = this.board.stretch;
+    const span = this.covering;
+    this.bench.announce(end - start > 1 || !span ? this.bench.passage.slice(start, end) : this.say(span));
+    this.draw();
+  }
+
+  chosen(start, end, dragged) {
+    const span = dragged ? null : this.entities[spanAt(this.entities, start)];
+    if (span) return this.hit(span);
+    this.board.meant = true;
+    this.rest();
+    this.draw();
+  }
+
+  /** A span was pointed at: the first of a relation, or the second. */
+  hit(span) {
+    this.focus();
+    const first = this.source ?? this.first;
+    this.board.select(span[0], span[0] + 1, false);
+    if (first && !sameStretch(first, span)) return this.join(first, span);
+    this.pick(span);
+  }
+
+  pick(span) {
+    this.rest();
+    this.board.select(span[0], span[0] + 1, false);
+    this.entity = this.first = span;
+    this.bench.announce(`${this.say(span)}. Point at another span to link the two.`);
+    this.draw();
+  }
+
+  join(from, to) {
+    this.rest();
+    this.pair = [from, to];
+    if (this.task.labels.length === 1) return this.putLink(this.task.labels[0]);
+    this.bench.announce(`${this.say(from)} to ${this.say(to)}: choose the relation.`);
+    this.draw();
+  }
+
+  beginLink() {
+    const span = this.entity ?? this.covering;
+    if (!span) return this.bench.tell("Go to a span first.");
+    if (this.entities.length < 2) return this.bench.tell("There is no other span to link it with.");
+    this.rest();
+    this.source = span;
+    this.aim(1);
+  }
+
+  /** Go to another span than the source. */
+  aim(way) {
+    const others = this.entities.filter((span) => !sameStretch(span, this.source));
+    const after = others.findIndex(([start]) => start > this.source[0]);
+    const here = this.target ? others.findIndex((span) => sameStretch(span, this.target)) : after - 1;
+    this.target = others[(Math.max(here, -1) + way + others.length) % others.length];
+    this.board.select(this.target[0], this.target[0] + 1, false);
+    this.bench.announce(`${this.say(this.source)} to ${this.say(this.target)}? Enter takes it.`);
+    this.draw();
+  }
+
+  pickLink(index) {
+    this.rest();
+    this.link = index;
+    this.draw();
+  }
+
+  hitArc(at) {
+    const ghost = this.ghosts[at - this.state.links.length];
+    if (ghost) this.bench.set(withLink(this.state, ghost), `${ghost[2]} taken`);
+    else this.pickLink(at);
+  }
+
+  // -- edits --------------------------------------------------------------------------------------------------------
+  putSpan(type) {
+    this.bench.activate();
+    if (!this.board || !this.bench.passage.length) return;
+    const [start, end] = this.board.stretch;
+    const span = (this.board.meant ? null : (this.entity ?? this.covering)) ?? [start, end, type];
+    if (!this.owns(span)) return this.bench.tell(`${this.say(span)} belongs to another task: change it there.`);
+    this.board.collapse();
+    this.bench.set(retyped(this.state, span, type), this.say([span[0], span[1], type]));
+    this.pick([span[0], span[1], type]);
+    this.focus();
+  }
+
+  putLink(label) {
+    this.bench.activate();
+    const picked = this.state.links[this.link];
+    if (!this.pair && !picked) return this.bench.tell("Point at two spans first.");
+    const [from, to] = this.pair ?? picked;
+    this.place(this.pair ? this.state : withoutLink(this.state, this.link), [from, to, label]);
+  }
+
+  /** Put a link into a state, and keep it picked: another number then says another relation. */
+  place(state, link) {
+    const [from, to, label] = link;
+    const own = [from, to].filter((span) => this.owns(span));
+    const entities = withSpans(state.entities, own, true);
+    this.bench.set(withLink({ ...state, entities }, link), `${this.say(from)} ${label} ${this.say(to)}`);
+    this.pickLink(this.state.links.findIndex((other) => same(other, link)));
+    this.focus();
+  }
+
+  turn() {
+    if (this.pair) return this.join(this.pair[1], this.pair[0]);
+    const [from, to, label] = this.state.links[this.link] ?? [];
+    if (label !== undefined) this.place(withoutLink(this.state, this.link), [to, from, label]);
+  }
+
+  dropLink(index) {
+    const link = this.state.links[index];
+    if (!link) return;
+    this.rest();
+    this.bench.set(withoutLink(this.state, index), `${link[2]} deleted`);
+    this.focus();
+  }
+
+  dropEntity(span) {
+    if (!this.owns(span)) return this.bench.tell(`${this.say(span)} belongs to another task: delete it there.`);
+    this.rest();
+    this.bench.set(withoutEntity(this.state, span), `${this.say(span)} deleted`);
+  }
+
+  setNone() {
+    this.bench.activate();
+    if (this.state.links.length) return this.bench.tell("There are relations: delete them first.");
+    this.bench.set({ ...this.state, none: !this.state.none }, this.state.none ? "Taken back" : "No relations here");
+    if (this.state.none) this.bench.done();
+  }
+
+  // -- keys ---------------------------------------------------------------------------------------------------------
+  key(event) {
+    if (!this.board) return false;
+    return this.source ? this.linkingKey(event) : this.plainKey(event);
+  }
+
+  linkingKey(event) {
+    const forward = this.bench.passage.direction === "rtl" ? -1 : 1;
+    const way = { ArrowRight: forward, ArrowLeft: -forward, ArrowDown: 1, ArrowUp: -1, e: 1 }[event.key];
+    if (way) this.aim(way);
+    else if (["Enter", " ", "r"].includes(event.key)) this.join(this.source, this.target);
+    else if (event.key === "Escape") {
+      this.rest();
+      this.draw();
+    } else {
+      this.pair = [this.source, this.target]; // a number says at once what the relation is
+      if (this.labels.key(event)) return true;
+      this.pair = null;
+      return false;
+    }
+    return true;
+  }
+
+  plainKey(event) {
+    const { key } = event;
+    const { links, none } = this.state;
+    if (this.board.key(event)) return true;
+    if (key === "Escape" && (this.pair || this.link >= 0 || this.entity || this.board.meant)) {
+      this.rest();
+      this.board.collapse();
+      this.draw();
+    } else if (key === "r") this.beginLink();
+    else if (key === "x") this.turn();
+    else if (key === "n") this.setNone();
+    else if (key === "e") {
+      const picked = this.entities.findIndex((one) => this.entity && sameStretch(one, this.entity));
+      const next = this.entities[spanAfter(this.entities, this.board.at, picked)];
+      if (next) this.pick(next);
+    } else if (key === "l") {
+      if (links.length) this.pickLink((this.link + 1) % links.length);
+    } else if (key === "Backspace" || key === "Delete") {
+      const span = this.entity ?? this.covering;
+      if (none) this.setNone();
+      else if (this.link >= 0) this.dropLink(this.link);
+      else if (span) this.dropEntity(span);
+    } else return (this.pair || this.link >= 0 ? this.labels : this.types).key(event);
+    return true;
+  }
+
+  // -- drawing ------------------------------------------------------------------------------------------------------
+  draw() {
+    if (this.link >= this.state.links.length) this.link = -1;
+    this.drawText();
+    this.drawPanel();
+  }
+
+  drawText() {
+    if (!this.board) return;
+    const { suggestion } = this.bench;
+    const own = (link) => this.state.links.some((other) => same(other, link));
+    this.ghosts = this.state.none || !suggestion ? [] : suggestion.label.filter((link) => !own(link));
+    this.marks = this.marksOf(this.entities);
+    const links = [...this.state.links, ...this.ghosts];
+    const boxes = drawMarks(this.board, this.marks, { arcs: this.height });
+    const boxOf = (end) => boxes[this.marks.findIndex(({ span }) => sameStretch(span, end))]?.[0] ?? NOWHERE;
+    const arcs = links.map(([from, to, label]) => [boxOf(from), boxOf(to), label]);
+    const levels = arcLevels(arcs).map((level) => Math.min(level, HIGHEST - 1));
+    const height = Math.max(0, ...levels.map((level) => level + 1));
+    if (height !== this.height) {
+      this.height = height; // the lines move apart: once more
+      return this.drawText();
+    }
+    const lookOf = (at) => (at >= this.state.links.length ? "ghost" : at === this.link ? "picked" : "");
+    const drawn = ([from, to, label], at) => arcBetween(from, to, levels[at], { label, index: at, look: lookOf(at) });
+    this.arcs.replaceChildren(...arcs.map(drawn));
+    drawLight(this.board, this.bench.active);
+  }
+
+  marksOf(entities) {
+    const lit = [this.entity, this.source, this.target, ...(this.pair ?? [])].filter(Boolean);
+    const ends = this.ghosts.flatMap(([from, to]) => [from, to]);
+    return withSpans(entities, ends, true).map((span) => ({
+      start: span[0],
+      end: span[1],
+      label: span[2],
+      span,
+      hue: Math.max(0, this.task.entity_types.indexOf(span[2])),
+      ghost: !entities.includes(span),
+      picked: lit.some((one) => sameStretch(one, span)),
+      name: this.say(span),
+    }));
+  }
+
+  drawPanel() {
+    const { state } = this;
+    const { passage, active, suggestion } = this.bench;
+    const linking = this.pair !== null || this.source !== null || this.link >= 0;
+    const here = active && !linking ? (this.entity ?? this.covering) : null;
+    shown(this.types.root, !linking);
+    shown(this.labels.root, linking);
+    this.types.draw({ chosen: here ? [here[2]] : [], numbers: active });
+    this.labels.draw({ chosen: this.link >= 0 ? [state.links[this.link][2]] : [], numbers: active });
+    const pair = this.pair ?? (this.source ? [this.source, this.target] : state.links[this.link]);
+    shown(this.swap, this.pair || this.link >= 0);
+    const some = this.entities.length > 1;
+    const hint = some ? "Point at two spans to link them." : "Mark the spans, then link two of them.";
+    if (pair) this.prompt.replaceChildren(spanText(passage, pair[0]), " → ", spanText(passage, pair[1]));
+    else this.prompt.textContent = hint;
+    const rows = state.links.map(([from, to, label], at) => ({
+      parts: [spanText(passage, from), quoted(label, { class: "what" }), spanText(passage, to)],
+      hue: Math.max(0, this.task.labels.indexOf(label)),
+      picked: active && at === this.link,
+      name: `${this.say(from)} ${label} ${this.say(to)}`,
+    }));
+    this.list.replaceChildren(...rowsOf(rows, { drop: (at) => this.dropLink(at), pick: (at) => this.pickRow(at) }));
+    shown(this.list, rows.length > 0);
+    this.none.draw(rows.length > 0, state.none, suggestion);
+  }
+
+  pickRow(at) {
+    this.bench.activate();
+    this.pickLink(at);
+    this.focus();
+  }
+}

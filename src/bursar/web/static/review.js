@@ -1,0 +1,230 @@
+// Where people differ: what each of them said, side by side, and what shall stand.
+
+import { Api, SignedOut } from "./annotate/api.js";
+import { el, hueOf } from "./annotate/dom.js";
+import { newKey } from "./annotate/store.js";
+
+const api = new Api();
+const told = document.getElementById("told");
+const cases = document.getElementById("cases");
+const form = document.getElementById("overlap");
+const all = document.getElementById("all");
+const more = document.getElementById("more");
+const PAGE = 20;
+
+let tasks = new Map();
+let decided = 0;
+
+const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? "" : "."}` : "");
+const figure = (value) => (value === null ? "–" : value.toFixed(2));
+
+async function attempt(work) {
+  try {
+    told.hidden = true;
+    return await work();
+  } catch (problem) {
+    if (problem instanceof SignedOut) location.assign("/login?next=/review");
+    told.textContent = `${sentence(problem.message || "that did not work")} ${sentence(problem.fix ?? "")}`.trim();
+    told.className = "notice wrong";
+    told.hidden = false;
+    return null;
+  }
+}
+
+// -- labels ----------------------------------------------------------------------------------------------------------
+const hue = (task, label) => hueOf(Math.max(0, (task.labels ?? []).indexOf(label)));
+const chip = (task, label) => el("bdi", { class: `chip ${hue(task, label)}` }, String(label));
+
+/** The words of an item; offsets count characters of Unicode, which are not those of JavaScript. */
+function wordsOf(item) {
+  const letters = Array.from(item.text ?? "");
+  return (item.words ?? []).map(([start, end]) => letters.slice(start, end).join(""));
+}
+
+/** A text with its spans marked; where spans cross or are nested, as a list. */
+function marked(item, task, spans) {
+  if (!spans.length) return [el("span", { class: "aside" }, "nothing marked")];
+  const sorted = [...spans].sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  const apart = sorted.every((span, at) => at === 0 || sorted[at - 1][1] <= span[0]);
+  const words = wordsOf(item);
+  if (!apart) {
+    return sorted.map(([start, end, label]) => el("div", {}, el("bdi", {}, words.slice(start, end).join(" ")), " ", chip(task, label)));
+  }
+  const letters = Array.from(item.text);
+  const parts = [];
+  let at = 0;
+  for (const [start, end, label] of sorted) {
+    const [from, to] = [item.words[start][0], item.words[end - 1][1]];
+    parts.push(letters.slice(at, from).join(""));
+    parts.push(el("mark", { class: hue(task, label) }, letters.slice(from, to).join(""), el("small", {}, label)));
+    at = to;
+  }
+  parts.push(letters.slice(at).join(""));
+  return [el("span", { dir: "auto" }, ...parts)];
+}
+
+function shown(item, task, label) {
+  if (label === null || label === undefined) return [el("span", { class: "aside" }, "not answered")];
+  const words = wordsOf(item);
+  const span = ([start, end]) => words.slice(start, end).join(" ");
+  switch (task.kind) {
+    case "classification":
+      return [chip(task, label)];
+    case "regression":
+      return [String(label)];
+    case "tagging":
+      if (!task.every_word) return marked(item, task, label);
+      return label.map((tag, at) => [el("bdi", {}, words[at] ?? ""), " ", chip(task, tag), " "]).flat();
+    case "parsing":
+      return label
+        .map(([head, name], at) => [el("bdi", {}, words[at] ?? ""), " ", chip(task, name), ` ← ${head ? words[head - 1] : "root"}`, el("br")])
+        .flat();
+    case "relations":
+      if (!label.length) return [el("span", { class: "aside" }, "no relation")];
+      return label.map(([one, other, name]) => el("div", {}, el("bdi", {}, span(one)), " ", chip(task, name), " → ", el("bdi", {}, span(other))));
+    default:
+      return [JSON.stringify(label)];
+  }
+}
+
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+// -- one item --------------------------------------------------------------------------------------------------------
+function caseOf({ item, answers, disagree, adjudicated }) {
+  const names = [...new Set(answers.flatMap((answer) => Object.keys(answer.labels)))];
+  const key = newKey();
+  const box = el("article", { class: "card case" });
+  const choices = new Map();
+
+  const taskPart = (name) => {
+    const task = tasks.get(name) ?? { kind: "", labels: [] };
+    const differs = disagree.includes(name);
+    const standing = adjudicated?.labels[name];
+    const rows = differs ? answers : answers.slice(0, 1);
+    const picked = Math.max(0, rows.findIndex(({ labels }) => standing !== undefined && same(labels[name], standing)));
+    if (!differs) choices.set(name, answers[0].labels[name]);
+    return el(
+      "fieldset",
+      { class: "task" },
+      el("h3", {}, el("bdi", {}, name), differs ? null : el("span", { class: "same" }, "alike")),
+      el(
+        "div",
+        { class: "choices" },
+        ...rows.map(({ person, labels }, at) => {
+          const chosen = differs && adjudicated && at === picked;
+          const pick = () => {
+            choices.set(name, labels[name]);
+            save.disabled = choices.size < names.length;
+          };
+          if (chosen) choices.set(name, labels[name]);
+          const radio = el("input", { type: "radio", name: `${key}-${name}`, checked: chosen, on: { change: pick } });
+          return el(
+            differs ? "label" : "div",
+            { class: differs ? "choice" : "choice settled" },
+            differs ? radio : null,
+            el("span", { class: "person" }, differs ? el("bdi", {}, person) : "Everybody"),
+            el("span", { class: "said" }, ...shown(item, task, labels[name])),
+          );
+        }),
+      ),
+    );
+  };
+
+  const save = el("button", { class: "button primary", type: "button", disabled: true, on: { click: () => decide() } });
+  save.textContent = adjudicated ? "Decide anew" : "This stands";
+  const decide = async () => {
+    save.disabled = true;
+    const labels = Object.fromEntries(choices);
+    const sent = await attempt(() => api.call("POST", "/adjudications", { key: newKey(), item: item.id, labels }));
+    if (!sent) {
+      save.disabled = false;
+      return;
+    }
+    if (all.checked) return load();
+    box.remove();
+    decided += 1;
+    counted();
+  };
+
+  box.append(
+    el("div", { class: "top" }, el("span", { class: "mono" }, item.id), adjudicated ? el("span", {}, "decided by ", el("bdi", {}, adjudicated.person)) : null),
+    item.kind === "image"
+      ? el("img", { src: item.image, alt: `Item ${item.id}`, loading: "lazy" })
+      : el("p", { class: "text", dir: "auto" }, item.text ?? ""),
+  );
+  if (item.second) box.append(el("p", { class: "text pair", dir: "auto" }, item.second.text));
+  box.append(...names.map(taskPart));
+  if (disagree.length) box.append(el("div", { class: "foot" }, save));
+  return box;
+}
+
+// -- the page --------------------------------------------------------------------------------------------------------
+function counted() {
+  const empty = document.getElementById("no-cases");
+  empty.hidden = cases.childElementCount > 0;
+  empty.textContent = all.checked
+    ? "No item has been answered by two people yet."
+    : "Nothing to decide: wherever two people answered, they agree or somebody has decided.";
+}
+
+async function load(offset = 0) {
+  const which = all.checked ? "all" : "open";
+  const skipped = which === "open" ? offset - decided : offset; // what was decided since has left the list
+  const found = await attempt(() => api.call("GET", `/overlap?which=${which}&limit=${PAGE}&offset=${Math.max(0, skipped)}`));
+  if (!found) return;
+  if (!offset) {
+    cases.replaceChildren();
+    decided = 0;
+  }
+  cases.append(...found.items.map(caseOf));
+  more.hidden = offset + found.items.length >= found.total + decided;
+  more.onclick = () => load(offset + found.items.length);
+  showSettings(found.settings);
+  counted();
+}
+
+function showSettings({ share, people }) {
+  form.share.value = Math.round(100 * share);
+  form.people.value = people;
+  document.getElementById("overlap-words").textContent = share
+    ? `${Math.round(100 * share)} % of the items go to ${people} people each. Which ones follows from their ids.`
+    : "Every item is answered by one person.";
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const body = { share: Number(form.share.value) / 100, people: Number(form.people.value) };
+  const set = await attempt(() => api.call("PUT", "/overlap/settings", body));
+  if (set) showSettings(set);
+});
+all.addEventListener("change", () => load());
+
+async function showAgreement() {
+  const found = await attempt(() => api.call("GET", "/agreement"));
+  if (!found) return;
+  const rows = Object.entries(found).filter(([, task]) => task.items);
+  document.getElementById("no-agreement").hidden = rows.length > 0;
+  document.getElementById("agreement-frame").hidden = rows.length === 0;
+  const cell = (label, text) => el("td", { class: "number", "data-label": label }, text);
+  document.getElementById("agreement-rows").replaceChildren(
+    ...rows.map(([name, task]) =>
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row" }, el("bdi", {}, name)),
+        cell("Answered alike", task.same === null ? "–" : `${Math.round(100 * task.same)} %`),
+        cell("Cohen’s κ", figure(task.cohen)),
+        cell("Krippendorff’s α", figure(task.krippendorff)),
+        cell("F1 between people", figure(task.span_f1)),
+        cell("Items", task.items.toLocaleString("en")),
+        cell("People", task.people.toLocaleString("en")),
+      ),
+    ),
+  );
+}
+
+const me = await attempt(() => api.me());
+if (me) {
+  tasks = new Map(me.project.tasks.map((task) => [task.name, task]));
+  await Promise.all([load(), showAgreement()]);
+}

@@ -1,0 +1,169 @@
+"""The next round is trained in a process of its own, beside the server: one at a time, started again if it crashes.
+
+A child that is killed loses nothing: everything it decides goes to the ledger whole, and running it again gives the
+same. It ends with the server, however that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+LOG = logging.getLogger("bursar.web")
+
+PAUSES = (1.0, 5.0, 20.0)  # seconds before a child that crashed is started again; after the last it has failed
+WRONG = 2  # the exit code that says: this will not get better by trying again
+TAIL = 40  # lines of what a child complained of
+
+Told = Callable[[str, Mapping[str, Any]], None]
+
+
+class Trainer:
+    """Starts a child whenever the round is complete, passes on what it tells, and says so when it fails for good."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        ready: Callable[[], bool],
+        told: Told,
+        ended: Callable[[], None],
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
+        self._command = list(command)
+        self._ready = ready
+        self._told = told
+        self._ended = ended  # a child has ended, well or not
+        self._pauses = pauses
+        self._woken = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._child: subprocess.Popen[str] | None = None
+        self._crashes = 0
+        self._complaint: str | None = None  # what the child said was wrong
+        self.failure: str | None = None  # why it has failed for good
+
+    @property
+    def phase(self) -> Literal["idle", "training", "failed"]:
+        """What it is doing."""
+        if self.failure is not None:
+            return "failed"
+        return "training" if self._child is not None else "idle"
+
+    def start(self) -> None:
+        """Begin to watch over the campaign."""
+        self._thread = threading.Thread(target=self._watch, name="training", daemon=True)
+        self._thread.start()
+        self.wake()
+
+    def wake(self) -> None:
+        """The round may be complete now."""
+        self._woken.set()
+
+    def retry(self) -> None:
+        """Try again after a failure."""
+        self.failure = None
+        self._crashes = 0
+        self._told("retry", {})
+        self.wake()
+
+    def stop(self) -> None:
+        """End the child and stop watching."""
+        self._stopped.set()
+        self._woken.set()
+        child = self._child
+        if child is not None:
+            child.kill()
+        if self._thread is not None:
+            self._thread.join(timeout=10)
+
+    def _watch(self) -> None:
+        while not self._stopped.is_set():
+            self._woken.wait()
+            self._woken.clear()
+            try:
+                while not self._stopped.is_set() and self.failure is None and self._ready():
+                    self._run()
+            except Exception as broken:  # whatever it is, people must see it
+                LOG.exception("training cannot be started")
+                self._fail(f"{type(broken).__name__}: {broken}")
+
+    def _run(self) -> None:
+        """One child from beginning to end."""
+        code, complaint = self._listen()
+        if self._stopped.is_set():
+            return
+        if code == 0:
+            self._crashes = 0
+            self._ended()
+            return
+        LOG.error("training ended with code %d: %s", code, complaint)
+        if code == WRONG or self._crashes >= len(self._pauses):
+            self._fail(complaint)
+            return
+        self._ended()
+        self._stopped.wait(self._pauses[self._crashes])
+        self._crashes += 1
+
+    def _listen(self) -> tuple[int, str]:
+        """Start a child and pass on what it tells; its exit code and its last words."""
+        child = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,  # open for as long as this process lives
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+        self._child, self._complaint = child, None
+        assert child.stdout is not None
+        assert child.stderr is not None
+        words: deque[str] = deque(maxlen=TAIL)
+        reader = threading.Thread(target=words.extend, args=(child.stderr,), daemon=True)
+        reader.start()
+        try:
+            if self._stopped.is_set():
+                child.kill()
+            for line in child.stdout:
+                self._pass_on(line)
+            code = child.wait()
+        finally:
+            child.kill()
+            child.wait()
+            reader.join(timeout=2)
+            for stream in (child.stdin, child.stdout, child.stderr):
+                if stream is not None:
+                    stream.close()
+            self._child = None
+        said = [line.strip() for line in words if line.strip()]
+        return code, self._complaint or (said[-1] if said else f"the training process ended with code {code}")
+
+    def _pass_on(self, line: str) -> None:
+        """A line that is no event of ours is somebody's print: it is left to the log."""
+        try:
+            event = json.loads(line)
+            name = event.pop("event")
+        except (ValueError, AttributeError, KeyError, TypeError):
+            LOG.info("training: %s", line.rstrip())
+            return
+        if name == "failed":
+            self._complaint = ". Fix: ".join(str(event[key]) for key in ("error", "fix") if event.get(key))
+        else:
+            self._told(str(name), event)
+
+    def _fail(self, message: str) -> None:
+        self.failure = message
+        self._told("failed", {"message": message})
+        self._ended()
+
+
+def training_command(folder: Path) -> list[str]:
+    """What trains the next round of a project."""
+    return [sys.executable, "-m", "bursar.campaign.live_worker", str(folder)]

@@ -1,0 +1,105 @@
+"""What the tests of the page share: a small project, and a server around it in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import argon2
+import pytest
+from starlette.testclient import TestClient
+
+from bursar.web.security import Door
+from bursar.web.server import make_app
+from bursar.web.site import Site
+from tests.web.small import make_project, right
+
+QUICK = argon2.PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+PASSWORD = "correct horse"
+HOME = "http://127.0.0.1:8000"
+
+
+class Browser(TestClient):
+    """A person's browser: it keeps cookies and sends the token that pages send."""
+
+    csrf = ""
+
+    def meet(self) -> dict:
+        found = self.get("/api/me").json()
+        self.csrf = found.get("csrf") or ""
+        self.headers["X-CSRF-Token"] = self.csrf
+        return found
+
+    def sign_in(self, name: str, password: str = PASSWORD) -> Browser:
+        assert self.post("/api/login", json={"name": name, "password": password}).status_code == 204
+        self.meet()
+        return self
+
+    def take(self, **body: Any) -> dict:
+        reply = self.post("/api/next", json=body)
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    def answer(self, taken: dict, **changes: Any) -> Any:
+        item = taken["item"]["id"]
+        body = {"key": str(uuid4()), "lease": taken["lease"]["id"], "item": item, "labels": right(item)}
+        return self.post("/api/answers", json=body | {"seconds": {"reading": 1.5, "intent": 0.5}} | changes)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture
+def open_site() -> Iterator[Callable[..., Site]]:
+    """Opens a project; it is closed again when the test is over."""
+    opened: list[Site] = []
+
+    def open_project(folder: Path, **options: Any) -> Site:
+        opened.append(Site(folder, options.pop("door", Door()), hasher=QUICK, **options))
+        return opened[-1]
+
+    yield open_project
+    for site in opened:
+        site.close()
+
+
+@pytest.fixture
+def site(project: Path, open_site: Callable[..., Site]) -> Site:
+    return open_site(project)
+
+
+@pytest.fixture
+def browser_of(site: Site) -> Iterator[Callable[[], Browser]]:
+    """Browsers before one server; they share nothing but the server."""
+    with ExitStack() as stack:
+        app = make_app(site)
+        stack.enter_context(TestClient(app, base_url=HOME))  # which starts and ends the server
+        yield lambda: Browser(app, base_url=HOME, headers={"Origin": HOME})
+
+
+@pytest.fixture
+def you(browser_of: Callable[[], Browser]) -> Browser:
+    """Whoever sits at the machine, in a project without accounts."""
+    browser = browser_of()
+    browser.meet()
+    return browser
+
+
+@pytest.fixture
+def crew(site: Site, browser_of: Callable[[], Browser]) -> Callable[[str], Browser]:
+    """Anna, who leads, and Bob and Eve, who annotate: each signed in, in a browser of their own."""
+    for name, role in (("Anna", "lead"), ("Bob", "annotator"), ("Eve", "annotator")):
+        site.accounts.add(name, "lead" if role == "lead" else "annotator", PASSWORD)
+    known: dict[str, Browser] = {}
+
+    def of(name: str) -> Browser:
+        if name not in known:
+            known[name] = browser_of().sign_in(name)
+        return known[name]
+
+    return of

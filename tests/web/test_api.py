@@ -1,0 +1,596 @@
+"""The API as a page uses it: take, answer, correct, skip, review, lead."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import sys
+import time
+import zipfile
+import zlib
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from bursar.campaign.live import Answer as LiveAnswer
+from bursar.web.images import png
+from bursar.web.queue import Overlap
+from bursar.web.server import make_app
+from tests.web.annotating import write_project
+from tests.web.conftest import HOME, PASSWORD, Browser
+from tests.web.small import HOSTILE, INTENTS, SLOTS, right
+
+
+def refused(reply, status, kind):
+    assert (reply.status_code, reply.json()["kind"]) == (status, kind), reply.text
+    assert set(reply.json()) == {"error", "fix", "kind"}
+    return reply
+
+
+# -- taking and answering --------------------------------------------------------------------------------------------
+def test_somebody_alone_is_you_and_leads(you):
+    me = you.meet()
+    assert (me["name"], me["role"], me["accounts"]) == ("you", "lead", False)
+    assert [(task["name"], task["kind"]) for task in me["project"]["tasks"]] == [
+        ("intent", "classification"),
+        ("slots", "tagging"),
+    ]
+    assert me["project"]["tasks"][0]["labels"] == list(INTENTS)
+    assert me["project"]["tasks"][1]["labels"] == list(SLOTS)
+    assert (me["project"]["name"], me["project"]["currency"], me["project"]["unit"]) == ("Small project", "€", "0.01")
+
+
+def test_an_item_comes_with_all_that_a_page_needs(you):
+    taken = you.take()
+    assert taken["tasks"] == ["intent", "slots"]
+    assert (taken["round"], taken["purpose"], taken["suggestions"]) == (0, "answer", {})
+    assert taken["progress"] == {"answered": 0, "asked": 8, "mine": 0}
+    assert taken["lease"]["seconds"] == 600
+    item = taken["item"]
+    letters = list(item["text"])
+    assert all("".join(letters[start:end]).strip() for start, end in item["words"])
+    assert you.get(f"/api/items/{item['id']}").json() == item
+
+
+def test_an_answer_is_charged_once_and_counted(you):
+    taken = you.take()
+    body = {"key": str(uuid4()), "lease": taken["lease"]["id"], "item": taken["item"]["id"]}
+    body["labels"] = right(body["item"])
+    first = you.post("/api/answers", json=body)
+    assert first.status_code == 200
+    assert first.json()["key"] == body["key"]
+    assert first.json()["repeated"] is False
+    words = len(taken["item"]["words"])
+    assert first.json()["cost_units"] == words + 3 + len(body["labels"]["slots"])
+    assert first.json()["cost"] == f"€{first.json()['cost_units'] / 100:.2f}"
+    for again in (body, body | {"key": str(uuid4()), "lease": None}):
+        assert you.post("/api/answers", json=again).json()["repeated"] is True
+    state = you.get("/api/state").json()
+    assert (state["answered"], state["spent"]) == (1, first.json()["cost_units"])
+    assert you.take()["progress"] == {"answered": 1, "asked": 8, "mine": 1}
+
+
+def test_a_lease_that_a_killed_server_left_behind_goes_with_the_repeated_answer(you, site):
+    taken = you.take()
+    site.desk.live.answer(LiveAnswer(taken["item"]["id"], right(taken["item"]["id"]), "you"))  # and then it was killed
+    site.desk._refresh(taken["item"]["id"])
+    assert len(site.queue.leases()) == 1
+    assert you.answer(taken).json()["repeated"] is True
+    assert site.queue.leases() == []
+
+
+def test_a_page_that_is_loaded_anew_gets_its_item_back_and_may_fetch_ahead(you):
+    first, again = you.take(), you.take()
+    assert again["lease"]["id"] == first["lease"]["id"]
+    ahead = you.take(known=[first["lease"]["id"]])
+    assert ahead["item"]["id"] != first["item"]["id"]
+
+
+def test_two_people_are_given_different_items(crew):
+    taken = {name: crew(name).take()["item"]["id"] for name in ("Anna", "Bob", "Eve")}
+    assert len(set(taken.values())) == 3
+
+
+def test_a_lease_is_renewed_and_given_back(crew):
+    taken = crew("Bob").take()
+    lease = f"/api/leases/{taken['lease']['id']}"
+    assert crew("Bob").post(f"{lease}/renew", json={}).json()["id"] == taken["lease"]["id"]
+    refused(crew("Eve").post(f"{lease}/renew", json={}), 404, "no_lease")
+    refused(crew("Eve").delete(lease), 404, "no_lease")
+    assert crew("Bob").delete(lease).status_code == 204
+    assert crew("Eve").take()["item"]["id"] == taken["item"]["id"]
+
+
+def test_an_answer_after_its_lease_ran_out_is_taken_unless_somebody_else_was_faster(crew, site):
+    site.queue.seconds = -1.0  # every lease has run out when it is given
+    bob, eve = crew("Bob").take(), crew("Eve").take()
+    assert bob["item"]["id"] == eve["item"]["id"]
+    assert crew("Bob").answer(bob).status_code == 200
+    refused(crew("Eve").answer(eve), 409, "answered_by_other")
+    assert crew("Bob").answer(bob).json()["repeated"] is True
+
+
+def test_nobody_answers_an_item_that_somebody_else_has_before_them_without_a_lease(crew):
+    taken = crew("Bob").take()
+    refused(crew("Eve").answer(taken, lease=None), 409, "leased_by_other")
+    assert crew("Bob").answer(taken, lease=None).status_code == 200
+
+
+def test_another_answer_to_the_same_item_is_a_correction_or_refused(you):
+    taken = you.take()
+    you.answer(taken)
+    other = {"intent": next(i for i in INTENTS if i != right(taken["item"]["id"])["intent"]), "slots": []}
+    refused(you.answer(taken, labels=other), 409, "answered_before")
+    body = {"key": str(uuid4()), "item": taken["item"]["id"], "labels": other}
+    assert you.post("/api/corrections", json=body).json()["repeated"] is False
+    assert you.post("/api/corrections", json=body).json()["repeated"] is True
+    mine = you.get("/api/mine").json()["answers"]
+    assert [(entry["item"], entry["labels"]) for entry in mine] == [(taken["item"]["id"], other)]
+    exported = [json.loads(line) for line in you.get("/api/export").text.splitlines()][1:]
+    assert [item["labels"] for item in exported] == [other]
+
+
+def test_only_those_who_answered_an_item_or_lead_correct_it(crew):
+    taken = crew("Bob").take()
+    crew("Bob").answer(taken)
+    body = {"key": str(uuid4()), "item": taken["item"]["id"], "labels": right(taken["item"]["id"])}
+    refused(crew("Eve").post("/api/corrections", json=body), 403, "not_yours")
+    assert crew("Anna").post("/api/corrections", json=body).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"labels": {"intent": "nonsense", "slots": []}}, 400),
+        ({"labels": {"intent": "alarm"}}, 400),
+        ({"labels": {"intent": "alarm", "slots": [[0, 99, "time"]]}}, 400),
+        ({"labels": {"intent": "alarm", "slots": [], "more": 1}}, 400),
+        ({"labels": {}}, 422),
+        ({"item": "no such item"}, 404),
+        ({"item": "u"}, 404),
+        ({"key": "short"}, 422),
+        ({"seconds": {"reading": -1}}, 422),
+        ({"seconds": {"nothing": 1}}, 422),
+        ({"unknown": 1}, 422),
+    ],
+)
+def test_a_wrong_answer_is_refused_and_leaves_nothing(you, changes, status):
+    taken = you.take()
+    reply = you.answer(taken, **changes)
+    assert reply.status_code == status, reply.text
+    assert set(reply.json()) == {"error", "fix", "kind"}
+    assert you.get("/api/state").json()["answered"] == 0
+    assert you.answer(taken).status_code == 200
+
+
+def test_an_item_that_nobody_asked_about_is_not_answered(you, site):
+    wanted = {want.id for want in site.live.wanted()}
+    item = next(id for id in site.live.corpus.ids.tolist() if id not in wanted and id.startswith("u"))
+    body = {"key": str(uuid4()), "item": item, "labels": right(item)}
+    refused(you.post("/api/answers", json=body), 409, "not_asked")
+
+
+def test_a_skipped_item_leaves_the_round(you):
+    taken = you.take()
+    body = {"key": str(uuid4()), "lease": taken["lease"]["id"], "item": taken["item"]["id"], "reason": "no language"}
+    for _ in range(2):
+        assert you.post("/api/skips", json=body).json() == {}
+    state = you.get("/api/state").json()
+    assert (state["skipped"], state["answered"], state["spent"]) == (1, 0, 0)
+    assert you.take()["item"]["id"] != taken["item"]["id"]
+
+
+def test_when_all_is_before_others_one_is_told_to_wait(crew):
+    bob = crew("Bob")
+    known = []
+    while (taken := bob.take(known=known))["lease"]["id"] not in known:
+        known.append(taken["lease"]["id"])
+    eve = [crew("Eve").take(known=known) for _ in range(1)]
+    while eve[-1]["lease"]:
+        known = [entry["lease"]["id"] for entry in eve]
+        eve.append(crew("Eve").take(known=known))
+        if len(eve) > 10:
+            break
+    left = crew("Anna").take()
+    assert left["lease"] is None
+    assert (left["reason"], left["retry_after"] > 0) == ("all_leased", True)
+
+
+# -- several people --------------------------------------------------------------------------------------------------
+@pytest.fixture
+def twice(site):
+    site.queue.set_overlap(Overlap(1.0, 2))
+    return site
+
+
+def test_where_overlap_is_asked_for_two_people_answer_and_a_third_is_not_asked(crew, twice):
+    bob, eve = crew("Bob").take(), crew("Eve").take()
+    assert bob["item"]["id"] == eve["item"]["id"]
+    assert crew("Bob").answer(bob).status_code == 200
+    second = crew("Eve").answer(eve)
+    assert second.status_code == 200
+    assert second.json()["repeated"] is False
+    assert crew("Anna").take()["item"]["id"] != bob["item"]["id"]
+    refused(crew("Anna").answer(bob), 409, "answered_by_other")
+    assert twice.live.state().answered == 1
+
+
+def test_an_item_that_one_person_has_answered_is_offered_to_another_as_overlap(crew, twice):
+    bob = crew("Bob").take()
+    crew("Bob").answer(bob)
+    eve = crew("Eve").take()
+    assert (eve["item"]["id"], eve["purpose"], eve["tasks"]) == (bob["item"]["id"], "overlap", bob["tasks"])
+    assert crew("Bob").take()["item"]["id"] != bob["item"]["id"]
+
+
+def disagree(crew):
+    """Bob is right about two items; Eve is right about the second."""
+    items = []
+    for wrong in (True, False):
+        for name in ("Bob", "Eve"):
+            taken = crew(name).take()
+            item = taken["item"]["id"]
+            labels = right(item)
+            if wrong and name == "Eve":
+                labels = {"intent": next(i for i in INTENTS if i != labels["intent"]), "slots": labels["slots"]}
+            assert crew(name).answer(taken, labels=labels).status_code == 200
+        items.append(item)
+    return items
+
+
+def test_a_lead_sees_where_people_differ_and_decides(crew, twice):
+    differ, alike = disagree(crew)
+    found = crew("Anna").get("/api/overlap").json()
+    assert (found["total"], found["disagree"]) == (2, 1)
+    first = found["items"][0]
+    assert (first["item"]["id"], first["disagree"], first["adjudicated"]) == (differ, ["intent"], None)
+    assert {answer["person"] for answer in first["answers"]} == {"Bob", "Eve"}
+    body = {"key": str(uuid4()), "item": differ, "labels": right(differ)}
+    refused(crew("Bob").post("/api/adjudications", json=body), 403, "leads_only")
+    assert crew("Anna").post("/api/adjudications", json=body).json()["repeated"] is False
+    found = crew("Anna").get("/api/overlap").json()
+    assert (found["total"], found["disagree"]) == (2, 0)
+    decided = next(case for case in found["items"] if case["item"]["id"] == differ)
+    assert (decided["adjudicated"]["person"], decided["adjudicated"]["labels"]) == ("Anna", right(differ))
+    assert crew("Anna").get("/api/overlap?which=open").json()["items"] == []
+    exported = [json.loads(line) for line in crew("Anna").get("/api/export").text.splitlines()][1:]
+    assert {item["id"]: item["labels"] for item in exported} == {differ: right(differ), alike: right(alike)}
+
+
+def test_a_correction_is_for_whoever_gave_the_answer_and_before_a_lead_decides(crew, twice):
+    item, _ = disagree(crew)  # Bob answered first, Eve beside him
+    body = {"item": item, "labels": right(item)}
+
+    def send(name):
+        return crew(name).post("/api/corrections", json=body | {"key": str(uuid4())})
+
+    refused(send("Eve"), 409, "only_compared")
+    assert send("Bob").status_code == 200
+    crew("Anna").post("/api/adjudications", json=body | {"key": str(uuid4())})
+    refused(send("Bob"), 409, "adjudicated")
+    assert send("Anna").status_code == 200
+
+
+def test_agreement_is_told_task_by_task_also_after_the_server_was_started_anew(crew, twice, project, open_site):
+    disagree(crew)
+    found = crew("Anna").get("/api/agreement").json()
+    assert found["intent"]["items"] == 2
+    assert found["intent"]["people"] == 2
+    assert found["intent"]["same"] == 0.5
+    assert found["slots"]["same"] == 1.0
+    twice.close()
+    again = open_site(project)
+    assert again.desk.agreement()["intent"].same == 0.5
+    assert again.queue.overlap == Overlap(1.0, 2)
+
+
+def test_overlap_is_set_by_leads_within_bounds(crew, site):
+    chosen = {"share": 0.25, "people": 3}
+    assert crew("Anna").put("/api/overlap/settings", json=chosen).json() == chosen
+    assert crew("Anna").get("/api/overlap/settings").json() == chosen
+    refused(crew("Bob").put("/api/overlap/settings", json=chosen), 403, "leads_only")
+    for wrong in ({"share": 1.5}, {"share": -0.1}, {"people": 1}, {"people": 99}):
+        assert crew("Anna").put("/api/overlap/settings", json=wrong).status_code == 422
+
+
+# -- people ----------------------------------------------------------------------------------------------------------
+def test_the_first_account_ends_being_you(you, site):
+    body = {"name": "Anna", "role": "annotator", "password": PASSWORD}
+    refused(you.post("/api/people", json=body), 409, "first_leads")
+    assert you.post("/api/people", json=body | {"role": "lead"}).status_code == 201
+    refused(you.get("/api/state"), 401, "signed_out")
+    me = you.sign_in("Anna").meet()
+    assert (me["name"], me["role"], me["accounts"]) == ("Anna", "lead", True)
+
+
+def test_annotators_annotate_and_decide_nothing(crew):
+    bob = crew("Bob")
+    for method, path, body in [
+        ("GET", "/api/people", None),
+        ("POST", "/api/people", {"name": "Max", "password": PASSWORD}),
+        ("DELETE", "/api/people/Eve", None),
+        ("POST", "/api/people/Eve/password", {"password": PASSWORD}),
+        ("GET", "/api/settings", None),
+        ("POST", "/api/settings", {"changes": {}, "key": "12345678"}),
+        ("POST", "/api/preview", {"changes": {}}),
+        ("GET", "/api/preview/x", None),
+        ("POST", "/api/rounds", {"key": "12345678"}),
+        ("GET", "/api/overlap", None),
+        ("GET", "/api/overlap/settings", None),
+        ("POST", "/api/adjudications", {"key": "12345678", "item": "u1", "labels": {"intent": "alarm"}}),
+        ("GET", "/api/agreement", None),
+        ("GET", "/api/dashboard", None),
+        ("GET", "/api/export", None),
+        ("GET", "/api/formats", None),
+        ("POST", "/api/import?name=a.jsonl", None),
+    ]:
+        refused(bob.request(method, path, json=body), 403, "leads_only")
+
+
+def test_people_are_listed_with_what_they_did(crew):
+    crew("Bob").answer(crew("Bob").take())
+    crew("Bob").take()
+    found = {person["name"]: person for person in crew("Anna").get("/api/people").json()["people"]}
+    assert {name: (p["role"], p["answers"], p["holds"]) for name, p in found.items()} == {
+        "Anna": ("lead", 0, 0),
+        "Bob": ("annotator", 1, 1),
+        "Eve": ("annotator", 0, 0),
+    }
+
+
+def test_somebody_who_is_removed_gives_their_items_back(crew):
+    taken = crew("Bob").take()
+    assert crew("Anna").delete("/api/people/bob").status_code == 204
+    refused(crew("Bob").get("/api/state"), 401, "signed_out")
+    assert crew("Eve").take()["item"]["id"] == taken["item"]["id"]
+
+
+def test_ones_own_password_needs_the_old_one(crew, browser_of):
+    path, new = "/api/people/Bob/password", "another password"
+    refused(crew("Bob").post(path, json={"password": new}), 403, "wrong_password")
+    refused(crew("Bob").post(path, json={"password": new, "old": "wrong"}), 403, "wrong_password")
+    assert crew("Bob").post(path, json={"password": new, "old": PASSWORD}).status_code == 204
+    assert crew("Bob").get("/api/state").status_code == 200
+    browser_of().sign_in("Bob", new)
+    assert crew("Anna").post(path, json={"password": PASSWORD}).status_code == 204
+    refused(crew("Bob").get("/api/state"), 401, "signed_out")
+
+
+def test_a_token_does_what_its_owner_may_and_needs_no_csrf(crew, browser_of):
+    made = crew("Bob").post("/api/tokens", json={"label": "script"})
+    assert made.status_code == 201
+    program = browser_of()
+    program.headers["Authorization"] = f"Bearer {made.json()['token']}"
+    del program.headers["Origin"]
+    taken = program.take()
+    assert program.answer(taken).status_code == 200
+    refused(program.get("/api/people"), 403, "leads_only")
+    listed = crew("Bob").get("/api/tokens").json()["tokens"]
+    assert [(token["label"], "token" in token) for token in listed] == [("script", False)]
+    assert crew("Eve").get("/api/tokens").json()["tokens"] == []
+    assert crew("Bob").delete(f"/api/tokens/{listed[0]['id']}").status_code == 204
+    refused(program.get("/api/state"), 401, "signed_out")
+
+
+# -- leading ---------------------------------------------------------------------------------------------------------
+def test_the_next_round_is_not_begun_while_the_round_is_open(you):
+    refused(you.post("/api/rounds", json={"key": str(uuid4())}), 409, "open_items")
+    body = {"key": str(uuid4()), "close": True, "round": 5}
+    refused(you.post("/api/rounds", json=body), 409, "other_round")
+
+
+def test_a_training_that_fails_is_shown_and_tried_again_when_a_lead_asks(you, site):
+    said = json.dumps({"event": "failed", "error": "the disk is full", "fix": "make room"})
+    site.trainer._command = [sys.executable, "-c", f"print({said!r}); raise SystemExit(2)"]
+    for _ in range(8):
+        assert you.answer(you.take()).status_code == 200
+    state = wait_for(you, lambda state: state["phase"] == "failed")
+    assert state["why"] == "the disk is full. Fix: make room"
+    told = you.take()
+    assert (told["lease"], told["reason"]) == (None, "failed")
+    assert "the disk is full" in told["message"]
+    site.trainer._command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    reply = you.post("/api/rounds", json={"key": str(uuid4()), "round": 0})
+    assert reply.status_code == 202
+    wait_for(you, lambda state: state["phase"] == "training" and state["why"] is None)
+
+
+def test_closing_a_round_returns_what_is_open_to_the_pool(you, site):
+    site.trainer._command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    for _ in range(3):
+        you.answer(you.take())
+    reply = you.post("/api/rounds", json={"key": str(uuid4()), "close": True, "round": 0})
+    assert reply.status_code == 202
+    assert site.live.wanted() == []
+    assert wait_for(you, lambda state: state["phase"] == "training")["answered"] == 3
+
+
+def wait_for(browser, holds):
+    until = time.monotonic() + 60
+    while not holds(state := browser.get("/api/state").json()):
+        assert time.monotonic() < until, state
+        time.sleep(0.02)
+    return state
+
+
+def test_settings_are_changed_once_and_stand_in_the_ledger(you, site):
+    before = you.get("/api/settings").json()
+    assert before["settings"]["budget"]["per_round"] == 0.8
+    body = {"changes": {"budget": {"per_round": 1.6}}, "key": str(uuid4())}
+    for _ in range(2):
+        after = you.post("/api/settings", json=body).json()
+        assert after["settings"]["budget"]["per_round"] == 1.6
+        assert [(entry["number"], entry["by"]) for entry in after["history"]] == [(1, "you")]
+    wrong = {"changes": {"budget": {"per_round": -1}}, "key": str(uuid4())}
+    refused(you.post("/api/settings", json=wrong), 400, "bad_config")
+
+
+def test_a_preview_that_cannot_be_made_says_why(you):
+    begun = you.post("/api/preview", json={"changes": {"budget": {"per_round": -1}}})
+    assert begun.status_code == 202
+    until = time.monotonic() + 60
+    while not (found := you.get(f"/api/preview/{begun.json()['job']}").json())["done"]:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert found["result"] is None
+    assert "per_round" in found["wrong"]["error"]
+    refused(you.get("/api/preview/nothing"), 404, "no_preview")
+
+
+def test_the_dashboard_is_the_runs_result(you):
+    found = you.get("/api/dashboard").json()
+    assert found["state"]["phase"] == "annotating"
+    assert found["result"]["name"] == "Small project"
+    assert set(found["result"]["tasks"]) == {"intent", "slots"}
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+def test_what_was_annotated_is_exported_in_every_format_that_can_say_it(you):
+    for _ in range(4):
+        you.answer(you.take())
+    lines = [json.loads(line) for line in you.get("/api/export?format=jsonl").text.splitlines()]
+    assert {line["id"]: line["labels"] for line in lines[1:]} == {line["id"]: right(line["id"]) for line in lines[1:]}
+    assert len(lines) == 5
+    written = {}
+    for name in you.get("/api/formats").json():
+        reply = you.get("/api/export", params={"format": name, "lose": ["ids", "groups", "spacing", "words"]})
+        assert reply.status_code in (200, 400), (name, reply.text)
+        if reply.status_code == 200:
+            written[name] = reply.content
+            assert "attachment" in reply.headers["content-disposition"]
+        else:
+            assert reply.json()["error"]
+    assert {"jsonl", "slots", "conll"} & set(written)
+    zipped = [content for content in written.values() if content[:2] == b"PK"]
+    assert all(zipfile.ZipFile(io.BytesIO(content)).testzip() is None for content in zipped)
+
+
+def test_nothing_is_exported_where_nothing_is_and_unknown_formats_are_named(you):
+    refused(you.get("/api/export"), 409, "nothing_there")
+    you.answer(you.take())
+    refused(you.get("/api/export?format=nonsense"), 400, "bad_config")
+    refused(you.get("/api/export?tasks=nonsense"), 400, "bad_schema")
+
+
+def send_file(browser, lines, name="answers.jsonl", **query):
+    body = lines if isinstance(lines, bytes) else "".join(json.dumps(line) + "\n" for line in lines).encode()
+    headers = {"Content-Type": "application/octet-stream"}
+    return browser.post("/api/import", params={"name": name} | query, content=body, headers=headers)
+
+
+@pytest.fixture
+def elsewhere(you, site):
+    """What somebody labelled elsewhere: three items that are asked about, and one that is not."""
+    wanted = [want.id for want in site.live.wanted()][:3]
+    other = next(id for id in site.live.corpus.ids.tolist() if id not in {w.id for w in site.live.wanted()})
+    return [
+        {"id": id, "text": site.live.corpus[int(site.live.corpus.positions([id])[0])].text, "labels": right(id)}
+        for id in wanted
+    ] + [{"id": other, "text": "something", "labels": {"intent": "alarm"}}]
+
+
+def test_answers_made_elsewhere_are_imported_once(you, elsewhere):
+    found = send_file(you, elsewhere).json()
+    assert (found["answered"], found["repeated"], found["not_asked"]) == (3, 0, 1)
+    assert found["cost_units"] > 0
+    assert you.get("/api/state").json()["answered"] == 3
+    again = send_file(you, elsewhere).json()
+    assert (again["answered"], again["not_asked"]) == (0, 4)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("train.jsonl", json.dumps(elsewhere[0]))
+    assert send_file(you, packed.getvalue(), "answers.zip").json()["not_asked"] == 1
+
+
+def test_a_file_with_one_mistake_leaves_nothing(you, elsewhere):
+    wrong = [elsewhere[0], elsewhere[1] | {"labels": {"intent": "nonsense", "slots": []}}]
+    assert send_file(you, wrong).status_code == 400
+    wrong = [elsewhere[0], elsewhere[1] | {"text": "another text of five words"}]
+    refused(send_file(you, wrong), 400, "other_item")
+    for content, name in ((b"\xff\xfe", "a.jsonl"), (b"", "a.jsonl"), (b"PK nonsense", "a.zip"), (b"{", "a.jsonl")):
+        reply = send_file(you, content, name)
+        refused(reply, 400, "bad_file")
+        assert "/tmp" not in reply.text
+    assert you.get("/api/state").json()["answered"] == 0
+    for name in ("../evil", "", "a/b", ".hidden"):
+        assert send_file(you, elsewhere, name).status_code == 422
+
+
+# -- images ----------------------------------------------------------------------------------------------------------
+def pixels_of(png):
+    """What a PNG file without filters holds."""
+    size = struct.unpack(">II", png[16:24])
+    start = png.index(b"IDAT") + 4
+    rows = np.frombuffer(zlib.decompress(png[start:]), np.uint8).reshape(size[1], -1)
+    assert not rows[:, 0].any()
+    return rows[:, 1:].reshape(size[1], size[0], -1)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (3, 5, 1), (4, 2, 3), (2, 2, 4)])
+def test_an_image_comes_out_as_it_went_in(shape):
+    image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    assert np.array_equal(pixels_of(png(image)), image.reshape(*shape[:2], -1))
+    assert pixels_of(png(image / 255.0)).max() == 255
+
+
+def test_the_image_of_an_item_is_sent(tmp_path, open_site):
+    image = np.arange(36, dtype=np.uint8).reshape(6, 6) * 7
+    tasks = {"what": {"kind": "classification", "labels": ["bird", "cat"]}}
+    served = open_site(write_project(tmp_path / "images", tasks, [{"image": image}, {"image": image.T}]))
+    browser = Browser(make_app(served), base_url=HOME)
+    browser.meet()
+    item = browser.take()["item"]
+    assert (item["kind"], item["width"], item["height"]) == ("image", 6, 6)
+    reply = browser.get(item["image"])
+    assert reply.headers["content-type"] == "image/png"
+    assert pixels_of(reply.content)[..., 0].tolist() in (image.tolist(), image.T.tolist())
+    refused(browser.get("/api/items/nothing/image"), 404, "no_item")
+
+
+# -- pages -----------------------------------------------------------------------------------------------------------
+def test_every_page_is_there_for_a_lead_and_holds_no_text_of_an_item(you):
+    for path in ("/start", "/annotate", "/watch", "/decide", "/review", "/people", "/api/docs"):
+        reply = you.get(path)
+        assert (reply.status_code, reply.headers["content-type"]) == (200, "text/html; charset=utf-8"), path
+        assert "onerror" not in reply.text
+        assert "<script>" not in reply.text  # no script but those in files
+        assert " style=" not in reply.text
+
+
+def test_the_text_of_an_item_travels_as_json_only(you, site):
+    reply = you.get("/api/items/u0")
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.json()["text"] == HOSTILE
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_one_is_led_to_where_one_goes_on(you, crew, browser_of):
+    home = browser_of().get("/", follow_redirects=False)
+    assert (home.status_code, home.headers["location"]) == (303, "/login")
+    assert crew("Bob").get("/", follow_redirects=False).headers["location"] == "/annotate"
+    assert crew("Anna").get("/", follow_redirects=False).headers["location"] == "/start"
+    crew("Bob").answer(crew("Bob").take())
+    assert crew("Anna").get("/", follow_redirects=False).headers["location"] == "/annotate"
+    assert browser_of().get("/watch", follow_redirects=False).headers["location"] == "/login?next=/watch"
+    assert crew("Bob").get("/watch").status_code == 403
+    assert crew("Bob").get("/people").status_code == 200
+    assert browser_of().get("/login").status_code == 200
+
+
+def test_a_page_that_is_not_there_says_so_to_people_and_to_programs(you):
+    page = you.get("/nothing", headers={"Accept": "text/html"})
+    assert (page.status_code, "<html" in page.text) == (404, True)
+    refused(you.get("/nothing", headers={"Accept": "*/*"}), 404, "no_page")
+    refused(you.get("/api/nothing", headers={"Accept": "text/html"}), 404, "no_page")
+    refused(you.delete("/api/state"), 405, "no_method")
+
+
+def test_the_description_of_the_api_is_whole(you):
+    api = you.get("/api/openapi.json").json()
+    assert len(api["paths"]) > 25
+    for methods in api["paths"].values():
+        for call in methods.values():
+            assert call["summary"]
+            assert call["description"]

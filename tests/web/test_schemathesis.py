@@ -1,0 +1,84 @@
+"""Whatever a program sends, the API never breaks: requests made up from its own description, by the thousand."""
+
+from __future__ import annotations
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
+
+from bursar.web.server import make_app
+from bursar.web.site import Site
+from tests.web.conftest import QUICK
+from tests.web.small import make_project, right
+
+ITEMS = ("u0", "u1", "u2", "u3")
+CHECKS = [not_a_server_error, response_schema_conformance, status_code_conformance]
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A project with a few answers in it."""
+    site = Site(make_project(tmp_path / "project"), hasher=QUICK)
+    for want in site.live.wanted()[:3]:
+        site.desk.answer("you", want.id, right(want.id), {}, None)
+    yield site
+    site.close()
+
+
+def fuzz(site, examples):
+    """Send made-up requests to every call of the API, as somebody who leads; how many were sent to each."""
+    _, token = site.accounts.make_token(site.accounts.you, "fuzz")
+    headers = {"Authorization": f"Bearer {token}", "Host": "127.0.0.1"}
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", make_app(site), headers=headers)
+    operations = [found.ok() for found in schema.get_all_operations()]
+    return {f"{o.method} {o.path}": send_to(o, headers, examples) for o in operations if o.path != "/api/events"}
+
+
+def cases(operation):
+    """Requests as they are described, and such as are not."""
+    return st.one_of(
+        operation.as_strategy(generation_mode=mode) for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    )
+
+
+def send_to(operation, headers, examples):
+    """Send made-up requests to one call of the API; how many."""
+    sent = []
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=cases(operation), item=st.sampled_from((None, *ITEMS)))
+    def send(case, item):
+        if (operation.method, operation.path) == ("post", "/api/people"):
+            case.body = {"name": "Bob", "role": "annotator", "password": "x" * 8}  # an account would end the token
+        if item is not None and isinstance(case.body, dict) and "item" in case.body:
+            made_up = case.body.get("labels")
+            values = list(made_up.values()) if isinstance(made_up, dict) else [made_up]
+            case.body["item"] = item
+            case.body["labels"] = {"intent": (values or [None])[0], "slots": (values or [None])[-1]}
+        case.validate_response(case.call(headers=headers), checks=CHECKS)
+        sent.append(case)
+
+    send()
+    return len(sent)
+
+
+def test_no_made_up_request_breaks_the_server(site):
+    sent = fuzz(site, examples=12)
+    assert len(sent) > 25
+    assert sum(sent.values()) > 300
+
+
+@pytest.mark.soak
+def test_no_request_of_thousands_breaks_the_server(site):
+    assert sum(fuzz(site, examples=300).values()) > 5000
