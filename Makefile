@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test check bench soak clean
+.PHONY: setup demo test test-label-studio check bench soak clean
 
 setup: $(STAMP)
 
@@ -20,6 +20,15 @@ demo: setup  ## spend a label budget on two tasks of the built-in corpus; leaves
 test: setup  ## every test but the long ones, on two cores
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not soak" --numprocesses 2 --dist loadfile
 
+test-label-studio: setup .label-studio/bin/label-studio  ## a real Label Studio (1 GB, an environment of its own), both ways
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/web/test_label_studio.py
+
+.label-studio/bin/label-studio:
+	@echo "Setting up .label-studio (once, about three minutes) …"
+	@$(PYTHON) -m venv .label-studio
+	@.label-studio/bin/python -m pip install --quiet --upgrade pip
+	@.label-studio/bin/python -m pip install --quiet 'label-studio==1.23.*'
+
 check: setup  ## style, types, the rooms of the house, the examples in docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,4 +43,4 @@ soak: setup  ## the long kill, load and fuzz runs
 	$(BIN)/python -m pytest -m soak
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf .venv .label-studio .mypy_cache .ruff_cache .pytest_cache build dist

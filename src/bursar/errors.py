@@ -78,3 +78,11 @@ class ComputeError(BursarError):
 
 class AllocationError(BursarError):
     """Estimates, costs or a budget that no split between tasks can be made from."""
+
+
+class StudioError(BursarError):
+    """A Label Studio server that cannot be reached, or that refuses what it was asked."""
+
+    def __init__(self, message: str, *, status: int | None = None, fix: str | None = None) -> None:
+        self.status = status  # of its answer, by HTTP; none where there was no answer
+        super().__init__(message, fix=fix)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bursar.oracle.chain import Plan
 from bursar.oracle.gap import Gap, Measured
 from bursar.oracle.orders import Order
-from bursar.oracle.chain import Plan
 from bursar.report.oracle import (
     oracle_cautions,
     oracle_figure,

@@ -79,6 +79,7 @@ class Case:
 
 # Group to the module that holds its cases; a module's CASES are looked up only when they are asked for.
 BENCHES: Registry[str] = Registry("benchmark", "bursar.benches")
+BENCHES.add("allocation", "bursar.bench.allocation")
 BENCHES.add("compute", "bursar.bench.compute")
 BENCHES.add("corpus", "bursar.bench.corpus")
 BENCHES.add("laws", "bursar.bench.laws")

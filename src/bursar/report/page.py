@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from bursar.campaign import Run
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.together import current_together
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.report.curves import curves_of
@@ -43,6 +44,7 @@ from bursar.report.spending import round_rows, spending_words
 from bursar.report.stopping import stopping_figure, stopping_note, stopping_table, stopping_words
 from bursar.report.story import tell, trust_of, trust_words
 from bursar.report.tables import arms_table, audit_table, curve_table, reliability_table, settings, trust_table
+from bursar.report.together import Together
 from bursar.report.wording import Scale, arm_name, listed, metric_name, sentence
 
 REPORT_FILE = "report.html"
@@ -52,7 +54,7 @@ MOST_COLUMNS = 6  # of tiles
 def write_report(run: Run, path: Path | None = None) -> Path:
     """Write a run's report, whole or not at all, into its folder unless another place is given."""
     path = path or run.folder / REPORT_FILE
-    page = render(run.result(), run.parts.corpus)
+    page = render(run.result() | {"together": current_together(run)}, run.parts.corpus)
     with replacing(path) as file:
         file.write(page)
     return path
@@ -63,12 +65,14 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
     learning = learning_figures(result)
     spending, confidence = spending_figure(result), confidence_figures(result)
     stopping, oracle, answer = stopping_figure(result), oracle_figure(result), oracle_of(result)
+    together = Together.of(result)
     task_keys = {name: str(k) for k, name in enumerate(result["tasks"])}
     data = {
         "figures": {f"curve-{task_keys.get(name, 'mean')}": figure for name, figure in learning.items()}
         | ({"spending": spending} if spending else {})
         | ({"stopping": stopping} if stopping else {})
         | ({"oracle": oracle} if oracle else {})
+        | ({"together": together.figure} if together else {})
         | {f"reliability-{task_keys[name]}": figure for name, figure in reliability_figures(result).items()},
         "confidence": {r: {task_keys[n]: f for n, f in charts.items()} for r, charts in confidence.items()},
     }
@@ -97,6 +101,7 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         oracle_made=[search_words(answer), *oracle_cautions(answer)] if answer else [],
         oracle_table=oracle_table(answer) if answer else None,
         random_orders=len(answer["random_curves"]) if answer else 0,
+        together=together,
         things=[(sentence(name), thing_colour(k)) for k, name in enumerate(["reading", *result["tasks"]])],
         audited=any(line["purpose"] == "audit" for line in result["arms"][result["strategy"]]["spending"]),
         spending_words=spending_words(result),

@@ -1,0 +1,158 @@
+"""``bursar label-studio`` before a Label Studio in memory; the real one is in tests/web/test_label_studio.py."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bursar.campaign.live import LiveCampaign
+from bursar.web.labelstudio import client
+from tests.web.labelstudio.shelf import Shelf
+from tests.web.small import make_project, right, write_corpus
+
+CAMPAIGN = """
+[corpus]
+source = "corpus.jsonl"
+test_items = 1
+[costs]
+pricing = "PRICING"
+[budget]
+seed_items = 8
+per_round = 40
+rounds = 1
+[learner]
+name = "scikit"
+estimator = "naive-bayes"
+"""
+
+
+@pytest.fixture
+def shelf(monkeypatch):
+    """Every server that is asked for is this one."""
+    found = Shelf()
+    found.whoami = lambda: "ada@example.com"
+    found.page_of = lambda project: f"{found.url}/projects/{project}/data"
+    monkeypatch.setattr(client, "Studio", lambda url, token: found)
+    monkeypatch.setenv("BURSAR_LABEL_STUDIO_TOKEN", "secret")
+    monkeypatch.delenv("BURSAR_LABEL_STUDIO_URL", raising=False)
+    return found
+
+
+@pytest.fixture
+def project(tmp_path):
+    return make_project(tmp_path / "project")
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    write_corpus(tmp_path / "corpus.jsonl")
+    path = tmp_path / "spring.toml"
+    path.write_text(CAMPAIGN.replace("PRICING", "predicted"))
+    return path
+
+
+def answer(shelf, project, count=None):
+    live = LiveCampaign.open(project)
+    for want in live.wanted()[:count]:
+        shelf.annotate(live.corpus, want.id, right(want.id))
+    live.close()
+
+
+@pytest.mark.parametrize("command", [[], ["push"], ["pull"]])
+def test_every_command_has_help(bursar, command):
+    code, out, _ = bursar("label-studio", *command, "--help")
+    assert (code, "Usage" in out) == (0, True)
+    assert not command or "BURSAR_LABEL_STUDIO_TOKEN" in out
+
+
+def test_a_projects_items_are_sent_and_answers_taken_in(bursar, shelf, project):
+    code, out, _ = bursar("label-studio", "push", project, "--url", shelf.url)
+    assert (code, out) == (0, f"Round 0: 8 items sent. {shelf.url}/projects/1/data\n")
+    code, out, _ = bursar("label-studio", "push", project)  # the address is known from now on
+    assert (code, out) == (0, f"Round 0: 0 items sent; 8 were there. {shelf.url}/projects/1/data\n")
+    answer(shelf, project, 3)
+    code, out, err = bursar("label-studio", "pull", project)
+    assert (code, err) == (0, "")
+    assert out.startswith("Round 0: 3 answered for €")
+    assert out.endswith("5 items open, 3 of 8 answered.\n")
+    assert bursar("label-studio", "pull", project)[1] == "Round 0: nothing new. 5 items open, 3 of 8 answered.\n"
+
+
+def test_a_round_that_is_complete_is_said_to_be_so(bursar, shelf, project):
+    bursar("label-studio", "push", project, "--url", shelf.url)
+    answer(shelf, project)
+    assert "The round is complete: push" in bursar("label-studio", "pull", project)[1]
+
+
+def test_machines_get_json(bursar, shelf, project):
+    code, out, err = bursar("label-studio", "push", project, "--url", shelf.url, "--json")
+    assert (code, err) == (0, "")
+    pushed = json.loads(out)
+    assert {key: pushed[key] for key in ("round", "phase", "open", "ready", "new", "there", "suggested")} == {
+        "round": 0,
+        "phase": "annotating",
+        "open": 8,
+        "ready": False,
+        "new": 8,
+        "there": 0,
+        "suggested": 0,
+    }
+    answer(shelf, project, 2)
+    assert len(json.loads(bursar("label-studio", "pull", project, "--json")[1])["answered"]) == 2
+
+
+def test_what_cannot_be_used_is_named_on_standard_error(bursar, shelf, project):
+    bursar("label-studio", "push", project, "--url", shelf.url)
+    item = next(iter(shelf.tasks.values()))["data"]["id"]
+    shelf.submit(item, [])
+    code, out, err = bursar("label-studio", "pull", project)
+    assert (code, "nothing new" in out) == (0, True)
+    assert "not taken" in err
+    assert f"'{item}'" in err
+    assert "'intent'" in err
+
+
+def test_a_campaigns_file_starts_a_run_and_goes_on_with_it(bursar, shelf, campaign, tmp_path):
+    assert "8 items sent" in bursar("label-studio", "push", campaign, "--url", shelf.url)[1]
+    assert (tmp_path / "runs" / "spring" / "campaign.json").exists()
+    assert "8 were there" in bursar("label-studio", "push", campaign)[1]
+    assert "nothing new" in bursar("label-studio", "pull", campaign)[1]
+    assert "8 items sent" in bursar("label-studio", "push", campaign, "--run", "other", "--url", shelf.url)[1]
+
+
+def test_a_simulation_is_refused_before_anything_is_made(bursar, shelf, campaign, tmp_path):
+    campaign.write_text(CAMPAIGN.replace("PRICING", "gold"))
+    code, _, err = bursar("label-studio", "push", campaign, "--url", shelf.url)
+    assert (code, "simulation" in err, "predicted" in err) == (2, True, True)
+    assert not (tmp_path / "runs").exists()
+    assert not shelf.projects
+
+
+def test_an_address_and_a_token_are_asked_for(bursar, shelf, project, monkeypatch):
+    code, _, err = bursar("label-studio", "push", project)
+    assert (code, "--url" in err) == (2, True)
+    monkeypatch.delenv("BURSAR_LABEL_STUDIO_TOKEN")
+    code, _, err = bursar("label-studio", "push", project, "--url", shelf.url)
+    assert (code, "BURSAR_LABEL_STUDIO_TOKEN" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["pull", "project"], "push it first"),
+        (["push", "nowhere"], "holds no run"),
+        (["push", "nowhere.toml"], "no such file"),
+        (["push", "project", "--run", "other"], "give one of the two"),
+    ],
+)
+def test_what_is_given_wrong_exits_with_2(bursar, shelf, project, arguments, words):
+    code, _, err = bursar("label-studio", *arguments, "--url", shelf.url)
+    assert (code, words in err) == (2, True), err
+
+
+def test_a_wrong_address_exits_with_2_and_starts_no_run(bursar, campaign, tmp_path, monkeypatch):
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.0)
+    code, _, err = bursar("label-studio", "push", campaign, "--url", "http://127.0.0.1:1", "--token", "x" * 40)
+    assert (code, "cannot be reached" in err) == (2, True)
+    assert not (tmp_path / "runs").exists()
