@@ -98,10 +98,10 @@ INFORMERS: Registry[Callable[..., Informer]] = Registry("informer", "bursar.info
 def make_informer(name: str, **settings: Any) -> Informer:
     """An informer by name.
 
-    >>> make_informer("lookahed")
+    >>> make_informer("lookahed")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    bursar.errors.ConfigError: there is no informer 'lookahed'. Fix: did you mean 'lookahead'? Known: lookahead, alignment, probe
+    bursar.errors.ConfigError: there is no informer 'lookahed'. Fix: did you mean 'lookahead'? Known: ...
     """
     try:
         return INFORMERS[name](**settings)
