@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bursar.laws import Law, regression
+from bursar.laws import Law, cards, regression
 from bursar.laws.regression import Effort
-from tests.laws.planted import observed
+from bursar.studies.study import Results
+from tests.laws.planted import observed, planted_laws
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,20 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["show"], ["predict"], ["list"]])
+@pytest.fixture(autouse=True)
+def shipped(monkeypatch, tmp_path_factory):
+    """The folder of packaged laws, empty."""
+    monkeypatch.setattr(cards, "SHIPPED", tmp_path_factory.mktemp("installation"))
+    return cards.SHIPPED
+
+
+@pytest.fixture
+def packaged(shipped):
+    for name, law in planted_laws().named().items():
+        law.save(shipped / f"{name}.json")
+
+
+@pytest.mark.parametrize("command", [[], ["fit"], ["show"], ["predict"], ["list"], ["package"]])
 def test_every_command_has_help_with_an_example(bursar, command):
     code, out, _ = bursar("laws", *command, "--help")
     assert code == 0
@@ -95,9 +109,111 @@ def test_the_formulas_of_the_paper_are_listed_and_refitted(bursar, made):
     assert told["eq3"]["error"] < told["eq3"]["constant"]
 
 
+# -- packaged laws ---
+def test_a_packaged_law_is_asked_where_none_is_named(bursar, packaged):
+    asked = {
+        "balanced": ["--tokens", 5000, "--tasks", 3, "--ami", 0.4],
+        "unbalanced": ["--tokens", 2000, "--other-tokens", 5000, "--tasks", 3, "--ami", 0.4],
+        "single": ["--tokens", 5000, "--tasks", 1],
+    }
+    for name, options in asked.items():
+        code, out, _ = bursar("laws", "predict", *options)
+        assert code == 0
+        assert out == bursar("laws", "predict", name, *options)[1]
+        expected = Law.packaged(name).predict(n=options[1], n_other=5000, tasks=3, ami=0.4).value
+        assert float(out.split()[0]) == pytest.approx(expected, abs=0.001)
+
+
+def test_packaged_laws_are_listed_and_shown_with_their_range_and_provenance(bursar, packaged):
+    code, out, _ = bursar("laws", "list")
+    assert code == 0
+    assert "unbalanced" in out
+    assert "n 1,000 to 6,000" in out
+    told = json.loads(bursar("laws", "list", "--json")[1])
+    assert set(told["packaged"]) == {"balanced", "single", "unbalanced"}
+    assert told["forms"]["eq11"]["variables"] == ["n", "n_other", "tasks", "ami"]
+    code, out, _ = bursar("laws", "show", "single")
+    assert code == 0
+    assert "Learned from 300 models (shared) on news." in out
+    assert bursar("laws", "show")[1] == bursar("laws", "show", "balanced")[1]
+
+
+def test_a_file_of_the_same_name_is_not_taken_for_a_packaged_law(bursar, packaged, made):
+    Path("balanced").write_bytes((made / "law.json").read_bytes())
+    assert bursar("laws", "show", "balanced")[1] == bursar("laws", "show", made / "law.json")[1]
+
+
+def test_without_packaged_laws_a_list_says_so(bursar):
+    code, out, _ = bursar("laws", "list")
+    assert code == 0
+    assert "There is no packaged law in this installation." in out
+
+
+def test_a_law_is_shown_as_a_page(bursar, made):
+    code, out, _ = bursar("laws", "show", made / "law.json", "--page", "deep/law.html")
+    assert code == 0
+    assert "Page: deep/law.html" in out
+    assert Law.load(made / "law.json").formula.exact in Path("deep/law.html").read_text()
+
+
+def test_laws_are_packaged_from_the_results_of_the_study(bursar, shipped):
+    study_results(Path("laws.json"))
+    code, out, _ = bursar("laws", "package", "laws.json", "--out", shipped)
+    assert code == 0
+    assert [line.split("/")[-1].split(":")[0] for line in out.splitlines()] == [
+        "balanced.json",
+        "unbalanced.json",
+        "single.json",
+    ]
+    law = Law.packaged("balanced")
+    assert law.formula.exact == planted_laws().joint["balanced"].formula.exact
+    assert law.about["command"] == "bursar study laws"
+    assert law.about["sources"] == ["conll2003"]
+    assert bursar("laws", "predict", "--tokens", 5000, "--tasks", 3, "--ami", 0.4)[0] == 0
+
+
+def study_results(path, fits=True, study="laws"):
+    """Results as the study writes them, of a few models."""
+    unit = {"architecture": "shared", "seed": 0}
+    models = [{"n": n, "n_other": n, "alpha": 0.9, "ami": 0.5, "score": n / 20000} for n in range(1000, 6001, 500)]
+    runs = [
+        {"unit": unit | {"kind": kind, "tasks": 2}, "result": {"models": models}} for kind in ("balanced", "unbalanced")
+    ]
+    alone = [model | {"n_other": 0, "alpha": None, "ami": None} for model in models]
+    single = [unit | {"kind": "single", "tasks": 1, "seed": seed} for seed in range(3)]
+    runs += [{"unit": some, "result": {"models": alone}} for some in single]
+    for table, law in planted_laws().joint.items() if fits else ():
+        found = {"laws": {", ".join(law.variables): law.describe()}}
+        runs.append({"unit": {"kind": "fit", "table": table, "scale": "small", "of": "x"}, "result": found})
+    text = {"study": study, "scale": "small", "command": "bursar study laws", "versions": {"bursar": "0.1.0"}}
+    path.write_text(json.dumps(text | {"units": {"all": len(runs)}, "runs": runs}))
+    assert Results.read(path).complete
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"fits": False}, "the study has fitted no law yet"),
+        ({"study": "bandit"}, "holds results of study bandit"),
+    ],
+)
+def test_results_without_laws_are_refused(bursar, shipped, options, said):
+    study_results(Path("laws.json"), **options)
+    code, out, errors = bursar("laws", "package", "laws.json", "--out", "there")
+    assert (code, out) == (2, "")
+    assert said in errors
+    assert not Path("there").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["predict", "--tokens", "5000", "--tasks", "3", "--ami", "0.4"], "no packaged law in this installation"),
+        (["show"], "no packaged law in this installation"),
+        (["show", "LAW", "--page", "."], "--page . is a folder"),
+        (["fit", "TABLE", "--single", "--variables", "n"], "no single tasks in the table"),
+        (["package", "none.json", "--out", "there"], "there are no results yet"),
+        (["package", "TABLE", "--out", "there"], "is no file of results"),
         (["fit", "none.parquet"], "none.parquet: there is no such file"),
         (["fit", "TABLE", "--engine", "magic"], "--engine magic"),
         (["fit", "TABLE", "--variables", "mood"], "there is no variable 'mood'"),

@@ -173,10 +173,15 @@ def _page(run: Run) -> str:
 # -- what people see ---------------------------------------------------------------------------------------------------
 def _print(parts: dict[str, Any], page: str | None) -> None:
     from bursar.cli.show import print_table
-    from bursar.report.together import section_of
+    from bursar.report.together import expected_table, measured_table, section_of
 
-    section = section_of(parts)
-    print_table("Should these tasks be trained together?", section.table.columns, section.table.rows)
+    section, advice = section_of(parts), parts.get("advice")
+    if advice is not None:
+        table = expected_table(advice)
+        print_table("Should these tasks be trained together? By the law", table.columns, table.rows)
+    if "check" in parts:
+        table = measured_table(parts["check"], advice)
+        print_table("Should these tasks be trained together? By training them", table.columns, table.rows)
     for words in (" ".join(section.words), section.note):
         typer.echo(f"{words}\n")
     for warning in section.warnings:

@@ -9,7 +9,7 @@ from typing import Any
 from bursar.campaign.together import outcome_of
 from bursar.report.figures import BOTTOM, TOP, Figure, base_layout, padded_range, plain
 from bursar.report.tables import Table
-from bursar.report.wording import counted, listed
+from bursar.report.wording import counted, listed, sentence
 
 ROW = 46  # pixels of a task in the chart
 EXPECTED, MEASURED = "expected by the law", "measured"
@@ -151,39 +151,39 @@ def _signed(gain: float) -> str:
 
 # -- table and chart --------------------------------------------------------------------------------------------------
 def together_table(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> Table:
-    """A row a task."""
-    expected = advice["tasks"] if advice is not None else {}
-    measured = check["tasks"] if check is not None else {}
-    columns = ["Task"]
-    columns += ["Related to the others", f"Labelled {advice['unit']}", "Expected", "The law says"] if advice else []
-    columns += ["Alone", "Together", "Difference", "Trainings say"] if check else []
-    columns += ["Prediction"] if advice and check else []
+    """A row a task: what was expected, then what was measured."""
+    parts = ([expected_table(advice)] if advice else []) + ([measured_table(check, advice)] if check else [])
+    names = list(dict.fromkeys(row[0] for part in parts for row in part.rows))
     rows = []
-    for name in dict.fromkeys([*expected, *measured]):
+    for name in names:
         cells = [name]
-        if advice:
-            cells += _expected_cells(expected.get(name))
-        if check:
-            cells += _measured_cells(measured.get(name))
-        if advice and check and name in measured:
-            cells.append(outcome_of(expected.get(name, {}).get("verdict"), measured[name]["verdict"]))
-        rows.append(tuple(cells) + ("–",) * (len(columns) - len(cells)))
-    return Table(tuple(columns), tuple(rows))
+        for part in parts:
+            mine = next((row for row in part.rows if row[0] == name), ("–",) * len(part.columns))
+            cells += mine[1:]
+        rows.append(tuple(cells))
+    return Table(("Task", *(column for part in parts for column in part.columns[1:])), tuple(rows))
 
 
-def _expected_cells(task: Mapping[str, Any] | None) -> list[str]:
-    if task is None:
-        return ["–"] * 4
-    ami = task["ami"]
-    related = f"{ami['value']:.2f} ({ami['low']:.2f} to {ami['high']:.2f})".replace("-", "−")
-    return [related, f"{task['n']:,}", between(task["gain"]), task["verdict"]]
+def expected_table(advice: Mapping[str, Any]) -> Table:
+    """What the law says of every task."""
+    rows = []
+    for name, task in advice["tasks"].items():
+        ami = task["ami"]
+        related = f"{ami['value']:.2f} ({ami['low']:.2f} to {ami['high']:.2f})".replace("-", "−")
+        rows.append((name, related, f"{task['n']:,}", between(task["gain"]), task["verdict"]))
+    return Table(("Task", "Related (AMI)", sentence(advice["unit"]), "Expected", "The law says"), tuple(rows))
 
 
-def _measured_cells(task: Mapping[str, Any] | None) -> list[str]:
-    if task is None:
-        return ["–"] * 4
-    scores = [f"{100 * task[way]:.1f}" for way in ("alone", "together")]
-    return [*scores, between(task["gain"]), task["verdict"]]
+def measured_table(check: Mapping[str, Any], advice: Mapping[str, Any] | None) -> Table:
+    """What the trainings say of every task, and whether the law was right about it."""
+    expected = advice["tasks"] if advice is not None else {}
+    rows = []
+    for name, task in check["tasks"].items():
+        scores = [f"{100 * task[way]:.1f}" for way in ("alone", "together")]
+        outcome = [outcome_of(expected.get(name, {}).get("verdict"), task["verdict"])] if advice is not None else []
+        rows.append((name, *scores, between(task["gain"]), task["verdict"], *outcome))
+    columns = ("Task", "Alone", "Together", "Difference", "Trainings say")
+    return Table((*columns, "Prediction") if advice is not None else columns, tuple(rows))
 
 
 def together_figure(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> Figure:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bursar.campaign.books import GIVEN
 from bursar.campaign.live import Answer, LiveCampaign, State
 from bursar.corpus import Corpus
 from bursar.ledger import Receipt
@@ -134,7 +135,9 @@ class Desk:
         before = [e for e in answers if e.round == round]
         mine = next((e for e in before if e.person == person), None)
         if mine is not None:
-            if not agreement.alike([mine.labels, dict(labels)]):
+            if mine.labels.keys() != labels.keys() or not all(
+                agreement.alike([mine.labels[task], labels[task]]) for task in labels
+            ):
                 raise Problem(
                     409,
                     "answered_before",
@@ -294,10 +297,15 @@ class Desk:
 
 
 def _entries(answers: Iterable[Said]) -> list[Entry]:
-    """What was said task by task, put together by submission; a correction takes over what it does not say."""
+    """What people said task by task, put together by submission; a correction takes over what it does not say.
+
+    Labels that came with the corpus are nobody's answer.
+    """
     found: dict[tuple[str, str], Entry] = {}
     latest: dict[tuple[str, str], dict[str, Any]] = {}
     for said in answers:
+        if said.purpose == GIVEN:
+            continue
         known = found.get((said.key, said.item))
         own = latest.setdefault((said.annotator, said.item), {}) if said.role == CORRECTION else {}
         labels = {**own, **(known.labels if known else {}), said.task: said.label}
