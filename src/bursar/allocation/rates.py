@@ -113,7 +113,7 @@ def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1)
     >>> geometric_sizes(100, 4).tolist(), geometric_sizes(3, 4).tolist()
     ([12, 25, 50, 100], [1, 3])
     """
-    found = np.floor(most / factor ** np.arange(points)[::-1]).astype(np.int64)
+    found = np.floor(most / factor ** np.arange(points)[::-1] + 1e-9).astype(np.int64)
     return np.unique(found[found >= least])
 
 

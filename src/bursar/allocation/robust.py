@@ -250,7 +250,7 @@ def predicted(
         beta = rate.beta + z * np.where(z > 0, rate.high - rate.beta, rate.beta - rate.low) / sure
         gains[:, at] = returns(count, np.clip(beta, SMALLEST, 1.0), rate.block)
     value = known.value + known.error * rng.normal(size=(draws, *known.value.shape))
-    drawn = np.einsum("di,dij->dj", gains, value)
+    drawn = np.einsum("di,dij->dj", gains, value) * split.problem.importance
     ends = [(1 - level) / 2, (1 + level) / 2]
     of_each = split.gains.sum(axis=0)
 

@@ -38,7 +38,8 @@ class Problem:
 
     ``least`` and ``most`` are numbers of labels, 0 and no limit if not given. ``lots`` are how many labels of a task
     are bought at a time, 1 if not given. ``joint`` is what an item costs that is labelled for all tasks at once: only
-    the baseline that does so asks for it. ``costs`` say how money is written.
+    the baseline that does so asks for it. ``costs`` say how money is written. ``importance`` is how much the gain of
+    each task counts, 1 if not given.
     """
 
     estimates: Estimates
@@ -49,9 +50,13 @@ class Problem:
     lots: tuple[int, ...] = ()
     joint: int | None = None
     costs: CostModel = field(default_factory=lambda: CostModel({}, {}))
+    importance: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.tasks)
+        object.__setattr__(self, "importance", tuple(float(value) for value in self.importance) or (1.0,) * count)
+        if len(self.importance) != count or not all(math.isfinite(value) and value >= 0 for value in self.importance):
+            raise AllocationError(f"importance = {self.importance}", fix="give each task a number from 0 up")
         given: dict[str, tuple[int | None, ...]] = {
             "prices": self.prices,
             "least": self.least or (0,) * count,
@@ -101,7 +106,8 @@ class Problem:
     @property
     def worth(self) -> FloatArray:
         """What a first label of each task is worth to all of them: (tasks,)."""
-        return self.estimates.informativeness.weights
+        found: FloatArray = (self.estimates.informativeness.value * self.importance).sum(axis=1)
+        return found
 
     @property
     def spare(self) -> int:
@@ -124,7 +130,7 @@ class Problem:
     def gains(self, counts: Sequence[int]) -> FloatArray:
         """What so many labels of each task gain for each: (from, to)."""
         own = np.array([float(gain(count, rate)) for count, rate in zip(counts, self.rates, strict=True)])
-        found: FloatArray = own[:, None] * self.estimates.informativeness.value
+        found: FloatArray = own[:, None] * self.estimates.informativeness.value * self.importance
         return found
 
     def show(self, units: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.pace import check_unit
 from bursar.campaign.scoring import check_facets
+from bursar.campaign.worth import check_split
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 
@@ -24,6 +25,7 @@ FIXED = {
     "costs": {"unit", "currency", "pricing"},
     "strategy": set(),
     "limits": set(),
+    "allocation": set(),
 }
 
 
@@ -59,7 +61,7 @@ def amended(config: CampaignConfig, changes: Sequence[Mapping[str, Any]], where:
     Traceback (most recent call last):
         ...
     bursar.errors.ConfigError: the change: corpus is fixed once a campaign has begun. Fix: change budget, costs, \
-strategy or limits
+strategy, limits or allocation
     """
     table = json.loads(json.dumps(config.model_dump(mode="json")))
     for change in changes:
@@ -76,6 +78,7 @@ def check_amended(before: CampaignConfig, after: CampaignConfig, corpus: Corpus)
     strategy = after.strategy.make()
     check_facets(strategy, corpus.schema, after.limits, corpus.groups is not None)
     strategy.weights_of(tuple(corpus.schema))
+    check_split(after, corpus.schema)
     costs = after.costs.model(tasks)
     if after.costs.measured and after.costs.hourly is not None:
         check_unit(costs, after.costs.hourly)
@@ -84,6 +87,28 @@ def check_amended(before: CampaignConfig, after: CampaignConfig, corpus: Corpus)
             f"strategy {after.strategy.name}: a campaign cannot turn to or from spending all its money at once",
             fix="use BLP_AL in place of BLP",
         )
+
+
+def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str, Any]]:
+    """What one campaign's settings have another value of than another's, key by key; ``None`` where one has none.
+
+    >>> plain = parse_config({})
+    >>> differences(plain, amended(plain, [{"budget": {"per_round": 800}}]))
+    [{'key': ['budget', 'per_round'], 'before': 500.0, 'after': 800.0}]
+    """
+    one, other = (_leaves(config.model_dump(mode="json", include=set(FIXED))) for config in (before, after))
+    return [
+        {"key": list(key), "before": one.get(key), "after": other.get(key)}
+        for key in dict.fromkeys([*one, *other])
+        if one.get(key) != other.get(key)
+    ]
+
+
+def _leaves(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for key, value in table.items():
+        found |= _leaves(value, (*place, key)) if isinstance(value, Mapping) else {(*place, key): value}
+    return found
 
 
 def _check_allowed(change: Any, where: str) -> None:

@@ -8,12 +8,13 @@ happened, with the same rounds, the same selections and the same spending.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from bursar.allocation.rates import AT_RANDOM
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.books import PRICES, WAITS, Ask, Books, Terms, Wanted, end_kind
@@ -22,11 +23,14 @@ from bursar.campaign.config import CampaignConfig
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
 from bursar.campaign.pricing import prices_of, typical_counts
+from bursar.campaign.rationing import KIND as ALLOCATION
+from bursar.campaign.rationing import Rations, chosen_within
 from bursar.campaign.scoring import Scored, check_facets, evidence_of, judged, limits_of, open_labels, score
 from bursar.campaign.splits import Parts, fully_labelled, load_parts
 from bursar.campaign.stopping import agreement, watched_items
 from bursar.campaign.summaries import confidence_summary
 from bursar.campaign.watching import Nobody, Watcher
+from bursar.campaign.worth import check_informer, check_split, measured
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
@@ -37,6 +41,7 @@ from bursar.selection import Candidates
 from bursar.tasks import CostModel, Prices
 
 Outcome = Literal["opened", "ended", "waiting"]
+Ration = Callable[[Terms, Candidates, int], Rations]
 
 
 class Campaign:
@@ -63,6 +68,7 @@ class Campaign:
         self.corpus = self.parts.corpus
         self.tasks = list(self.corpus.schema.values())
         check_facets(config.strategy.make(), self.corpus.schema, config.limits, self.corpus.groups is not None)
+        check_split(config, self.corpus.schema)
         self.watcher = watcher or Nobody()
         self.ledger = Ledger.open(config.ledger_place(folder), self.corpus)
         self.books = Books(config, self.ledger)
@@ -116,6 +122,7 @@ class Campaign:
         known = self.ledger.decision(0, "campaign")
         if known is None:
             self.models.check(self.corpus)
+            check_informer(self.config, self.corpus.schema)
         elif known != about:
             place, fix = (self.folder, "folder") if self.config.ledger is None else (self.ledger.where, "schema")
             raise ConfigError(
@@ -289,7 +296,7 @@ class Campaign:
     def _next_round(self, round: int, known: Known) -> list[tuple[int, str, Any]]:
         """What the next round buys, as decisions; none if there is nothing to buy."""
         learner, _ = self._main_model(round, known)
-        offer = self.offer(round + 1, self.terms, known, learner)
+        offer = self.offer(round + 1, self.terms, known, learner, ration=partial(self._ration, round + 1, known))
         items = entries_of(self.corpus, offer.audit, offer.audit_prices, None, "audit")
         items += entries_of(self.corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
         if not items:
@@ -297,6 +304,8 @@ class Campaign:
         decided = {"budget": offer.budget, "items": items, "certificate": written(offer.chosen.certificate)}
         if self.terms.changes:
             decided["settings"] = self.terms.changes
+        if offer.caps is not None:
+            decided["caps"] = offer.caps
         decisions: list[tuple[int, str, Any]] = [(round + 1, "selection", decided)]
         if self.terms.prices is not None:
             decisions.append((round + 1, PRICES, self.terms.prices))
@@ -319,10 +328,12 @@ class Campaign:
         known: Known,
         learner: Learner | None,
         scored: tuple[IntArray, Scored] | None = None,
+        ration: Ration | None = None,
     ) -> Offer:
         """What a round would buy on these terms: the audit slice first, then the strategy's choice with the rest.
 
-        ``scored`` is what a model that is not at hand said of some items; only they are chosen from.
+        ``scored`` is what a model that is not at hand said of some items; only they are chosen from. ``ration`` splits
+        the rest between the tasks where the settings say so.
         """
         budget = self.books.allowance(round, terms)
         by_item = terms.config.budget.counts == "items"
@@ -334,9 +345,38 @@ class Campaign:
         if cost > budget:  # whole or not at all: a slice cut to its price would not be random
             slice_, prices, cost = slice_[:0], prices.take(slice_[:0]), 0
         items, pool, found = self._candidates(terms, known, learner, round, scored)
-        chosen = terms.strategy.select(pool, budget - cost, seed=self._round_seed(round), in_items=by_item)
+        seed, caps = self._round_seed(round), None
+        if terms.config.splits and ration is not None and len(pool):
+            rations = ration(terms, pool, budget - cost)
+            chosen, caps = chosen_within(terms, pool, budget - cost, rations, seed)
+        else:
+            chosen = terms.strategy.select(pool, budget - cost, seed=seed, in_items=by_item)
         measure = terms.strategy.measure if asks_the_model(terms) else None
-        return Offer(round, budget, slice_, prices, items, pool, found, chosen, measure)
+        return Offer(round, budget, slice_, prices, items, pool, found, chosen, measure, caps)
+
+    def _ration(self, round: int, known: Known, terms: Terms, pool: Candidates, money: int) -> Rations:
+        """The split of a round's money, written down before anything is chosen by it, and measured for once."""
+        decided = self.ledger.decision(round, ALLOCATION)
+        rations = Rations.of(
+            terms, self.worth(round, known, terms) if decided is None else decided["known"], pool, money
+        )
+        if decided is None:
+            self.ledger.decide((round, ALLOCATION, rations.body))
+        return rations
+
+    def worth(self, round: int, known: Known, terms: Terms) -> dict[str, Any]:
+        """What labels are worth by all that is known before a round, measured now."""
+        random_items = set(self.ledger.bought(purposes=AT_RANDOM))
+        drawn = np.flatnonzero([item in random_items for item in known.annotated.ids.tolist()])
+        items, _ = self._free(known)
+        return measured(
+            terms.config,
+            known.annotated,
+            known.annotated.take(drawn),
+            self.corpus.take(items).unlabelled(),
+            seed=self._round_seed(round),
+            progress=lambda what, done: self.watcher.stage(round - 1, what, done),
+        )
 
     def _candidates(
         self,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,15 @@ def run_child(folder: Path, changes: Mapping[str, Any] | None, progress: Progres
     command = [sys.executable, "-m", "bursar.campaign.live_worker", str(folder)]
     if changes is not None:
         command += ["--preview", json.dumps(changes)]
+    return listen(command, progress)
+
+
+def listen(
+    command: Sequence[str], progress: Progress, started: Callable[[subprocess.Popen[str]], None] = lambda child: None
+) -> dict[str, Any]:
+    """Start a child that tells its stages as JSON, a line each; what it told last, apart from those."""
     child = subprocess.Popen(
-        command,
+        list(command),
         stdin=subprocess.PIPE,  # open for as long as this process lives: the child ends with it
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -38,6 +45,7 @@ def run_child(folder: Path, changes: Mapping[str, Any] | None, progress: Progres
     words: deque[str] = deque(maxlen=TAIL)
     listener = threading.Thread(target=words.extend, args=(child.stderr,), daemon=True)
     listener.start()
+    started(child)
     last: dict[str, Any] = {}
     try:
         for line in child.stdout:

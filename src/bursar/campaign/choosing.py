@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,7 @@ class Offer:
     scored: Scored
     chosen: Selection  # positions in the pool
     measure: str | None = None  # of confidence that the model was asked for; None if it was not asked
+    caps: Mapping[str, int] | None = None  # labels of each task, where the money was split between them
 
 
 def entries_of(

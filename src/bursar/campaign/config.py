@@ -20,6 +20,9 @@ from pydantic import (
     model_validator,
 )
 
+from bursar.allocation.answers import METHODS
+from bursar.allocation.informativeness import INFORMERS
+from bursar.allocation.rates import RATERS
 from bursar.curriculum.policy import Policy, is_file, make_policy, read_policy
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
@@ -31,6 +34,7 @@ from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
 
 BUILTIN = "builtin"
+NO_SPLIT = "none"  # a method of splitting
 
 
 class Section(BaseModel):
@@ -159,6 +163,30 @@ class LimitsSection(Section):
         return bool(self.tasks or self.group or self.hours)
 
 
+class AllocationSection(Section):
+    """How a round's money is split between the tasks before items are chosen for it."""
+
+    method: str = "robust"  # what is known after a few rounds is not sure
+    informer: str | None = None  # who informs whom; the fastest that there is for the tasks, if not given
+    rater: str | None = None  # how fast labels lose worth; by curves of the labels drawn at random, if not given
+    informer_settings: dict[str, Any] = Field(default_factory=dict)
+    rater_settings: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _known(self) -> AllocationSection:
+        if self.method not in (*METHODS, NO_SPLIT):
+            raise ConfigError(
+                f"allocation.method = {self.method!r}", fix=f"use {', '.join(METHODS)}, or {NO_SPLIT!r} for no split"
+            )
+        for key, known in (("informer", INFORMERS), ("rater", RATERS)):
+            name = getattr(self, key)
+            if name is not None:
+                known[name]
+            elif getattr(self, f"{key}_settings"):
+                raise ConfigError(f"allocation.{key}_settings: of which {key}?", fix=f"name it as allocation.{key}")
+        return self
+
+
 class LearnerSection(Section):
     """What is trained; every other key is an option of that learner."""
 
@@ -270,7 +298,7 @@ class LedgerSection(Section):
 class CampaignConfig(Section):
     """A whole campaign."""
 
-    later = frozenset({"oracle", "ledger"})
+    later = frozenset({"oracle", "ledger", "allocation"})
     name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
     seed: int = Field(default=0, ge=0)
     tasks: list[str] = Field(default_factory=list)  # all of the corpus's if empty
@@ -280,6 +308,7 @@ class CampaignConfig(Section):
     budget: BudgetSection = BudgetSection()
     strategy: StrategySection = StrategySection()
     limits: LimitsSection = LimitsSection()
+    allocation: AllocationSection | None = None
     learner: LearnerSection = LearnerSection()
     audit: AuditSection = AuditSection()
     stopping: StoppingSection = StoppingSection()
@@ -299,6 +328,33 @@ class CampaignConfig(Section):
             raise ConfigError("budget.patience needs development items", fix="name a split as corpus.dev")
         return self
 
+    @model_validator(mode="after")
+    def _can_be_split(self) -> CampaignConfig:
+        if not self.splits:
+            return self
+        chosen, away = make_strategy(self.strategy.name), "take [allocation] away"
+        if not chosen.keeps_limits:
+            raise ConfigError(
+                f"allocation: strategy {chosen.name} cannot keep to limits, and a split is some",
+                fix=f"use UDJS or UDJS+BLP_AL, or {away}",
+            )
+        if not chosen.by_label:
+            raise ConfigError(
+                f"allocation: strategy {chosen.name} buys items for all tasks at once, so that nothing can be split",
+                fix=f"use UDJS or UDJS+BLP_AL, which buy label by label, or {away}",
+            )
+        if self.budget.counts == "items":
+            raise ConfigError(
+                "allocation: where items are counted, a second label of an item costs nothing and nothing can be split",
+                fix=f'use budget.counts = "money", or {away}',
+            )
+        return self
+
+    @property
+    def splits(self) -> bool:
+        """Whether the money of a round is split between tasks."""
+        return self.allocation is not None and self.allocation.method != NO_SPLIT
+
     @property
     def digest(self) -> str:
         """A fingerprint of everything that a result depends on; no name, advice, oracle or place matters."""
@@ -314,7 +370,8 @@ class CampaignConfig(Section):
     def arm(self, strategy: str) -> CampaignConfig:
         """The same campaign with another strategy, for comparison.
 
-        It needs no shadow, being compared already; a random one needs no audit slice, all of it is one.
+        It needs no shadow, being compared already; a random one needs no audit slice, all of it is one. A strategy
+        that cannot be split between tasks spends as it always does.
         """
         chosen = make_strategy(strategy)
         weights = self.strategy.weights if chosen.weighted else {}
@@ -326,6 +383,8 @@ class CampaignConfig(Section):
             learner = learner.model_copy(update={"log_steps": False})
         ledger = self.ledger and self.ledger.beside(chosen.name)
         changed = {"strategy": mine, "compare": [], "audit": audit, "learner": learner, "ledger": ledger}
+        if not (chosen.by_label and chosen.keeps_limits):
+            changed["allocation"] = None
         return self.model_copy(update=changed)
 
     def ledger_place(self, folder: Path) -> str | Path:
@@ -349,6 +408,9 @@ def load_config(path: str | Path) -> CampaignConfig:
     if isinstance(corpus, dict):
         _resolve(corpus, "source", path.parent)
         _resolve(corpus.get("options"), "layer", path.parent)
+    allocation = raw.get("allocation")
+    if isinstance(allocation, dict):
+        _resolve(allocation.get("rater_settings"), "law", path.parent)
     learner = raw.get("learner")
     _resolve(learner, "encoder", path.parent)
     if isinstance(learner, dict) and is_file(policy := learner.get("policy")):
@@ -409,6 +471,7 @@ def _default_of(place: tuple[int | str, ...]) -> str:
     value: Any = CampaignConfig(
         oracle=OracleSection(greedy_steps=plan_of().greedy_steps, cooling=plan_of().cooling),
         ledger=LedgerSection(url=EXAMPLE),
+        allocation=AllocationSection(method=NO_SPLIT),
     )
     for part in place:
         value = getattr(value, str(part), None) if isinstance(value, BaseModel) else None

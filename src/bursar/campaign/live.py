@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended
+from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended, differences
 from bursar.campaign.amendments import KIND as SETTINGS
+from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.books import CLOSED, SEEDS, Terms, Wanted
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.child import run_child
+from bursar.campaign.choices import choices
 from bursar.campaign.live_worker import SUGGESTIONS
 from bursar.campaign.lock import Lock
 from bursar.campaign.pace import usual_rates
@@ -343,16 +345,20 @@ class LiveCampaign:
             in_force = self._terms.config.model_dump(mode="json", include=set(FIXED))
             rounds = range(self.books.rounds_opened + 1)
             counts = {round: self.books.terms_of(round).changes for round in rounds}
+            made_so_far = self.books.amendments()
+            steps = [self.books.settings(number) for number in range(len(made_so_far) + 1)]
             history = [
                 {
                     "number": made.number,
                     "changes": dict(made.changes),
+                    "differences": differences(steps[made.number - 1], steps[made.number]),
                     "by": made.by,
                     "at": made.at,
                     "since_round": min((r for r, count in counts.items() if count >= made.number), default=None),
                 }
-                for made in self.books.amendments()
+                for made in made_so_far
             ]
+            config = self._terms.config
         fixed = {section: sorted(keys) for section, keys in FIXED.items()}
         return {
             "settings": in_force,
@@ -360,12 +366,25 @@ class LiveCampaign:
             "history": history,
             "prices": self.prices(),
             "pace": self.measured_pace(),
+            "choices": choices(config, self.corpus.schema, self.corpus.groups is not None),
+            "simulated": self._simulated(),
         }
+
+    def _simulated(self) -> bool:
+        """Whether the corpus's own labels answered its first round, as in a study."""
+        first = next(iter(self.books.wanted(0)), None)
+        return first is not None and any(said.annotator == GoldAnnotator.name for said in self.answers(first))
 
     # -- prices and pace ---------------------------------------------------------------------------------------------
     def prices(self) -> dict[str, Any]:
-        """What reading and each task cost, in money: in the newest round, and in the next one as things stand."""
-        return {"now": shown_prices(self.costs), "next": shown_prices(self._terms_now().costs)}
+        """What reading and each task cost, in money: in the newest round, in the next as things stand, and as stated.
+
+        What is stated is not what holds where prices follow the seconds that annotators take.
+        """
+        with self._turn:
+            stated = self._terms.config.costs.model(self.corpus.schema.values())
+        prices = {"now": self.costs, "next": self._terms_now().costs, "stated": stated}
+        return {when: shown_prices(costs) for when, costs in prices.items()}
 
     def _terms_now(self) -> Terms:
         with self._turn:
@@ -401,7 +420,7 @@ class LiveCampaign:
     def preview(self, changes: Mapping[str, Any], progress: Progress = no_progress) -> dict[str, Any]:
         """What the next round would buy with these changes, beside what it would buy without; nothing is decided."""
         with self._turn:
-            key = f"{self._written} {self._checked(changes)}"
+            key = f"{self._written} {self._checked(changes) if changes else 'as it is'}"
         if key not in self._previews:
             found = run_child(self.folder, changes, progress)
             with self._turn:

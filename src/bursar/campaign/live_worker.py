@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
             out.write(line + "\n")
             out.flush()
 
-    _end_with_parent()
+    end_with_parent()
     with suppress(OSError):
         os.nice(5)  # whoever annotates comes first
     folder = Path(arguments[0])
@@ -127,7 +127,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Where standard input is a pipe, whoever started this holds its other end: when it is gone, so is this."""
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return

@@ -144,6 +144,11 @@ class Models:
         self._fitted = name, found[0]
         return learner
 
+    def known(self, annotated: Corpus, dev: Corpus | None) -> str | None:
+        """The name of the model of these items, if it is on disk."""
+        name = self._digest(annotated, dev)
+        return name if (self.folder / name / "fit.json").is_file() else None
+
     def _digest(self, annotated: Corpus, dev: Corpus | None = None) -> str:
         about = {
             "learner": self.config.learner.decisive,

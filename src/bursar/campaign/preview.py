@@ -9,10 +9,13 @@ from typing import Any
 from bursar.campaign.amendments import amended, check_amended
 from bursar.campaign.books import Terms
 from bursar.campaign.campaign import Campaign, asks_the_model
-from bursar.campaign.choosing import Known, Offer, entries_of
+from bursar.campaign.choosing import Known, Offer, entries_of, round_to, written
+from bursar.campaign.rationing import KIND as ALLOCATION
+from bursar.campaign.rationing import Rations
 from bursar.campaign.suggestions import Left, left_for, pool_left_for
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
+from bursar.selection import Candidates
 
 SHOWN = 20  # ids of items that come or go
 
@@ -20,23 +23,32 @@ SHOWN = 20  # ids of items that come or go
 def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What the next round would buy now and with these changes, by the newest model; nothing is decided.
 
-    ``folder`` holds what that model left. Items that are open count as bought at what they are thought to cost.
+    With no changes both are the same. ``folder`` holds what that model left. Items that are open count as bought at
+    what they are thought to cost. Where none is open and the model of all answers is there, it is ``settled``: the
+    next round will buy just that.
     """
     books = campaign.books
-    earlier = [amendment.changes for amendment in books.amendments()]
-    now = books.terms()
-    config = amended(campaign.config, [*earlier, changes])
-    check_amended(now.config, config, campaign.corpus)
-    then = books.measured(config, now.changes + 1)
+    now = then = books.terms()
+    if changes:
+        earlier = [amendment.changes for amendment in books.amendments()]
+        config = amended(campaign.config, [*earlier, changes])
+        check_amended(now.config, config, campaign.corpus)
+        then = books.measured(config, now.changes + 1)
     round = campaign.rounds_opened
+    known = campaign.known()
     left = left_for(folder, round)
+    newest = None if known.asked or known.unlabelled_tasks else campaign.models.known(known.annotated, known.dev)
+    if newest is not None:  # nothing will change until the next round is chosen
+        left = Left(round, newest)
     if left.model is None:
         raise ConfigError("there is no model yet to choose by", fix="look again when the first round is trained")
-    view = _View(campaign, folder, left, campaign.known())
-    mine, others = (view.summary(terms) for terms in (now, then))
+    view = _View(campaign, folder, left, known, settled=newest is not None)
+    mine = view.summary(now)
+    others = view.summary(then) if changes else dict(mine)
     before, after = (found.pop("ids") for found in (mine, others))
     return {
         "round": round + 1,
+        "settled": newest is not None,
         "now": mine,
         "then": others,
         "same": len(before & after),
@@ -47,16 +59,27 @@ def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dic
     }
 
 
+def doubt_of(offer: Offer) -> dict[str, float]:
+    """How unsure the model is on average of the labels that were chosen, task by task; nothing if it was not asked."""
+    if offer.measure is None:
+        return {}
+    unsure = 1 - offer.pool.confidence[offer.chosen.items]
+    columns = zip(offer.pool.tasks, unsure.T, offer.chosen.tasks.T, strict=True)
+    return {task: round_to(values[bought].mean()) for task, values, bought in columns if bought.any()}
+
+
 class _View:
     """The pool as the newest model saw it; the model itself is only taken up where that is not enough."""
 
-    def __init__(self, campaign: Campaign, folder: Path, left: Left, known: Known) -> None:
-        self.campaign, self.folder, self.left, self.known = campaign, folder, left, known
+    def __init__(self, campaign: Campaign, folder: Path, left: Left, known: Known, settled: bool) -> None:
+        self.campaign, self.folder, self.left, self.known, self.settled = campaign, folder, left, known, settled
         self._learner: Learner | None = None
+        self._worth: dict[str, Any] | None = None
 
     def summary(self, terms: Terms) -> dict[str, Any]:
         """The next round under some terms: how many items and labels, what they cost, or why there is none."""
         found: dict[str, Any] = {"strategy": terms.strategy.name, "budget": 0, "items": 0, "labels": {}, "cost": 0}
+        found |= {"certificate": None, "measure": None, "doubt": {}}
         found |= {"audit": 0, "why": self.campaign.books.reason_to_end(self.left.round, terms), "ids": set()}
         if found["why"] is not None:
             return found
@@ -74,6 +97,9 @@ class _View:
             "labels": labels,
             "cost": sum(sum(entry["estimate"].values()) for entry in entries),
             "audit": len(offer.audit),
+            "certificate": written(offer.chosen.certificate),
+            "measure": offer.measure,
+            "doubt": doubt_of(offer),
             "why": None if entries else "nothing that is left can be afforded",
             "ids": {entry["id"] for entry in entries},
         }
@@ -81,13 +107,24 @@ class _View:
     def _offer(self, terms: Terms) -> Offer:
         campaign, following = self.campaign, self.left.round + 1
         if not asks_the_model(terms):
-            return campaign.offer(following, terms, self.known, None)
+            return campaign.offer(following, terms, self.known, None, ration=self._ration)
         strategy = terms.strategy
         if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "features"}:
             pool = pool_left_for(self.folder, self.left.round, campaign.corpus)
             if pool is not None:
-                return campaign.offer(following, terms, self.known, None, pool)
-        return campaign.offer(following, terms, self.known, self._model())
+                return campaign.offer(following, terms, self.known, None, pool, self._ration)
+        return campaign.offer(following, terms, self.known, self._model(), ration=self._ration)
+
+    def _ration(self, terms: Terms, pool: Candidates, money: int) -> Rations:
+        """The split by what was last measured; measured now if nobody has asked before, or if the round would ask."""
+        if self._worth is None:
+            following = self.left.round + 1
+            decided = self.campaign.ledger.decisions(ALLOCATION)
+            if decided and (decided[-1][0] == following or not self.settled):
+                self._worth = decided[-1][1]["known"]
+            else:
+                self._worth = self.campaign.worth(following, self.known, terms)
+        return Rations.of(terms, self._worth, pool, money)
 
     def _model(self) -> Learner:
         if self._learner is None:

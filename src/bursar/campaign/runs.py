@@ -20,6 +20,7 @@ from bursar.campaign.config import BUILTIN, CampaignConfig, parse_config
 from bursar.campaign.curves import area
 from bursar.campaign.gap import Told, ask_oracle, current_answer, judged_tasks
 from bursar.campaign.lock import Lock
+from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.splits import Parts, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.campaign.watching import Nobody, Watcher
@@ -193,8 +194,10 @@ class Run:
                         "items": body["items"],
                         "certificate": body.get("certificate"),
                     }
+                    | ({"caps": body["caps"]} if "caps" in body else {})
                     for number, body in ledger.decisions("selection")
                 ],
+                "splits": [{"round": number} | body for number, body in ledger.decisions(ALLOCATION)],
                 "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],
                 "audit": audit,
                 "savings": savings(slices, tasks),

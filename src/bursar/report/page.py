@@ -41,6 +41,7 @@ from bursar.report.oracle import (
     search_words,
 )
 from bursar.report.spending import round_rows, spending_words
+from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import stopping_figure, stopping_note, stopping_table, stopping_words
 from bursar.report.story import tell, trust_of, trust_words
 from bursar.report.tables import arms_table, audit_table, curve_table, reliability_table, settings, trust_table
@@ -106,6 +107,8 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         audited=any(line["purpose"] == "audit" for line in result["arms"][result["strategy"]]["spending"]),
         spending_words=spending_words(result),
         rounds=round_rows(result, result["strategy"]),
+        split_table=split_table(result),
+        split_words=split_words(result),
         tasks=result["tasks"],
         views=_views(result, corpus),
         trusts=[(task_keys[trust.task], trust) for trust in trust_of(result)],

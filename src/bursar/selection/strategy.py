@@ -109,6 +109,11 @@ class Strategy:
             return self.walks and self.matching is None
         return self.mode != "equal"
 
+    @property
+    def by_label(self) -> bool:
+        """Whether an item may be bought for some of its tasks alone, so that each task can have a share of its own."""
+        return self.value is not None and self.mode != "joint"
+
     def weights_of(self, tasks: tuple[str, ...]) -> FloatArray | None:
         """The tasks' weights, adding up to 1; ``None`` if all are alike."""
         if not self.weights:
@@ -199,7 +204,7 @@ def make_strategy(
         ...
     bursar.errors.SelectionError: MT-PAR gives no scores, so BLP_AL cannot spend by them. Fix: leave BLP_AL out
     """
-    first, modifiers = _split(name)
+    first, modifiers = split_name(name)
     made = _base(first)
     for modifier in modifiers:
         if modifier in DECISIONS:
@@ -220,7 +225,7 @@ def make_strategy(
     return replace(made, weights=dict(weights or {}))
 
 
-def _split(name: str) -> tuple[str, list[str]]:
+def split_name(name: str) -> tuple[str, list[str]]:
     """A base and what follows its +, which a task's name may hold as well."""
     modifiers: list[str] = []
     while "+" in name and name.rpartition("+")[2].upper() in (*DECISIONS, MATCHING):

@@ -1,0 +1,102 @@
+"""What a lead can choose from: strategies, ways of spending and of splitting, each with what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bursar.allocation.answers import METHODS
+from bursar.campaign.config import NO_SPLIT, CampaignConfig
+from bursar.selection import STRATEGIES, Strategy, make_strategy
+from bursar.selection.strategy import DECISIONS, FAMILIES, MATCHING, split_name
+from bursar.tasks import Classification, Task
+
+WAYS = {
+    "greedy": "the highest score first, for as long as the money lasts",
+    "ratio": "the highest score for its price first",
+    "exact": "the highest sum of scores that the money buys, proven",
+}
+SPLITS = {
+    NO_SPLIT: "each task gets what the strategy chooses for it",
+    "robust": "by what a label of each task is worth; little is lost where that was measured wrong",
+    "exact": "by what a label of each task is worth, as if that were known for sure",
+    "greedy": "label after label, where it is worth most for its price",
+    "together": "some items for all tasks, whose reading is paid once, and others for one task alone",
+}
+
+
+def strategies(tasks: Iterable[str]) -> list[dict[str, Any]]:
+    """All strategies by name, those of one task with each of these tasks.
+
+    >>> known = {entry["name"]: entry for entry in strategies(["intent"])}
+    >>> known["MT-MAX"]["about"], known["MT-MAX"]["weighted"]
+    ('lowest maximum confidence: unsure of every task', False)
+    >>> known["BALD-intent"]["task"]
+    'intent'
+    """
+    found = [_described(name, STRATEGIES[name], None) for name in STRATEGIES.names()]
+    return found + [_described(f"{name}-{task}", FAMILIES[name], task) for name in FAMILIES.names() for task in tasks]
+
+
+def _described(name: str, strategy: Strategy, task: str | None) -> dict[str, Any]:
+    scores = strategy.value is not None or task is not None
+    return {
+        "name": name,
+        "about": strategy.summary if task is None else strategy.summary.replace("of one task", f"of {task}"),
+        "task": task,
+        "weighted": strategy.weighted,
+        "scores": scores,  # so that it can be spent in any way
+        "spend": strategy.spend,
+        "limits": task is not None or strategy.keeps_limits,
+        "splits": task is None and strategy.by_label and strategy.keeps_limits,
+        "matches": strategy.mode != "equal",
+        "model": strategy.needs_model,
+    }
+
+
+def spendings() -> list[dict[str, Any]]:
+    """The ways of spending that may follow a strategy's name, after a +.
+
+    >>> [entry["name"] for entry in spendings()]
+    ['GRD_AL', 'RATIO_AL', 'BLP_AL', 'BLP']
+    """
+    return [
+        {"name": name, "about": WAYS.get(way["spend"], way["spend"]) + (", in one round" if way["once"] else "")} | way
+        for name, way in DECISIONS.items()
+    ]
+
+
+def splits(config: CampaignConfig, tasks: Iterable[str]) -> list[dict[str, str]]:
+    """The ways to split a round's money between tasks, the usual one first; none where nothing can be split.
+
+    >>> [entry["name"] for entry in splits(CampaignConfig(), ["intent", "slots"])]
+    ['none', 'robust', 'exact', 'greedy', 'together']
+    """
+    if len(list(tasks)) < 2 or config.budget.counts == "items":
+        return []
+    ways = sorted((NO_SPLIT, *METHODS), key=list(SPLITS).index)
+    return [{"name": name, "about": SPLITS[name]} for name in ways]
+
+
+def parts_of(name: str) -> dict[str, Any]:
+    """A strategy's name taken apart.
+
+    >>> parts_of("mt-min+BLP_AL+IDMR")
+    {'base': 'MT-MIN', 'spending': 'BLP_AL', 'matching': True}
+    """
+    base, modifiers = split_name(name)
+    spending = next((modifier for modifier in modifiers if modifier in DECISIONS), None)
+    return {"base": make_strategy(base).name, "spending": spending, "matching": MATCHING in modifiers}
+
+
+def choices(config: CampaignConfig, tasks: Mapping[str, Task], has_groups: bool) -> dict[str, Any]:
+    """All of this for the tasks of a corpus, and what their items can be grouped by."""
+    classes = [f"label:{name}" for name, task in tasks.items() if isinstance(task, Classification)]
+    return {
+        "strategies": strategies(tasks),
+        "spendings": spendings(),
+        "splits": splits(config, tasks),
+        "strategy": parts_of(config.strategy.name),
+        "bins": ["length", "cluster", *classes],
+        "groups": [*(["group"] if has_groups else []), *classes],
+    }

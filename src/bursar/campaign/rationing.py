@@ -1,0 +1,157 @@
+"""What of a round's money is for which task: it is split by what labels are worth, and the strategy keeps to the split.
+
+A task gets no more labels than its part; which items those are is up to the strategy. With the parts as limits that is
+one problem, and its certificate tells how near to the best the choice is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bursar.allocation import Problem, Split, least_regret
+from bursar.allocation.split import METHODS
+from bursar.campaign.books import Terms
+from bursar.campaign.choosing import round_to
+from bursar.campaign.config import AllocationSection, TaskLimit
+from bursar.campaign.worth import estimates_of, importance_of
+from bursar.errors import AllocationError, InfeasibleError
+from bursar.selection import Candidates, Limit, Selection
+from bursar.tasks import Prices
+
+KIND = "allocation"  # of the decision
+TIMES = 4  # that a round's money is split, at most
+
+
+# -- the split ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Rations:
+    """The split of a round's money, and what it goes by."""
+
+    split: Split
+    known: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, terms: Terms, known: Mapping[str, Any], pool: Candidates, money: int) -> Rations:
+        """The split of so much money for labels of this pool, within the limits of the settings."""
+        try:
+            problem = _problem(terms, known, pool, money)
+        except AllocationError as wrong:
+            raise InfeasibleError(wrong.message, fix=wrong.fix) from None
+        return cls(_split(problem, (terms.config.allocation or AllocationSection()).method), known)
+
+    @property
+    def caps(self) -> dict[str, int]:
+        """How many labels of each task may be bought."""
+        return dict(zip(self.split.tasks, self.split.counts, strict=True))
+
+    def paying(self, prices: Mapping[str, int]) -> Rations:
+        """The split of the same money at other prices of some tasks."""
+        problem = self.split.problem
+        now = tuple(prices.get(name, before) for name, before in zip(problem.tasks, problem.prices, strict=True))
+        return replace(self, split=_split(replace(problem, prices=now), self.split.method))
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As the ledger is told."""
+        problem = self.split.problem
+        return {
+            "method": self.split.method,
+            "money": problem.budget,
+            "prices": dict(zip(problem.tasks, problem.prices, strict=True)),
+            "worth": {name: round_to(worth) for name, worth in zip(problem.tasks, problem.worth, strict=True)},
+            "labels": self.caps,
+            "gain": round_to(self.split.total),
+            "known": dict(self.known),
+        }
+
+
+def _problem(terms: Terms, known: Mapping[str, Any], pool: Candidates, money: int) -> Problem:
+    config, alone = terms.config, prices_of_labels(pool.prices, pool.open)
+    limits = [config.limits.tasks.get(name, TaskLimit()) for name in pool.tasks]
+    rounds = config.budget.rounds if terms.strategy.once else 1
+    most = [
+        left if limit.at_most is None else min(rounds * limit.at_most, left)
+        for limit, left in zip(limits, pool.open.sum(axis=0).tolist(), strict=True)
+    ]
+    return Problem(
+        estimates_of(known, pool.tasks),
+        prices=alone,
+        budget=money,
+        least=tuple(rounds * limit.at_least for limit in limits),
+        most=tuple(most),
+        joint=_mean(pool.prices.joint()),
+        costs=terms.costs,
+        importance=importance_of(known, pool.tasks, config.budget.seed_items),
+    )
+
+
+def prices_of_labels(prices: Prices, open_: Any) -> tuple[int, ...]:
+    """What a label of each task costs on average, with the reading of its item: in whole units, rounded up."""
+    alone = prices.reading[:, None] + prices.own
+    return tuple(_mean(alone[open_[:, at], at]) for at in range(alone.shape[1]))
+
+
+def _mean(values: Any) -> int:
+    return max(1, math.ceil(Fraction(int(values.sum()), len(values)))) if len(values) else 1
+
+
+def _split(problem: Problem, method: str) -> Split:
+    """By the method; as if nobody informed anybody where that would buy nothing, for a measurement may be wrong."""
+    if not (problem.worth > 0).any():
+        known = problem.estimates.informativeness
+        alone = replace(known, value=np.eye(len(known.tasks)))
+        problem = replace(problem, estimates=replace(problem.estimates, informativeness=alone))
+    return least_regret(problem).split if method == "robust" else METHODS[method](problem)
+
+
+# -- within the split --------------------------------------------------------------------------------------------------
+def chosen_within(
+    terms: Terms, pool: Candidates, money: int, rations: Rations, seed: int
+) -> tuple[Selection, dict[str, int]]:
+    """What the strategy chooses with no more labels of a task than its part, and how many that is.
+
+    The first split pays for a label what one costs on average, with the reading of its item. The strategy may choose
+    dearer items or cheaper ones, and what it chooses for several tasks is read once. So the money is split again at
+    what the labels of its choice cost, until that changes nothing.
+    """
+    for time in range(TIMES):
+        chosen = terms.strategy.select(capped(pool, rations.caps), money, seed=seed)
+        again = rations.paying(paid(pool, chosen))
+        if time == TIMES - 1 or again.caps == rations.caps:
+            break
+        rations = again
+    return chosen, rations.caps
+
+
+def paid(pool: Candidates, chosen: Selection) -> dict[str, int]:
+    """What a label of each task costs on average in a choice; the tasks of an item share its reading.
+
+    >>> prices = Prices(("intent", "slots"), np.array([4, 4]), np.array([[3, 1], [3, 2]]))
+    >>> pool = Candidates(["u1", "u2"], np.zeros((2, 2)), prices)
+    >>> paid(pool, Selection.of(pool, np.array([0, 1]), np.array([[True, True], [True, False]])))
+    {'intent': 6, 'slots': 3}
+    """
+    prices, tasks = pool.prices.take(chosen.items), chosen.tasks
+    share = prices.reading / np.maximum(1, tasks.sum(axis=1))
+    costs = np.where(tasks, share[:, None] + prices.own, 0.0).sum(axis=0)
+    return {
+        name: max(1, math.ceil(cost / many - 1e-9))
+        for name, cost, many in zip(pool.tasks, costs.tolist(), tasks.sum(axis=0).tolist(), strict=True)
+        if many
+    }
+
+
+def capped(pool: Candidates, caps: Mapping[str, int]) -> Candidates:
+    """A pool of which no more labels of each task may be bought."""
+    sums = list(pool.limits.sums)
+    for at, name in enumerate(pool.tasks):
+        use = np.zeros((len(pool), len(pool.tasks)))
+        use[:, at] = 1
+        sums.append(Limit(f"the split's labels of {name}", use, float(caps[name])))
+    return replace(pool, limits=replace(pool.limits, sums=tuple(sums)))

@@ -1,0 +1,193 @@
+"""What labels are worth at some moment of a campaign: who informs whom, and how fast labels of a task lose worth.
+
+All that is labelled by then is asked, and what it says is written to the ledger, so that nobody has to ask again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bursar.allocation import Estimates, Informativeness, Rate
+from bursar.allocation.curves import SPAN
+from bursar.allocation.informativeness import Informer, make_informer
+from bursar.allocation.rates import Rater, make_rater
+from bursar.allocation.returns import SMALLEST, UNKNOWN
+from bursar.campaign.config import AllocationSection, CampaignConfig
+from bursar.corpus import Corpus
+from bursar.errors import AllocationError, ConfigError
+from bursar.learners.features import TRAINABLE
+from bursar.learners.learner import Learner, Progress, make_learner
+from bursar.learners.probe import ProbeLearner
+from bursar.oracle.probe import frozen_encoder
+from bursar.tasks import Task
+
+FEWEST = 20  # labels of a task that anything can be told from
+STEEPEST = 2.0  # the power of their number that the worth of labels falls by, at most
+
+
+# -- at the door -------------------------------------------------------------------------------------------------------
+def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
+    """Refuse what no money could be split by between these tasks."""
+    if not config.splits:
+        return
+    if len(tasks) < 2:
+        raise ConfigError(
+            f"allocation: there is one task, {next(iter(tasks))!r}, and nothing to split", fix="take [allocation] away"
+        )
+    try:
+        tools_of(config, tasks)
+    except (AllocationError, ConfigError) as wrong:
+        raise ConfigError(f"allocation: {wrong.message}", fix=wrong.fix) from None
+    section = config.allocation or AllocationSection()
+    given = section.rater_settings.get("betas", {}) if section.rater == "given" else tasks
+    for name in tasks:
+        if name not in given:
+            raise ConfigError(
+                f"allocation.rater_settings.betas: task {name!r} has none", fix="give each task one from 0 to 1"
+            )
+
+
+def check_informer(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
+    """Refuse an informer that cannot measure with the campaign's learner, before anything is bought."""
+    if not config.splits:
+        return
+    try:
+        tools_of(config, tasks)[0].check(learner_of(config, tasks))
+    except AllocationError as wrong:
+        raise ConfigError(f"allocation.informer: {wrong.message}", fix=wrong.fix) from None
+
+
+# -- what labels are worth ---------------------------------------------------------------------------------------------
+def measured(
+    config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, *, seed: int, progress: Progress
+) -> dict[str, Any]:
+    """What is known of labels, as the ledger has it: how many there are, their rates, and who informs whom.
+
+    ``drawn`` are the items that were drawn at random: a curve over chosen ones would be that of the choice. Of a task
+    with too few labels nothing is known: its rate is 0.5, or anything, and what it tells others, and they it, 0 ± 1.
+    """
+    labels, at_random = counts(annotated), counts(drawn)
+    enough = [name for name in labels if at_random[name] >= FEWEST]
+    informs: Informativeness | None = None
+    rates: Mapping[str, Rate] = {}
+    why = ""
+    if len(enough) > 1:
+        try:
+            informs, rates = _asked(
+                config, annotated.with_tasks(enough), drawn.with_tasks(enough), pool, seed, progress
+            )
+        except AllocationError as wrong:  # too few of them in a part: a campaign goes on without
+            why = wrong.message
+    found = {
+        "labels": labels,
+        "rates": {name: _rate(rates.get(name), labels[name]) for name in labels},
+        "informs": {name: {to: _informs(informs, name, to) for to in labels if to != name} for name in labels},
+        "unknown": [name for name in labels if name not in rates],
+    }
+    return found | ({"why": why} if why else {})
+
+
+def counts(items: Corpus) -> dict[str, int]:
+    """How many labels of each task there are."""
+    return {name: int(column.present.sum()) for name, column in items.labels.items()}
+
+
+def _asked(
+    config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, seed: int, progress: Progress
+) -> tuple[Informativeness, dict[str, Rate]]:
+    """Who informs whom, and the rates, for blocks of as many labels as there are."""
+    informer, rater, curves = tools_of(config, annotated.schema)
+    learner, of = learner_of(config, annotated.schema), drawn if curves else annotated
+    informs = informer.measure(
+        learner, annotated, seed=seed, progress=lambda _, done: progress("who informs whom", done)
+    )
+    rates = rater.measure(
+        learner,
+        of,
+        pool=pool.with_tasks(list(of.schema)),
+        seed=seed,
+        progress=lambda _, done: progress("how fast tasks saturate", done),
+    )
+    more = {name: many / counts(of)[name] for name, many in counts(annotated).items()}
+    return informs, {name: replace(rate, block=rate.block * more[name]) for name, rate in rates.items()}
+
+
+def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informer, Rater, bool]:
+    """The informer and the rater, named or else the fastest for these tasks; and whether that goes by real labels."""
+    section, quick = config.allocation or AllocationSection(), can_probe(tasks)
+    if section.informer is not None:
+        informer = make_informer(section.informer, **section.informer_settings)
+    elif quick:
+        informer = make_informer("probe")
+    else:
+        informer = make_informer("alignment", repetitions=2, moments=2, until=0.25)
+    if section.rater is not None:
+        return informer, make_rater(section.rater, **section.rater_settings), section.rater == "ledger"
+    few = {"student": "probe"} if quick else {"repetitions": 2, "points": 3}
+    return informer, make_rater("ledger", **few), True
+
+
+def can_probe(tasks: Mapping[str, Task]) -> bool:
+    """Whether linear models on frozen features can learn all of these tasks."""
+    return all(isinstance(task, TRAINABLE) for task in tasks.values())
+
+
+def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
+    """Whom labels are measured with: the campaign's learner, or a probe where nobody trains anything else."""
+    section = config.allocation or AllocationSection()
+    if config.learner.name != "probe" and section.informer is None and section.rater is None and can_probe(tasks):
+        return ProbeLearner(tasks, encoder=frozen_encoder())
+    return make_learner(config.learner.name, tasks, config.learner.options)
+
+
+def _rate(rate: Rate | None, labels: int) -> list[float]:
+    """The rate, the ends of its interval and the block."""
+    if rate is None:
+        return [UNKNOWN, SMALLEST, 1.0, float(max(1, labels))]
+    return [_short(value) for value in (rate.beta, rate.low, rate.high, rate.block)]
+
+
+def _informs(found: Informativeness | None, name: str, to: str) -> list[float]:
+    """What a label is worth to another task, and its standard error."""
+    if found is None or name not in found.tasks or to not in found.tasks:
+        return [0.0, 1.0]
+    at, there = found.tasks.index(name), found.tasks.index(to)
+    return [_short(found.value[at, there]), _short(found.error[at, there])]
+
+
+def estimates_of(known: Mapping[str, Any], tasks: tuple[str, ...]) -> Estimates:
+    """What is known, as a split takes it."""
+    pairs = np.array([[known["informs"][a].get(b, [1.0, 0.0]) for b in tasks] for a in tasks])
+    informs = Informativeness(tasks, pairs[..., 0], pairs[..., 1])
+    return Estimates(informs, {name: Rate(*known["rates"][name]) for name in tasks})
+
+
+def importance_of(known: Mapping[str, Any], tasks: Sequence[str], seed_items: int) -> tuple[float, ...]:
+    """What a label of each task is worth now, over one right after the seed.
+
+    A rate says that from ``n`` labels to ``SPAN · n`` their worth falls to ``β^((SPAN − 1) · n / u)``. As a power law,
+    which looks the same at every scale, that is a fall with the power ``p`` of their number, ``SPAN^−p``: so from the
+    seed to now it fell to ``(seed / n)^p``. Without this a task that has ten times the labels would count as if it had
+    as much to gain as one that has none.
+
+    >>> known = {"labels": {"a": 100, "b": 400}, "rates": {"a": [0.63, 0.5, 0.7, 100], "b": [0.63, 0.5, 0.7, 400]}}
+    >>> [round(value, 2) for value in importance_of(known, "ab", 100)]
+    [1.0, 0.25]
+    """
+    found = []
+    for name in tasks:
+        beta, _, _, block = known["rates"][name]
+        now = max(1, known["labels"][name])
+        power = min(STEEPEST, (SPAN - 1) * now / block * -math.log(beta) / math.log(SPAN))
+        found.append((seed_items / now) ** power)
+    return tuple(found)
+
+
+def _short(value: float) -> float:
+    """Six digits: a split should not depend on noise, nor on whether it was read from the ledger."""
+    return round(float(value), 6)

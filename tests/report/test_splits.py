@@ -1,0 +1,53 @@
+"""What the report says of a split: the labels and the money of each task, and why."""
+
+from __future__ import annotations
+
+from bursar.report.page import render
+from bursar.report.splits import paid_by_task, split_table, split_words
+from tests.report.results import make_corpus, make_result
+
+KNOWN = {
+    "labels": {"intent": 10, "slots": 10},
+    "rates": {"intent": [0.5, 0.4, 0.6, 10], "slots": [0.8, 0.7, 0.9, 10]},
+    "informs": {"intent": {"slots": [-0.4, 0.1]}, "slots": {"intent": [0.3, 0.2]}},
+    "unknown": ["slots"],
+}
+
+
+def split_result():
+    """A run whose first round was split between its tasks, with none for slots."""
+    result = make_result({"UDJS": (0.4, 0.6, 0.7, 0.8)})
+    arm = result["arms"]["UDJS"]
+    estimate = {"reading": 4, "intent": 3, "slots": 3}
+    arm["selections"][1] |= {
+        "caps": {"intent": 4, "slots": 0},
+        "items": [{"id": f"i{k}", "tasks": ["intent"], "purpose": "strategy", "estimate": estimate} for k in range(3)],
+    }
+    worth = {"intent": 0.6, "slots": 0.1}
+    arm["splits"] = [{"round": 1, "worth": worth, "prices": {"intent": 7, "slots": 9}, "known": KNOWN}]
+    return result
+
+
+def test_the_table_has_what_was_chosen_of_what_might_be():
+    [row] = split_table(split_result()).rows
+    assert row == ("1", "21", "3 of 4 (100\u202f%)", "0 of 0 (0\u202f%)")
+
+
+def test_the_words_tell_the_dearest_label_clear_effects_and_what_is_not_known():
+    [words] = split_words(split_result())
+    assert "a label of intent was worth the most" in words
+    assert "One of intent set back slots by 0.40 labels" in words
+    assert "advanced" not in words  # 0.3 ± 0.2 is not clear
+    assert "None of slots" in words
+    assert "Of slots there were too few labels" in words
+
+
+def test_the_page_shows_a_split_only_where_there_was_one():
+    corpus = make_corpus()
+    assert "How the money was split" in render(split_result(), corpus)
+    assert "How the money was split" not in render(make_result(), corpus)
+
+
+def test_audit_items_are_not_of_the_split():
+    item = {"tasks": ["intent"], "purpose": "audit", "estimate": {"reading": 4, "intent": 3}}
+    assert paid_by_task([item], ["intent"]) == ({"intent": 0.0}, {"intent": 0})
