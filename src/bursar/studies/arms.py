@@ -93,12 +93,19 @@ class Arm:
         return cls(**{**unit, "setup": Setup(**unit["setup"]), "tasks": tuple(unit["tasks"])})
 
 
-def run_arm(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
-    """Run one campaign, or go on with it, and return its curve."""
+def run_arm(
+    unit: Mapping[str, Any], tell: Tell, *, place: Place, allocation: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Run one campaign, or go on with it, and return its curve.
+
+    ``allocation`` is how each round's money is split between tasks. A unit does not tell it: whoever gives it has units
+    of its own.
+    """
     begun = time.monotonic()
     arm = Arm.of(unit)
-    folder = place.runs / "arms" / folder_name(arm)
-    config = config_of(arm, place)
+    split = f"-{allocation['method']}" if allocation else ""
+    folder = place.runs / "arms" / f"{folder_name(arm)}{split}"
+    config = config_of(arm, place, allocation)
     parts = load_parts(config, corpus_of(arm.data, place.data, arm.tasks))
     learner = _learner(arm.data, str(place.data), arm.tasks, json.dumps(config.learner.options, sort_keys=True))
     if arm.setup.rounds:
@@ -149,7 +156,7 @@ def _learner(data: str, folder: str, tasks: tuple[str, ...], options: str) -> Le
     return make_learner("transformer", corpus_of(data, Path(folder), tasks).schema, json.loads(options))
 
 
-def config_of(arm: Arm, place: Place) -> CampaignConfig:
+def config_of(arm: Arm, place: Place, allocation: Mapping[str, Any] | None = None) -> CampaignConfig:
     """The campaign of an arm."""
     setup = arm.setup
     sharing = "single" if make_strategy(arm.strategy).alone else arm.sharing
@@ -177,6 +184,7 @@ def config_of(arm: Arm, place: Place) -> CampaignConfig:
             "strategy": {"name": arm.strategy, "weights": dict(arm.weights)},
             "learner": {"name": "transformer", **learner},
             "audit": {"share": setup.audit, "shadow": setup.shadow},
+            **({"allocation": dict(allocation)} if allocation else {}),
         }
     )
 
@@ -193,6 +201,7 @@ def _begin_from_round_0(
             "strategy": config.strategy.model_copy(
                 update={"name": "ST-R" if make_strategy(arm.strategy).alone else "MT-R", "weights": {}}
             ),
+            "allocation": None,
         }
     )
     where = start_folder(arm.data, start, place)

@@ -24,6 +24,7 @@ MODULES = (
     "steering",
     "optimal",
     "laws",
+    "allocation",
 )
 
 

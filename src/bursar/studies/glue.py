@@ -8,10 +8,9 @@ drawn; scores are reported on the other (errata 23).
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,14 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from bursar.campaign.lock import Lock
-from bursar.compute import Store, Tell, address
+from bursar.compute import Tell
 from bursar.corpus import Corpus, read
 from bursar.curriculum import Policy, StepLog, UniformPolicy, improve, learn_dynamic, make_policy
 from bursar.learners import Learner, make_learner
 from bursar.ragged import Ragged
 from bursar.studies.arms import Place
 from bursar.studies.glue_findings import TASKS, analyse
+from bursar.studies.kept import kept
 from bursar.studies.study import STUDIES, Study
 
 STEPS = 1500
@@ -41,7 +40,6 @@ LEARNER: dict[str, Any] = {
     "smoothing": 0.0,
     "patience": 1000,  # every training has all its steps
 }
-WAIT = math.inf  # seconds for another process that trains what this one needs
 CUT = 0  # which of all ways to cut the development items in two; all seeds have the same
 
 
@@ -74,14 +72,7 @@ def _setup() -> dict[str, Any]:
 
 def train_glue(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
     """Train one model by one policy. Whoever needs it first trains it; the others wait."""
-    where = address(partial(train_glue, place=place), unit)
-    store = Store(place.runs / "results")
-    lock = Lock(place.runs / "glue" / f"{where}.lock", patience=WAIT)
-    try:
-        found = store.get(where)
-        return store.put(where, dict(unit), _train(unit, where, tell, place)) if found is None else found  # type: ignore[no-any-return]
-    finally:
-        lock.release()
+    return kept(train_glue, unit, place, lambda where: _train(unit, where, tell, place))
 
 
 def _train(unit: Mapping[str, Any], where: str, tell: Tell, place: Place) -> dict[str, Any]:

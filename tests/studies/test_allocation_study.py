@@ -1,0 +1,189 @@
+"""The study of splits: its units, what a split buys, what the tables say; and one real budget, split and trained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bursar.compute import Store, address, run_units
+from bursar.simulation import assistant_corpus
+from bursar.studies import allocation, allocation_findings
+from bursar.studies.allocation import estimates_unit, labelled, split_up
+from bursar.studies.allocation_findings import ALL_ON_ONE, MAIN, OURS, QUICK, Seen, analyse, heuristics
+from bursar.studies.allocation_settings import ARMS, SETTINGS, grid, prices_of
+from bursar.studies.arms import Place
+
+TASKS = ("intent", "slots", "urgency")
+PLAIN = ["equal money", "same items", "difficulty"]
+
+
+@pytest.fixture(scope="module")
+def items():
+    corpus = assistant_corpus(300, seed=3).with_tasks(list(TASKS)).split("train")
+    return corpus.take(np.arange(20)), corpus.take(np.arange(20, 120))
+
+
+# -- units -------------------------------------------------------------------------------------------------------------
+def test_every_draw_has_its_estimates_before_its_splits_and_no_unit_comes_twice():
+    units = grid("small")
+    assert len({repr(sorted(unit.items(), key=str)) for unit in units}) == len(units)
+    met = set()
+    for unit in units:
+        if unit["kind"] == "estimates":
+            met.add((unit["data"], unit["seed"]))
+        if unit["kind"] == "splits":
+            assert (unit["data"], unit["seed"]) in met
+            assert estimates_unit(unit) in units
+    assert {unit["seed"] for unit in units} == set(range(5))
+
+
+@pytest.mark.parametrize(("costs", "tasks"), list(product(("alike", "rising", "falling", "shared reading"), (2, 3, 4))))
+def test_an_item_for_all_tasks_is_cheaper_only_where_reading_is_shared(costs, tasks):
+    prices, joint = prices_of(costs, tasks)
+    assert len(prices) == tasks
+    assert min(prices) > 0
+    assert (joint < sum(prices)) == (costs == "shared reading")
+
+
+# -- what a split buys -------------------------------------------------------------------------------------------------
+def test_a_split_buys_as_many_labels_as_it_says_beyond_the_seed(items):
+    seeds, pool = items
+    found = labelled(seeds, pool, (30, 12, 0), 0, seed=1)
+    assert [int(found.labels[task].present.sum()) for task in TASKS] == [50, 32, 20]
+
+
+def test_items_for_all_tasks_are_the_same_items(items):
+    seeds, pool = items
+    found = labelled(seeds, pool, (30, 25, 25), 25, seed=1)
+    bought = found.take(np.arange(len(seeds), len(found)))
+    present = np.stack([bought.labels[task].present for task in TASKS])
+    assert int(present.all(axis=0).sum()) == 25
+    assert len(bought) == 30
+
+
+def test_a_larger_split_has_the_labels_of_a_smaller_one(items):
+    seeds, pool = items
+    small, large = (labelled(seeds, pool, counts, 5, seed=2) for counts in ((10, 8, 5), (40, 8, 30)))
+    for task in TASKS:
+        mine, theirs = (
+            {some.ids[int(at)] for at in np.flatnonzero(some.labels[task].present)} for some in (small, large)
+        )
+        assert mine <= theirs
+
+
+def test_another_draw_buys_other_items(items):
+    seeds, pool = items
+    one, other = (set(labelled(seeds, pool, (20, 20, 20), 0, seed=seed).ids.tolist()) for seed in (1, 2))
+    assert one != other
+
+
+# -- a real one --------------------------------------------------------------------------------------------------------
+def test_one_budget_is_estimated_split_and_trained_and_no_model_twice(tmp_path, monkeypatch):
+    """Three tasks of the built-in corpus, few items and a small network."""
+    tiny = replace(SETTINGS["builtin"], seed=40, pool=60, test=40, learner="aoe", options={"steps": 4})
+    monkeypatch.setitem(allocation.SETTINGS, "builtin", tiny)
+    trainings = []
+    monkeypatch.setattr(
+        allocation, "labelled", lambda *a, keep=allocation.labelled: trainings.append(a[2:4]) or keep(*a)
+    )
+    common = {"data": "builtin", "seed": 0, "learner": dict(tiny.options), "rater": {"repetitions": 2, "points": 3}}
+    unit = {"kind": "splits", **common, "costs": "shared reading", "prices": [6, 6, 6], "joint": 10, "times": 1.0}
+    work = partial(split_up, place=Place(tmp_path, Path("none")))
+    store = Store(tmp_path / "results")
+    [found] = run_units(work, [unit | {"budget": 240}], store=store)
+    assert store.get(address(work, estimates_unit(unit)))["ways"][QUICK]["rates"].keys() == set(TASKS)
+    assert set(OURS) <= set(found["splits"])
+    for split in found["splits"].values():
+        assert split["cost"] <= 240
+        assert split["scores"].keys() == set(TASKS)
+    assert found["splits"]["same items"]["together"] == 24
+    distinct = {(tuple(counts), both) for counts, both in trainings}
+    assert len(distinct) == len(trainings) > 5
+    assert analyse([{"unit": unit | {"budget": 240}, "result": found}], "small").headline.startswith("Relative gain")
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+def made_up(gain_of, seeds=5):
+    """Runs in which the seed models score 0.5, and each split as a function of its name, data and seed says."""
+    runs = []
+    for unit in grid("small"):
+        if unit["seed"] >= seeds or unit["kind"] == "campaign":
+            continue
+        tasks = SETTINGS[unit["data"]].tasks
+        if unit["kind"] == "estimates":
+            way = {"value": np.eye(len(tasks)).tolist(), "error": np.zeros((len(tasks),) * 2).tolist(), "seconds": 9.0}
+            way["rates"] = {task: [0.6, 0.5, 0.7, 60.0] for task in tasks}
+            result = {"hard": {}, "ways": dict.fromkeys(("the paper's estimates", QUICK), way)}
+            result["agreement"] = {"alignment": {"spearman": 0.5, "seconds": 1.0}}
+        else:
+            names = [*OURS, "no transfer", "one rate", *PLAIN, *(f"only {task}" for task in tasks)]
+            splits = {}
+            for name in names:
+                gain = gain_of(name, unit)
+                splits[name] = {"predicted": gain, "scores": dict.fromkeys(tasks, 0.5 * (1 + gain))}
+            result = {"seed_scores": dict.fromkeys(tasks, 0.5), "splits": splits}
+        runs.append({"unit": unit, "result": result | {"seconds": 1.0}})
+    return runs
+
+
+def noise(unit, name):
+    return 0.002 * ((unit["seed"] * 7 + len(name) * 3 + len(unit["data"])) % 5)
+
+
+def ours_is_better(name, unit):
+    return (0.2 if name in OURS else 0.1) + noise(unit, name)
+
+
+def heuristics_are_better(name, unit):
+    return (0.3 if name == "same items" else 0.2) + noise(unit, name)
+
+
+def test_a_method_that_gains_more_everywhere_beats_every_heuristic():
+    found = {answer.question: answer for answer in analyse(made_up(ours_is_better), "small").answers}
+    assert found["A1"].verdict == "yes"
+    assert found["A3"].verdict == "yes"
+    assert found["A7"].verdict == "yes"
+    assert "ahead of all" in found["A1"].why
+
+
+def test_a_heuristic_that_gains_more_is_named():
+    found = {answer.question: answer for answer in analyse(made_up(heuristics_are_better), "small").answers}
+    assert found["A1"].verdict == "no"
+    assert "behind" in found["A1"].why
+    assert "same items" in found["A1"].why
+
+
+def test_the_table_has_the_mean_relative_gain_beside_the_papers():
+    found = analyse(made_up(lambda name, unit: 0.25 if name == MAIN else 0.1), "small")
+    row = found.tables[0].rows[MAIN]
+    assert row[0].ours == pytest.approx(25.0)
+    assert row[0].paper == 24.7
+    assert row[1].ours == pytest.approx(12.5)
+    assert found.tables[0].rows[ALL_ON_ONE][0].ours == pytest.approx(10.0)
+    for table in found.tables:
+        assert all(len(cells) == len(table.columns) for cells in table.rows.values())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 20, 40])
+def test_findings_follow_from_any_part_of_the_runs(count):
+    runs = made_up(ours_is_better)
+    assert analyse(runs[:count], "small").headline
+    assert analyse(runs[-count:], "small").headline
+
+
+def test_a_task_that_the_seed_model_knows_nothing_of_does_not_make_gains_endless():
+    [run, *_] = [run for run in made_up(ours_is_better, seeds=1) if run["unit"]["kind"] == "splits"]
+    run["result"]["seed_scores"] = dict.fromkeys(run["result"]["seed_scores"], 0.0)
+    [cell] = Seen([run]).divided
+    assert np.isfinite(cell.relative(MAIN))
+
+
+def test_heuristics_are_what_nothing_is_measured_for():
+    known = heuristics(Seen(made_up(ours_is_better, seeds=1)))
+    assert known == [ALL_ON_ONE, *PLAIN]
+    assert allocation_findings.arm_name(*ARMS[1]) == "UDJS+BLP_AL, split (robust)"
