@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import urllib.request
 
 import pytest
 
@@ -156,3 +158,43 @@ def test_a_wrong_address_exits_with_2_and_starts_no_run(bursar, campaign, tmp_pa
     code, _, err = bursar("label-studio", "push", campaign, "--url", "http://127.0.0.1:1", "--token", "x" * 40)
     assert (code, "cannot be reached" in err) == (2, True)
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_webhook_wakes_the_watch_and_is_registered_for_the_project(bursar, shelf, project):
+    """The pause is an hour, so that only the bell can end it."""
+    hooks = []
+
+    def register(number, url):
+        hooks.append((number, url))
+        threading.Thread(target=ring, args=(url,)).start()
+        return 1
+
+    def ring(url):
+        answer_open(shelf)
+        urllib.request.urlopen(url, data=b"{}", timeout=30)
+
+    bursar("label-studio", "push", project, "--url", shelf.url)
+    live = LiveCampaign.open(project)
+    live.change({"budget": {"rounds": 0}}, "ann")  # the seed items are all
+    ids = [want.id for want in live.wanted()]
+    corpus = live.corpus
+    live.close()
+
+    def answer_open(there):
+        for item in ids:
+            there.annotate(corpus, item, right(item))
+
+    shelf.register_webhook = register
+    address = ("--watch", "--every", "3600", "--webhook", "http://127.0.0.1:0/hook")
+    code, out, err = bursar("label-studio", "pull", project, *address)
+    assert code == 0, err
+    assert "The campaign is over" in out
+    assert [number for number, _ in hooks] == [1]
+
+
+def test_a_webhook_needs_a_watch_and_an_address(bursar, shelf, project):
+    bursar("label-studio", "push", project, "--url", shelf.url)
+    code, _, err = bursar("label-studio", "pull", project, "--webhook", "http://127.0.0.1:0/")
+    assert (code, "--watch" in err) == (2, True)
+    code, _, err = bursar("label-studio", "pull", project, "--watch", "--webhook", "nowhere")
+    assert (code, "no address" in err) == (2, True)

@@ -26,6 +26,7 @@ from bursar.corpus.formats.label_studio_results import design_of, results_of
 from bursar.corpus.words import find_words
 from bursar.errors import StudioError
 from bursar.ledger.records import CORRECTION, OVERLAP
+from bursar.web.labelstudio.bell import Bell
 from bursar.web.labelstudio.client import Studio
 from bursar.web.labelstudio.sync import Sync
 from bursar.web.labelstudio.tasks import design_for, said_in
@@ -205,6 +206,18 @@ def test_an_address_is_told_of_annotations_once(studio, server):
     first = studio.register_webhook(project, "http://127.0.0.1:9/hook")
     assert studio.register_webhook(project, "http://127.0.0.1:9/hook") == first
     assert [hook["id"] for hook in server.ask("GET", "/api/webhooks/", params={"project": project})] == [first]
+
+
+def test_an_annotation_there_rings_the_bell_here(small, server, studio):
+    live, sync, project = small
+    with Bell("http://127.0.0.1:0/annotated") as bell:
+        studio.register_webhook(project, bell.url)
+        bell.wait(0)
+        item = live.wanted()[0].id
+        task = server.task(project, item)
+        server.annotate(task, said_as_results(live, item, right(item)))
+        assert bell.wait(60)
+    assert sync.pull().answered == [item]
 
 
 # -- every kind of label -----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -79,6 +79,15 @@ def pull(
         bool, typer.Option("--watch", "-w", help="Go on: pull again and again, and push every next round, to the end.")
     ] = False,
     every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between two pulls with --watch.")] = 10.0,
+    bell: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook",
+            metavar="URL",
+            help="With --watch: an address of this machine, such as http://127.0.0.1:8123/, at which Label Studio "
+            "tells of every annotation, so that it is pulled at once.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Take in what people have annotated at Label Studio since the last time.
@@ -92,6 +101,8 @@ def pull(
     """
     from bursar.web.labelstudio.sync import Pulled, keep_in_step
 
+    if bell is not None and not watch:
+        raise ConfigError("--webhook is for pulls that go on", fix="add --watch")
     with _open(run, folder, url, token) as (sync, studio), _Display(quiet=as_json) as display:
         if not watch:
             _say_pulled(sync.live, sync.pull(display.progress), as_json)
@@ -103,8 +114,22 @@ def pull(
             else:
                 _say_pushed(sync.live, studio, event, as_json)
 
-        why = keep_in_step(sync, pause=lambda: time.sleep(every), told=told, progress=display.progress)
+        with _bell(sync, studio, bell, every) as pause:
+            why = keep_in_step(sync, pause=pause, told=told, progress=display.progress)
     typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign is over: {why}.")
+
+
+@contextmanager
+def _bell(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
+    """What to do between two pulls: wait for so long, or until Label Studio rings."""
+    if url is None:
+        yield lambda: time.sleep(every)
+        return
+    from bursar.web.labelstudio.bell import Bell
+
+    with Bell(url) as bell:
+        studio.register_webhook(sync.project(), bell.url)
+        yield lambda: bell.wait(every)
 
 
 @contextmanager

@@ -169,14 +169,20 @@ class Sync:
         self.memory.save(self.live.folder)
         return found
 
-    def pull(self, progress: Progress = no_progress) -> Pulled:
-        """Take in what people have said since the last time."""
+    def project(self) -> int:
+        """The number of the run's project, which is there after the first push."""
         memory = self.memory
-        project = None if memory is None else self.server.find_project(memory.mark, memory.project)
-        if memory is None or project is None:
+        found = None if memory is None else self.server.find_project(memory.mark, memory.project)
+        if found is None:
             raise ConfigError(
                 f"{self.live.folder} has no project at {self.server.url}", fix="push it first: bursar label-studio push"
             )
+        return found
+
+    def pull(self, progress: Progress = no_progress) -> Pulled:
+        """Take in what people have said since the last time."""
+        project, memory = self.project(), self.memory
+        assert memory is not None  # or there is no project
         people, pulled = self.server.people(), Pulled()
         seen: set[int] = set()
         for tasks in self.server.pages(project):
