@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.needs import lacking, module_for
+
 if TYPE_CHECKING:
     from tests.ledger.ledgers import PostgresPlace, SQLitePlace
     from tests.postgres import PostgresServer
@@ -89,8 +91,8 @@ def ledger_place(
 def browser() -> Iterator[Any]:
     """A real Chromium for the tests that look at a page; where there is none, they are skipped by its name."""
     if CHROMIUM is None:
-        pytest.skip("there is no chromium on this machine")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+        lacking("chromium", "there is no chromium on this machine")
+    api = module_for("chromium", "playwright.sync_api", "playwright is not installed")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=list(QUIET))
         yield browser

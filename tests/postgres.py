@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pytest
+from tests.needs import lacking, module_for
 
 GUARDED, PASSWORD = "guarded", "open sesame @ 7"  # one role needs a password; all others are trusted
 
 
 def programs() -> Path:
     """The folder of the server's programs, or skips the test by its name."""
-    pytest.importorskip("psycopg", reason="psycopg is not here: pip install 'bursar[postgres]'")
+    module_for("postgresql", "psycopg", "psycopg is not here: pip install 'bursar[postgres]'")
     found = shutil.which("initdb")
     folders = [Path(found).resolve().parent] if found else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name), reverse=True)
     folders = [folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()]
     if not folders:
-        pytest.skip("the programs of a PostgreSQL server are not here")
+        lacking("postgresql", "the programs of a PostgreSQL server are not here")
     return folders[0]
 
 
@@ -48,7 +48,7 @@ class PostgresServer:
             try:
                 owner = pwd.getpwnam("postgres")
             except KeyError:
-                pytest.skip("PostgreSQL does not run as root, and there is no user 'postgres'")
+                lacking("postgresql", "PostgreSQL does not run as root, and there is no user 'postgres'")
             os.chown(self.folder, owner.pw_uid, owner.pw_gid)
             self._identity = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
         self._run("initdb", "-D", "data", "-U", "bursar", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
