@@ -137,6 +137,21 @@ def test_a_folder_with_something_in_it_is_left_alone(bursar, tmp_path):
     assert [path.name for path in (tmp_path / "project").iterdir()] == ["notes.txt"]
 
 
+def test_a_team_keeps_its_ledger_on_a_server(bursar, tmp_path, place_for_ledger):
+    place, data = place_for_ledger("postgresql"), write(tmp_path / "data.jsonl")
+    wanted = ("--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
+    code, _, err = bursar("new", "project", *wanted, "--ledger", place.place)
+    assert (code, err) == (0, "")
+    assert not list(tmp_path.glob("project/*.sqlite"))
+    assert place.raw("SELECT count(*) FROM decisions WHERE kind = 'selection'") == [(1,)]
+    live = LiveCampaign.open(tmp_path / "project")
+    assert len(live.wanted()) > 10
+    live.close()
+    code, _, err = bursar("new", "another", *wanted, "--seed", 1, "--ledger", place.place)
+    assert (code, "another schema" in err) == (2, True)
+    assert not (tmp_path / "another").exists()
+
+
 # -- labels that came with the data ---
 def test_labels_are_held_out_and_the_rest_is_given_to_the_model(bursar, tmp_path):
     data = write(tmp_path / "data.jsonl", 160, lambda number: both(number) if number < 100 else None)

@@ -62,6 +62,7 @@ class Wishes:
     learner: str | None = None
     forget_labels: bool = False
     seed: int = 0
+    ledger: str | None = None  # the address of a PostgreSQL server, for a team; a file in the project if not
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +254,7 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
         "budget": budget,
         "strategy": {"name": wishes.strategy},
         "learner": _learner(corpus, wishes),
+        **({"ledger": {"url": wishes.ledger}} if wishes.ledger else {}),
     } | _audit(rounds, max(1.0, 0.1 * budget["per_round"] / price), counts["train"])
 
 

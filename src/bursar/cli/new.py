@@ -69,6 +69,10 @@ def new(
         bool, typer.Option("--forget-labels", help="Have items labelled anew; only dev and test labels are kept.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of every draw.")] = 0,
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", help="Where a team's ledger is: postgresql://name@host/db?schema=name; else a file."),
+    ] = None,
     format: FormatOption = None,
     set: SetOption = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: what is not given has its default.")] = False,
@@ -105,6 +109,7 @@ def new(
         learner=learner,
         forget_labels=forget_labels,
         seed=seed,
+        ledger=ledger,
     )
     draft = draft_project(corpus, wishes)
     create_project(project, draft)

@@ -28,6 +28,35 @@ from bursar.tasks.schemes import spans_of_tags, tags_of_spans
 LOSSES = ("ids", "groups", "spacing", "words")
 
 
+class NoPlaceError(DataError):
+    """A format has no task of that name; ``places`` are those that it has."""
+
+    def __init__(self, message: str, places: Mapping[str, Task], fix: str) -> None:
+        super().__init__(message, fix=fix)
+        self.places = dict(places)
+
+
+def names_that_fit(tasks: Mapping[str, Task], places: Mapping[str, Task]) -> dict[str, str]:
+    """Other names under which tasks have a place: where one task and one place are the only ones of their sort.
+
+    >>> from bursar.tasks import Classification, Tagging
+    >>> places = {"label": Classification("label"), "entities": Tagging("entities")}
+    >>> names_that_fit({"intent": Classification("intent", ("alarm", "music"))}, places)
+    {'intent': 'label'}
+    >>> names_that_fit({"a": Classification("a"), "b": Classification("b"), "entities": Tagging("entities")}, places)
+    {}
+    """
+    homeless = {name: task for name, task in tasks.items() if name not in places}
+    free = {name: place for name, place in places.items() if name not in tasks}
+    found = {}
+    for name, task in homeless.items():
+        alike = [other for other in homeless.values() if without_labels(other) == without_labels(task)]
+        fitting = [place for place, other in free.items() if without_labels(other) == without_labels(task)]
+        if len(alike) == len(fitting) == 1:
+            found[name] = fitting[0]
+    return found
+
+
 class Limits:
     """A corpus on its way into a format: each method refuses one thing that the format cannot say."""
 
@@ -109,7 +138,8 @@ class Limits:
         places = {task.name: task for task in known}
         for name, task in self.corpus.schema.items():
             if name not in places:
-                raise self.error(f"has no place for task {name!r}", fix="corpus.with_tasks([…]) leaves tasks out")
+                fix = f"call it {' or '.join(places)}, whichever it is, or leave it out"
+                raise NoPlaceError(f"{self.format} has no place for task {name!r}", places, fix)
             if without_labels(task) != without_labels(places[name]):
                 raise self.error(f"cannot hold task {name!r} as it is: {without_labels(task)}")
         for name in needed:
