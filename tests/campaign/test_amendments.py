@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bursar.campaign import Run, run_campaign
-from bursar.campaign.amendments import amended, check_amended
+from bursar.campaign.amendments import amended, check_amended, differences
 from bursar.campaign.config import parse_config
 from bursar.campaign.live import LiveCampaign
 from bursar.campaign.live_worker import preview_round
@@ -91,6 +91,38 @@ def test_a_change_that_does_not_suit_the_corpus_or_the_campaign_is_refused(chang
         check_amended(plain, amended(plain, [change]), corpus())
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([{"budget": {"per_round": 80}}], {"budget.per_round": (500.0, 80.0)}),
+        ([{"budget": {"per_round": 80}}, {"budget": {"per_round": None}}], {}),
+        ([{"budget": {"total": 900}}], {"budget.total": (None, 900.0)}),
+        ([{"costs": {"slots": {"per_span": 4}}}], {"costs.slots.per_span": (None, 4)}),
+        (
+            [{"strategy": {"name": "MT-RRF", "weights": {"slots": 2}}}],
+            {"strategy.name": ("MT-AVG", "MT-RRF"), "strategy.weights.slots": (None, 2)},
+        ),
+        (
+            [{"limits": {"tasks": {"slots": {"at_most": 3}}}}],
+            {"limits.tasks.slots.at_most": (None, 3), "limits.tasks.slots.at_least": (None, 0)},
+        ),
+        (
+            [{"strategy": {"name": "UDJS"}, "allocation": {"method": "exact"}}],
+            {"strategy.name": ("MT-AVG", "UDJS"), "allocation.method": (None, "exact")},
+        ),
+    ],
+)
+def test_what_differs_is_told_setting_by_setting_with_both_values(changes, said):
+    plain = parse_config({})
+    after = amended(plain, changes)
+    there, back = (
+        {".".join(one["key"]): (one["before"], one["after"]) for one in differences(*pair)}
+        for pair in ((plain, after), (after, plain))
+    )
+    assert there == said
+    assert back == {key: values[::-1] for key, values in said.items()}
+
+
 # -- in a campaign ---
 @pytest.fixture
 def live(tmp_path):
@@ -169,6 +201,8 @@ def test_another_strategy_chooses_the_next_round_and_history_says_who_wanted_it(
     assert [(e["number"], e["by"], e["since_round"], e["changes"]) for e in found["history"]] == [
         (1, "anna", 1, {"strategy": {"name": "RANDOM"}})
     ]
+    assert found["history"][0]["differences"] == [{"key": ["strategy", "name"], "before": "MT-AVG", "after": "RANDOM"}]
+    assert found["choices"]["strategy"]["base"] == "RANDOM"
     assert live.ledger.decision(1, "selection")["settings"] == 1
     json.dumps(found)
 

@@ -234,6 +234,14 @@ def test_a_right_password_clears_the_slate(three):
         three.sign_in("anna", PASSWORD, "1.2.3.4")
 
 
+def test_a_right_password_of_ones_own_does_not_buy_guesses_at_others(three):
+    for number in range(Attempts.MOST["address"]):
+        three.sign_in("bob", PASSWORD, "6.6.6.6")
+        refused(401, three.sign_in, f"name {number}", "wrong password", "6.6.6.6")
+    refused(429, three.sign_in, "bob", PASSWORD, "6.6.6.6")
+    three.sign_in("bob", PASSWORD, "1.2.3.4")
+
+
 def test_what_is_remembered_of_guesses_is_bounded(clock, monkeypatch):
     monkeypatch.setattr(Attempts, "ROOM", 30)
     attempts = Attempts(clock)

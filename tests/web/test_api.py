@@ -427,6 +427,22 @@ def test_settings_are_changed_once_and_stand_in_the_ledger(you, site):
     refused(you.post("/api/settings", json=wrong), 400, "bad_config")
 
 
+def test_a_change_by_somebody_who_does_not_know_the_newest_one_is_refused(crew, site):
+    anna = crew("Anna")
+    site.accounts.add("Carl", "lead", PASSWORD)
+    carl = crew("Carl")
+    first = {"changes": {"budget": {"per_round": 1.6}}, "key": str(uuid4()), "after": 0}
+    second = {"changes": {"budget": {"per_round": 2.4}}, "key": str(uuid4()), "after": 0}
+    assert anna.post("/api/settings", json=first).status_code == 200
+    said = refused(carl.post("/api/settings", json=second), 409, "changed_meanwhile")
+    assert "Anna" in said.json()["error"]
+    assert carl.get("/api/settings").json()["settings"]["budget"]["per_round"] == 1.6
+    assert anna.post("/api/settings", json=first).status_code == 200  # sent again: it was made, and knew all there was
+    assert carl.post("/api/settings", json=second | {"after": 1}).status_code == 200
+    assert anna.post("/api/settings", json=first | {"key": str(uuid4()), "after": None}).status_code == 200
+    assert [entry["by"] for entry in anna.get("/api/settings").json()["history"]] == ["Anna", "Carl", "Anna"]
+
+
 def test_a_preview_that_cannot_be_made_says_why(you):
     begun = you.post("/api/preview", json={"changes": {"budget": {"per_round": -1}}})
     assert begun.status_code == 202

@@ -15,6 +15,7 @@ from tests.web.small import make_project, right
 
 PEOPLE = [f"person {number}" for number in range(50)]
 SHARED = Overlap(0.2, 2)
+QUICK = 100  # milliseconds in which 19 of 20 answers are on disk
 
 
 def annotate_and_kill(folder, *, items, seconds, kills, think):
@@ -90,4 +91,4 @@ def test_fifty_people_save_quickly_and_safely_for_two_minutes(tmp_path, capsys, 
     with capsys.disabled():
         print(f"\n{kills} kills, {len(ordered)} answers saved: median {middle:.0f} ms, p95 {slow:.0f} ms")  # noqa: T201
     if not kills:  # whoever comes first after a kill finds everybody else at the door
-        assert crew.p95 < 1.0
+        assert slow < QUICK, "saving is slow, or this machine is busy with something else"

@@ -69,6 +69,24 @@ def differ(served):
             site.desk.answer(name, want.id, labels, {}, "a lease that ran out")
 
 
+def test_the_first_page_of_a_new_project_leads_on_to_its_first_item(served, tab_of):
+    found = tab_of()
+    tab = found.tab
+    tab.goto(served.url)
+    tab.wait_for_url("**/start")
+    assert tab.locator("h1").inner_text() == "Small project"
+    assert tab.locator(".schemes h3").all_inner_texts() == ["intent", "slots"]
+    tab.get_by_role("link", name="Annotate", exact=True).last.click()
+    tab.locator("#bench .task.active").wait_for()
+    tab.keyboard.press("1")
+    tab.keyboard.press("n")
+    tab.keyboard.press("Enter")
+    tab.locator("#progress", has_text="1 of 8 answered, 1 by you").wait_for()
+    tab.goto(served.url)  # whoever has begun goes on
+    tab.wait_for_url("**/annotate")
+    assert complaints(found) == []
+
+
 def test_from_being_alone_to_being_several(served, tab_of):
     found = tab_of()
     tab = found.tab
@@ -157,9 +175,9 @@ def test_the_share_of_overlap_is_set(served, tab_of):
 def test_no_page_is_wider_than_the_screen_or_complains(served, tab_of):
     for width in (390, 820, 1280):
         found = tab_of(width)
-        for path in ("start", "people", "review", "watch", "decide", "api/docs", "nothing"):
+        for path in ("start", "people", "review", "files", "watch", "decide", "api/docs", "nothing"):
             found.tab.goto(f"{served.url}/{path}")
-            found.tab.wait_for_load_state("networkidle" if path in ("people", "review") else "load")
+            found.tab.wait_for_load_state("networkidle" if path in ("people", "review", "files") else "load")
             assert found.tab.evaluate(OVERFLOW) <= 0, (path, width)
         assert [error for error in complaints(found) if "404" not in error] == []
 

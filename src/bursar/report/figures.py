@@ -16,7 +16,7 @@ import numpy as np
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.ledger.records import READING
 from bursar.report.curves import curves_of
-from bursar.report.spending import PURPOSES, by_round, round_name
+from bursar.report.spending import PURPOSES, WHY, by_round, round_name
 from bursar.report.story import reliability_of
 from bursar.report.wording import Money, Scale, arm_name, listed, sentence
 
@@ -164,7 +164,7 @@ def spending_figure(result: Mapping[str, Any]) -> Figure | None:
             data.append(
                 {
                     "type": "bar",
-                    "name": plain(f"{sentence(thing)} ({purpose})"),
+                    "name": plain(f"{sentence(thing)} ({WHY[purpose]})"),
                     "x": [round_name(r) for r in rounds],
                     "y": [money.amount(p) for p in paid],
                     "marker": {

@@ -10,7 +10,15 @@ from typing import Any
 from bursar.ledger.records import READING
 from bursar.report.wording import THIN, Money, Scale, counted
 
-PURPOSES = ("seed", "strategy", "audit")  # from the bottom of a bar to its top
+WHY = {
+    "seed": "seed items",
+    "dev": "development items",
+    "strategy": "chosen",
+    "overlap": "asked again",
+    "audit": "audit slice",
+}
+PURPOSES = tuple(WHY)  # from the bottom of a bar to its top
+RANDOM_ITEMS = ("seed", "dev", "audit")
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ def spending_words(result: Mapping[str, Any]) -> list[str]:
         return []
     words = []
     chosen = [line for line in lines if line["purpose"] == "strategy"]
-    others = [line for line in lines if line["purpose"] != "strategy"]
+    others = [line for line in lines if line["purpose"] in RANDOM_ITEMS]
     chosen_items, other_items = items_of(chosen), items_of(others)
     if chosen_items and other_items:
         words.append(

@@ -260,6 +260,8 @@ def trust_words(result: Mapping[str, Any]) -> list[str]:
         words.append(f"Look at its guesses for {listed(doubtful)} before you use them, even where it is sure.")
     elif len(by_stance[Stance.TRUE]) == len(trusts):
         words.append("You can take it at its word.")
+    if not result["corpus"]["test"]:
+        words.append("It was asked about development items, which the training sees: that flatters it a little.")
     return words
 
 

@@ -305,10 +305,16 @@ class Attempts:
                 del self._tried[next(iter(self._tried))]
 
     def forget(self, name: str, address: str) -> None:
-        """The password was right: what was tried before does not count."""
+        """The password was right: what was tried before for this name does not count, nor this attempt for the address.
+
+        What was tried from there for other names still does, or one good account would open the door to guessing.
+        """
         with self._lock:
-            for key in self._keys(name, address).values():
-                self._tried.pop(key, None)
+            keys = self._keys(name, address)
+            for what in ("pair", "name"):
+                self._tried.pop(keys[what], None)
+            if self._tried.get(keys["address"]):
+                self._tried[keys["address"]].pop()
 
     @staticmethod
     def _keys(name: str, address: str) -> dict[str, tuple[str, ...]]:

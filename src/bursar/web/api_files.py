@@ -6,6 +6,7 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from bursar.corpus import FORMATS, Corpus, read, write
-from bursar.corpus.formats.limits import LOSSES
+from bursar.corpus.formats.limits import LOSSES, NoPlaceError, names_that_fit
 from bursar.errors import BursarError, DataError
 from bursar.web.accounts import Caller
 from bursar.web.api import REFUSALS, LeadHere, SiteHere, problem_of
@@ -50,7 +51,10 @@ def export(
     ] = None,
     tasks: Annotated[list[str] | None, Query(max_length=100, description="Only these tasks.")] = None,
 ) -> StreamingResponse:
-    """The labels that stand, in any format. What the format cannot say is refused, unless it is named in `lose`."""
+    """The labels that stand, in any format. What the format cannot say is refused, unless it is named in `lose`.
+
+    Where a format has names of its own for tasks, the one task that each can only mean goes under it.
+    """
     corpus = site.live.view()
     if tasks:
         corpus = corpus.with_tasks(list(dict.fromkeys(tasks)))
@@ -70,11 +74,13 @@ def _written(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: s
     """A corpus in one file: what the format writes, or a ZIP file of all that it writes."""
     target = folder / "files" / f"{stem}.{format}"
     target.parent.mkdir()
-    options = {"lose": lose} if lose else {}
     try:
-        write(corpus, target, format, **options)
-    except DataError as wrong:  # which names the item, and not that there is no such one
-        raise Problem(400, "bad_data", wrong.message, fix=wrong.fix) from None
+        _write(corpus, target, format, lose)
+    except NoPlaceError as wrong:  # the format has names of its own for tasks; what can only be meant is taken for it
+        names = names_that_fit(corpus.schema, wrong.places)
+        if not names:
+            raise Problem(400, "bad_data", wrong.message, fix="leave tasks out, with `tasks`") from None
+        _write(corpus.with_renamed_tasks(names), target, format, lose)
     written = sorted(path for path in target.parent.rglob("*") if path.is_file())
     if written == [target]:
         return target
@@ -83,6 +89,16 @@ def _written(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: s
         for path in written:
             archive.write(path, path.relative_to(target.parent))
     return packed
+
+
+def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
+    may_lose = "lose" in signature(FORMATS[format].write).parameters  # others lose nothing
+    try:
+        write(corpus, target, format, **({"lose": lose} if lose and may_lose else {}))
+    except NoPlaceError:
+        raise
+    except DataError as wrong:  # which names the item, and not that there is no such one
+        raise Problem(400, "bad_data", wrong.message, fix=wrong.fix) from None
 
 
 def _stem(site: Site) -> str:
@@ -111,7 +127,8 @@ async def import_answers(
 ) -> Imported:
     """A file with labels of items that are asked about now: each is an answer, as if it had been made here.
 
-    The file is read and every label checked before the first is recorded. A format of several files comes as ZIP.
+    The file is read and every label checked before the first is recorded. A format of several files comes as ZIP. Where
+    a file has another name for a task, as doccano's `label` and `entities`, the one task that can be meant is meant.
     """
     with tempfile.TemporaryDirectory(prefix="bursar-import-") as folder:
         path = Path(folder) / name
@@ -127,6 +144,7 @@ def _imported(site: Site, me: Caller, path: Path, format: str | None, annotator:
     except BursarError as wrong:
         message = problem_of(wrong).message.replace(f"{path.parent}/", "")
         raise Problem(400, "bad_file", message, fix=wrong.fix) from None
+    corpus = corpus.with_renamed_tasks(names_that_fit(corpus.schema, site.live.corpus.schema))
     found = site.desk.take_in(corpus, annotator or me.name)
     site.changed()
     return Imported(**vars(found) | {"cost": site.live.costs.show(found.cost_units)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from decimal import Decimal
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -12,9 +13,12 @@ from fastapi.responses import StreamingResponse
 from bursar.web.agreement import alike
 from bursar.web.api import REFUSALS, CallerHere, LeadHere, SiteHere, receipt_shown
 from bursar.web.api_models import (
+    AdviceRequest,
+    AdviceShown,
     AgreementShown,
     CorrectionRequest,
     Job,
+    NewestAdvice,
     OverlapAnswer,
     OverlapItem,
     OverlapList,
@@ -25,6 +29,7 @@ from bursar.web.api_models import (
     SettingsRequest,
     StateShown,
 )
+from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.desk import Entry
 from bursar.web.problems import Problem
 from bursar.web.queue import Overlap
@@ -36,7 +41,7 @@ router = APIRouter(prefix="/api", responses=REFUSALS)
 # -- watching --------------------------------------------------------------------------------------------------------
 @router.get("/events", tags=["watching"], summary="News as it comes", response_class=StreamingResponse)
 async def events(site: SiteHere, me: CallerHere, request: Request) -> StreamingResponse:
-    """Server-sent events: `state` (first of all, and whenever it changes), `stage`, `scored`, `preview`, `ping`."""
+    """Server-sent events: `state` (first, and whenever it changes), `stage`, `scored`, `preview`, `advice`, `ping`."""
     stream = site.hub.listen()
     first = await anext(stream)  # whoever is one too many is refused before anything is sent
 
@@ -50,22 +55,42 @@ async def events(site: SiteHere, me: CallerHere, request: Request) -> StreamingR
 
 
 @router.get("/dashboard", tags=["watching"], summary="Everything about the run")
-def dashboard(site: SiteHere, me: LeadHere) -> dict[str, Any]:
-    """What the report shows, as JSON, and where the campaign stands."""
-    return {"state": site.state(), "result": site.result()}
+def dashboard(
+    site: SiteHere,
+    me: LeadHere,
+    whole: Annotated[bool, Query(description="With `result`, all that a report is made of.")] = True,
+) -> dict[str, Any]:
+    """What the report shows, as JSON; where the campaign stands; and, `shown`, what the watch page makes of both."""
+    state, result = site.state(), site.result()
+    in_force = site.live.in_force.model_dump(mode="json")  # a result has those of the beginning
+    shown = dashboard_of(result | {"config": in_force}, state, str(site.live.folder))
+    return {"state": state, "shown": shown} | ({"result": result} if whole else {})
+
+
+@router.post("/advice", tags=["watching"], status_code=202, summary="How should money be split between the tasks?")
+def ask_advice(site: SiteHere, me: LeadHere, sent: AdviceRequest) -> AdviceShown:
+    """Begins to measure that; events `advice` tell how far it is. One at a time."""
+    return AdviceShown(**vars(site.advising.start(f"{Decimal(str(sent.amount)):f}")))
+
+
+@router.get("/advice", tags=["watching"], summary="The newest advice on a split")
+def advice(site: SiteHere, me: LeadHere) -> NewestAdvice:
+    """How far it is, what it found, and at which state it was asked for."""
+    newest = site.advising.newest
+    return NewestAdvice(advice=None if newest is None else AdviceShown(**vars(newest)))
 
 
 # -- deciding --------------------------------------------------------------------------------------------------------
 @router.get("/settings", tags=["deciding"], summary="What the next round is run with")
 def settings(site: SiteHere, me: LeadHere) -> dict[str, Any]:
-    """Budget, prices, strategy, weights; and what the measured seconds say prices should be."""
+    """Budget, prices, strategy, weights, limits; what else could be chosen; and what the measured seconds say."""
     return dict(site.live.settings())
 
 
 @router.post("/settings", tags=["deciding"], summary="Change the next round")
 def change_settings(site: SiteHere, me: LeadHere, sent: SettingsRequest) -> dict[str, Any]:
     """Changes count from the next round on, and stand in the ledger. The same changes again change nothing."""
-    site.desk.change(sent.changes, me.name, sent.key)
+    site.desk.change(sent.changes, me.name, sent.key, sent.after)
     site.changed()
     return dict(site.live.settings())
 

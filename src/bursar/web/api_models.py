@@ -263,6 +263,9 @@ class SettingsRequest(Message):
 
     changes: Changes
     key: Key
+    after: int | None = Field(
+        default=None, ge=0, le=1_000_000, description="The number of the newest change that is known; else refused."
+    )
 
 
 class PreviewRequest(Message):
@@ -279,6 +282,30 @@ class Job(BaseModel):
     progress: float = 0.0
     result: dict[str, Any] | None = None
     wrong: Wrong | None = None
+
+
+class AdviceRequest(Message):
+    """Ask how to split money between the tasks."""
+
+    amount: float = Field(gt=0, le=1_000_000_000, allow_inf_nan=False, description="In the money of the prices.")
+
+
+class AdviceShown(BaseModel):
+    """Advice on a split under way, or what was found."""
+
+    amount: str
+    asked_at: dict[str, Any] = Field(description="The round it was asked in, and what had been spent by then.")
+    done: bool
+    progress: float = 0.0
+    what: str = ""
+    result: dict[str, Any] | None = None
+    wrong: Wrong | None = None
+
+
+class NewestAdvice(BaseModel):
+    """The newest advice on a split, if any was asked for."""
+
+    advice: AdviceShown | None = None
 
 
 class OverlapSettings(Message):

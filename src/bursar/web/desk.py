@@ -20,7 +20,7 @@ from bursar.ledger.records import Answer as Said
 from bursar.ledger.schema import now
 from bursar.web import agreement
 from bursar.web.problems import Problem
-from bursar.web.queue import Key, Lease, Queue, Work
+from bursar.web.queue import Key, Lease, Overlap, Queue, Work
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class Desk:
         self._said: dict[str, list[Entry]] = {}  # by item: all that was said of it, in order
         self._items: dict[str, dict[str, None]] = {}  # by person: the items they said something of, in order
         self._answered: dict[int, dict[str, set[str]]] = {}  # by round and item: who answered
+        self._short = _Short()
         for said in _entries(live.answers()):
             self._note(said)
 
@@ -81,10 +82,9 @@ class Desk:
     def work(self) -> Iterator[Work]:
         """What can be given out: what others have answered and more should, then what nobody has, as it was chosen."""
         round = self.live.books.rounds_opened
-        if self.queue.overlap.share:
-            for item, people in list(self._answered.get(round, {}).items()):
-                if len(people) < self.queue.overlap.people_for(item):
-                    yield Work(round, item, frozenset(people))
+        answered = self._answered.get(round, {})
+        for item in self._short.of(round, self.queue.overlap, answered):
+            yield Work(round, item, frozenset(answered[item]))
         for want in self.live.wanted():
             yield Work(want.round, want.id)
 
@@ -198,9 +198,18 @@ class Desk:
         with self._turn:
             self.live.close_round(by)
 
-    def change(self, changes: Mapping[str, Any], by: str, key: str) -> None:
-        """Change what the next round is decided by."""
+    def change(self, changes: Mapping[str, Any], by: str, key: str, after: int | None = None) -> None:
+        """Change what the next round is decided by; with ``after``, only if nobody changed it after that change."""
         with self._turn:
+            made = self.live.books.amendments()
+            if after is not None and after != len(made) and all(one.key != key for one in made):
+                who = made[-1].by if made else "nobody"
+                raise Problem(
+                    409,
+                    "changed_meanwhile",
+                    f"change {len(made)}, by {who}, is the newest, not change {after}",
+                    fix="look at what is in force now, and send it again",
+                )
             self.live.change(dict(changes), by, key)
 
     def take_in(self, corpus: Corpus, annotator: str) -> TakenIn:
@@ -293,7 +302,39 @@ class Desk:
         if entry.role != ADJUDICATION:
             self._items.setdefault(entry.person, {})[entry.item] = None
         if entry.role in (ANSWER, OVERLAP):
-            self._answered.setdefault(entry.round, {}).setdefault(entry.item, set()).add(entry.person)
+            people = self._answered.setdefault(entry.round, {}).setdefault(entry.item, set())
+            people.add(entry.person)
+            self._short.note(entry.round, entry.item, len(people))
+
+
+class _Short:
+    """Items of a round that fewer people have answered than should, in the order of their first answers.
+
+    To look for them among all that were answered would take the longer, the more there are; so they are kept.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # whoever asks and whoever notes are different threads
+        self._rule: tuple[int, Overlap] = (-1, Overlap())  # the round, and how many people an item needs there
+        self._items: dict[str, None] = {}
+
+    def of(self, round: int, overlap: Overlap, answered: Mapping[str, Collection[str]]) -> list[str]:
+        """Those of a round, looked for anew only when the round or the overlap is another than before."""
+        with self._lock:
+            if self._rule != (round, overlap):
+                found = list(answered.items()) if overlap.share else []
+                self._items = {item: None for item, people in found if len(people) < overlap.people_for(item)}
+                self._rule = round, overlap
+            return list(self._items)
+
+    def note(self, round: int, item: str, people: int) -> None:
+        """So many people have answered an item."""
+        with self._lock:
+            known, overlap = self._rule
+            if round == known and people < overlap.people_for(item):
+                self._items[item] = None
+            elif round == known:
+                self._items.pop(item, None)
 
 
 def _entries(answers: Iterable[Said]) -> list[Entry]:

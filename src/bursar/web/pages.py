@@ -12,6 +12,7 @@ import jinja2
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from bursar.corpus import FORMATS
 from bursar.report import render
 from bursar.web.accounts import LONGEST, SHORTEST, Caller
 from bursar.web.api import SiteHere, who
@@ -29,7 +30,13 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-LEADS = ("watch", "decide", "review", "start")  # pages that only a lead sees
+LEADS = ("watch", "decide", "review", "files", "start")  # pages that only a lead sees
+LOSSES_SHOWN = {
+    "ids": "the names of items",
+    "groups": "which items belong together",
+    "spacing": "blanks between words",
+    "words": "where words begin and end",
+}
 
 
 def page(name: str, site: Site, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
@@ -83,19 +90,28 @@ def annotate(request: Request, site: SiteHere) -> Response:
 @router.get("/watch")
 def watch(request: Request, site: SiteHere) -> Response:
     """What came of it so far."""
-    return _shown(request, site, "watch", state=site.state(), show=site.live.costs.show)
+    items = site.live.config.budget.counts == "items"
+    return _shown(request, site, "watch", state=site.state(), show=site.live.costs.show, items=items)
 
 
 @router.get("/decide")
 def decide(request: Request, site: SiteHere) -> Response:
     """What the next round does."""
-    return _shown(request, site, "decide", state=site.state(), show=site.live.costs.show)
+    by_item = site.live.config.budget.counts == "items"
+    return _shown(request, site, "decide", state=site.state(), show=site.live.costs.show, by_item=by_item)
 
 
 @router.get("/review")
 def review(request: Request, site: SiteHere) -> Response:
     """Where people differ."""
     return _shown(request, site, "review")
+
+
+@router.get("/files")
+def files_page(request: Request, site: SiteHere) -> Response:
+    """What was annotated, out; answers that were made elsewhere, in."""
+    formats = {name: FORMATS[name].summary for name in FORMATS}
+    return _shown(request, site, "files", formats=formats, losses=LOSSES_SHOWN, tasks=list(site.live.corpus.schema))
 
 
 @router.get("/people")

@@ -14,6 +14,7 @@ from bursar.campaign.live import LiveCampaign, State
 from bursar.campaign.runs import CONFIG_FILE
 from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
+from bursar.web.advising import Advising
 from bursar.web.desk import Desk
 from bursar.web.events import Hub
 from bursar.web.previews import Previews
@@ -56,6 +57,7 @@ class Site:
         self.hub = Hub(self.state)
         self.trainer = Trainer(training_command(folder), self.live.ready, self._told, self._trained)
         self.previews = Previews(self.live, self.hub)
+        self.advising = Advising(folder, self.hub, self.state)
         self._reporting = threading.Lock()
         self._result: tuple[State, dict[str, Any]] | None = None
         self.cookie = f"bursar_{self.store.secret('cookie')[:8]}"  # two projects on one machine do not share it
@@ -64,6 +66,7 @@ class Site:
         """Stop what runs and let go of the folder."""
         self.hub.close()
         self.previews.close()
+        self.advising.close()
         self.trainer.stop()
         self.store.close()
         self.live.close()

@@ -1,0 +1,43 @@
+"""The desk knows which items more people should answer, without looking through all that were answered."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bursar.web.desk import _Short
+from bursar.web.queue import Overlap
+
+OVERLAPS = [Overlap(), Overlap(0.5, 2), Overlap(1.0, 2), Overlap(1.0, 3)]
+ITEMS = [f"u{number}" for number in range(8)]
+STEPS = st.one_of(
+    st.tuples(st.just("answer"), st.integers(0, 1), st.sampled_from(ITEMS), st.sampled_from("abc")),
+    st.tuples(st.just("ask"), st.integers(0, 1), st.sampled_from(OVERLAPS)),
+)
+
+
+@given(st.lists(STEPS, max_size=60))
+def test_what_is_kept_is_what_a_search_would_find_whatever_was_asked_before(steps):
+    short = _Short()
+    answered = {0: {}, 1: {}}
+    for what, round, *rest in steps:
+        if what == "answer":
+            item, person = rest
+            people = answered[round].setdefault(item, set())
+            people.add(person)
+            short.note(round, item, len(people))
+        else:
+            (overlap,) = rest
+            found = [item for item, people in answered[round].items() if len(people) < overlap.people_for(item)]
+            assert short.of(round, overlap, answered[round]) == found
+
+
+def test_items_answered_before_overlap_was_asked_for_are_given_to_others_then(site):
+    items = [want.id for want in site.live.wanted()[:2]]
+    for item in items:
+        site.desk.answer("Ann", item, {"intent": "alarm", "slots": []}, {}, None)
+    assert site.desk.next("Bob").lease.item not in items
+    site.queue.set_overlap(Overlap(1.0, 2))
+    given = site.desk.next("Eve")
+    assert (given.lease.item, given.purpose) == (items[0], "overlap")
+    assert site.desk.next("Ann").lease.item not in items  # nobody is asked twice
