@@ -18,11 +18,11 @@ EPSILON = 1e-8
 
 
 class Layout:
-    """Where each parameter of a model is in one row of numbers; all begin at multiples of 64 bytes.
+    """Where each parameter of a model is in one row of numbers; all begin at multiples of 128 bytes.
 
     >>> layout = Layout({"a": torch.zeros(2, 3), "b": torch.zeros(5)})
-    >>> layout.length, layout.views(torch.arange(32.0)[None])["b"].tolist()
-    (32, [[16.0, 17.0, 18.0, 19.0, 20.0]])
+    >>> layout.length, layout.views(torch.arange(64.0)[None])["b"].tolist()
+    (64, [[32.0, 33.0, 34.0, 35.0, 36.0]])
     """
 
     def __init__(self, parameters: dict[str, Tensor]) -> None:

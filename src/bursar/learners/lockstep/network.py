@@ -14,8 +14,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bursar.errors import ConfigError
-from bursar.learners.lockstep.sums import ALIGNED, product
+from bursar.learners.lockstep.sums import product
 from bursar.ragged import BoolArray, FloatArray, IntArray
+
+COLUMNS = 16  # of scores: a multiple of so many
 
 Parameters = Mapping[str, Tensor]  # each with the lanes in front
 
@@ -97,7 +99,7 @@ class Network(ABC):
 
     def output(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """Weights and bias of the output layer, filled up."""
-        more = 0, -self.labels % ALIGNED
+        more = 0, -self.labels % COLUMNS
         return pad(parameters["output.weight"], more), pad(parameters["output.bias"], more, value=-torch.inf)
 
     def kept(self, batch: Batch) -> Tensor | None:

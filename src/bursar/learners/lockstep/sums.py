@@ -8,7 +8,8 @@ the company. A zero more changes no sum as long as the others are added up in th
 - rows come in multiples of four or more (``quantum``), because libraries treat the last one to three in another way,
   and so that the numbers of every lane begin at a multiple of 64 bytes, which libraries look at as well;
 - other sums are made by ``gathered``, which adds rows one after the other;
-- what goes through exp is a multiple of 64 bytes long, because the odd end of an array is computed in another way.
+- what goes through exp is a multiple of 128 bytes long, because the odd end of an array is computed in another way:
+  torch takes two vectors at a time, and the longest that there are have 64 bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from torch import Tensor
 from bursar.ragged import IntArray
 
 SPAN = 128  # rows
-ALIGNED = 16  # numbers: 64 bytes of single precision
+ALIGNED = 32  # numbers: 128 bytes of single precision
 
 
 def rounded(number: int, to: int) -> int:
@@ -41,7 +42,7 @@ def quantum(width: int) -> int:
     """Rows of this width come in multiples of so many.
 
     >>> quantum(64), quantum(50), quantum(7)
-    (4, 8, 16)
+    (4, 16, 32)
     """
     return max(4, ALIGNED // gcd(ALIGNED, width))
 
