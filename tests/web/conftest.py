@@ -103,3 +103,9 @@ def crew(site: Site, browser_of: Callable[[], Browser]) -> Callable[[str], Brows
         return known[name]
 
     return of
+
+
+def refused(reply, status, kind):
+    assert (reply.status_code, reply.json()["kind"]) == (status, kind), reply.text
+    assert set(reply.json()) == {"error", "fix", "kind"}
+    return reply

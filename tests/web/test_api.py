@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
-import struct
 import sys
 import time
-import zipfile
-import zlib
 from uuid import uuid4
 
-import numpy as np
 import pytest
 
 from bursar.campaign.live import Answer as LiveAnswer
-from bursar.web.images import png
 from bursar.web.queue import Overlap
-from bursar.web.server import make_app
-from tests.web.annotating import write_project
-from tests.web.conftest import HOME, PASSWORD, Browser
+from tests.web.conftest import PASSWORD, refused
 from tests.web.small import HOSTILE, INTENTS, SLOTS, right
-
-
-def refused(reply, status, kind):
-    assert (reply.status_code, reply.json()["kind"]) == (status, kind), reply.text
-    assert set(reply.json()) == {"error", "fix", "kind"}
-    return reply
 
 
 # -- taking and answering --------------------------------------------------------------------------------------------
@@ -460,109 +446,6 @@ def test_the_dashboard_is_the_runs_result(you):
     assert found["state"]["phase"] == "annotating"
     assert found["result"]["name"] == "Small project"
     assert set(found["result"]["tasks"]) == {"intent", "slots"}
-
-
-# -- files -----------------------------------------------------------------------------------------------------------
-def test_what_was_annotated_is_exported_in_every_format_that_can_say_it(you):
-    for _ in range(4):
-        you.answer(you.take())
-    lines = [json.loads(line) for line in you.get("/api/export?format=jsonl").text.splitlines()]
-    assert {line["id"]: line["labels"] for line in lines[1:]} == {line["id"]: right(line["id"]) for line in lines[1:]}
-    assert len(lines) == 5
-    written = {}
-    for name in you.get("/api/formats").json():
-        reply = you.get("/api/export", params={"format": name, "lose": ["ids", "groups", "spacing", "words"]})
-        assert reply.status_code in (200, 400), (name, reply.text)
-        if reply.status_code == 200:
-            written[name] = reply.content
-            assert "attachment" in reply.headers["content-disposition"]
-        else:
-            assert reply.json()["error"]
-    assert {"jsonl", "slots", "conll"} & set(written)
-    zipped = [content for content in written.values() if content[:2] == b"PK"]
-    assert all(zipfile.ZipFile(io.BytesIO(content)).testzip() is None for content in zipped)
-
-
-def test_nothing_is_exported_where_nothing_is_and_unknown_formats_are_named(you):
-    refused(you.get("/api/export"), 409, "nothing_there")
-    you.answer(you.take())
-    refused(you.get("/api/export?format=nonsense"), 400, "bad_config")
-    refused(you.get("/api/export?tasks=nonsense"), 400, "bad_schema")
-
-
-def send_file(browser, lines, name="answers.jsonl", **query):
-    body = lines if isinstance(lines, bytes) else "".join(json.dumps(line) + "\n" for line in lines).encode()
-    headers = {"Content-Type": "application/octet-stream"}
-    return browser.post("/api/import", params={"name": name} | query, content=body, headers=headers)
-
-
-@pytest.fixture
-def elsewhere(you, site):
-    """What somebody labelled elsewhere: three items that are asked about, and one that is not."""
-    wanted = [want.id for want in site.live.wanted()][:3]
-    other = next(id for id in site.live.corpus.ids.tolist() if id not in {w.id for w in site.live.wanted()})
-    return [
-        {"id": id, "text": site.live.corpus[int(site.live.corpus.positions([id])[0])].text, "labels": right(id)}
-        for id in wanted
-    ] + [{"id": other, "text": "something", "labels": {"intent": "alarm"}}]
-
-
-def test_answers_made_elsewhere_are_imported_once(you, elsewhere):
-    found = send_file(you, elsewhere).json()
-    assert (found["answered"], found["repeated"], found["not_asked"]) == (3, 0, 1)
-    assert found["cost_units"] > 0
-    assert you.get("/api/state").json()["answered"] == 3
-    again = send_file(you, elsewhere).json()
-    assert (again["answered"], again["not_asked"]) == (0, 4)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("train.jsonl", json.dumps(elsewhere[0]))
-    assert send_file(you, packed.getvalue(), "answers.zip").json()["not_asked"] == 1
-
-
-def test_a_file_with_one_mistake_leaves_nothing(you, elsewhere):
-    wrong = [elsewhere[0], elsewhere[1] | {"labels": {"intent": "nonsense", "slots": []}}]
-    assert send_file(you, wrong).status_code == 400
-    wrong = [elsewhere[0], elsewhere[1] | {"text": "another text of five words"}]
-    refused(send_file(you, wrong), 400, "other_item")
-    for content, name in ((b"\xff\xfe", "a.jsonl"), (b"", "a.jsonl"), (b"PK nonsense", "a.zip"), (b"{", "a.jsonl")):
-        reply = send_file(you, content, name)
-        refused(reply, 400, "bad_file")
-        assert "/tmp" not in reply.text
-    assert you.get("/api/state").json()["answered"] == 0
-    for name in ("../evil", "", "a/b", ".hidden"):
-        assert send_file(you, elsewhere, name).status_code == 422
-
-
-# -- images ----------------------------------------------------------------------------------------------------------
-def pixels_of(png):
-    """What a PNG file without filters holds."""
-    size = struct.unpack(">II", png[16:24])
-    start = png.index(b"IDAT") + 4
-    rows = np.frombuffer(zlib.decompress(png[start:]), np.uint8).reshape(size[1], -1)
-    assert not rows[:, 0].any()
-    return rows[:, 1:].reshape(size[1], size[0], -1)
-
-
-@pytest.mark.parametrize("shape", [(3, 5), (3, 5, 1), (4, 2, 3), (2, 2, 4)])
-def test_an_image_comes_out_as_it_went_in(shape):
-    image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    assert np.array_equal(pixels_of(png(image)), image.reshape(*shape[:2], -1))
-    assert pixels_of(png(image / 255.0)).max() == 255
-
-
-def test_the_image_of_an_item_is_sent(tmp_path, open_site):
-    image = np.arange(36, dtype=np.uint8).reshape(6, 6) * 7
-    tasks = {"what": {"kind": "classification", "labels": ["bird", "cat"]}}
-    served = open_site(write_project(tmp_path / "images", tasks, [{"image": image}, {"image": image.T}]))
-    browser = Browser(make_app(served), base_url=HOME)
-    browser.meet()
-    item = browser.take()["item"]
-    assert (item["kind"], item["width"], item["height"]) == ("image", 6, 6)
-    reply = browser.get(item["image"])
-    assert reply.headers["content-type"] == "image/png"
-    assert pixels_of(reply.content)[..., 0].tolist() in (image.tolist(), image.T.tolist())
-    refused(browser.get("/api/items/nothing/image"), 404, "no_item")
 
 
 # -- pages -----------------------------------------------------------------------------------------------------------
