@@ -64,13 +64,14 @@ class NetworkJudge(Judge):
         self.problem, self.seed, self.ordered = problem, seed, ordered
         self.pool = len(problem.pool)
         self.settings = replace(settings or Settings(), batch=problem.size, shuffle=not ordered)
-        self.at_once = 2 * self.settings.lanes
         ends = np.cumsum([len(getattr(problem, part)) for part in PARTS])
         self.rows = {
             part: np.arange(end - len(getattr(problem, part)), end) for part, end in zip(PARTS, ends, strict=True)
         }
         make = _maker(problem, architecture, size, dropout)
         self.tasks = {name: self._task(task, name, make) for name, task in problem.corpus.schema.items()}
+        self.lanes = self.settings.lanes or max(made.network.lanes for made in self.tasks.values())
+        self.at_once = 2 * self.lanes
 
     def _task(self, task: Task, name: str, make: Callable[[Task, IntArray], Network]) -> _Task:
         parts = self.problem.parts
@@ -134,7 +135,7 @@ class NetworkSteps:
     """Sets in work: a model for each task, all in lockstep."""
 
     def __init__(self, judge: NetworkJudge) -> None:
-        self.judge, self.room = judge, judge.settings.lanes
+        self.judge, self.room = judge, judge.lanes
         self.trainings = {name: judge.training(name) for name in judge.tasks}
         self.numbers: dict[bytes, dict[str, int]] = {}  # of the jobs of each set, by task
         self.scores: dict[bytes, dict[str, float]] = {}

@@ -112,9 +112,10 @@ def test_lanes_of_real_size_agree_with_a_model_alone():
             assert same(model, train(network, [job], settings, select=SELECT, score=accuracy(network))[0])
 
 
-def test_models_that_come_and_go_meanwhile_change_no_bit():
+@pytest.mark.parametrize("kind", [AverageNetwork, TextConvolution])
+def test_models_that_come_and_go_meanwhile_change_no_bit(kind):
     rng = np.random.default_rng(5)
-    network = network_of(AverageNetwork, seed=3, size=8)
+    network = network_of(kind, seed=3, size=8)
     jobs = jobs_of(rng, 9, 40)
     alone = train(network, jobs, settings_of(1), select=SELECT, score=accuracy(network))
     training = Training(network, settings_of(3), select=SELECT, score=accuracy(network))
@@ -122,10 +123,10 @@ def test_models_that_come_and_go_meanwhile_change_no_bit():
     dropped = [2, 4]
     found = {}
     for step in range(1000):
-        if step == 4:
+        if step == 1:
             training.drop(2)  # in work
-        if step == 6:
-            training.drop(4)  # waits
+        if step == 2:
+            training.drop(4)  # waits, or has just been taken up
             numbers |= {training.add(job): at for at, job in enumerate(jobs[5:], start=5)}
         found |= {numbers[number]: model for number, model in training.step().items()}
         if not training.jobs:

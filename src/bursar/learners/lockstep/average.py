@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bursar.learners.lockstep.network import Batch, Draws, Parameters
-from bursar.learners.lockstep.sums import contracted, flat, gathered, scattered, stacked
-from bursar.learners.lockstep.texts import TextNetwork, Tokens, tokens
-from bursar.ragged import IntArray
+from bursar.learners.lockstep.compiled import (
+    Numbers,
+    adam,
+    affine,
+    backwards,
+    compiled,
+    cross_entropy,
+    rectified,
+    slopes,
+    turned,
+)
+from bursar.learners.lockstep.network import DECAYS, EPSILON, Draws, Lane, Parameters, Walk
+from bursar.learners.lockstep.sums import flat, gathered
+from bursar.learners.lockstep.texts import Packed, TextNetwork, Tokens, tokens
+from bursar.ragged import FloatArray, IntArray
 
 HIDDEN = 100
 
@@ -26,6 +38,8 @@ class AverageNetwork(TextNetwork):
     """
 
     width = HIDDEN
+    compiled = True
+    lanes = 4
 
     def begin(self, seed: int) -> dict[str, Tensor]:
         draws = Draws(seed, self.dtype)
@@ -40,35 +54,18 @@ class AverageNetwork(TextNetwork):
         mean = self._mean(parameters, tokens(self.texts, rows, places), self._over_lengths(rows))
         return _layer(parameters, "second", _layer(parameters, "first", mean))
 
-    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Written out: two layers are too little work for automatic differentiation."""
-        lanes, items = batch.rows.shape
-        words = tokens(self.texts, batch.rows, batch.places)
-        over = self._over_lengths(batch.rows)
-        mean = self._mean(parameters, words, over)
-        first = _layer(parameters, "first", mean)
-        second = _layer(parameters, "second", first)
-        kept = self.kept(batch)
-        last = second if kept is None else second * kept
-        output = self.output(parameters)
-        scores = torch.baddbmm(output[1].unsqueeze(1), last, output[0])
+    def epoch(self, lane: Lane, walk: Walk, rate: float) -> FloatArray:
+        kept = np.zeros((0, 0, 0), lane.values.dtype)
+        if self.dropout:
+            kept = np.stack([self.kept_in_step(*draw, walk.rows.shape[1]) for draw in walk.draws]).astype(kept.dtype)
+        how = np.array([rate, *DECAYS, EPSILON])
+        counts = walk.real.sum(axis=1)
+        return trained(
+            lane, self.texts.packed, self.targets, self.labels, walk.rows, counts, kept, walk.draws[0][1], how
+        )
 
-        targets = torch.from_numpy(self.targets[batch.rows]).unsqueeze(2)
-        share = torch.from_numpy(batch.real / batch.real.sum(axis=1, keepdims=True)).to(self.dtype)
-        chances = torch.softmax(scores, dim=2)
-        losses = -(chances.gather(2, targets).squeeze(2).log_() * share).sum(dim=1)
-        slope = chances.scatter_add_(2, targets, chances.new_full(targets.shape, -1.0)).mul_(share.unsqueeze(2))
-
-        found: dict[str, Tensor] = {}
-        slope = _backwards("output", last, slope, output[0], found)
-        slope = slope if kept is None else slope.mul_(kept)
-        slope = _backwards("second", first, slope.mul_(second > 0), parameters["second.weight"], found)
-        slope = _backwards("first", mean, slope.mul_(first > 0), parameters["first.weight"], found)
-        for name in ("output.weight", "output.bias"):
-            found[name] = found[name][..., : self.labels]
-        slope = slope.mul_(over).view(lanes * items, self.size)
-        found["words"] = scattered(slope, words.owners, words.places, parameters["words"])
-        return losses, {name: found[name] for name in parameters}
+    def answered(self, lane: Lane, rows: IntArray) -> Tensor:
+        return torch.from_numpy(answered(lane, self.texts.packed, self.labels, rows))
 
     def _mean(self, parameters: Parameters, words: Tokens, over: Tensor) -> Tensor:
         total = gathered(flat(parameters["words"]), words.places, words.offsets)
@@ -84,8 +81,81 @@ def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
     return torch.baddbmm(bias.unsqueeze(1), x, weight).relu_()
 
 
-def _backwards(name: str, x: Tensor, slope: Tensor, weight: Tensor, found: dict[str, Tensor]) -> Tensor:
-    """The slope by what a layer read; those by its parameters are put among the found."""
-    found[f"{name}.weight"] = contracted(x, slope, (0, x.shape[1]))
-    found[f"{name}.bias"] = stacked(slope)
-    return torch.bmm(slope, weight.transpose(1, 2))
+# -- compiled ----------------------------------------------------------------------------------------------------------
+@compiled
+def trained(
+    lane: Lane,
+    texts: Packed,
+    targets: IntArray,
+    labels: int,
+    rows: IntArray,
+    counts: IntArray,
+    kept: Numbers,
+    step: int,
+    how: Numbers,
+) -> FloatArray:
+    """Steps of one model, in place: rows (steps, batch), of which the first ``counts`` items are real."""
+    size, one = lane.table.shape[1], lane.values.dtype.type(1)
+    table = lane.table[: lane.learned]
+    table_slope = np.zeros_like(table)
+    nothing = np.zeros(max(size, HIDDEN, labels), table.dtype)
+    losses = np.zeros(len(rows))
+    w1, b1, w2, b2, w3, b3 = layers(lane.values, lane.starts, size, labels)
+    s1, t1, s2, t2, s3, t3 = layers(lane.slopes, lane.starts, size, labels)
+    for at in range(len(rows)):
+        items = rows[at, : counts[at]]
+        mean = averaged(lane, texts, items)
+        first = rectified(mean, w1, b1)
+        second = rectified(first, w2, b2)
+        if kept.size:
+            second *= kept[at, : len(items)]
+        slope = affine(second, w3, b3)
+        losses[at] = cross_entropy(slope, targets[items])
+
+        slopes(second, slope, s3, t3, nothing)
+        slope = backwards(slope, w3, second, nothing)
+        if kept.size:
+            slope *= kept[at, : len(items)]
+        slopes(first, slope, s2, t2, nothing)
+        slope = backwards(slope, w2, first, nothing)
+        slopes(mean, slope, s1, t1, nothing)
+        slope = affine(slope, turned(w1), nothing[:size])
+        for i, item in enumerate(items):
+            slope[i] *= one / texts.lengths[item]
+            for word in texts.words[texts.starts[item] : texts.starts[item] + texts.lengths[item]]:
+                table_slope[lane.places[word]] += slope[i]
+        adam(lane.values, lane.slopes, lane.fast, lane.slow, step + at + 1, how)
+        adam(table.ravel(), table_slope.ravel(), lane.table_fast, lane.table_slow, step + at + 1, how)
+    return losses
+
+
+@compiled
+def answered(lane: Lane, texts: Packed, labels: int, rows: IntArray) -> Numbers:
+    """A model's scores of labels for some items."""
+    w1, b1, w2, b2, w3, b3 = layers(lane.values, lane.starts, lane.table.shape[1], labels)
+    return affine(rectified(rectified(averaged(lane, texts, rows), w1, b1), w2, b2), w3, b3)
+
+
+@compiled
+def averaged(lane: Lane, texts: Packed, rows: IntArray) -> Numbers:
+    """The mean vectors of some items' words."""
+    found = np.zeros((len(rows), lane.table.shape[1]), lane.table.dtype)
+    one = found.dtype.type(1)
+    for i, item in enumerate(rows):
+        for word in texts.words[texts.starts[item] : texts.starts[item] + texts.lengths[item]]:
+            found[i] += lane.table[lane.places[word]]
+        found[i] *= one / texts.lengths[item]
+    return found
+
+
+@compiled
+def layers(values: Numbers, starts: IntArray, size: int, labels: int) -> tuple[Numbers, ...]:
+    """Weight and bias of the three layers, in one row of numbers."""
+    return (
+        values[starts[0] : starts[0] + size * HIDDEN].reshape(size, HIDDEN),
+        values[starts[1] : starts[1] + HIDDEN],
+        values[starts[2] : starts[2] + HIDDEN * HIDDEN].reshape(HIDDEN, HIDDEN),
+        values[starts[3] : starts[3] + HIDDEN],
+        values[starts[4] : starts[4] + HIDDEN * labels].reshape(HIDDEN, labels),
+        values[starts[5] : starts[5] + labels],
+    )

@@ -21,12 +21,12 @@ class Settings:
     epochs: int = 100  # at most
     patience: int = 20  # epochs without a better score on the model-selection items
     rate: float = 1e-3
-    lanes: int = 16  # models that are trained at the same time; it changes nothing but the time
+    lanes: int | None = None  # models that are trained at the same time, which changes nothing else; the network's
     shuffle: bool = True  # a new order every epoch; otherwise the rows of a job as they are
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs", "patience", "lanes"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}", fix="use 1 or more")
         if not self.rate > 0:
             raise ConfigError(f"rate = {self.rate}", fix="use a number above 0, such as 0.001")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bursar.learners.lockstep.network import Network
+from bursar.learners.lockstep.network import DECAYS, EPSILON, Lane, Network
 from bursar.learners.lockstep.sums import ALIGNED, rounded
 from bursar.ragged import IntArray
-
-DECAYS = 0.9, 0.999
-EPSILON = 1e-8
 
 
 class Layout:
@@ -25,7 +22,7 @@ class Layout:
     (64, [[32.0, 33.0, 34.0, 35.0, 36.0]])
     """
 
-    def __init__(self, parameters: dict[str, Tensor]) -> None:
+    def __init__(self, parameters: Mapping[str, Tensor]) -> None:
         self.shapes = {name: value.shape for name, value in parameters.items()}
         self.starts, at = {}, 0
         for name, shape in self.shapes.items():
@@ -40,7 +37,7 @@ class Layout:
             for name, start in self.starts.items()
         }
 
-    def put(self, parameters: dict[str, Tensor], rows: Tensor) -> None:
+    def put(self, parameters: Mapping[str, Tensor], rows: Tensor) -> None:
         """Write the parameters of every lane into their rows of numbers."""
         for name, view in self.views(rows).items():
             view.copy_(parameters[name])
@@ -53,7 +50,7 @@ class Lanes:
     rows that a model may change, which a lane has first.
     """
 
-    def __init__(self, network: Network, lanes: int, first: dict[str, Tensor], learned: int) -> None:
+    def __init__(self, network: Network, lanes: int, first: Mapping[str, Tensor], learned: int) -> None:
         self.network, self.name = network, network.table
         self.layout = Layout({name: value for name, value in first.items() if name != self.name})
         zeros = partial(torch.zeros, dtype=network.dtype)
@@ -68,10 +65,11 @@ class Lanes:
         self.moments = [zeros(lanes, size) for size in [self.layout.length, learned * width] * 2]
         self.best_rows, self.best_table = torch.zeros_like(self.rows), zeros(lanes, learned, width)
         self.touched: list[IntArray] = [np.zeros(0, dtype=np.int64)] * lanes
+        self._ones: dict[int, Lane] = {}
         self.use(0)
 
     # -- which models are in work --------------------------------------------------------------------------------------
-    def fill(self, lane: int, first: dict[str, Tensor], touched: IntArray) -> None:
+    def fill(self, lane: int, first: Mapping[str, Tensor], touched: IntArray) -> None:
         """A new model in a lane."""
         self.layout.put({name: value[None] for name, value in first.items()}, self.rows[lane : lane + 1])
         if self.name:
@@ -84,6 +82,7 @@ class Lanes:
             moment[lane].zero_()
         self.steps[lane] = 0
         self.touched[lane] = touched
+        self._ones.pop(lane, None)
 
     def move(self, lane: int, to: int) -> None:
         """The model of one lane into another."""
@@ -91,6 +90,7 @@ class Lanes:
             held[to].copy_(held[lane])
         self.places[to] = self.places[lane] + (to - lane) * self.height
         self.touched[to] = self.touched[lane]
+        self._ones.pop(to, None)
 
     def use(self, lanes: int) -> None:
         """Work on the first so many lanes from now on."""
@@ -138,6 +138,25 @@ class Lanes:
             amsgrad=False,
             maximize=False,
         )
+
+    def one(self, lane: int) -> Lane:
+        """The numbers of one model."""
+        if lane not in self._ones:
+            learned = len(self.touched[lane])
+            fast, fast_table, slow, slow_table = (moment[lane].numpy() for moment in self.moments)
+            self._ones[lane] = Lane(
+                self.rows[lane].numpy(),
+                self.slopes[lane].numpy(),
+                fast,
+                slow,
+                np.array([*self.layout.starts.values()]),
+                self.table[lane].numpy(),
+                learned,
+                fast_table[: learned * self.table.shape[2]],
+                slow_table[: learned * self.table.shape[2]],
+                self.places[lane] - lane * self.height,
+            )
+        return self._ones[lane]
 
     def some(self, lanes: Sequence[int]) -> tuple[dict[str, Tensor], IntArray]:
         """The parameters and the places of some lanes; the table is that of all."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +19,8 @@ from bursar.learners.lockstep.sums import product
 from bursar.ragged import BoolArray, FloatArray, IntArray
 
 COLUMNS = 16  # of scores: a multiple of so many
+DECAYS = 0.9, 0.999  # of Adam
+EPSILON = 1e-8
 
 Parameters = Mapping[str, Tensor]  # each with the lanes in front
 
@@ -30,6 +33,30 @@ class Batch:
     real: BoolArray  # (lanes, batch): those that are more than padding
     places: IntArray  # (lanes, rows of the table): where each is among the rows of all lanes
     draws: Sequence[tuple[int, int]]  # (lanes,): the seed and the step of each lane, which dropout follows from
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The batches of one model in one epoch."""
+
+    rows: IntArray  # (steps, batch): numbers of items
+    real: BoolArray  # (steps, batch): those that are more than padding, which comes last
+    draws: Sequence[tuple[int, int]]  # (steps,): the seed and the step, which dropout follows from
+
+
+class Lane(NamedTuple):
+    """The numbers of one model in work, to be changed in place."""
+
+    values: NDArray[Any]  # (numbers,): all parameters but the table's
+    slopes: NDArray[Any]  # as many zeros
+    fast: NDArray[Any]  # Adam's moments
+    slow: NDArray[Any]
+    starts: IntArray  # where each parameter begins among them
+    table: NDArray[Any]  # (rows, width), those that this model may change first
+    learned: int  # how many these are
+    table_fast: NDArray[Any]  # (learned × width,)
+    table_slow: NDArray[Any]
+    places: IntArray  # where each row of the network's table is in this one
 
 
 class Network(ABC):
@@ -46,6 +73,8 @@ class Network(ABC):
     table: str | None = None  # the name of that parameter
     width: int  # of features
     step: int = 4  # items come in multiples of so many, see ``quantum``
+    lanes: int = 16  # models that are best trained at the same time
+    compiled: bool = False  # whether models are trained one after the other, an ``epoch`` at a time
 
     def __init__(self, targets: IntArray, labels: int, *, dropout: float = 0.0, dtype: torch.dtype) -> None:
         if not 0 <= dropout < 1:
@@ -54,6 +83,7 @@ class Network(ABC):
             raise ConfigError(f"dtype = {dtype}", fix="use torch.float32 or torch.float64")
         self.targets = np.asarray(targets, dtype=np.int64)  # (items,) or (items, words), -1 where there is none
         self.labels, self.dropout, self.dtype = labels, dropout, dtype
+        self._first: dict[int, dict[str, Tensor]] = {}
 
     def check(self, batch: int) -> None:  # noqa: B027
         """Raise an error if batches of this size cannot be had."""
@@ -61,6 +91,12 @@ class Network(ABC):
     @abstractmethod
     def begin(self, seed: int) -> dict[str, Tensor]:
         """The parameters of one model before training: the same for all sets of items."""
+
+    def first(self, seed: int) -> Mapping[str, Tensor]:
+        """The same, drawn once a seed: not to be changed."""
+        if seed not in self._first:
+            self._first[seed] = self.begin(seed)
+        return self._first[seed]
 
     def touched(self, rows: IntArray) -> IntArray:
         """The rows of the table that a model trained on these items may change, sorted."""
@@ -84,6 +120,14 @@ class Network(ABC):
             found = torch.autograd.grad(losses.sum(), list(leaves.values()))
         return losses.detach(), dict(zip(leaves, found, strict=True))
 
+    def epoch(self, lane: Lane, walk: Walk, rate: float) -> FloatArray:
+        """The steps of one epoch of one model, with Adam; the loss of each. Only of a network that is compiled."""
+        raise NotImplementedError
+
+    def answered(self, lane: Lane, rows: IntArray) -> Tensor:
+        """One model's scores of labels for some items. Only of a network that is compiled."""
+        raise NotImplementedError
+
     def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
         """Scores of labels, (lanes, items, labels) or (lanes, items, words, labels); rows (lanes, items).
 
@@ -106,9 +150,12 @@ class Network(ABC):
         """Dropout's factors for a training step, (lanes, batch, width): they follow from seed and step alone."""
         if not self.dropout:
             return None
-        shape = batch.rows.shape[1], self.width
-        drawn = np.stack([_kept(seed, step, shape, self.dropout) for seed, step in batch.draws])
+        drawn = np.stack([self.kept_in_step(seed, step, batch.rows.shape[1]) for seed, step in batch.draws])
         return torch.from_numpy(drawn).to(self.dtype)
+
+    def kept_in_step(self, seed: int, step: int, items: int) -> NDArray[np.float32]:
+        """Dropout's factors for one model's step, (items, width)."""
+        return _kept(seed, step, (items, self.width), self.dropout)
 
     def kept_in_pass(self, seed: int, number: int) -> Tensor:
         """Dropout's factors for one pass over any number of items, (width,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +14,14 @@ from bursar.errors import ConfigError
 from bursar.learners.lockstep.network import Draws, Network
 from bursar.learners.lockstep.sums import quantum
 from bursar.ragged import FloatArray, IntArray
+
+
+class Packed(NamedTuple):
+    """Texts one behind the other."""
+
+    words: IntArray  # the codes of all words
+    starts: IntArray  # (items,): where each text begins among them
+    lengths: IntArray  # (items,)
 
 
 @dataclass(frozen=True)
@@ -32,14 +41,11 @@ class Texts:
             raise ConfigError("word codes do not fit", fix="use 1 to vocabulary - 1 for words and 0 behind each text")
 
     @cached_property
-    def words(self) -> IntArray:
-        """The codes of all texts, one behind the other."""
-        return np.ascontiguousarray(self.codes[self.codes > 0], dtype=np.int64)
-
-    @cached_property
-    def starts(self) -> IntArray:
-        """Where each text begins among them."""
-        return np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
+    def packed(self) -> Packed:
+        """The same, without padding."""
+        words = np.ascontiguousarray(self.codes[self.codes > 0], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
+        return Packed(words, starts, np.ascontiguousarray(self.lengths, dtype=np.int64))
 
 
 class TextNetwork(Network):
@@ -96,5 +102,5 @@ def tokens(texts: Texts, rows: IntArray, places: IntArray) -> Tokens:
     offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     owners = np.repeat(np.arange(len(chosen)), lengths)
-    words = texts.words[np.arange(offsets[-1]) + (texts.starts[chosen] - offsets[:-1])[owners]]
+    words = texts.packed.words[np.arange(offsets[-1]) + (texts.packed.starts[chosen] - offsets[:-1])[owners]]
     return Tokens(places.reshape(-1)[words + owners // items * places.shape[1]], owners, offsets)

@@ -20,7 +20,7 @@ from torch import Tensor
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.lockstep.jobs import Job, Settings, Trained, walk
 from bursar.learners.lockstep.lanes import Lanes
-from bursar.learners.lockstep.network import Batch, Network, Parameters
+from bursar.learners.lockstep.network import Batch, Network, Walk
 from bursar.learners.lockstep.scores import Score
 from bursar.ragged import BoolArray, IntArray
 
@@ -74,10 +74,14 @@ class _Judge:
     select: IntArray
     score: Score
 
-    def scores(self, parameters: Parameters, places: IntArray) -> list[float]:
+    def scores(self, lanes: Lanes, some: Sequence[int]) -> list[float]:
         """A number a lane."""
-        rows = np.tile(_filled(self.select, self.network.step), (len(places), 1))
-        logits = self.network.logits(parameters, rows, places)[:, : len(self.select)]
+        if self.network.compiled:
+            logits = torch.stack([self.network.answered(lanes.one(lane), self.select) for lane in some])
+        else:
+            rows = np.tile(_filled(self.select, self.network.step), (len(some), 1))
+            parameters, places = lanes.some(some)
+            logits = self.network.logits(parameters, rows, places)[:, : len(self.select)]
         found: list[float] = self.score(logits, self.select).tolist()
         return found
 
@@ -111,6 +115,8 @@ class Training:
     ) -> None:
         self.network, self.settings = network, settings or Settings()
         network.check(self.settings.batch)
+        self._multiple = 1 if network.compiled else network.step
+        self.most = self.settings.lanes or network.lanes  # models in work at the same time
         if (select is None) != (score is None):
             raise ConfigError(
                 "items to choose the best epoch on need a score, and a score needs items", fix="give both"
@@ -122,7 +128,6 @@ class Training:
         self._waiting: deque[int] = deque()
         self._added = 0
         self._done: dict[int, Trained] = {}
-        self._begun: dict[int, dict[str, Tensor]] = {}  # first values by seed
         self._lanes: Lanes | None = None
 
     def add(self, job: Job) -> int:
@@ -143,10 +148,15 @@ class Training:
         self._refill([next(lane for lane, run in enumerate(self.runs) if run.number == number)])
 
     def step(self) -> dict[int, Trained]:
-        """One step of every model in work; those that are finished by it, by their jobs' numbers."""
+        """One step of every model in work; those that are finished by it, by their jobs' numbers.
+
+        Of a network that is compiled, one epoch.
+        """
         with one_thread(), torch.no_grad():
             self._take_up()
-            if self.runs:
+            if self.runs and self.network.compiled:
+                self._epoch()
+            elif self.runs:
                 self._step()
         done, self._done = self._done, {}
         for number in done:
@@ -157,29 +167,23 @@ class Training:
     def make_room(self, sets: Sequence[IntArray]) -> None:
         """Lanes for these sets of items and no more: less memory than for any that may come."""
         touched = max((len(self.network.touched(rows)) for rows in sets), default=0)
-        self._make_lanes(min(self.settings.lanes, len(sets)), touched)
+        self._make_lanes(min(self.most, len(sets)), touched)
 
     def _make_lanes(self, lanes: int, learned: int) -> None:
-        self._lanes = Lanes(self.network, lanes, self._first(0), learned)
+        self._lanes = Lanes(self.network, lanes, self.network.first(0), learned)
 
     @property
     def lanes(self) -> Lanes:
         if self._lanes is None:  # nobody has said what will come
-            table = self._first(0).get(self.network.table or "")
-            self._make_lanes(self.settings.lanes, 0 if table is None else len(table))
+            table = self.network.first(0).get(self.network.table or "")
+            self._make_lanes(self.most, 0 if table is None else len(table))
         assert self._lanes is not None
         return self._lanes
-
-    def _first(self, seed: int) -> dict[str, Tensor]:
-        """The parameters before training."""
-        if seed not in self._begun:
-            self._begun[seed] = self.network.begin(seed)
-        return self._begun[seed]
 
     def _take_up(self) -> None:
         """Jobs that wait, in lanes that are free."""
         before = len(self.runs)
-        while self._waiting and len(self.runs) < self.settings.lanes:
+        while self._waiting and len(self.runs) < self.most:
             if run := self._next(len(self.runs)):
                 self.runs.append(run)
         if len(self.runs) > before:
@@ -192,8 +196,8 @@ class Training:
             job = self.jobs[number]
             if len(job.rows):
                 touched = self.network.touched(job.rows)
-                self.lanes.fill(lane, self._first(job.seed), touched)
-                return _Run(number, job, touched, *walk(job, self.settings, 1, self.network.step))
+                self.lanes.fill(lane, self.network.first(job.seed), touched)
+                return _Run(number, job, touched, *walk(job, self.settings, 1, self._multiple))
             self._done[number] = self._as_begun(job)
         return None
 
@@ -218,6 +222,16 @@ class Training:
         if ended:
             self._judge(ended)
 
+    def _epoch(self) -> None:
+        """One epoch of every model, one after the other."""
+        for lane, run in enumerate(self.runs):
+            steps = len(run.rows)
+            draws = [(run.job.seed, run.step + at) for at in range(steps)]
+            losses = self.network.epoch(self.lanes.one(lane), Walk(run.rows, run.real, draws), self.settings.rate)
+            self._check("loss", [lane], [float(losses.sum())])
+            run.at, run.step = steps, run.step + steps
+        self._judge(range(len(self.runs)))
+
     def _check(self, what: str, lanes: Sequence[int], found: Sequence[float]) -> None:
         for lane, value in zip(lanes, found, strict=True):
             if not math.isfinite(value):
@@ -229,7 +243,7 @@ class Training:
     def _judge(self, ended: Sequence[int]) -> None:
         """Score models at the end of an epoch, keep the best values, and go on to the next epoch or the next job."""
         if self.judge is not None:
-            found = self.judge.scores(*self.lanes.some(ended))
+            found = self.judge.scores(self.lanes, ended)
             self._check("score", ended, found)
             for lane, reached in zip(ended, found, strict=True):
                 run = self.runs[lane]
@@ -249,7 +263,7 @@ class Training:
                 free.append(lane)
             else:
                 run.epoch, run.at = run.epoch + 1, 0
-                run.rows, run.real = walk(run.job, self.settings, run.epoch, self.network.step)
+                run.rows, run.real = walk(run.job, self.settings, run.epoch, self._multiple)
         if free:
             self._refill(free)
 
@@ -267,7 +281,7 @@ class Training:
 
     def _as_begun(self, job: Job) -> Trained:
         """A model that has nothing to learn from."""
-        parameters = dict(self._first(job.seed))
+        parameters = dict(self.network.first(job.seed))
         if self.network.table:
             parameters[self.network.table] = parameters[self.network.table][:0]
         untrained = Trained(job, parameters, self.network.touched(job.rows), 0, 0, np.nan, np.zeros(0))
@@ -289,7 +303,7 @@ class Training:
 
 def whole(network: Network, model: Trained) -> dict[str, Tensor]:
     """All parameters of a model; what it did not train is as it began."""
-    found = network.begin(model.job.seed)
+    found = {name: value.clone() for name, value in network.first(model.job.seed).items()}
     for name, value in model.parameters.items():
         if name == network.table:
             found[name][torch.from_numpy(model.touched)] = value
