@@ -28,8 +28,8 @@ from bursar.ragged import IntArray
 CASES: list[Case] = []
 
 SIZES = {"pool": 800, "warm": 40, "aside": 100, "validation": 4000, "test": 4000}  # paper 4's, for intents
-STEPS = {"aoe": 120, "lstm": 40, "probe": 30_000}  # of our chain
-PLAIN = {"aoe": 2, "lstm": 1, "probe": 20}  # and of the plain one
+STEPS = {"aoe": 400, "lstm": 40, "probe": 30_000}  # of our chain
+PLAIN = {"aoe": 8, "lstm": 1, "probe": 20}  # and of the plain one
 HALFWAY = 12_500  # the step from which a stretch with a network is timed
 COOLING = 0.1
 
