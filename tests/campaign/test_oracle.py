@@ -99,6 +99,45 @@ def test_without_development_items_some_test_items_are_set_aside(tmp_path):
     assert len(question.problem.test) == 40 - len(question.problem.aside)
 
 
+def test_development_items_that_the_campaign_bought_are_set_aside_and_not_trained_on(tmp_path):
+    corpus = {**SMALL["corpus"], "dev": None, "dev_items": None}
+    run = run_of(tmp_path / "run", corpus=corpus, budget={**SMALL["budget"], "dev_items": 15})
+    question, campaign = question_of(run), run.campaign("MT-AVG")
+    bought = {purpose: campaign.ledger.bought(round=0, purposes=[purpose]) for purpose in ("seed", "dev")}
+    campaign.close()
+    problem, positions = question.problem, run.parts.corpus.positions
+    assert question.aside_from == "development items"
+    assert sorted(problem.aside) == sorted(positions(bought["dev"]))
+    assert sorted(problem.warm) == sorted(positions(bought["seed"]))
+    assert not np.intersect1d(problem.pool, problem.aside).size
+
+
+def test_a_search_that_another_judge_began_is_begun_anew(run, finished, tmp_path, monkeypatch):
+    """As after a change of the code: what was saved is of scores that nobody would give today."""
+    whole = ask_oracle(run, PLAN)
+    shutil.rmtree(tmp_path / "run")
+    shutil.copytree(finished, tmp_path / "run")
+    again = Run.open(tmp_path / "run")
+    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        ask_oracle(again, PLAN, told=_interrupt_late())
+    state = tmp_path / "run" / STATE_FILE
+    saved = json.loads(state.read_text())
+    saved["state"]["best_curve"] = [0.999, *saved["state"]["best_curve"][1:]]
+    state.write_text(json.dumps(saved))
+    assert ask_oracle(again, PLAN) == whole
+
+
+def _interrupt_late():
+    calls = iter(range(10**6))
+
+    def told(state, plan):
+        if next(calls) == 12:
+            raise KeyboardInterrupt
+
+    return told
+
+
 def test_tasks_that_the_probe_cannot_judge_are_named_and_left_out(tmp_path, monkeypatch):
     run = run_of(tmp_path / "run")
     run.parts = gaps.Parts(*_with_parsing(run))
@@ -183,7 +222,7 @@ def test_a_single_test_item_is_too_few(tmp_path):
         builder.add(f"u{number}", text=f"word {number % 7}", split=split, labels={"intent": "ab"[number % 2]})
     parts = gaps.Parts(builder.build(), np.arange(30), np.zeros(0, dtype=np.int64), np.array([30]))
     with pytest.raises(ConfigError, match="1 test items are too few"):
-        gaps._held_out(parts, 0, 4_000, "run")
+        gaps._held_out(parts, np.zeros(0, dtype=np.int64), 0, 4_000, "run")
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------

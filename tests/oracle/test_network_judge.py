@@ -14,6 +14,7 @@ from bursar.oracle.encoder import EncoderJudge
 from bursar.oracle.judges import JUDGES, make_judge
 from bursar.oracle.network import NetworkJudge
 from bursar.simulation import assistant_corpus
+from tests.oracle import small
 
 SIZES = {"pool": 40, "warm": 12, "aside": 16, "validation": 40, "test": 40}
 FEW = Settings(epochs=6, patience=3, lanes=3)
@@ -87,6 +88,18 @@ def test_a_search_is_the_same_however_many_lanes_there_are_and_however_far_it_lo
         for lanes, ahead in ((1, 1), (4, 64))
     ]
     assert found[0] == found[1]
+
+
+def test_where_items_stand_in_the_corpus_changes_nothing():
+    """Trainings walk through sets by splits and ids (errata 25)."""
+    problem = small.texts()
+    shuffled = problem.corpus.take(np.random.default_rng(0).permutation(len(problem.corpus)))
+    other = Problem.draw(shuffled, small.SIZES, batches=3, size=5, metric="accuracy", seed=0)
+    ids = [[some.corpus.ids[at] for at in some.pool.tolist()] for some in (problem, other)]
+    assert ids[0] == ids[1]
+    sets = [np.arange(0, 30, 3), np.arange(20)]
+    scores = [NetworkJudge(some, "aoe", size=8).scores(sets) for some in (problem, other)]
+    assert np.array_equal(*scores)
 
 
 def test_in_the_order_of_labelling_the_order_counts():

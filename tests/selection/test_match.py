@@ -156,6 +156,16 @@ def test_bins_by_cluster_keep_what_is_together_together():
     assert len(pairs) == len({of for of, _ in pairs}) == len({bin_ for _, bin_ in pairs}) == 4
 
 
+def test_an_item_has_the_same_cluster_before_and_after_it_is_labelled():
+    rng = np.random.default_rng(2)
+    items = rng.normal(size=(80, 3))
+    before = by_cluster([items[:60], items[60:70], items[70:]], 4)
+    after = by_cluster([items[:50], items[[*range(60, 70), *range(50, 60)]], items[70:]], 4)
+    assert after[0].tolist() == before[0][:50].tolist()
+    assert after[1].tolist() == [*before[1], *before[0][50:]]
+    assert after[2].tolist() == before[2].tolist()
+
+
 def test_there_are_no_more_clusters_than_items():
     bins = by_cluster([np.eye(2), np.zeros((0, 2)), np.zeros((0, 2))], 5)
     assert sorted(bins[0].tolist()) == [0, 1]

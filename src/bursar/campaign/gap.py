@@ -23,8 +23,10 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
-from bursar.oracle import Order, Plan, ProbeJudge, Problem, State
+from bursar.oracle import Memory, Order, Plan, ProbeJudge, Problem, State
+from bursar.oracle.chain import still_so
 from bursar.oracle.gap import Gap, measure
+from bursar.oracle.problem import in_order
 from bursar.ragged import IntArray
 from bursar.tasks import Classification, Tagging
 
@@ -102,8 +104,11 @@ def question_of(run: Run, finish_by: str | None = None) -> Question:
     try:
         _check_finished(run, ledgers, finish_by)
         _check_simulated(run, ledgers)
-        start = run.parts.corpus.positions(ledgers[run.arms[0]].bought(round=0))
-        pool = np.setdiff1d(fully_labelled(run.parts.corpus, run.parts.pool), start)
+        corpus, first = run.parts.corpus, ledgers[run.arms[0]]
+        begun = corpus.positions(first.bought(round=0))
+        bought_dev = corpus.positions(first.bought(round=0, purposes=["dev"]))
+        start = np.setdiff1d(begun, bought_dev)
+        pool = in_order(corpus, np.setdiff1d(fully_labelled(corpus, run.parts.pool), begun))
         orders, arms_left_out, bought = _orders(run, ledgers, tasks, pool)
         state = {"corpus": run.parts.fingerprint} | {arm: ledger.fingerprint() for arm, ledger in ledgers.items()}
     finally:
@@ -111,10 +116,10 @@ def question_of(run: Run, finish_by: str | None = None) -> Question:
             ledger.close()
     tagged = any(isinstance(run.parts.corpus.schema[name], Tagging) for name in tasks)
     most = MOST_SENTENCES if tagged else MOST_VALIDATION
-    held, validation_from, aside_from = _held_out(run.parts, run.config.seed, most, str(run.folder))
+    held, validation_from, aside_from = _held_out(run.parts, bought_dev, run.config.seed, most, str(run.folder))
     batches, size = next(iter(orders.values())).batches.shape
     problem = Problem(
-        run.parts.corpus.with_tasks(tasks), pool, np.sort(start), **held, batches=batches, size=size, metric=METRIC
+        corpus.with_tasks(tasks), pool, in_order(corpus, start), **held, batches=batches, size=size, metric=METRIC
     )
     return Question(problem, orders, validation_from, aside_from, left_out, arms_left_out, bought, state)
 
@@ -167,6 +172,8 @@ def _orders(
 
     All have as many batches of the same size, so that they are compared at equal numbers of items.
     """
+    place: IntArray = np.zeros(len(run.parts.corpus), dtype=np.int64)
+    place[pool] = np.arange(len(pool))
     bought: dict[str, IntArray] = {}
     left_out, rounds = {}, 0
     for arm, ledger in ledgers.items():
@@ -176,7 +183,7 @@ def _orders(
                 f"it buys labels of single tasks ({partly:,} of {len(items):,} items), and an order all of them"
             )
         else:
-            bought[arm] = np.searchsorted(pool, run.parts.corpus.positions(items))
+            bought[arm] = place[run.parts.corpus.positions(items)]
             rounds = max(rounds, len(set(ledger.decided("selection")) - {0}))
     for arm in [arm for arm, items in bought.items() if len(items) < max(rounds, 1)]:
         left_out[arm] = f"it bought {len(bought.pop(arm))} items after its start, fewer than there are batches"
@@ -199,12 +206,18 @@ def _after_start(ledger: Ledger, tasks: set[str]) -> tuple[list[str], int]:
     return [item for item in ledger.bought() if item not in start], len(partly)
 
 
-def _held_out(parts: Parts, seed: int, most: int, where: str) -> tuple[dict[str, IntArray], str, str]:
-    """Items set aside, for the search and for the report, and where those of the first two are from."""
+def _held_out(
+    parts: Parts, bought_dev: IntArray, seed: int, most: int, where: str
+) -> tuple[dict[str, IntArray], str, str]:
+    """Items set aside, for the search and for the report, and where those of the first two are from.
+
+    ``bought_dev`` are development items that the campaign bought from its pool.
+    """
     corpus, rng = parts.corpus, np.random.default_rng([seed, 89])
     used = np.concatenate([parts.pool, parts.dev, parts.test])
     unused = fully_labelled(corpus, np.setdiff1d(np.arange(len(corpus)), used))
-    test, aside, aside_from = _shuffled(parts.test, parts, rng), parts.dev, "development items"
+    dev = np.concatenate([parts.dev, bought_dev])
+    test, aside, aside_from = _shuffled(parts.test, parts, rng), dev, "development items"
     if not len(aside):
         count = min(max(1, len(test) // ASIDE_SHARE), MOST_ASIDE)
         aside, test, aside_from = test[:count], test[count:], "test items"
@@ -217,8 +230,8 @@ def _held_out(parts: Parts, seed: int, most: int, where: str) -> tuple[dict[str,
             f"{where}: {len(parts.test)} test items are too few to look for an order on some and judge it on others",
             fix="use a campaign with more test items",
         )
-    held = {"aside": np.sort(aside), "validation": np.sort(validation), "test": np.sort(test)}
-    return held, validation_from, aside_from
+    held = {"aside": aside, "validation": validation, "test": test}
+    return {part: in_order(corpus, items) for part, items in held.items()}, validation_from, aside_from
 
 
 def _shuffled(items: IntArray, parts: Parts, rng: np.random.Generator) -> IntArray:
@@ -249,8 +262,10 @@ def ask_oracle(
         if _asked(kept) == asked:
             return kept
         saved = _read(run.folder / STATE_FILE)
-        state = State.from_json(saved["state"]) if _asked(saved) == asked else None
         judge = ProbeJudge.of(question.problem, progress=progress)
+        state = State.from_json(saved["state"]) if _asked(saved) == asked else None
+        if state is not None and not still_so(state, Memory(judge)):
+            state = None
         keeper = _Keeper(run.folder / STATE_FILE, asked, plan, told)
         gap = measure(judge, question.orders, plan, seed=seed, state=state, told=keeper)
         answer = {"kind": KIND, "asked": asked, **question.about(), **gap.as_json()}

@@ -113,12 +113,18 @@ class Transfer:
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     qualities: FloatArray  # (sources, targets)
-    random: FloatArray  # (random orders, targets)
+    random: FloatArray  # (random orders, targets); not a number where a target has fewer
 
     @property
     def gains(self) -> FloatArray:
         """Quality above the mean of the random orders on the same target: (sources, targets)."""
-        found: FloatArray = self.qualities - self.random.mean(axis=0)
+        found: FloatArray = self.qualities - np.nanmean(self.random, axis=0)
+        return found
+
+    @property
+    def spread(self) -> FloatArray:
+        """The standard deviation of the random orders on each target."""
+        found: FloatArray = np.nanstd(self.random, axis=0, ddof=1)
         return found
 
 

@@ -89,6 +89,15 @@ class State:
         )
 
 
+def still_so(state: State, memory: Memory) -> bool:
+    """Whether the judge scores the orders of a state as it did: otherwise code or data have changed since."""
+    for order, curve in ((state.order, state.curve), (state.best, state.best_curve)):
+        asked = [memory.judge.asked(order, k) for k in range(1, len(order.batches) + 1)]
+        if not np.array_equal(memory.scores(asked), curve):
+            return False
+    return True
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A proposal, made from the order that the search will be at if the guesses before it come true."""

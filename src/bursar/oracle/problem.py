@@ -80,7 +80,7 @@ class Problem:
             raise ConfigError(f"{sum(counts)} items are wanted of {len(corpus)}", fix="ask for smaller parts")
         order = np.random.default_rng([seed, 61]).permutation(np.argsort(corpus.id_ranks))
         bounds = np.cumsum([0, *counts])
-        drawn = {part: np.sort(order[a:b]) for part, (a, b) in zip(PARTS, pairwise(bounds), strict=True)}
+        drawn = {part: in_order(corpus, order[a:b]) for part, (a, b) in zip(PARTS, pairwise(bounds), strict=True)}
         return cls(corpus, **drawn, batches=batches, size=size, metric=metric)
 
     @property
@@ -91,3 +91,9 @@ class Problem:
     def parts(self) -> Mapping[str, Corpus]:
         """The items of each part."""
         return {part: self.corpus.take(getattr(self, part)) for part in PARTS}
+
+
+def in_order(corpus: Corpus, items: IntArray) -> IntArray:
+    """Items by their splits and ids, not by where they happen to stand: what models depend on (errata 25)."""
+    found: IntArray = items[np.lexsort((corpus.id_ranks[items], corpus.split_codes[items]))]
+    return found

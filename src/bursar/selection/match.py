@@ -34,7 +34,7 @@ class Matching:
 
     def choose(self, strategy: Strategy, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
         """One item at a time where a ranking is bought greedily, as in the paper; else so many a bin."""
-        parts = bins_of(pool.evidence, self.by, pool.tasks, self.count, seed=int(rng.integers(2**31)))
+        parts = bins_of(pool.evidence, self.by, pool.tasks, self.count)
         current, reference = counts_of(parts)
         price = pool.prices.joint()
         if strategy.value is None:
@@ -95,7 +95,7 @@ def _usual_price(pool: Candidates, mode: str, budget: int) -> IntArray:
 
 # -- into bins -------------------------------------------------------------------------------------------------------
 def bins_of(
-    evidence: Evidence, by: str | Binning, tasks: Sequence[str], count: int = BINS, seed: int = 0
+    evidence: Evidence, by: str | Binning, tasks: Sequence[str], count: int = BINS
 ) -> tuple[IntArray, IntArray, IntArray]:
     """The bin of every item of the pool, of those labelled and of those aside.
 
@@ -109,7 +109,7 @@ def bins_of(
         found = by_length([_facet(part, "words", (0,), np.int64) for part in parts], count)
     elif by == "cluster":
         width = evidence.want("features").shape[1]
-        found = by_cluster([_facet(part, "features", (0, width), np.float64) for part in parts], count, seed)
+        found = by_cluster([_facet(part, "features", (0, width), np.float64) for part in parts], count)
     elif by.startswith("label:") and by.removeprefix("label:") in tasks:
         task = list(tasks).index(by.removeprefix("label:"))
         found = [_facet(part, "labels", (0, len(tasks)), np.int64)[:, task] + 1 for part in parts]
@@ -142,15 +142,25 @@ def by_length(words: Sequence[IntArray], count: int = BINS) -> list[IntArray]:
     return [np.searchsorted(edges, part, side="right") for part in words]
 
 
-def by_cluster(features: Sequence[FloatArray], count: int = BINS, seed: int = 0) -> list[IntArray]:
-    """Bins by k-means, all parts taken together."""
+def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArray]:
+    """Bins by k-means, all parts taken together.
+
+    The same items have the same bins in every round, whichever of them are labelled by then: Algorithm 2 has one way
+    of putting items into bins.
+
+    >>> [part.tolist() for part in by_cluster([np.array([[0.0], [9.0]]), np.array([[0.1], [9.1]])], count=2)]
+    [[1, 0], [1, 0]]
+    """
     from sklearn.cluster import MiniBatchKMeans
 
     every = np.concatenate(features)
     if not len(every):
         return [np.zeros(0, dtype=np.int64) for _ in features]
-    clusters = MiniBatchKMeans(min(count, len(every)), random_state=seed, n_init=3, batch_size=4096).fit(every)
-    return np.split(clusters.labels_.astype(np.int64), np.cumsum([len(part) for part in features])[:-1])
+    order = np.lexsort(every.T)
+    clusters = MiniBatchKMeans(min(count, len(every)), random_state=0, n_init=3, batch_size=4096).fit(every[order])
+    found = np.empty(len(every), dtype=np.int64)
+    found[order] = clusters.labels_
+    return np.split(found, np.cumsum([len(part) for part in features])[:-1])
 
 
 # -- taking from bins ------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ seeds of its own learner. A *map* lays items out in the plane.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -35,11 +36,12 @@ from bursar.oracle.analysis import (
     shares_of,
     tsne_places,
 )
+from bursar.oracle.chain import still_so
 from bursar.oracle.gap import plan_of, random_orders
 from bursar.oracle.heuristics import facets_of, heuristic_order
 from bursar.oracle.judges import make_judge
 from bursar.oracle.probe import vectors_of
-from bursar.oracle.reference import annealed, reference_order
+from bursar.oracle.reference import Found, annealed, reference_order
 from bursar.ragged import IntArray
 from bursar.selection.match import BINS, by_cluster
 from bursar.studies.arms import Place, corpus_of
@@ -86,19 +88,19 @@ def where_of(unit: Mapping[str, Any], place: Place) -> str:
 def searched(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
     """The best order that is found; a search that was interrupted goes on from its last state."""
     plan = Plan(unit["steps"], unit["greedy_steps"], unit["cooling"])
-    file = place.runs / "searches" / f"{where_of(unit, place)}.json"
-    state, before = _resumed(file)
+    file, begun = place.runs / "searches" / f"{where_of(unit, place)}.json", time.monotonic()
     memory, last = Memory(judge), time.monotonic()
+    state, before = _resumed(file, memory)
 
     def told(now: State) -> None:
         nonlocal last
         tell(("step", now.step / plan.all_steps, float(quality(now.best_curve))))
         if time.monotonic() - last > SAVE_SECONDS:
             last = time.monotonic()
-            _keep(file, now, _effort(memory, before))
+            _keep(file, now, _effort(memory, before, begun))
 
     found = search(judge, problem.batches, problem.size, plan, seed=unit["seed"], state=state, told=told, memory=memory)
-    effort = _effort(memory, before)
+    effort = _effort(memory, before, begun)
     file.unlink(missing_ok=True)
     return {
         "best": _order(judge, problem, found.best),
@@ -108,21 +110,25 @@ def searched(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell
     }
 
 
-def _effort(memory: Memory, before: Mapping[str, int]) -> dict[str, int]:
-    return {"asked": before["asked"] + memory.asked, "trained": before["trained"] + memory.trained}
+def _effort(memory: Memory, before: Mapping[str, float], begun: float) -> dict[str, float]:
+    """What a search took so far, in all its pieces."""
+    here = {"asked": memory.asked, "trained": memory.trained, "seconds": round(time.monotonic() - begun, 1)}
+    return {name: before.get(name, 0) + value for name, value in here.items()}
 
 
-def _keep(file: Path, state: State, effort: Mapping[str, int]) -> None:
+def _keep(file: Path, state: State, effort: Mapping[str, float]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as out:
         json.dump({"state": state.as_json(), "effort": dict(effort)}, out)
 
 
-def _resumed(file: Path) -> tuple[State | None, dict[str, int]]:
+def _resumed(file: Path, memory: Memory) -> tuple[State | None, dict[str, float]]:
+    """Where a search was; nowhere, if the judge now says other things of the orders that it was at."""
     if not file.exists():
-        return None, {"asked": 0, "trained": 0}
+        return None, {}
     kept = json.loads(file.read_text(encoding="utf-8"))
-    return State.from_json(kept["state"]), kept["effort"]
+    state = State.from_json(kept["state"])
+    return (state, kept["effort"]) if still_so(state, memory) else (None, {})
 
 
 def _thinned(history: Sequence[tuple[int, float, float]], points: int = 200) -> list[list[float]]:
@@ -216,24 +222,25 @@ def referred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell
     greedy = reference_order(
         judge, problem, seed=unit["seed"], progress=lambda what, done: tell((what, done / 2)), facets=facets_of(problem)
     )
-    found: dict[str, Any] = {"greedy": {**_order(judge, problem, greedy.order), "by": list(greedy.by)}}
-    limits: dict[str, dict[str, float]] = {
-        "annealing, as long": {"seconds": greedy.seconds},
-        "annealing, as many sets": {"judged": greedy.judged},
-    }
-    for name, limit in limits.items():
-        # A plan that is cut off never gets cold: one as long as the limit allows is asked for instead.
-        steps = int(greedy.judged / (problem.batches / 2) * (1 if "judged" in limit else 3))
+    tell(("annealing", 0.5))
+
+    def anneal(steps: int, seconds: float = math.inf, judged: float = math.inf) -> Found:
+        # A plan that is cut off never gets cold, so one that fits is asked for; the limit is for a guess that is off.
         plan = plan_of(max(steps, 10), max(steps // 10, 1))
-        other = annealed(judge, problem.batches, problem.size, plan, seed=unit["seed"], **limit)  # type: ignore[arg-type]
-        found[name] = {
-            **_order(judge, problem, other.order),
-            "judged": other.judged,
-            "seconds": round(other.seconds, 2),
+        return annealed(judge, problem.batches, problem.size, plan, seed=unit["seed"], seconds=seconds, judged=judged)
+
+    as_many = anneal(int(greedy.judged / (problem.batches / 2)), judged=greedy.judged)
+    as_long = anneal(int(greedy.seconds * as_many.steps / as_many.seconds / 1.1), seconds=greedy.seconds)
+    found = {"greedy": greedy, "annealing, as long": as_long, "annealing, as many sets": as_many}
+    return {
+        name: {
+            **_order(judge, problem, some.order),
+            "judged": some.judged,
+            "steps": some.steps,
+            "seconds": round(some.seconds, 2),
         }
-        tell((name, 0.75))
-    found["greedy"] |= {"judged": greedy.judged, "seconds": round(greedy.seconds, 2)}
-    return found
+        for name, some in found.items()
+    } | {"by": list(greedy.by)}
 
 
 def transferred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.analysis import Paired, SeedMismatch, Transfer, paired
+from bursar.oracle.analysis import SeedMismatch, Transfer
 from bursar.oracle.orders import Order, quality, quality_with_warm_start
 from bursar.ragged import FloatArray
 from bursar.studies.findings import Cell
-from bursar.studies.statistics import spread
+from bursar.studies.statistics import PairedTest, paired_test, spread
 from bursar.studies.study import Run
 
 PAPER = {  # Table 2: optimal, best heuristic, random; the mean over K + 1 points (errata 24)
@@ -126,23 +126,40 @@ def qualities(seen: Seen, learner: str, how: Any = text) -> dict[str, list[float
     return found
 
 
-def matched(seen: Seen, learner: str) -> dict[str, Paired]:
-    """Every heuristic and its matched version on test, seed by seed."""
+@dataclass(frozen=True)
+class Matched:
+    """A heuristic and the same with matching, seed by seed, and a paired test of what matching gains."""
+
+    base: list[float]
+    other: list[float]
+    test: PairedTest
+
+    def percent(self, which: str = "difference") -> float | None:
+        """The gain, or an end of its interval, in percent of the heuristic's mean."""
+        value, base = self.test[which], float(np.mean(self.base))  # type: ignore[literal-required]
+        return None if value is None or not base else 100 * float(value) / base
+
+
+def matched(seen: Seen, learner: str) -> dict[str, Matched]:
+    """Every heuristic and its matched version on test."""
     seeds = seen.seeds(learner, searched=False)
     names = [name for name in seen.orders[learner, seeds[0]]["orders"] if not name.endswith(MATCHED)]
 
-    def by_seed(name: str) -> dict[Any, float]:
-        return {seed: text(seen.orders[learner, seed]["orders"][name]["test"]) for seed in seeds}
+    def by_seed(name: str) -> list[float]:
+        return [text(seen.orders[learner, seed]["orders"][name]["test"]) for seed in seeds]
 
-    return {name: paired(by_seed(name), by_seed(name + MATCHED)) for name in names}
+    pairs = {name: (by_seed(name), by_seed(name + MATCHED)) for name in names}
+    return {name: Matched(base, other, paired_test(other, base)) for name, (base, other) in pairs.items()}
 
 
 def transferred(seen: Seen) -> tuple[Transfer, Transfer]:
     """Best orders and heuristics' by source and target; where a source is missing, not a number."""
     targets = tuple(seen.transfers)
     sources = tuple(dict.fromkeys(source for found in seen.transfers.values() for source in found["orders"]))
-    fewest = min(len(found["random"]) for found in seen.transfers.values())
-    random = np.array([[text(curve) for curve in seen.transfers[target]["random"][:fewest]] for target in targets]).T
+    random = np.full((max(len(found["random"]) for found in seen.transfers.values()), len(targets)), np.nan)
+    for column, target in enumerate(targets):
+        curves = seen.transfers[target]["random"]
+        random[: len(curves), column] = [text(curve) for curve in curves]
 
     def matrix(best: bool) -> FloatArray:
         found = np.full((len(sources), len(targets)), np.nan)
@@ -166,15 +183,25 @@ def mismatch(seen: Seen) -> SeedMismatch | None:
 
 
 def distances(seen: Seen, learner: str, of: str) -> dict[str, FloatArray]:
-    """How far orders are from the test items' distribution, seed by seed; of random ones, all of them."""
+    """How far orders are from the test items' distribution, seed by seed; of random orders, their mean."""
     seeds = seen.seeds(learner)
     if not seeds:
         return {}
     found = {"best order": np.array([seen.searches[learner, seed]["best"]["distance"][of] for seed in seeds])}
     for name in seen.orders[learner, seeds[0]]["orders"]:
         found[name] = np.array([seen.orders[learner, seed]["orders"][name]["distance"][of] for seed in seeds])
-    found["random"] = np.array([o["distance"][of] for seed in seeds for o in seen.orders[learner, seed]["random"]])
-    return found
+    randoms = [[order["distance"][of] for order in seen.orders[learner, seed]["random"]] for seed in seeds]
+    return {**found, "random": np.array([np.mean(some) for some in randoms])}
+
+
+def steps_of(seen: Seen, learner: str) -> int:
+    """Of the longest search with a learner, greedy ones too."""
+    return sum(seen.plans.get(learner, (0, 0)))
+
+
+def seconds_of(found: Mapping[str, Any]) -> float:
+    """What a search took, in all its pieces."""
+    return float(found["steps"].get("seconds", found["seconds"]))
 
 
 def best_order(seen: Seen, learner: str) -> Order:
