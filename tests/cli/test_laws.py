@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bursar.laws import Law, cards, regression
+from bursar.laws import Law, Observations, cards, regression
 from bursar.laws.regression import Effort
 from bursar.studies.study import Results
 from tests.laws.planted import observed, planted_laws
@@ -172,7 +172,17 @@ def test_laws_are_packaged_from_the_results_of_the_study(bursar, shipped):
     assert bursar("laws", "predict", "--tokens", 5000, "--tasks", 3, "--ami", 0.4)[0] == 0
 
 
-def study_results(path, fits=True, study="laws"):
+def test_the_models_of_the_study_are_a_table_that_can_grow(bursar):
+    study_results(Path("laws.json"))
+    for _ in range(2):  # the second time nothing is doubled
+        code, out, _ = bursar("laws", "table", "laws.json", "--out", "table.parquet")
+        assert (code, out) == (0, "table.parquet: 44 models\n")
+    table = Observations.read("table.parquet")
+    assert set(table.column("source")) == {"conll2003"}
+    assert set(table.column("settings")) == {"laws, scale small"}
+
+
+def study_results(path, fits=True, study="laws", open_units=0):
     """Results as the study writes them, of a few models."""
     unit = {"architecture": "shared", "seed": 0}
     models = [{"n": n, "n_other": n, "alpha": 0.9, "ami": 0.5, "score": n / 20000} for n in range(1000, 6001, 500)]
@@ -186,8 +196,8 @@ def study_results(path, fits=True, study="laws"):
         found = {"laws": {", ".join(law.variables): law.describe()}}
         runs.append({"unit": {"kind": "fit", "table": table, "scale": "small", "of": "x"}, "result": found})
     text = {"study": study, "scale": "small", "command": "bursar study laws", "versions": {"bursar": "0.1.0"}}
-    path.write_text(json.dumps(text | {"units": {"all": len(runs)}, "runs": runs}))
-    assert Results.read(path).complete
+    path.write_text(json.dumps(text | {"units": {"all": len(runs) + open_units}, "runs": runs}))
+    assert Results.read(path).complete == (not open_units)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +205,7 @@ def study_results(path, fits=True, study="laws"):
     [
         ({"fits": False}, "the study has fitted no law yet"),
         ({"study": "bandit"}, "holds results of study bandit"),
+        ({"open_units": 3}, "3 of 10 units are open"),
     ],
 )
 def test_results_without_laws_are_refused(bursar, shipped, options, said):

@@ -105,3 +105,28 @@ def test_rows_with_a_0_are_left_out_and_counted():
 def test_a_level_that_is_no_share_is_refused():
     with pytest.raises(ConfigError, match="level = 95"):
         power_law(settings_of(30), ["n", "tasks", "ami"], np.ones(30), level=95)
+
+
+def test_an_interval_over_groups_holds_the_truth_where_models_of_a_group_rise_and_fall_together():
+    """A shift for all models of a seed and n: over settings as if they were independent, intervals are too narrow."""
+    rng = np.random.default_rng(3)
+    n = np.tile(np.repeat([1000.0, 2000.0, 4000.0, 6000.0], 12), 5)
+    seeds = np.repeat(np.arange(5), 48)
+    inside = {"over groups": 0, "over rows": 0}
+    for _ in range(40):
+        shared = rng.normal(0, 0.03, (5, 4))
+        y = 0.005 * np.sqrt(n) + np.repeat(shared.ravel(), 12) + rng.normal(0, 0.01, len(n))
+        for name, groups in (("over groups", seeds), ("over rows", None)):
+            found = power_law(n[:, None], ["n"], y, draws=40, groups=groups).exponents["n"]
+            inside[name] += found.holds(0.5)
+    assert inside["over groups"] >= 34
+    assert inside["over rows"] < 25
+
+
+def test_tasks_without_information_about_each_other_do_not_decide_on_the_exponent():
+    rng = np.random.default_rng(5)
+    ami = np.concatenate([rng.uniform(0.05, 1, 100), np.abs(rng.normal(0, 3e-4, 20))])
+    y = np.where(ami > 0.01, 0.6 * ami**0.3, 0.3) + rng.normal(0, 0.005, 120)
+    law = power_law(ami[:, None], ["ami"], y, draws=60)
+    assert law.left_out == 20
+    assert law.exponents["ami"].holds(0.3)

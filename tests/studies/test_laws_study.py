@@ -86,8 +86,10 @@ def planted(unit):
     models = []
     for setting in settings_of(unit):
         single = setting.tasks == 1
-        ami = None if single else float(np.clip((setting.alpha - 0.2) / 0.8, 0.05, 1) ** 3)
+        ami = None if single else float(np.clip((setting.alpha - 0.2) / 0.8, 0, 1) ** 3)
         level = 0.004 * np.sqrt(setting.n) * (0.5 if single else np.sqrt(ami) * setting.tasks**0.2)
+        if ami == 0.0:  # tasks that have nothing to do with each other: what is measured is noise about 0
+            ami, level = float(rng.normal(0, 3e-4)), 0.002
         other = 0 if single else setting.n if setting.n_other is None else setting.n_other
         score = round(float(np.clip(level + rng.normal(0, 0.004), 0, 1)), 5)
         models.append({"n": setting.n, "n_other": other, "alpha": setting.alpha, "ami": ami, "score": score})

@@ -66,6 +66,7 @@ def side_by_side(line: dict[str, Any]) -> dict[str, Any]:
     "was chosen by, a seed each, the median ratio of times and of held-out errors",
     compare=side_by_side,
     at_most={"error_ratio": 1.05},
+    at_least={"ratio": 20.0},
 )
 def engines(efforts: Mapping[str, Effort] | None = None, rows: int = SETTINGS, seeds: Sequence[int] = SEEDS) -> Sides:
     """The same rows, the same rows held out, the same choice among what each found, constants refitted for both."""

@@ -230,12 +230,17 @@ def package(
     """
     from bursar.laws.packing import packed
     from bursar.studies.laws_models import USUAL
-    from bursar.studies.study import Results
 
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out} is a file", fix="name a folder")
-    found = Results.read(results)
+    found = _study_results(results)
     tables, fits = _study_tables(found, results)
+    if not found.complete:
+        raise ConfigError(
+            f"{results}: {found.total - len(found.runs)} of {found.total} units are open, and laws of some models are "
+            "not those of all",
+            fix="finish it: bursar study laws",
+        )
     about = {
         "study": f"{found.study}, scale {found.scale}",
         "command": found.command,
@@ -255,6 +260,34 @@ def package(
         typer.echo(f"{out / f'{name}.json'}: score = {law.formula.text}")
 
 
+@app.command()
+def table(
+    results: Annotated[Path, typer.Argument(help="The file of results of bursar study laws.", metavar="RESULTS.json")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="TABLE.parquet", help="The table; one that is there grows.")
+    ],
+) -> None:
+    """Write all models of the study of laws into a table, to fit laws of your own to or to add models to.
+
+    [bold]bursar laws table studies/laws.json --out laws.parquet[/bold]
+    [bold]bursar laws fit laws.parquet --architecture shared[/bold]
+    """
+    from bursar.laws import Observations, append
+    from bursar.studies.laws_models import models_of, observed
+
+    found = _study_results(results)
+    where = {
+        "source": " ".join(_sources(found.study)),
+        "settings": f"{found.study}, scale {found.scale}",
+        "version": found.versions.get("bursar", ""),
+    }
+    rows = [row | where for row in observed(models_of(found.runs))]
+    if not rows:
+        raise ConfigError(f"{results}: the study has trained no model yet", fix="run it: bursar study laws")
+    whole = append(out, Observations.of(rows))
+    typer.echo(f"{out}: {len(whole):,} models")
+
+
 # -- reading ----------------------------------------------------------------------------------------------------------
 def _read(files: list[Path], architecture: str | None) -> Observations:
     from bursar.laws import Observations
@@ -266,13 +299,23 @@ def _read(files: list[Path], architecture: str | None) -> Observations:
 
 def _law(given: str | None, usual: str = "balanced") -> tuple[str, Law]:
     """A law by its file, or by the name of a packaged one; and what to call it."""
-    from bursar.laws import Law, packaged_laws
+    from bursar.laws import Law
 
     if given is None:
         return f"the packaged law {usual!r}", Law.packaged(usual)
-    if Path(given).suffix or Path(given).exists() or given not in packaged_laws():
+    named = Path(given).suffix == "" and "/" not in given and not Path(given).exists()
+    if not named:
         return given, Law.load(given)
     return f"the packaged law {given!r}", Law.packaged(given)
+
+
+def _study_results(file: Path) -> Results:
+    from bursar.studies.study import Results
+
+    found = Results.read(file)
+    if found.study != "laws":
+        raise ConfigError(f"{file} holds results of study {found.study}", fix="name those of bursar study laws")
+    return found
 
 
 def _study_tables(results: Results, file: Path) -> tuple[dict[str, Observations], dict[str, Any]]:
@@ -280,8 +323,6 @@ def _study_tables(results: Results, file: Path) -> tuple[dict[str, Observations]
     from bursar.laws import Observations
     from bursar.studies.laws_models import USUAL, models_of, observed
 
-    if results.study != "laws":
-        raise ConfigError(f"{file} holds results of study {results.study}", fix="name those of bursar study laws")
     units = [run for run in results.runs if run["unit"]["kind"] == "fit"]
     fits = {run["unit"]["table"]: run["result"]["laws"] for run in units}
     models = [model for model in models_of(results.runs) if model.architecture == USUAL]

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from bursar.errors import ConfigError
 from bursar.laws.baselines import monotone_error
 from bursar.laws.expressions import Formula, parse, solved
 from bursar.laws.observations import Averages
 from bursar.laws.regression import FEWEST_ROWS, check_rows, judged
-from bursar.ragged import FloatArray
+from bursar.ragged import FloatArray, IntArray
 
 STEEPEST = 4.0  # no exponent is looked for beyond
+UNRELATED = 0.01  # an adjusted mutual information below this is noise about 0, and its logarithm anything
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class PowerLaw:
     offset: float | None
     error: float  # mean squared, on the rows it was fitted to
     rows: int
-    left_out: int  # rows in which a variable is 0, of which a power law says nothing
+    left_out: int  # rows in which a variable is 0, or AMI noise about 0, of which a power law says nothing
     level: float
 
 
@@ -125,8 +127,12 @@ def power_law(
     level: float = 0.95,
     draws: int = 200,
     seed: int = 0,
+    groups: IntArray | None = None,
 ) -> PowerLaw:
     """A power law by least squares, with bootstrap intervals of its exponents.
+
+    Models of one seed share sentences and first values, so they rise and fall together. ``groups`` (rows,) says which
+    do: then an interval is that of the mean over groups, each with exponents of its own.
 
     >>> rng = np.random.default_rng(0)
     >>> n = rng.uniform(1000, 20000, 200)
@@ -136,15 +142,19 @@ def power_law(
     """
     if not 0 < level < 1:
         raise ConfigError(f"level = {level}", fix="use a share such as 0.95")
-    positive = (np.asarray(X) > 0).all(axis=1)
+    least = np.array([UNRELATED if name == "ami" else 0.0 for name in names])
+    positive = (np.asarray(X) > least).all(axis=1)
     left_out = int((~positive).sum())
     X, y = check_rows(np.asarray(X)[positive], names, np.asarray(y)[positive])
     logs = np.log(X)
     centre = logs.mean(axis=0)
     found = _powers(logs - centre, y, offset, None)
-    rng = np.random.default_rng([seed, 109])
-    drawn = np.array([_resampled(logs - centre, y, offset, found, rng) for _ in range(draws)])
-    ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    if groups is None:
+        rng = np.random.default_rng([seed, 109])
+        drawn = np.array([_resampled(logs - centre, y, offset, found, rng) for _ in range(draws)])
+        ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    else:
+        ends = _over_groups(logs - centre, y, offset, found, np.asarray(groups)[positive], level)
     factor, added = _linear(logs - centre, y, offset, found)
     scale = factor * float(np.exp(-(centre * found).sum()))
     text = " * ".join([repr(scale), *(f"{name} ** {p!r}" for name, p in zip(names, found.tolist(), strict=True))])
@@ -158,6 +168,18 @@ def power_law(
         left_out,
         level,
     )
+
+
+def _over_groups(
+    logs: FloatArray, y: FloatArray, offset: bool, found: FloatArray, groups: IntArray, level: float
+) -> FloatArray:
+    """Ends of t-intervals about the exponents: (2, variables)."""
+    each = np.array([_powers(logs[groups == g], y[groups == g], offset, found) for g in np.unique(groups)])
+    if len(each) < 2:
+        return np.stack([np.full_like(found, -np.inf), np.full_like(found, np.inf)])
+    error = each.std(axis=0, ddof=1) / np.sqrt(len(each))
+    reach = float(stdtrit(len(each) - 1, (1 + level) / 2)) * error
+    return np.stack([found - reach, found + reach])
 
 
 def _resampled(

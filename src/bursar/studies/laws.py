@@ -17,6 +17,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bursar.compute import Store, Tell, address
 from bursar.errors import ConfigError
 from bursar.laws.trainings import Material, Setting, trained
@@ -27,7 +29,6 @@ from bursar.studies.study import STUDIES, Study
 
 if TYPE_CHECKING:
     from bursar.laws.forms import PowerLaw
-    from bursar.laws.observations import Averages
 
 DATA, TASK = "conll2003", "entities"
 WAIT = 4 * 3600.0  # seconds, for models that another worker is training
@@ -95,7 +96,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
 def fit_of(table: str, scale: str) -> dict[str, Any]:
     """The unit that looks for laws in a table; the digest is of all units that fill it."""
     digest = hashlib.sha256(" ".join(map(where_of, units_of(table, scale))).encode()).hexdigest()[:16]
-    return {"kind": "fit", "table": table, "scale": scale, "of": digest}
+    return {"kind": "fit", "table": table, "scale": scale, "of": digest, "intervals": "over seeds"}
 
 
 def units_of(table: str, scale: str) -> list[dict[str, Any]]:
@@ -176,28 +177,44 @@ def fitted(unit: Mapping[str, Any], tell: Tell, place: Place) -> dict[str, Any]:
     units = units_of(unit["table"], unit["scale"])
     runs = [{"unit": other, "result": stored(where_of(other), place, tell)} for other in units]
     averages = Observations.of(observed(models_of(runs))).averaged()
+    # A law of one variable is fitted where all others vary alike beside it: more T and more n were tried with few α.
+    crossed = Observations.of(observed(models_of(run for run in runs if _is_crossed(run["unit"], unit)))).averaged()
     laws = {}
     for done, variables in enumerate(LAWS[unit["table"]]):
         tell((f"looking for a law of {', '.join(variables)}", done / len(LAWS[unit["table"]])))
-        laws[", ".join(variables)] = fit_law(averages, variables).describe()
+        rows = crossed if len(variables) == 1 else averages
+        laws[", ".join(variables)] = fit_law(rows, variables).describe()
     variables = LAWS[unit["table"]][-1]
     return {
         "rows": len(averages),
+        "crossed": len(crossed),
         "laws": laws,
-        "powers": {name: _told(_powers(averages, variables, name == "offset")) for name in ("plain", "offset")},
+        "powers": {name: _told(_powers(runs, variables, name == "offset")) for name in ("plain", "offset")},
         "forms": [
             {"name": form.name, "text": form.formula.text}
             | {name: getattr(form, name) for name in ("error", "doubt", "monotone", "constant", "rows")}
-            for form in compare_forms(averages)
+            for form in compare_forms(crossed)
         ],
     }
 
 
-def _powers(averages: Averages, variables: Sequence[str], offset: bool) -> PowerLaw:
-    from bursar.laws.forms import power_law
+def _is_crossed(unit: Mapping[str, Any], fit: Mapping[str, Any]) -> bool:
+    """Whether a unit belongs to the part of the grid in which every n meets every T and α."""
+    return unit["kind"] == "unbalanced" or tuple(unit["n"]) == PLANS[fit["scale"]].n
 
-    X, y, _ = averages.matrix(variables)
-    return power_law(X, variables, y, offset=offset)
+
+def _powers(runs: Sequence[Mapping[str, Any]], variables: Sequence[str], offset: bool) -> PowerLaw:
+    """Of single models, with intervals over seeds: models of one seed share sentences and first values."""
+    from bursar.laws.forms import power_law
+    from bursar.laws.observations import Observations
+
+    parts = []
+    for seed in sorted({run["unit"]["seed"] for run in runs}):
+        mine = [run for run in runs if run["unit"]["seed"] == seed]
+        X, y, _ = Observations.of(observed(models_of(mine))).averaged().matrix(variables)
+        parts.append((X, y, np.full(len(y), seed)))
+    X, y, seeds = (np.concatenate(some) for some in zip(*parts, strict=True))
+    return power_law(X, variables, y, offset=offset, groups=seeds)
 
 
 def _told(law: PowerLaw) -> dict[str, Any]:
