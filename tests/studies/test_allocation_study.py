@@ -15,7 +15,7 @@ from bursar.simulation import assistant_corpus
 from bursar.studies import allocation, allocation_findings
 from bursar.studies.allocation import estimates_unit, labelled, split_up
 from bursar.studies.allocation_findings import ALL_ON_ONE, MAIN, OURS, QUICK, Seen, analyse, heuristics
-from bursar.studies.allocation_settings import ARMS, SETTINGS, grid, prices_of
+from bursar.studies.allocation_settings import ARMS, SETTINGS, common_of, grid, prices_of
 from bursar.studies.arms import Place
 
 TASKS = ("intent", "slots", "urgency")
@@ -91,11 +91,12 @@ def test_one_budget_is_estimated_split_and_trained_and_no_model_twice(tmp_path, 
     monkeypatch.setattr(
         allocation, "labelled", lambda *a, keep=allocation.labelled: trainings.append(a[2:4]) or keep(*a)
     )
-    common = {"data": "builtin", "seed": 0, "learner": dict(tiny.options), "rater": {"repetitions": 2, "points": 3}}
+    common = common_of("builtin", 0) | {"rater": {"repetitions": 2, "points": 3}}
     unit = {"kind": "splits", **common, "costs": "shared reading", "prices": [6, 6, 6], "joint": 10, "times": 1.0}
+    unit["budget"] = 240
     work = partial(split_up, place=Place(tmp_path, Path("none")))
     store = Store(tmp_path / "results")
-    [found] = run_units(work, [unit | {"budget": 240}], store=store)
+    [found] = run_units(work, [unit], store=store)
     assert store.get(address(work, estimates_unit(unit)))["ways"][QUICK]["rates"].keys() == set(TASKS)
     assert set(OURS) <= set(found["splits"])
     for split in found["splits"].values():
@@ -104,7 +105,7 @@ def test_one_budget_is_estimated_split_and_trained_and_no_model_twice(tmp_path, 
     assert found["splits"]["same items"]["together"] == 24
     distinct = {(tuple(counts), both) for counts, both in trainings}
     assert len(distinct) == len(trainings) > 5
-    assert analyse([{"unit": unit | {"budget": 240}, "result": found}], "small").headline.startswith("Relative gain")
+    assert analyse([{"unit": unit, "result": found}], "small").headline.startswith("Relative gain")
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------

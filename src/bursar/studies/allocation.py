@@ -35,6 +35,7 @@ from bursar.studies.arms import Arm, Place, corpus_of, run_arm
 from bursar.studies.kept import kept
 from bursar.studies.study import STUDIES, Study
 
+DRAW = ("data", "seed", "sizes", "model", "learner")  # of a unit: what a model of some labels depends on
 HELD_OUT = 0.25  # of the seed items, for the scores by which tasks are called hard
 
 
@@ -105,13 +106,14 @@ def estimated(unit: Mapping[str, Any], tell: Tell, place: Place) -> dict[str, An
         tell((f"how fast labels lose worth, {way}", at / 2 + 0.2))
         rates = raters[way].measure(by, seeds, pool=pool.unlabelled(), seed=seed)
         found["ways"][way] = _written(informs, rates) | {"seconds": round(time.monotonic() - begun, 1)}
-    for name in ("alignment", "probe") if can_probe(learner.tasks) else ("alignment",):
-        begun = time.monotonic()
-        said = make_informer(name).measure(learner, seeds, seed=seed)
-        found["agreement"][name] = {
-            "spearman": round(agreement(said, measured[PAPERS]), 4),
-            "seconds": round(time.monotonic() - begun, 1),
-        }
+    begun = time.monotonic()
+    said = {"alignment": make_informer("alignment").measure(learner, seeds, seed=seed)}
+    seconds = {"alignment": round(time.monotonic() - begun, 1)}
+    if can_probe(learner.tasks):  # what the quick way asks
+        said["probe"], seconds["probe"] = measured[QUICK], found["ways"][QUICK]["seconds"]
+    for name, other in said.items():
+        spearman = round(agreement(other, measured[PAPERS]), 4)
+        found["agreement"][name] = {"spearman": spearman, "seconds": seconds[name]}
     return found
 
 
@@ -159,7 +161,7 @@ def divided(unit: Mapping[str, Any], tell: Tell, place: Place) -> dict[str, Any]
 
 def estimates_unit(unit: Mapping[str, Any]) -> dict[str, Any]:
     """The unit that has the estimates of a draw."""
-    return {"kind": "estimates"} | {name: unit[name] for name in ("data", "seed", "learner", "rater")}
+    return {"kind": "estimates"} | {name: unit[name] for name in (*DRAW, "rater")}
 
 
 def all_splits(
@@ -180,13 +182,14 @@ def all_splits(
         found[f"together, {way}"] = together(problem)
         if way == PAPERS:
             context = Context(known["hard"])
-            found |= {split.method: split for split in compare(problem, context, seed=unit["seed"])}
+            drawn = np.random.SeedSequence([unit["seed"], unit["budget"], *unit["prices"]]).generate_state(1)
+            found |= {split.method: split for split in compare(problem, context, seed=int(drawn[0]))}
     return found
 
 
 def model_scores(unit: Mapping[str, Any], counts: Sequence[int], both: int, place: Place) -> dict[str, float]:
     """The test scores of a model of the seed and of so many more labels of each task; trained once a draw."""
-    wanted = {name: unit[name] for name in ("data", "seed", "learner")} | {"counts": list(counts), "together": both}
+    wanted = {name: unit[name] for name in DRAW} | {"counts": list(counts), "together": both}
     return kept(trained, wanted, place, lambda _: trained(wanted, place=place))
 
 

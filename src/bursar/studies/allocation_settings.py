@@ -10,7 +10,7 @@ from bursar.studies.arms import SHORT, Arm, Setup
 
 SEEDS = range(5)
 ALIKE, RISING, FALLING, READING = "alike", "rising", "falling", "shared reading"
-RATER = {"repetitions": 2, "points": 4, "start": "nothing"}  # of pseudo-labels: every point is a training
+RATER = {"repetitions": 2, "points": 3, "start": "nothing"}  # of pseudo-labels: every point is a training
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ SETTINGS = {
         test=1000,
         learner="transformer",
         options={**SHORT, "steps": 300},
-        prices=(ALIKE, RISING, READING),
+        prices=(ALIKE, RISING, FALLING, READING),
         budgets=(1.0, 3.0),
     ),
     "atis": Setting(
@@ -78,25 +78,27 @@ def prices_of(name: str, tasks: int) -> tuple[tuple[int, ...], int]:
     """What a label of each task costs, and an item that is labelled for all of them.
 
     >>> prices_of("rising", 3), prices_of("shared reading", 3)
-    (((2, 4, 6), 12), ((6, 6, 6), 10))
+    (((2, 4, 6), 12), ((5, 6, 7), 10))
     """
-    if name == READING:  # 4 of the 6 are for reading the item
-        return (6,) * tasks, 4 + 2 * tasks
+    if name == READING:  # 4 of each are for reading the item, the rest for the label
+        own = range(1, tasks + 1)
+        return tuple(4 + price for price in own), 4 + sum(own)
     prices = {ALIKE: (4,) * tasks, RISING: tuple(range(2, 2 * tasks + 1, 2)), FALLING: tuple(range(2 * tasks, 0, -2))}
     return prices[name], sum(prices[name])
 
 
 # -- units -------------------------------------------------------------------------------------------------------------
 def grid(scale: str) -> list[dict[str, Any]]:
-    """Draw by draw: the estimates of a data set, then its budgets; the campaigns last."""
-    return [unit for seed in SEEDS for unit in units_of(seed)]
+    """All estimates first, so that nobody waits for them; then draw by draw the budgets, and the campaigns."""
+    units = [unit for seed in SEEDS for unit in units_of(seed)]
+    return sorted(units, key=lambda unit: unit["kind"] != "estimates")
 
 
 def units_of(seed: int) -> list[dict[str, Any]]:
     """The units of one draw."""
     units = []
     for data, setting in SETTINGS.items():
-        common = {"data": data, "seed": seed, "learner": dict(setting.options), "rater": dict(RATER)}
+        common = common_of(data, seed)
         units.append({"kind": "estimates", **common})
         for name in setting.prices:
             prices, joint = prices_of(name, len(setting.tasks))
@@ -106,6 +108,19 @@ def units_of(seed: int) -> list[dict[str, Any]]:
                 for times in setting.budgets
             ]
     return units + campaigns_of(seed)
+
+
+def common_of(data: str, seed: int) -> dict[str, Any]:
+    """What all units of a draw depend on."""
+    setting = SETTINGS[data]
+    return {
+        "data": data,
+        "seed": seed,
+        "sizes": [setting.seed, setting.pool, setting.test],
+        "model": setting.learner,
+        "learner": dict(setting.options),
+        "rater": dict(RATER),
+    }
 
 
 ARMS: Sequence[tuple[str, str | None]] = (
