@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bursar.allocation import Estimates, Informativeness, Problem, Rate, Split, exact, greedy, together
 from bursar.allocation.concave import Good, _searched, best_steps, combined, greedy_steps
+from bursar.allocation.split import _with_items
 from bursar.errors import AllocationError
 from bursar.tasks import CostModel
 from tests.allocation.problems import NAMES, every_split, made, random_problem, worth
@@ -373,6 +374,38 @@ def test_together_is_the_best_over_all_numbers_of_shared_items():
         found = together(problem)
         assert found.total == pytest.approx(best, rel=1e-9)
         assert found.cost <= problem.budget
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None)
+def test_together_is_at_least_as_good_as_every_number_of_shared_items_with_caps_and_minimums(seed):
+    rng = np.random.default_rng(seed)
+    tasks = int(rng.integers(2, 5))
+    value = rng.uniform(-0.3 if seed % 3 == 0 else 0.0, 0.6, (tasks, tasks))
+    np.fill_diagonal(value, 1.0)
+    prices = rng.integers(2, 12, tasks).tolist()
+    problem = made(
+        rng.uniform(0.3, 1.0, tasks).tolist(),
+        rng.integers(3, 20, tasks).tolist(),
+        value,
+        prices,
+        int(rng.integers(50, 700)),
+        most=tuple(None if rng.random() < 0.5 else int(rng.integers(5, 80)) for _ in range(tasks)),
+        joint=int(rng.integers(max(prices), sum(prices) + 1)),
+    )
+    found, best = together(problem), exact(problem).total
+    for items in range(problem.budget // problem.joint + 1):
+        if all(most is None or items <= most for most in problem.most):
+            split = _with_items(problem, items)
+            best = max(best, split.total if split else best)
+    assert found.total >= best - 1e-9 * abs(best)
+
+
+def test_a_note_says_that_nothing_gains_only_if_something_useful_is_affordable():
+    problem = made([0.9, 0.9], [10, 10], np.eye(2), [1, 10], 58, most=(5, None))
+    split = exact(problem)
+    assert split.unspent == 3  # less than a label of the second costs, and the first is at its cap
+    assert not any("No further label" in note for note in split.notes)
 
 
 def test_together_needs_the_price_of_an_item_for_all_tasks():

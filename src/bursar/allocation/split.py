@@ -247,11 +247,16 @@ def greedy(problem: Problem) -> Split:
     return Split(problem, tuple(counts), "greedy", bound=minimum + math.ldexp(bound, -shift))
 
 
+TRIED = 256  # numbers of items for all tasks at most, or so many to begin with where labels that harm leave no bound
+
+
 def together(problem: Problem) -> Split:
     """The best split in which some items are labelled for all tasks at the joint price, and others for one task each.
 
-    Reading is paid once an item, so an item for all tasks is cheaper than as many labels apart. How many such items
-    there should be is looked for where the gain, which rises and then falls with their number, is largest.
+    Reading is paid once an item, so an item for all tasks is cheaper than as many labels apart. If labels could be cut
+    into parts, the gain would rise and then fall with the number of such items: that bound says how far on either side
+    of a good number a better one may be, and all of those are tried. Labels that harm make that bound no bound: then
+    numbers all over the range are tried, and those about the best of them.
 
     >>> from bursar.allocation import Informativeness
     >>> known = Informativeness(("intent", "slots"), np.eye(2), np.zeros((2, 2)))
@@ -277,29 +282,53 @@ def together(problem: Problem) -> Split:
         split = known[items]
         return -math.inf if split is None else split.total
 
+    def most_of(items: int) -> float:
+        part = _beside_items(problem, items)
+        if part is None:
+            return -math.inf
+        another = part.gains([count + 1 for count in part.least]) - part.gains(part.least)  # of which a part may fit
+        return (greedy(part).bound or 0.0) + max(0.0, float(another.sum(axis=1).max()))
+
+    first, last = low, high
+    if any(worth < 0 for worth in problem.worth):
+        spread = np.unique(np.linspace(low, high, TRIED).astype(int)).tolist()
+        near = max(spread, key=gain_of)
+        low, high = max(first, near - (last - first) // TRIED - 8), min(last, near + (last - first) // TRIED + 8)
+        first, last = low, high
     while high - low > 8:
         left, right = low + (high - low) // 3, high - (high - low) // 3
-        if gain_of(left) < gain_of(right):
+        if most_of(left) < most_of(right):
             low = left + 1
         else:
             high = right
-    best = max(range(low, high + 1), key=lambda items: (gain_of(items), -items))
+    for items in range(low, high + 1):
+        gain_of(items)
+    for way, end in ((-1, first), (1, last)):
+        items = (low if way < 0 else high) + way
+        while items * way <= end * way and len(known) < TRIED and most_of(items) > max(map(gain_of, known)):
+            gain_of(items)
+            items += way
+    best = max(sorted(known), key=lambda items: (gain_of(items), -items))
     found = known[best]
     if found is None:  # the minimums of some tasks leave no room for items of all
         return replace(exact(problem), method="together")
     return found
 
 
-def _with_items(problem: Problem, items: int) -> Split | None:
-    """The best split with so many items for all tasks; none if the minimums cannot be paid then."""
+def _beside_items(problem: Problem, items: int) -> Problem | None:
+    """What is left to decide with so many items for all tasks; none if the minimums cannot be paid then."""
     assert problem.joint is not None
-    apart = sum(problem.prices) * items
     least = tuple(max(least, items) for least in problem.least)
-    budget = problem.budget - items * problem.joint + apart
+    budget = problem.budget + items * (sum(problem.prices) - problem.joint)
     if budget < sum(price * count for price, count in zip(problem.prices, least, strict=True)):
         return None
-    counts = exact(replace(problem, least=least, budget=budget, lots=())).counts
-    return Split(problem, counts, "together", together=items)
+    return replace(problem, least=least, budget=budget, lots=())
+
+
+def _with_items(problem: Problem, items: int) -> Split | None:
+    """The best split with so many items for all tasks; none if the minimums cannot be paid then."""
+    part = _beside_items(problem, items)
+    return None if part is None else Split(problem, exact(part).counts, "together", together=items)
 
 
 METHODS = {"exact": exact, "greedy": greedy, "together": together}
@@ -363,9 +392,15 @@ def _notes(split: Split) -> list[str]:
         said.append(f"{whose} buys nothing: the cheapest {what}, of {task}, costs {problem.show(price)}.")
     elif split.unspent >= price and all(_is_full(split)):
         said.append(f"Every task is at its cap: {left} is left.")
-    elif split.unspent >= price and split.method in METHODS:
+    elif split.unspent >= min(_open_prices(split), default=math.inf) and split.method in METHODS:
         said.append(f"No further label would gain anything that counts: {left} is left.")
     return said
+
+
+def _open_prices(split: Split) -> list[int]:
+    """Of lots of tasks that are worth buying for and not at their caps."""
+    rows = zip(split.problem._rows(), _is_full(split), split.problem.worth, strict=True)
+    return [price * lot for (_, price, _, _, lot), full, worth in rows if worth > 0 and not full]
 
 
 def _is_full(split: Split) -> list[bool]:
