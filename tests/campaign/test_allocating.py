@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bursar.allocation import answer
+from bursar.allocation.probing import Probing
 from bursar.campaign.allocating import material_of, material_of_run, measure
 from bursar.campaign.config import parse_config
 from bursar.campaign.runs import Run, run_campaign
@@ -58,6 +59,28 @@ def test_a_split_keeps_to_the_campaigns_limits_and_money(measured):
         split = answer(measured.problem(700), measured.context, method=method).split
         assert split.cost <= 700
         assert split.counts[1] <= 30
+
+
+def test_limits_of_a_round_count_once_for_every_round(measured):
+    config = parse_config({**CAMPAIGN, "budget": {**CAMPAIGN["budget"], "rounds": 3}})
+    longer = replace(measured, material=replace(measured.material, config=config))
+    assert measured.problem(700).most[1] == 30
+    assert longer.problem(700).most[1] == 90
+
+
+def test_a_campaign_with_a_way_to_split_is_measured_in_that_way(material):
+    betas = {"intent": 0.9, "urgency": 0.2}
+    section = {"informer": "probe", "rater": "given", "rater_settings": {"betas": betas}}
+    strategy = {"name": "UDJS"}
+    config = parse_config({**CAMPAIGN, "allocation": section, "strategy": strategy})
+    found = measure(replace(material, config=config))
+    assert {name: rate.beta for name, rate in found.estimates.rates.items()} == betas
+
+
+def test_a_rater_that_cannot_be_made_is_refused_before_anything_is_measured(material, monkeypatch):
+    monkeypatch.setattr(Probing, "measure", lambda *a, **k: pytest.fail("it was measured"))
+    with pytest.raises((AllocationError, ConfigError), match="law"):
+        measure(material, informer="probe", rater="law")
 
 
 def test_seed_scores_say_how_hard_tasks_are(measured):

@@ -161,6 +161,10 @@ def test_names_are_shown_as_they_are(allocate, tmp_path):
         (["campaign.toml", "--budget", "5"], "campaign.toml: there is no such file"),
         (["campaign.toml", "--table", "tasks.toml"], "a campaign and a table were given"),
         (["--table", "tasks.toml"], "there is no budget. Fix: add --budget"),
+        (
+            ["--table", "tasks.toml", "--budget", "5", "--rater", "law"],
+            "--rater with a table: nothing is measured then",
+        ),
         (["--table", "tasks.toml", "--budget", "much"], "--budget: 'much' will not do"),
         (["--table", "tasks.toml", "--budget", "-5"], "--budget: '-5' will not do"),
         (["--table", "tasks.toml", "--budget", "1e99"], "a budget of 1E+99"),

@@ -16,7 +16,7 @@ from bursar.allocation.informativeness import make_informer
 from bursar.allocation.rates import make_rater
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.config import CampaignConfig
+from bursar.campaign.config import AllocationSection, CampaignConfig
 from bursar.campaign.runs import Run
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
@@ -62,15 +62,15 @@ class Measured:
         prices = costs.price(tasks, items.words, counts_of(tasks, labels))
         known = {name: np.flatnonzero(items.labels[name].present) for name in items.schema}
         alone = [_mean(prices.reading[known[t]] + prices.own[known[t], at]) for at, t in enumerate(items.schema)]
-        limits = config.limits.tasks
+        limits, rounds = config.limits.tasks, max(1, config.budget.rounds)  # limits are those of a round
         caps = [limits[name].at_most if name in limits else None for name in items.schema]
         room = len(self.material.pool)
         return Problem(
             self.estimates,
             prices=tuple(alone),
             budget=costs.units(money),
-            least=tuple(limits[name].at_least if name in limits else 0 for name in items.schema),
-            most=tuple(room if cap is None else min(cap, room) for cap in caps),
+            least=tuple(rounds * limits[name].at_least if name in limits else 0 for name in items.schema),
+            most=tuple(room if cap is None else min(rounds * cap, room) for cap in caps),
             joint=_mean(prices.joint()),
             costs=costs,
         )
@@ -107,18 +107,25 @@ def material_of(config: CampaignConfig) -> Material:
 def measure(
     material: Material,
     *,
-    informer: str = "lookahead",
-    rater: str = "pseudo-labels",
+    informer: str | None = None,
+    rater: str | None = None,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> Measured:
-    """Who informs whom, how fast each task saturates, and how hard each is, from the seed labels."""
+    """Who informs whom, how fast each task saturates, and how hard each is, from the seed labels.
+
+    An informer or rater that is not named is the campaign's, or else a look-ahead and guessed labels.
+    """
     _check(material)
+    section = material.config.allocation or AllocationSection()
+    informing = make_informer(informer or section.informer or "lookahead", **_settings(section, informer, "informer"))
+    rating = make_rater(rater or section.rater or "pseudo-labels", **_settings(section, rater, "rater"))
     learner, items = material.learner(), material.annotated
-    informs = make_informer(informer).measure(
+    informing.check(learner)
+    informs = informing.measure(
         learner, items, seed=seed, progress=lambda what, done: progress("who informs whom", done)
     )
-    rates = make_rater(rater).measure(
+    rates = rating.measure(
         material.learner(),
         items,
         pool=material.pool,
@@ -129,6 +136,12 @@ def measure(
     scores = _seed_scores(learner, items, seed)
     progress("how hard tasks are", 1.0)
     return Measured(material, Estimates(informs, rates), scores)
+
+
+def _settings(section: AllocationSection, given: str | None, what: str) -> dict[str, Any]:
+    """What the campaign says of its informer or rater, if that is the one."""
+    mine: dict[str, Any] = getattr(section, f"{what}_settings")
+    return mine if given in (None, getattr(section, what)) else {}
 
 
 def _material(campaign: Campaign) -> Material:

@@ -57,17 +57,22 @@ def allocate(
         ),
     ] = None,
     informer: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--informer", metavar="NAME", help="How to measure who informs whom: lookahead, alignment, probe."
+            "--informer",
+            metavar="NAME",
+            help="How to measure who informs whom: lookahead, alignment, probe. The campaign's, or lookahead.",
         ),
-    ] = "lookahead",
+    ] = None,
     rater: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--rater", metavar="NAME", help="How to measure how fast tasks saturate: pseudo-labels, ledger, law."
+            "--rater",
+            metavar="NAME",
+            help="How to measure how fast tasks saturate: pseudo-labels, ledger, or what the campaign's "
+            "allocation.rater_settings say (law, given). The campaign's, or pseudo-labels.",
         ),
-    ] = "pseudo-labels",
+    ] = None,
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE.html", help="Write a page with figures, too.")
     ] = None,
@@ -89,6 +94,10 @@ def allocate(
         )
     if table is not None and campaign is not None:
         raise ConfigError("a campaign and a table were given", fix="give one of them")
+    if table is not None and (informer or rater):
+        raise ConfigError(
+            f"--{'informer' if informer else 'rater'} with a table: nothing is measured then", fix="leave it out"
+        )
     if budget is None:
         raise ConfigError("there is no budget", fix="add --budget and an amount of money, such as --budget 6000")
     money = _money(budget)
@@ -120,7 +129,7 @@ def allocate(
 
 
 def _measured(
-    campaign: Path, money: Decimal, method: str, informer: str, rater: str, seed: int, *, quiet: bool
+    campaign: Path, money: Decimal, method: str, informer: str | None, rater: str | None, seed: int, *, quiet: bool
 ) -> tuple[Answer, dict[str, str]]:
     """Measure a campaign's seed labels, with progress, and split by what comes out."""
     from rich.console import Console
@@ -140,7 +149,9 @@ def _measured(
             bar.update(job, description=what, completed=done)
 
         found = measure(material, informer=informer, rater=rater, seed=seed, progress=progress)
-    about = described(found.estimates.informativeness.about) | {"rates from": rater}
+    section = material.config.allocation
+    rated = rater or (section.rater if section else None) or "pseudo-labels"
+    about = described(found.estimates.informativeness.about) | {"rates from": rated}
     return answer(found.problem(money), found.context, method=method, seed=seed), about
 
 
