@@ -49,6 +49,8 @@ class Run:
             raise ConfigError(f"{folder} holds no run", fix="start one with: bursar run CAMPAIGN.toml") from None
         except (OSError, ValueError) as wrong:
             raise ConfigError(f"{folder / CONFIG_FILE} cannot be read: {wrong}") from None
+        if not isinstance(stored, dict) or not isinstance(stored.get("campaign"), dict) or "corpus" not in stored:
+            raise ConfigError(f"{folder / CONFIG_FILE} is damaged: it says nothing of a campaign and its corpus")
         corpus = stored["campaign"].get("corpus", {})
         for part in ("dev", "test"):  # a split that nobody named need not be there
             if corpus.get(part) == part:

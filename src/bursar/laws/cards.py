@@ -31,6 +31,7 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError, DataError
 from bursar.laws.expressions import Formula
 from bursar.laws.forms import Exponent
+from bursar.laws.observations import VARIABLES
 from bursar.ragged import FloatArray
 
 FORMAT = 1
@@ -267,7 +268,7 @@ class _Reader:
     told: Mapping[str, Any]
 
     def law(self) -> Law:
-        variables = self.field("variables", lambda v: tuple(str(name) for name in v))
+        variables = self.field("variables", self.variables)
         return Law(
             formula=self.field("formula", lambda text: self.formula(text, variables)),
             origin=self.field("origin", str),
@@ -276,9 +277,9 @@ class _Reader:
             held_out=self.field("held_out", lambda v: self.rows(v, variables)),
             scaling=self.field("scaling", dict),
             baselines=self.field("baselines", _floats),
-            front=self.field("front", lambda v: tuple(dict(entry) for entry in v)),
+            front=self.field("front", lambda v: tuple(_entry(entry) for entry in v)),
             level=self.field("interval", lambda v: self.level(v["level"])),
-            about=self.field("about", dict),
+            about=self.field("about", _about),
             warnings=self.field("warnings", lambda v: tuple(str(said) for said in v)),
         )
 
@@ -291,16 +292,23 @@ class _Reader:
             said = "is missing" if name not in self.told else "is not as a law has it"
             raise DataError(f"field {name!r} {said}", path=self.path, fix="make the law again") from None
 
-    def formula(self, text: str, variables: tuple[str, ...]) -> Formula:
-        if not variables:
+    def variables(self, told: Sequence[Any]) -> tuple[str, ...]:
+        names = tuple(str(name) for name in told)
+        unknown = [name for name in names if name not in VARIABLES]
+        if unknown:
+            raise DataError(f"there is no variable {unknown[0]!r}", fix=f"use {', '.join(VARIABLES)}")
+        if not names:
             raise ValueError
+        return names
+
+    def formula(self, text: str, variables: tuple[str, ...]) -> Formula:
         return Formula.parse(text, variables)
 
     def rows(self, told: Mapping[str, Any], variables: Sequence[str]) -> HeldOut:
         columns = {name: tuple(map(float, told["variables"][name])) for name in variables}
         score, predicted = (tuple(map(float, told[name])) for name in ("score", "predicted"))
         alone = tuple(map(_number, told.get("alone", ())))
-        if len({len(score), len(predicted), *(len(column) for column in columns.values())}) > 1:
+        if not score or len({len(score), len(predicted), *(len(column) for column in columns.values())}) > 1:
             raise ValueError
         if len(alone) not in (0, len(score)):
             raise ValueError
@@ -310,6 +318,17 @@ class _Reader:
         if not 0 < float(value) < 1:
             raise ValueError
         return float(value)
+
+
+def _entry(told: Mapping[str, Any]) -> dict[str, Any]:
+    """One of the formulas that there were to choose from."""
+    numbers = {name: None if told[name] is None else float(told[name]) for name in ("error", "doubt")}
+    return dict(told) | numbers | {"size": int(told["size"]), "text": str(told["text"]), "origin": str(told["origin"])}
+
+
+def _about(told: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(told)
+    return found | ({"models": int(found["models"])} if "models" in found else {})
 
 
 def _rate(told: Mapping[str, Any]) -> Rate:

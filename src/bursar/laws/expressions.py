@@ -181,7 +181,7 @@ def parse(text: str, variables: Sequence[str]) -> Any:
         return _read(ast.parse(text, mode="eval").body, names)
     except SyntaxError:
         raise DataError(f'the formula "{short}" cannot be read') from None
-    except (ValueError, TypeError, RecursionError, ZeroDivisionError) as wrong:
+    except (ValueError, TypeError, RecursionError, ArithmeticError) as wrong:
         raise DataError(f'the formula "{short}" cannot be read: {wrong}') from None
 
 
