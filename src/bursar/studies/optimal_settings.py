@@ -53,7 +53,7 @@ SETTINGS = {
         size=20,
         batches=8,
         metric="weighted_f1",
-        networks={"aoe": PAPER, "lstm": shorter(600, 60), "cnn": shorter(600, 60)},
+        networks={"aoe": PAPER, "lstm": shorter(300, 30), "cnn": shorter(600, 60)},
     ),
     "entities": Setting(
         "mit_restaurant",
