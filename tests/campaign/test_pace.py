@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
@@ -78,6 +78,8 @@ def test_where_all_items_are_alike_the_shape_of_the_usual_pace_is_kept():
 
 
 @settings(max_examples=60, deadline=None)
+@example([(95907.76426974422, 125), (2.3411494964510734e-256, 200), (1.365843729875462e-287, 200)], (100.0, 2.7e-104))
+@example([(2.2250738585072014e-308, 1), (1.2052819687080703e-169, 200)], (100.0, 10.0))
 @given(
     st.lists(st.tuples(st.floats(0, 1e5, allow_subnormal=False), st.integers(0, 200)), min_size=1, max_size=30),
     st.tuples(st.floats(0, 100), st.floats(0, 10)),

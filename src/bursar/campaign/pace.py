@@ -23,6 +23,7 @@ TRUST = 20  # measurements that the configured prices are worth
 LONG = 4.0  # times the usual; what took longer counts as if it had taken so long
 PAUSE = 8.0  # times the usual; what took longer was a pause, and is left out
 SHORTEST = 0.25  # of the median: an item of which nothing was expected is expected to take so long
+TINY = 1e-9  # seconds: nothing is expected to take less
 ITERATIONS = 20
 HOUR = 3600
 FINEST = 0.1  # seconds that the smallest amount of money may stand for
@@ -64,7 +65,7 @@ def rate_of(seconds: FloatArray, counts: FloatArray, usual: tuple[float, float] 
     line = shape * np.median(seconds / _expected(shape, counts, seconds))
     for _ in range(ITERATIONS):
         expected = _expected(line, counts, seconds)
-        expected *= np.median(seconds / expected)
+        expected = np.maximum(expected * np.median(seconds / expected), TINY)
         kept = seconds <= PAUSE * expected
         cut = np.minimum(seconds, LONG * expected)[kept]
         fitted, errors = _fitted(cut, counts[kept], 1 / expected[kept], towards=line)
@@ -80,7 +81,7 @@ def rate_of(seconds: FloatArray, counts: FloatArray, usual: tuple[float, float] 
 
 def _expected(line: FloatArray, counts: FloatArray, seconds: FloatArray) -> FloatArray:
     """What the line says of each item, and no less than a part of what items take."""
-    expected: FloatArray = np.maximum(line[0] + line[1] * counts, max(SHORTEST * float(np.median(seconds)), 1e-9))
+    expected: FloatArray = np.maximum(line[0] + line[1] * counts, max(SHORTEST * float(np.median(seconds)), TINY))
     return expected
 
 
