@@ -19,7 +19,6 @@ from bursar.oracle.analysis import (
     curves_of,
     label_counts,
     length_counts,
-    paired,
     qualities_of,
     seed_mismatch,
     shared,
@@ -169,23 +168,6 @@ def test_a_map_is_the_same_for_the_same_seed_and_keeps_groups_apart():
     assert nearest.tolist() == groups["warm"].tolist()
     with pytest.raises(ConfigError, match="no map"):
         tsne_places({"pool": np.zeros((2, 3))})
-
-
-# -- whether matching helps --------------------------------------------------------------------------------------------
-def test_pairs_are_compared_on_the_cells_that_both_have():
-    """t of the differences 1, 2 and 3 is their mean over its standard error: 2 / (1 / √3)."""
-    found = paired({0: 10.0, 1: 10.0, 2: 10.0, 9: 3.0}, {2: 13.0, 1: 12.0, 0: 11.0, 7: 1.0})
-    assert found.cells == (0, 1, 2)
-    assert found.percent == pytest.approx(20)
-    assert found.t == pytest.approx(2 * 3**0.5)
-    assert found.p == pytest.approx(0.0742, abs=1e-4)
-
-
-def test_one_pair_or_differences_that_are_all_the_same_have_no_test():
-    assert paired({0: 0.5}, {0: 0.6}).p is None
-    assert paired({0: 0.5, 1: 0.6}, {0: 0.6, 1: 0.7}).t is None
-    with pytest.raises(ConfigError, match="no cell"):
-        paired({0: 0.5}, {1: 0.6})
 
 
 def test_qualities_of_many_orders_are_those_of_their_curves():

@@ -5,7 +5,7 @@ Numbers only. What is drawn of them is for whoever draws.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -288,41 +288,3 @@ def tsne_places(
         found = TSNE(2, perplexity=near, init=init, random_state=seed, n_jobs=1).fit_transform(every)
     ends = np.cumsum([len(part) for part in vectors.values()])
     return dict(zip(vectors, np.split(found.astype(np.float64), ends[:-1]), strict=True))
-
-
-# -- whether matching helps (section 6.5) ----------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class Paired:
-    """Qualities of two heuristics on the same cells (seeds, say), and a paired t-test of their difference."""
-
-    cells: tuple[Hashable, ...]
-    base: FloatArray
-    other: FloatArray
-    t: float | None  # none of fewer than two pairs, or where all differences are the same
-    p: float | None  # two-sided
-
-    @property
-    def percent(self) -> float:
-        """How much better the other is on average, in percent of the base; 0 if there is no base."""
-        base = float(self.base.mean())
-        return 100 * (float(self.other.mean()) / base - 1) if base else 0.0
-
-
-def paired(base: Mapping[Hashable, float], other: Mapping[Hashable, float]) -> Paired:
-    """Two heuristics, such as one and the same with matching, on the cells that both have.
-
-    >>> found = paired({0: 0.5, 1: 0.5, 2: 0.8}, {0: 0.6, 1: 0.55, 2: 0.8})
-    >>> found.cells, round(found.percent, 2), round(found.t, 3), round(found.p, 3)
-    ((0, 1, 2), 8.33, 1.732, 0.225)
-    """
-    from scipy.stats import ttest_rel
-
-    cells = tuple(cell for cell in base if cell in other)
-    if not cells:
-        raise ConfigError("the two have no cell in common", fix="compare heuristics on the same seeds")
-    first, second = (np.array([scores[cell] for cell in cells], dtype=float) for scores in (base, other))
-    gaps = second - first
-    if len(cells) < 2 or np.ptp(gaps) <= 1e-12:
-        return Paired(cells, first, second, None, None)
-    test = ttest_rel(second, first)
-    return Paired(cells, first, second, float(test.statistic), float(test.pvalue))
