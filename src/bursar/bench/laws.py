@@ -21,7 +21,7 @@ NAMES = ("n", "tasks", "ami")
 SETTINGS = 300
 NOISE = 0.01
 SEEDS = (1, 2, 3, 4, 5)  # of tables and searches; nothing was chosen by looking at these tables
-ENGINES = ("operon", "gplearn")
+RUNGS = (Effort(100, 10), Effort(200, 20), Effort(400, 40), EFFORTS["operon"])  # more and more effort
 
 
 def made_table(rows: int = SETTINGS, seed: int = 0) -> tuple[FloatArray, FloatArray]:
@@ -43,9 +43,20 @@ def found_by(engine: str, effort: Effort, rows: int, seed: int) -> dict[str, flo
     return {"seconds": time.perf_counter() - start, "error": formula.error(X[out], y[out])}
 
 
+def reached(goal: float, rungs: Sequence[Effort], rows: int, seed: int) -> dict[str, float]:
+    """Operon with more and more effort until its error is no larger; all the seconds up to there, and the last error."""
+    spent = 0.0
+    for effort in rungs:
+        found = found_by("operon", effort, rows, seed)
+        spent += found["seconds"]
+        if found["error"] <= goal:
+            break
+    return {"seconds": spent, "error": found["error"]}
+
+
 def side_by_side(line: dict[str, Any]) -> dict[str, Any]:
     """The median over tables of how many times as long theirs took, and of how large our error is beside theirs."""
-    ours, theirs = line.pop("searches"), line.pop("theirs_searches")
+    ours, whole, theirs = (line.pop(name) for name in ("searches", "whole_searches", "theirs_searches"))
 
     def ratios(above: Sequence[Mapping[str, float]], below: Sequence[Mapping[str, float]], what: str) -> list[float]:
         return [round(a[what] / b[what], 3) for a, b in zip(above, below, strict=True)]
@@ -56,39 +67,47 @@ def side_by_side(line: dict[str, Any]) -> dict[str, Any]:
         "ratios": faster,
         "error_ratio": float(np.median(errors)),
         "error_ratios": errors,
+        "whole_ratio": float(np.median(ratios(theirs, whole, "seconds"))),
+        "whole_error_ratio": float(np.median(ratios(whole, theirs, "error"))),
     }
 
 
 @judged(
     CASES,
     "operon-vs-gplearn",
-    "a formula from 300 settings, each engine at its default effort (gplearn's is paper 2's): five tables that nothing "
-    "was chosen by, a seed each, the median ratio of times and of held-out errors",
+    "a formula from 300 settings: how long Operon takes to reach the held-out error of gplearn at paper 2's effort, "
+    "efforts that did not get there counted too (whole_…: at its own default effort); five tables that nothing was "
+    "chosen by, a seed each, medians of ratios",
     compare=side_by_side,
-    at_most={"error_ratio": 1.05},
+    at_most={"error_ratio": 1.0},
     at_least={"ratio": 20.0},
 )
-def engines(efforts: Mapping[str, Effort] | None = None, rows: int = SETTINGS, seeds: Sequence[int] = SEEDS) -> Sides:
+def engines(
+    rungs: Sequence[Effort] = RUNGS,
+    theirs: Effort = EFFORTS["gplearn"],
+    rows: int = SETTINGS,
+    seeds: Sequence[int] = SEEDS,
+) -> Sides:
     """The same rows, the same rows held out, the same choice among what each found, constants refitted for both."""
-    asked = dict(efforts or {engine: EFFORTS[engine] for engine in ENGINES})
-    for engine in ENGINES:
+    for engine in ("operon", "gplearn"):
         found_by(engine, Effort(20, 1), rows, 0)  # imports are no part of the search
 
     @cache
     def searches() -> dict[str, list[dict[str, float]]]:
         """In turn, so that a noisy moment hits both."""
-        found: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
+        found: dict[str, list[dict[str, float]]] = {"gplearn": [], "operon": [], "whole": []}
         for seed in seeds:
-            for engine in ENGINES:
-                found[engine].append(found_by(engine, asked[engine], rows, seed))
+            found["gplearn"].append(found_by("gplearn", theirs, rows, seed))
+            found["operon"].append(reached(found["gplearn"][-1]["error"], rungs, rows, seed))
+            found["whole"].append(found_by("operon", rungs[-1], rows, seed))
         return found
 
-    def side(engine: str) -> Callable[[], Measured]:
+    def side(engine: str, **more: str) -> Callable[[], Measured]:
         def measured() -> Measured:
             mine = searches()[engine]
-            about = {"held_out_mse": float(np.median([one["error"] for one in mine])), "searches": mine}
-            return Measured(float(np.median([one["seconds"] for one in mine])), about)
+            about = {name: searches()[of] for name, of in more.items()}
+            return Measured(float(np.median([one["seconds"] for one in mine])), {"searches": mine, **about})
 
         return measured
 
-    return side("operon"), side("gplearn")
+    return side("operon", whole_searches="whole"), side("gplearn")
