@@ -84,7 +84,8 @@ def test_a_campaign_is_advised_before_it_buys_anything(bursar, packaged, campaig
     assert TITLE in out
     assert "what the budget buys, about" in out
     assert "the law was learned from tagging, and this is classification" in errors
-    assert set(tmp_path.rglob("*")) == before
+    assert "Kept for a check afterwards: runs/spring-together/before.json" in out
+    assert {path.name for path in set(tmp_path.rglob("*")) - before if path.is_file()} == {"before.json"}
 
 
 def test_data_are_advised_at_what_is_labelled_or_at_so_many_items(bursar, packaged, data):
@@ -127,6 +128,27 @@ def test_a_run_is_checked_and_prediction_and_measurement_stand_on_its_page(bursa
     code, again, errors = bursar("laws", "check", run, "--seeds", 1)
     assert (code, again) == (0, out)
     assert "training" not in errors
+
+
+def test_what_was_said_before_buying_is_what_a_check_of_the_run_judges(bursar, packaged, campaign):
+    said = json.loads(bursar("laws", "advise", campaign, "--json")[1])
+    run_campaign(Run(Path("runs/spring"), load_config(campaign)))
+    told = json.loads(bursar("laws", "check", "runs/spring", "--seeds", 1, "--json")[1])
+    assert told["advice"]["tasks"] == said["tasks"]
+    assert told["advice"]["when"] == "before buying"
+    page = Path("runs/spring/report.html").read_text()
+    assert "By the law, asked before buying," in page
+    _, out, _ = bursar("laws", "check", "runs/spring", "--seeds", 1)
+    assert "By the law, before buying" in out
+
+
+def test_what_was_said_of_a_campaign_with_other_settings_is_not_judged(bursar, packaged, campaign):
+    bursar("laws", "advise", campaign)
+    Path(campaign).write_text(CAMPAIGN.replace("per_round = 90", "per_round = 80"))
+    run_campaign(Run(Path("runs/spring"), load_config(campaign)))
+    told = json.loads(bursar("laws", "check", "runs/spring", "--seeds", 1, "--json")[1])
+    assert "when" not in told["advice"]
+    assert told["advice"]["basis"] == "what the run has bought"
 
 
 def test_a_check_needs_neither_a_law_nor_a_run(bursar, campaign):

@@ -44,7 +44,7 @@ def found_by(engine: str, effort: Effort, rows: int, seed: int) -> dict[str, flo
 
 
 def reached(goal: float, rungs: Sequence[Effort], rows: int, seed: int) -> dict[str, float]:
-    """Operon with more and more effort until its error is no larger; all the seconds up to there, and the last error."""
+    """Operon with more and more effort until its error is no larger: all seconds up to there, and the last error."""
     spent = 0.0
     for effort in rungs:
         found = found_by("operon", effort, rows, seed)

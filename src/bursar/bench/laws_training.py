@@ -6,12 +6,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from scipy.stats import t
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from bursar.bench.harness import CannotMeasureError, Case, Measured, Sides, bench_case, seconds
+from bursar.bench.harness import CannotMeasureError, Case, Measured, Sides, seconds
+from bursar.bench.judged import Judged
 from bursar.corpus.formats import read
 from bursar.laws.trainings import LANES, Material, Setting, drawn_tasks, held_out_f1, network_of
 from bursar.learners import lockstep
@@ -22,7 +26,7 @@ from bursar.learners.lockstep.trainer import one_thread
 
 CASES: list[Case] = []
 
-MODELS, PLAIN = 16, 4  # trained by each side
+MODELS, PLAIN = 16, 8  # trained by each side
 HOW = Settings(batch=100, epochs=10, lanes=LANES)
 SIDES = ("", "_reverse")
 READER = {"weight_ih": "input.weight", "bias_ih": "input.bias", "weight_hh": "again.weight"}
@@ -136,17 +140,24 @@ def seconds_a_model(side: Callable[[], Sequence[Callable[[], float]]]) -> Measur
     made: list[Sequence[Callable[[], float]]] = []
     taken = seconds(lambda: made.append(side()))
     scores = [told() for told in made[0][:PLAIN]]  # of the same models on both sides
-    return Measured(taken / len(made[0]), {"models": len(made[0]), "f1": round(sum(scores) / len(scores), 4)})
+    return Measured(taken / len(made[0]), {"models": len(made[0]), "f1": scores})
 
 
-@bench_case(
-    CASES,
-    "batched-training",
-    "a model of five tasks, 8 in lockstep, against a plain module and torch's Adam; one thread, batches of 100",
-    repeats=3,
-    unit="s/model",
-    measure=seconds_a_model,
-)
+def paired(line: dict[str, Any]) -> dict[str, Any]:
+    """The mean F1 of both sides, and the mean of what single models differ by, with its interval of 95 %."""
+    ours, theirs = (np.array(line.pop(name)) for name in ("f1", "theirs_f1"))
+    differences = ours - theirs
+    half = float(t.ppf(0.975, len(ours) - 1) * differences.std(ddof=1) / np.sqrt(len(ours)))
+    middle = float(differences.mean())
+    return {
+        "f1": round(float(ours.mean()), 4),
+        "theirs_f1": round(float(theirs.mean()), 4),
+        "f1_difference": round(middle, 5),
+        "f1_interval": [round(middle - half, 5), round(middle + half, 5)],
+        "f1_covers_0": float(abs(middle) <= half + 1e-12),
+    }
+
+
 def _training() -> Sides:
     network, jobs = _prepared()
 
@@ -160,6 +171,21 @@ def _training() -> Sides:
         return [lambda model=model: _plain_f1(network, model) for model in models]  # type: ignore[misc]
 
     return ours, plain
+
+
+CASES.append(
+    Judged(
+        "batched-training",
+        "a model of five tasks, 8 in lockstep, against a plain module and torch's Adam; one thread, batches of 100, "
+        "single precision; F1 of the same eight models on both sides, and what they differ by",
+        _training,
+        repeats=3,
+        unit="s/model",
+        measure=seconds_a_model,
+        compare=paired,
+        at_least={"ratio": 4.0, "f1_covers_0": 1.0},
+    )
+)
 
 
 def _plain_f1(network: MultitaskTagger, model: PlainTagger) -> float:

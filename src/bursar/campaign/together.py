@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from bursar.laws.advice import Laws
 
 FILE, TRAININGS_FILE, MODELS_FOLDER = "together.json", "together.trainings.json", "together"
+BEFORE_FILE = "before.json"
 KIND = "bursar together 1"
 SEEDS = 3
 LEVEL = 0.9  # of the interval of a measured difference
 DRAWS = 500  # of judged items, for it
 WAYS = ("together", "alone")
+BEFORE = "before buying"  # when advice was given; else of the labels that are there
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +314,27 @@ def outcome_of(predicted: str | None, measured: str) -> str:
     if predicted in (None, "cannot tell"):
         return "none was made"
     return "not decided" if measured == "cannot tell" else "held" if predicted == measured else "did not hold"
+
+
+# -- what was said before anything was bought ------------------------------------------------------------------------
+def place_of(config: CampaignConfig, beside: Path = Path("runs")) -> Path:
+    """Where what is said of a campaign is kept that has no run yet."""
+    return beside / f"{config.name}-together"
+
+
+def keep_before(config: CampaignConfig, advice: Mapping[str, Any], folder: Path) -> Path:
+    """Keep advice on a campaign that has bought nothing, so that it can be checked afterwards."""
+    file = folder / BEFORE_FILE
+    _keep(file, {"kind": KIND, "campaign": config.digest, "advice": advice})
+    return file
+
+
+def advice_before(run: Run) -> dict[str, Any] | None:
+    """What was said of a run's campaign before it bought anything, as of the labels that it has now."""
+    kept = read_kept(place_of(run.config, run.folder.parent) / BEFORE_FILE)
+    if kept.get("campaign") != run.config.digest:
+        return None
+    return {**kept["advice"], "of": subject_of_run(run).fingerprint, "when": BEFORE}
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------

@@ -57,9 +57,10 @@ def advise(
     [bold]bursar laws advise runs/spring[/bold]
 
     How related the tasks are is measured on items that are labelled for two of them: 20 or more. Of a run the answer is
-    kept in its folder and stands on its page.
+    kept in its folder and stands on its page. Of a campaign that has bought nothing it is kept in runs/NAME-together:
+    bursar laws check of its run says afterwards whether it was right.
     """
-    from bursar.campaign.together import advice_on, keep
+    from bursar.campaign.together import advice_on, keep, keep_before, place_of
     from bursar.laws.advice import Laws
 
     known = Laws.load(laws)
@@ -69,10 +70,13 @@ def advise(
     if run is not None:
         keep(run.folder, advice=told)
         page = _page(run)
+    kept = keep_before(subject.config, told, place_of(subject.config)) if what.suffix == ".toml" else None
     if as_json:
-        typer.echo(json.dumps(told | {"page": page}, ensure_ascii=False))
+        typer.echo(json.dumps(told | {"page": page, "kept": kept and str(kept)}, ensure_ascii=False))
         return
     _print({"advice": told}, page)
+    if kept is not None:
+        typer.echo(f"Kept for a check afterwards: {kept}")
 
 
 def check(
@@ -93,16 +97,18 @@ def check(
     [bold]bursar laws check utterances.jsonl --items 300 --seeds 2[/bold]
 
     The learner is the campaign's own. Stop it whenever you like: the same command goes on where it was. Of a run the
-    answer is kept in its folder and stands on its page.
+    answer is kept in its folder and stands on its page. If bursar laws advise was asked about the campaign before it
+    bought anything, that prediction is checked; else one that is made now, of what was bought.
     """
+    from bursar.campaign.together import advice_before, keep, place_of
     from bursar.campaign.together import check as train_both
-    from bursar.campaign.together import keep
 
     run, subject = _subject(what, data_format, items)
-    place = folder or (run.folder if run is not None else Path("runs") / f"{subject.config.name}-together")
+    place = folder or (run.folder if run is not None else place_of(subject.config))
     if place.exists() and not place.is_dir():
         raise ConfigError(f"--folder {place} is a file", fix="name a folder")
-    advice, why = _advice(subject, laws)
+    before = advice_before(run) if run is not None and laws is None else None
+    advice, why = (before, "") if before is not None else _advice(subject, laws)
     with run.locked() if run is not None else nullcontext(), TrainingsDisplay(quiet=as_json) as display:
         own = run.folder / "models" if run is not None else None
         told = train_both(subject, place, seeds=seeds, own_models=own, progress=display.told)
@@ -178,7 +184,8 @@ def _print(parts: dict[str, Any], page: str | None) -> None:
     section, advice = section_of(parts), parts.get("advice")
     if advice is not None:
         table = expected_table(advice)
-        print_table("Should these tasks be trained together? By the law", table.columns, table.rows)
+        when = f", {advice['when']}" if "when" in advice else ""
+        print_table(f"Should these tasks be trained together? By the law{when}", table.columns, table.rows)
     if "check" in parts:
         table = measured_table(parts["check"], advice)
         print_table("Should these tasks be trained together? By training them", table.columns, table.rows)

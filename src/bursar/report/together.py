@@ -53,16 +53,17 @@ def together_words(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | 
     """What was expected, what was measured, and whether the one was right about the other."""
     words = []
     if advice is not None:
-        words.append(_sentence("By the law, training them together should", advice["tasks"], ("help", "harm")))
+        law = f"By the law, asked {advice['when']}" if "when" in advice else "By the law"
+        words.append(_sentence(law, "training them together should", advice["tasks"], ("help", "harm")))
     if check is not None:
-        words.append(_sentence("Trained both ways, together", check["tasks"], ("helps", "harms")))
+        words.append(_sentence("Trained both ways", "together", check["tasks"], ("helps", "harms")))
     if advice is not None and check is not None:
         words.append(_outcomes(advice["tasks"], check["tasks"]))
     return words
 
 
-def _sentence(start: str, tasks: Mapping[str, Any], verbs: tuple[str, str]) -> str:
-    """What is said of the tasks, those that it helps first."""
+def _sentence(who: str, subject: str, tasks: Mapping[str, Any], verbs: tuple[str, str]) -> str:
+    """What somebody says of the tasks, those that it helps first."""
     helped, harmed, unknown = (
         [name for name, task in tasks.items() if task["verdict"] == verdict]
         for verdict in ("helps", "harms", "cannot tell")
@@ -73,9 +74,9 @@ def _sentence(start: str, tasks: Mapping[str, Any], verbs: tuple[str, str]) -> s
             told = [f"{name} ({points(tasks[name]['gain']['value'])})" for name in names]
             parts.append(f"{verb} {listed(told)}")
     if not parts:
-        return f"{start.split(',')[0]}, it cannot be told whether that helps {listed(unknown)}."
+        return f"{who}, it cannot be told whether that helps {listed(unknown)}."
     rest = f"; of {listed(unknown)} it cannot be told" if unknown else ""
-    return f"{start} {' and '.join(parts)}{rest}."
+    return f"{who}, {subject} {' and '.join(parts)}{rest}."
 
 
 def _outcomes(expected: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
