@@ -38,7 +38,7 @@ from bursar.oracle.analysis import (
 )
 from bursar.oracle.chain import still_so
 from bursar.oracle.gap import plan_of, random_orders
-from bursar.oracle.heuristics import facets_of, heuristic_order
+from bursar.oracle.heuristics import facets_of, heuristic_orders
 from bursar.oracle.judges import make_judge
 from bursar.oracle.probe import vectors_of
 from bursar.oracle.reference import Found, annealed, reference_order
@@ -179,11 +179,14 @@ def counts_of(problem: Problem) -> dict[str, dict[str, IntArray]]:
 
 def bought(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
     """What heuristics buy, and random orders."""
-    facets = facets_of(problem)
-    orders = []
-    for done, name in enumerate(unit["strategies"]):
-        tell((name, done / len(unit["strategies"])))
-        orders.append(heuristic_order(judge, problem, name, seed=unit["seed"], facets=facets))
+    orders = heuristic_orders(
+        judge,
+        problem,
+        unit["strategies"],
+        seed=unit["seed"],
+        facets=facets_of(problem),
+        progress=lambda what, done: tell((what, done)),
+    )
     found = dict(zip(unit["strategies"], _orders(judge, problem, orders), strict=True))
     reference = {of: _share(counts["test"]) for of, counts in counts_of(problem).items()}
     return {

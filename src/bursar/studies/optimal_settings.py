@@ -9,8 +9,8 @@ from typing import Any
 from bursar.oracle.heuristics import HEURISTICS
 
 SEEDS = range(5)
-REFERRED = SEEDS[:3]  # seeds with a reference order: greedy takes as long as a whole search there
 RANDOM = 10  # random orders a learner and seed
+FEWER = 5  # where a curve of a network is minutes of work
 FEW = {"encoder": 5} | dict.fromkeys(("probe", "aoe", "cnn", "lstm", "tagger"), RANDOM)  # random orders of a transfer
 PAPER = {"steps": 25_000, "greedy_steps": 5_000, "cooling": 0.1}
 COLDER = {**PAPER, "cooling": 2.0}  # for the probe, whose scores change too little for the paper's to get cold
@@ -28,6 +28,7 @@ class Setting:
     metric: str
     networks: Mapping[str, Mapping[str, float]]  # a learner to the plan of its search
     searched: int = 5  # seeds with searches for the probe: those of words take long
+    referred: int = 3  # seeds with a reference order: greedy takes as long as a whole search there
 
 
 def shorter(steps: int, greedy_steps: int) -> dict[str, float]:
@@ -53,7 +54,7 @@ SETTINGS = {
         size=20,
         batches=8,
         metric="weighted_f1",
-        networks={"aoe": PAPER, "lstm": shorter(300, 30), "cnn": shorter(600, 60)},
+        networks={"aoe": PAPER, "lstm": shorter(150, 15), "cnn": shorter(300, 30)},
     ),
     "entities": Setting(
         "mit_restaurant",
@@ -64,6 +65,7 @@ SETTINGS = {
         metric="weighted_f1",
         networks={"tagger": shorter(400, 50)},
         searched=2,
+        referred=1,
     ),
 }
 MISMATCH = {"images": (), "intents": ("aoe",), "entities": ()}  # learners whose orders are tried on other seeds
@@ -90,9 +92,10 @@ def grid_of(name: str) -> list[dict[str, Any]]:
     searched = SEEDS[: setting.searched]
     units = [unit("search", "probe", seed, seed, **plan) for plan in (PAPER, COLDER) for seed in searched]
     units += [unit("orders", "probe", seed, seed, **bought) for seed in SEEDS]
-    units += [unit("reference", "probe", seed, seed, pace="measured") for seed in REFERRED]
+    units += [unit("reference", "probe", seed, seed, pace="measured") for seed in SEEDS[: setting.referred]]
+    few = {"random": FEWER} if name == "images" else {}
     for learner in setting.networks:
-        units += [unit("orders", learner, seed, seed, **bought) for seed in SEEDS]
+        units += [unit("orders", learner, seed, seed, **{**bought, **few}) for seed in SEEDS]
     for learner in MISMATCH[name]:
         units += [unit("search", learner, 0, seed, **MISMATCH_PLAN) for seed in SEEDS]
     units += [unit("search", learner, 0, 0, **plan) for learner, plan in setting.networks.items()]
@@ -101,5 +104,6 @@ def grid_of(name: str) -> list[dict[str, Any]]:
     if name == "images":
         units.append(unit("map", "probe", 0, 0))
     sources = ["probe", *setting.networks]
-    units += [unit("transfer", target, 0, 0, among=sources, random=FEW[target]) for target in TARGETS[name]]
+    for target in TARGETS[name]:
+        units.append(unit("transfer", target, 0, 0, among=sources, **{"random": FEW[target], **few}))
     return units

@@ -54,11 +54,11 @@ class ImageConvolution(Network):
         }
 
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
-        lanes, items = rows.shape
+        items = rows.shape[1]
         filters = [(kernel(parameters[f"{name}.weight"]), parameters[f"{name}.bias"]) for name in ("first", "second")]
         seen = []
         for lane, some in enumerate(torch.from_numpy(rows)):
-            x = self.images[some].unsqueeze(1)  # (items, channels, 28, 28)
+            x = self.images[some].unsqueeze(3).permute(0, 3, 1, 2)  # (items, channels, 28, 28), channels last in memory
             for weight, bias in filters:
                 x = F.max_pool2d(F.conv2d(x, weight[lane], bias[lane]), 2).relu()
             seen.append(x.permute(0, 2, 3, 1).reshape(items, FLAT))
