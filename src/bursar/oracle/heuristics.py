@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import ConfigError
+from bursar.learners.learner import Progress, no_progress
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order
 from bursar.oracle.probe import vectors_of
@@ -57,20 +58,38 @@ def heuristic_order(
     >>> heuristic_order(judge, problem, "BALD+IDMR").batches.shape
     (2, 5)
     """
+    return heuristic_orders(judge, problem, [strategy], seed=seed, facets=facets)[0]
+
+
+def heuristic_orders(
+    judge: Judge,
+    problem: Problem,
+    strategies: Sequence[str | Strategy],
+    *,
+    seed: int = 0,
+    facets: Sides | None = None,
+    progress: Progress = no_progress,
+) -> list[Order]:
+    """The orders of several strategies, batch by batch side by side: the judge trains the models of all together."""
     if judge.pool != len(problem.pool):
         raise ConfigError(
             f"the judge knows a pool of {judge.pool} items and the problem has {len(problem.pool)}",
             fix="make the judge from this problem",
         )
-    chosen = strategy_for(problem, strategy)
-    sides = facets_of(problem, chosen.needs) if facets is None else facets
-    bought: IntArray = np.zeros(0, dtype=np.int64)
+    chosen = [strategy_for(problem, strategy) for strategy in strategies]
+    needs = {need for strategy in chosen for need in strategy.needs}
+    sides = facets_of(problem, needs) if facets is None else facets
+    bought: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in chosen]
     for batch in range(problem.batches):
         drawn = seed_of(seed, batch)
-        beliefs = beliefs_of(judge, bought, passes_for(chosen), drawn)
-        left, candidates = candidates_of(problem, chosen, beliefs, bought, sides)
-        bought = np.concatenate([bought, np.sort(left[buy(chosen, candidates, problem.size, drawn)])])
-    return Order.of(bought.reshape(problem.batches, problem.size))
+        judge.learn([asked_of(judge, b) for s, b in zip(chosen, bought, strict=True) if passes_for(s)])
+        for at, strategy in enumerate(chosen):
+            progress(f"batch {batch + 1}, {strategy.name}", (batch + at / len(chosen)) / problem.batches)
+            beliefs = beliefs_of(judge, bought[at], passes_for(strategy), drawn)
+            left, candidates = candidates_of(problem, strategy, beliefs, bought[at], sides)
+            more = np.sort(left[buy(strategy, candidates, problem.size, drawn)])
+            bought[at] = np.concatenate([bought[at], more])
+    return [Order.of(items.reshape(problem.batches, problem.size)) for items in bought]
 
 
 def strategy_for(problem: Problem, strategy: str | Strategy) -> Strategy:
@@ -118,7 +137,12 @@ def passes_for(strategy: Strategy) -> int:
 
 def beliefs_of(judge: Judge, bought: IntArray, passes: int, seed: int) -> Mapping[str, Beliefs] | None:
     """What the model of the items bought so far believes of the pool; nothing, if nobody asks."""
-    return judge.believe(bought if judge.ordered else np.sort(bought), passes, seed) if passes else None
+    return judge.believe(asked_of(judge, bought), passes, seed) if passes else None
+
+
+def asked_of(judge: Judge, bought: IntArray) -> IntArray:
+    """What a judge is asked about when these items are bought, in this order."""
+    return bought if judge.ordered else np.sort(bought)
 
 
 def candidates_of(

@@ -54,6 +54,9 @@ class Judge(ABC):
         """Judges sets as they are asked for, one by one; ``None`` where questions are best asked many at a time."""
         return None
 
+    def learn(self, sets: Sequence[IntArray]) -> None:  # noqa: B027
+        """These sets will be asked about next: a judge may train all their models now. It changes only the time."""
+
     @abstractmethod
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
         """What the model of a set believes of every pool item, task by task; several passes differ as its doubts do."""

@@ -15,23 +15,20 @@ from bursar.errors import ConfigError
 from bursar.learners import lockstep
 from bursar.learners.features import classes_of
 from bursar.learners.lockstep import Job, Network, Settings, Texts, Trained, Training
+from bursar.learners.lockstep.scores import Score
 from bursar.learners.lockstep.words import word_vectors
-from bursar.oracle.judge import Judge
+from bursar.oracle.judge import Judge, key_of
 from bursar.oracle.probe import score_of
 from bursar.oracle.problem import PARTS, Problem
+from bursar.oracle.searchers import ARCHITECTURES
 from bursar.oracle.streams import Here, Stream, Wanted
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs, Classification, Tagging, Task
 
 SIZE = 64  # of word vectors
+LEARNED = 256  # models that are kept for those who will ask about them
 DROPOUT = 0.5  # before the output layer: BALD needs it, so all have it (errata 27)
-ARCHITECTURES = {  # by name and kind of task; the name of the class in lockstep
-    ("aoe", "classification"): "AverageNetwork",
-    ("cnn", "classification"): "TextConvolution",
-    ("lstm", "classification"): "BiLSTM",
-    ("cnn", "images"): "ImageConvolution",
-    ("tagger", "tagging"): "Tagger",
-}
+LARGEST = 32  # items that a step of training takes at most; the paper's take as many as are labelled at once, 20 or 25
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,8 @@ class NetworkJudge(Judge):
     ) -> None:
         self.problem, self.seed, self.ordered = problem, seed, ordered
         self.pool = len(problem.pool)
-        self.settings = replace(settings or Settings(), batch=problem.size, shuffle=not ordered)
+        batch = problem.size if ordered else min(problem.size, LARGEST)
+        self.settings = replace(settings or Settings(), batch=batch, shuffle=not ordered)
         ends = np.cumsum([len(getattr(problem, part)) for part in PARTS])
         self.rows = {
             part: np.arange(end - len(getattr(problem, part)), end) for part, end in zip(PARTS, ends, strict=True)
@@ -72,6 +70,7 @@ class NetworkJudge(Judge):
         self.tasks = {name: self._task(task, name, make) for name, task in problem.corpus.schema.items()}
         self.lanes = self.settings.lanes or max(made.network.lanes for made in self.tasks.values())
         self.at_once = 2 * self.lanes
+        self._learned: dict[tuple[str, bytes], Trained] = {}  # by task and set, the oldest first
 
     def _task(self, task: Task, name: str, make: Callable[[Task, IntArray], Network]) -> _Task:
         parts = self.problem.parts
@@ -84,8 +83,8 @@ class NetworkJudge(Judge):
 
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
         found = np.zeros((len(self.tasks), len(parts), len(sets)))
-        for number, (name, made) in enumerate(self.tasks.items()):
-            for at, model in enumerate(self._trained(made, sets)):
+        for number, name in enumerate(self.tasks):
+            for at, model in enumerate(self._trained(name, sets)):
                 for row, part in enumerate(parts):
                     found[number, row, at] = self.score(name, model, part)
         return np.asarray(found.mean(axis=0))
@@ -93,7 +92,7 @@ class NetworkJudge(Judge):
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
         found = {}
         for name, made in self.tasks.items():
-            (model,) = self._trained(made, [items])
+            (model,) = self._trained(name, [items])
             logits = torch.from_numpy(self._units(made, model, "pool", 0 if passes == 1 else passes, seed))
             found[name] = Beliefs.of(torch.softmax(logits, dim=-1).numpy(), made.units["pool"])
         return found
@@ -114,13 +113,29 @@ class NetworkJudge(Judge):
     def training(self, name: str) -> Training:
         """Models of a task in work."""
         network = self.tasks[name].network
-        score = lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1
-        return Training(network, self.settings, select=self.rows["aside"], score=score(network))
+        return Training(network, self.settings, select=self.rows["aside"], score=self._measure(network))
 
-    def _trained(self, made: _Task, sets: Sequence[IntArray]) -> list[Trained]:
-        score = lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1
-        jobs = [self.job(items) for items in sets]
-        return lockstep.train(made.network, jobs, self.settings, select=self.rows["aside"], score=score(made.network))
+    def learn(self, sets: Sequence[IntArray]) -> None:
+        for name in self.tasks:
+            for items, model in zip(sets, self._trained(name, sets), strict=True):
+                self._learned[name, key_of(items)] = model
+        while len(self._learned) > LEARNED * len(self.tasks):
+            del self._learned[next(iter(self._learned))]
+
+    def _trained(self, name: str, sets: Sequence[IntArray]) -> list[Trained]:
+        """The models of a task; those that are not kept are trained, each set once."""
+        keys = [key_of(items) for items in sets]
+        found = {key: self._learned[name, key] for key in keys if (name, key) in self._learned}
+        new = {key: self.job(items) for key, items in zip(keys, sets, strict=True) if key not in found}
+        network = self.tasks[name].network
+        models = lockstep.train(
+            network, [*new.values()], self.settings, select=self.rows["aside"], score=self._measure(network)
+        )
+        found.update(zip(new, models, strict=True))
+        return [found[key] for key in keys]
+
+    def _measure(self, network: Network) -> Score:
+        return (lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1)(network)
 
     def _units(self, made: _Task, model: Trained, part: str, passes: int = 0, seed: int = 0) -> NDArray[Any]:
         """Scores of labels, unit after unit: (units, labels), or (passes, units, labels)."""
