@@ -12,6 +12,7 @@ from bursar.oracle.heuristics import (
     candidates_of,
     facets_of,
     heuristic_order,
+    heuristic_orders,
     passes_for,
     strategy_for,
 )
@@ -51,6 +52,15 @@ def test_every_strategy_buys_whole_batches_of_new_items_and_the_same_again(probl
     assert order.batches.shape == (3, 5)
     assert len(np.unique(order.items)) == 15
     assert np.array_equal(heuristic_order(probe(problem), problem, name, seed=3, facets=facets).batches, order.batches)
+
+
+def test_side_by_side_strategies_buy_what_each_buys_alone(problem, judge, facets):
+    told = []
+    together = heuristic_orders(judge, problem, NAMES, seed=3, facets=facets, progress=lambda what, at: told.append(at))
+    for name, order in zip(NAMES, together, strict=True):
+        assert np.array_equal(order.batches, heuristic_order(judge, problem, name, seed=3, facets=facets).batches)
+    assert told == sorted(told)
+    assert len(told) == 3 * len(NAMES)
 
 
 def test_another_seed_gives_other_random_orders(problem, judge):

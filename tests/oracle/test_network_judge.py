@@ -7,9 +7,10 @@ import pytest
 
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
+from bursar.learners import lockstep
 from bursar.learners.lockstep import Settings
 from bursar.learners.lockstep.words import word_vectors
-from bursar.oracle import Plan, Problem, search
+from bursar.oracle import Plan, Problem, network, search
 from bursar.oracle.encoder import EncoderJudge
 from bursar.oracle.judges import JUDGES, make_judge
 from bursar.oracle.network import NetworkJudge
@@ -136,6 +137,30 @@ def test_a_model_is_trained_once_for_all_parts(monkeypatch):
     monkeypatch.setattr(judge, "_trained", lambda made, sets: trained.append(len(sets)) or real(made, sets))
     judge.scores_on(some_sets(3), ["validation", "test"])
     assert trained == [3]
+
+
+def test_what_it_has_learned_beforehand_changes_no_answer_and_is_not_trained_again(monkeypatch):
+    sets, problem = some_sets(4), problem_of("intent")
+    plain = NetworkJudge(problem, "lstm", settings=FEW, size=16)
+    scores, believed = plain.scores(sets), plain.believe(sets[1], passes=2, seed=1)["intent"].values
+    judge = NetworkJudge(problem, "lstm", settings=FEW, size=16)
+    judge.learn(sets[:3])
+    trained = []
+    real = lockstep.train
+    monkeypatch.setattr(
+        lockstep, "train", lambda net, jobs, *a, **k: trained.append(len(jobs)) or real(net, jobs, *a, **k)
+    )
+    assert np.array_equal(judge.scores(sets), scores)
+    assert np.array_equal(judge.believe(sets[1], passes=2, seed=1)["intent"].values, believed)
+    assert sum(trained) == 1
+
+
+def test_it_keeps_so_many_models_and_no_more(monkeypatch):
+    monkeypatch.setattr(network, "LEARNED", 3)
+    judge = NetworkJudge(problem_of("intent"), "aoe", settings=FEW, size=16)
+    judge.learn(some_sets(4))
+    judge.learn(some_sets(4, seed=1))
+    assert len(judge._learned) == 3
 
 
 def test_an_item_without_words_is_named():

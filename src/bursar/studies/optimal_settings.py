@@ -54,7 +54,7 @@ SETTINGS = {
         size=20,
         batches=8,
         metric="weighted_f1",
-        networks={"aoe": PAPER, "lstm": shorter(150, 15), "cnn": shorter(300, 30)},
+        networks={"aoe": PAPER, "lstm": shorter(150, 15), "cnn": shorter(150, 15)},
     ),
     "entities": Setting(
         "mit_restaurant",
