@@ -61,7 +61,7 @@ class Plan:
 
 PLANS = {
     "small": Plan(
-        seeds=5,
+        seeds=3,
         epochs=30,
         n=(1000, 2000, 3000, 4000, 5000, 6000),
         more_n=(1500, 2500, 3500, 4500, 5500),

@@ -59,7 +59,11 @@ def _headline(seen: Seen) -> str:
         gain = seen.gain(models)
         if gain is not None:
             parts.append(f"{_points(gain)} with {words} related tasks")
+    more = seen.gain(seen.joint(_close, "unbalanced"))
     said = "Joint training changes F1 by " + " and by ".join(parts) if parts else "Models are still few"
+    said += " on the same words" * bool(parts)
+    if more is not None:
+        said += f", by {_points(more)} where closely related tasks have more words"
     if "balanced" in seen.fits:
         powers = seen.fits["balanced"]["powers"]["plain"]["exponents"]
         said += f"; F1 grows as n^{powers['n']['value']:.2f}, AMI^{powers['ami']['value']:.2f}"
@@ -219,8 +223,22 @@ def _peaks(means: Mapping[tuple[float | None, int], Any]) -> str:
 
 
 def _unbalanced(seen: Seen) -> list[Answer]:
-    """Whether more tokens of synthetic tasks help a real task that keeps its own."""
+    """Whether other tasks that have more tokens help, and whether more of them help a real task that keeps its own."""
     found = []
+    close, far = (seen.gain(seen.joint(wanted, "unbalanced")) for wanted in (_close, _far))
+    if close is not None:
+        rest = f"; below {LOW}, {_points(far)}" if far is not None else ""
+        found.append(
+            Answer(
+                "5.2, high AMI",
+                "Does joint training beat a single task when closely related tasks are labelled on more words?",
+                _verdict(close),
+                f"With an AMI of {HIGH} or more, {_points(close)} of F1 over all n and T{rest}. In balanced models all "
+                "tasks are labelled on the same words, so a task that is the same in all but name tells nothing new; "
+                "here it has more words.",
+                "Nothing of single tasks is said there.",
+            )
+        )
     for words, wanted in (("closely related", _close), ("hardly related", _far)):
         mine = seen.joint(wanted, "unbalanced")
         ends = min((m.n_other for m in mine), default=0), max((m.n_other for m in mine), default=0)
