@@ -146,6 +146,19 @@ def test_errors_that_are_too_small_are_not_believed():
     assert boasting.high - boasting.low == pytest.approx(honest.high - honest.low, rel=0.5)
 
 
+def test_errors_that_were_estimated_from_little_make_the_interval_wider_and_leave_the_rate():
+    scores = 0.5 + 1e-3 * gain(SIZES, rate_of(0.6, 100)) + np.random.default_rng(0).normal(0, 0.004, len(SIZES))
+    error = np.full(len(SIZES), 0.004)
+    found = [fit_rate(SIZES, scores, error, block=100, freedom=freedom) for freedom in (None, 100, 10, 2)]
+    assert len({rate.beta for rate in found}) == 1
+    assert [rate.high - rate.low for rate in found] == sorted(rate.high - rate.low for rate in found)
+    assert fit_rate(SIZES, scores, error, block=100, freedom=10**6).high == pytest.approx(found[0].high, abs=1e-4)
+    # Flat, a rise of 0.02 leaves (0.02 / 12)² · 182 / 0.007² = 10: above χ² of 2.7, below F of 39.9 at one degree.
+    line = np.linspace(0.5, 0.52, len(SIZES))
+    rate = fit_rate(SIZES, line, np.full(len(SIZES), 0.007), block=100, freedom=1)
+    assert (rate.beta, rate.low, rate.high) == (1, SMALLEST, 1)
+
+
 def test_a_point_with_a_large_error_counts_little():
     scores = 0.5 + 1e-3 * gain(SIZES, rate_of(0.6, 100))
     scores[-1] -= 0.1
@@ -209,6 +222,7 @@ def test_errors_of_0_count_as_the_smallest_of_the_others():
         ([0, -1, 2], [0.5, 0.5, 0.6], {}, "from 0 up"),
         ([0, 1, 2], [0.5, 0.5, 0.6], {"errors": [0.1, 0.1]}, "standard errors"),
         ([0, 1, 2], [0.5, 0.5, 0.6], {"errors": [0.1, 0.1, -1]}, "standard errors"),
+        ([0, 1, 2], [0.5, 0.5, 0.6], {"errors": [0.1] * 3, "freedom": 0}, "0 degrees of freedom"),
         ([0, 1, 2], [0.5, 0.5, 0.6], {"block": 0}, "a block of 0 labels"),
     ],
 )

@@ -141,6 +141,11 @@ def complaint(file):
         ("price = 0.12", "price = 0", "FILE:14: task 'named entities': price = 0. Fix: give a number above 0"),
         ("price = 0.12", 'price = "cheap"', "FILE:14: task 'named entities': price = cheap"),
         ("price = 0.12", "price = true", "FILE:14: task 'named entities': price = true"),
+        (
+            "price = 0.12",
+            "price = 1e13",
+            "FILE:14: task 'named entities': price = 1E+13. Fix: give a number up to",
+        ),
         ("price = 0.12", "price = nan", "FILE:14: task 'named entities': price = NaN"),
         (
             "price = 0.12",
@@ -166,6 +171,8 @@ def complaint(file):
         ('currency = "€"', "currency = 3", "FILE: currency = 3"),
         ("joint_price = 0.22", "joint_price = -1", "FILE: joint_price = -1"),
         ("[tasks.intent]", "[tasks.intent", "FILE:5: this is no TOML"),
+        ("[tasks.intent]", '[tasks.""]', "FILE:5: task '': it has no name"),
+        (TOML, "tasks = " + 5000 * "[" + 5000 * "]", "FILE: tables are nested far too deep"),
         (TOML, "", "FILE: there are no tasks"),
         (TOML, "tasks = 3", "FILE: there are no tasks"),
         (TOML, "[tasks]\nintent = 3", "FILE: task 'intent': 3 is no table"),
@@ -184,6 +191,7 @@ def test_what_is_wrong_in_toml_is_told_with_its_place(written, old, new, said):
         ('"beta": 0.6', '"beta": 0.6, "beta": 0.7', "FILE: the key 'beta' is given twice"),
         ('"intent": 0.4', '"intent": null', "FILE:LINE: task 'named entities': intent = null"),
         ('"joint_price": 0.22', '"joint_price": 0.22 0', "FILE:LINE: this is no JSON"),
+        ('"joint_price": 0.22', '"joint_price": ' + 9999 * "[" + 9999 * "]", "FILE: tables are nested far too deep"),
     ],
 )
 def test_what_is_wrong_in_json_is_told_with_its_place(written, old, new, said):
@@ -204,6 +212,7 @@ def test_what_is_wrong_in_json_is_told_with_its_place(written, old, new, said):
         ("low,high", "high,high", "FILE:1: column 'high' is there twice"),
         ("named entities,0.12", '"named entities,0.12', "FILE:3: this is no CSV"),
         (",0.6,0.5", ",,0.5", "FILE:2: task 'intent': beta is missing"),
+        ("0.25,0.08", ",0.08", "FILE:2: task 'intent': error:named entities is given without informs:named entities"),
         (CSV, "", "FILE:1: the first column is not 'task'"),
         (CSV, "task,price\n", "FILE: there are no tasks"),
     ],

@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bursar.allocation import answer
+from bursar.allocation import Estimates, Informativeness, Rate, answer
+from bursar.allocation.curves import only
 from bursar.allocation.probing import Probing
-from bursar.campaign.allocating import material_of, material_of_run, measure
+from bursar.campaign.allocating import Material, Measured, material_of, material_of_run, measure
+from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.runs import Run, run_campaign
+from bursar.corpus import CorpusBuilder, write
 from bursar.errors import AllocationError, ConfigError
+from bursar.simulation import assistant_corpus
 
 CAMPAIGN = {
     "tasks": ["intent", "urgency"],
@@ -45,6 +49,16 @@ def test_a_run_is_measured_on_what_it_was_told(tmp_path, material):
     run_campaign(run, workers=1)
     found = material_of_run(tmp_path / "run")
     assert sorted(found.annotated.ids.tolist()) == sorted(material.annotated.ids.tolist())
+
+
+def test_a_run_without_its_ledger_is_left_as_it_is(tmp_path):
+    Run(tmp_path / "run", parse_config(CAMPAIGN)).pin()
+    for file in (tmp_path / "run").glob("ledger.sqlite*"):
+        file.unlink()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(AllocationError, match="has bought nothing yet"):
+        material_of_run(tmp_path / "run")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_prices_are_what_labels_of_the_seed_items_cost(measured):
@@ -99,3 +113,88 @@ def test_a_task_without_seed_labels_is_named(material):
     bare = material.annotated.with_labels({"intent": material.annotated.labels["intent"], "urgency": none})
     with pytest.raises(AllocationError, match=r"task 'urgency' has no seed labels"):
         measure(replace(material, annotated=bare), informer="probe")
+
+
+# -- items that people annotate ---
+ITEMS = assistant_corpus(200, seed=2).with_tasks(["intent", "urgency"])
+POOL = len(ITEMS.in_split("train"))
+
+
+@pytest.fixture
+def campaign_of(tmp_path):
+    """A campaign on a file in which the first so many items of the pool are labelled for each task."""
+
+    def made(more=None, **labelled):
+        there = {task: np.zeros(len(ITEMS), dtype=bool) for task in ITEMS.schema}
+        for task, many in labelled.items():
+            there[task][ITEMS.in_split("train")[:many]] = True
+        some = ITEMS.with_labels({task: only(ITEMS.labels[task], mask) for task, mask in there.items()})
+        write(some, tmp_path / "items.jsonl", "jsonl")
+        table = {**CAMPAIGN, "corpus": {"source": str(tmp_path / "items.jsonl")}, "limits": {}, **(more or {})}
+        return parse_config(table)
+
+    return made
+
+
+@pytest.mark.parametrize("pricing", ["gold", "predicted"])
+def test_what_a_pool_without_labels_has_of_them_is_looked_at_all_of_it(campaign_of, pricing):
+    found = material_of(campaign_of({"costs": {"pricing": pricing}}, intent=30, urgency=20))
+    assert [int(column.present.sum()) for column in found.annotated.labels.values()] == [30, 20]
+    assert len(found.pool) == POOL - 30
+    assert found.room == (POOL - 30, POOL - 20)
+
+
+def test_a_pool_without_labels_is_split_for_by_guessing_some(campaign_of):
+    measured = measure(material_of(campaign_of(intent=40, urgency=40)), informer="probe")
+    split = answer(measured.problem(300), measured.context, method="together").split
+    assert 0 < split.cost <= 300
+    assert {rate.source for rate in measured.estimates.rates.values()} == {"pseudo-labels"}
+
+
+def test_tasks_without_labels_are_all_named_with_what_to_do(campaign_of):
+    with pytest.raises(AllocationError, match=r"tasks 'intent', 'urgency' have no seed labels.*split 'train'"):
+        measure(material_of(campaign_of()), informer="probe")
+    with pytest.raises(AllocationError, match=r"task 'urgency' has no seed labels.*label about 20 items"):
+        measure(material_of(campaign_of(intent=30)), informer="probe")
+    with pytest.raises(AllocationError, match=r"'urgency' has 4 seed labels: too few.*label at least \d+ items"):
+        measure(material_of(campaign_of(intent=30, urgency=4)), informer="probe")
+
+
+def test_where_every_item_has_some_label_none_is_guessed_and_that_is_said_at_once(campaign_of, monkeypatch):
+    material = material_of(campaign_of(intent=POOL, urgency=40))
+    assert material.room == (0, POOL - 40)
+    found = measure(material, informer="probe", rater="ledger")
+    assert answer(found.problem(200), found.context, method="together").split.counts[0] == 0
+    monkeypatch.setattr(Probing, "measure", lambda *a, **k: pytest.fail("it was measured"))
+    with pytest.raises(AllocationError, match=r"none is without any label.*'ledger'"):
+        measure(material, informer="probe")
+
+
+def test_where_everything_is_bought_there_is_nothing_to_split(material):
+    with pytest.raises(AllocationError, match="nothing to buy"):
+        measure(replace(material, pool=material.pool.take(np.arange(0))), informer="probe")
+
+
+def test_a_simulation_over_items_without_labels_says_so(campaign_of, tmp_path):
+    with pytest.raises(ConfigError, match=rf"30 of the pool's {POOL} items have a label for every task.*bursar new"):
+        Campaign(campaign_of(intent=30, urgency=30), tmp_path / "run")
+
+
+def test_asking_begins_nothing_where_the_campaign_will_be_kept(material):
+    config = parse_config({**CAMPAIGN, "ledger": {"url": "postgresql://nowhere.invalid/team"}})
+    assert material_of(config).annotated.equals(material.annotated)
+
+
+def test_both_texts_of_a_pair_are_read_and_paid_for():
+    tasks = {name: {"kind": "classification", "labels": ["a", "b"]} for name in ("same", "tone")}
+    builder = CorpusBuilder(tasks)
+    for number in range(4):
+        builder.add(f"i{number}", text="three short words", pair="and two", labels={"same": "a", "tone": "b"})
+    items = builder.build()
+    config = parse_config({"learner": {"name": "probe"}})
+    known = Informativeness(("same", "tone"), np.eye(2), np.zeros((2, 2)))
+    estimates = Estimates(known, dict.fromkeys(("same", "tone"), Rate(0.5, 0.5, 0.5, 10)))
+    material = Material(config, config.costs.model(items.schema.values()), items.take(np.arange(2)), items)
+    problem = Measured(material, estimates, {}).problem(100)
+    assert problem.prices == (3 + 2 + 3,) * 2  # words to read, and three units a class
+    assert problem.joint == 3 + 2 + 3 + 3

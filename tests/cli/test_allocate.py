@@ -160,6 +160,9 @@ def test_names_are_shown_as_they_are(allocate, tmp_path):
         ([], "there are no estimates to split by. Fix: name a campaign, or give --table FILE"),
         (["campaign.toml", "--budget", "5"], "campaign.toml: there is no such file"),
         (["campaign.toml", "--table", "tasks.toml"], "a campaign and a table were given"),
+        (["tasks.toml", "--budget", "5"], "tasks.toml is no campaign but a table of estimates. Fix: use --table"),
+        (["harmful.csv", "--budget", "5"], "harmful.csv is no campaign but a table of estimates. Fix: use --table"),
+        ([".", "--budget", "5"], ". holds no run"),
         (["--table", "tasks.toml"], "there is no budget. Fix: add --budget"),
         (
             ["--table", "tasks.toml", "--budget", "5", "--rater", "law"],
@@ -168,7 +171,13 @@ def test_names_are_shown_as_they_are(allocate, tmp_path):
         (["--table", "tasks.toml", "--budget", "much"], "--budget: 'much' will not do"),
         (["--table", "tasks.toml", "--budget", "-5"], "--budget: '-5' will not do"),
         (["--table", "tasks.toml", "--budget", "1e99"], "a budget of 1E+99"),
+        (["campaign.toml", "--budget", "1e99"], "a budget of 1E+99"),
         (["--table", "none.toml", "--budget", "5"], "none.toml: there is no such file"),
+        (["--table", "tasks.toml", "--budget", "150", "--page", "."], "--page: . is a folder"),
+        (
+            ["--table", "harmful.csv", "--budget", "5", "--method", "together"],
+            "Fix: give it (joint_price)",
+        ),
         (
             ["--table", "tasks.toml", "--budget", "150", "--method", "magic"],
             "--method magic. Fix: use exact, greedy, together, robust",
@@ -233,3 +242,38 @@ def test_a_campaign_is_measured_and_split_and_has_a_page(allocate, tmp_path):
     assert 0 < found["cost"] <= 600
     assert "Who informs whom" in (tmp_path / "mine.html").read_text()
     assert "Page: mine.html" in errors
+
+
+def test_a_campaign_over_items_without_labels_goes_by_those_that_there_are(allocate, tmp_path):
+    kinds = {"intent": ["ask", "thank"], "polite": ["no", "yes"]}
+    tasks = {task: {"kind": "classification", "labels": labels} for task, labels in kinds.items()}
+    rows = []
+    for number in range(120):
+        asks, please = number % 2, number % 3 == 0
+        text = ("where is" if asks else "thanks for") + f" item {number}" + (" please" if please else "")
+        labels = {"intent": kinds["intent"][1 - asks], "polite": kinds["polite"][please]}
+        rows.append({"id": f"i{number:03}", "text": text, "labels": labels})
+    campaign = '[corpus]\nsource = "items.jsonl"\n[budget]\nseed_items = 30\n[learner]\nname = "probe"\n'
+    (tmp_path / "mine.toml").write_text(campaign)
+
+    def labelled(**many):
+        some = [{"bursar": 1, "tasks": tasks}]
+        for number, row in enumerate(rows):
+            labels = {task: row["labels"][task] for task in tasks if number < many.get(task, 0)}
+            some.append({**row, "labels": labels})
+        (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
+        return allocate("mine.toml", "--budget", "200", "--informer", "probe", "--json")
+
+    code, out, _ = labelled(intent=20, polite=20)
+    assert code == 0
+    assert 0 < json.loads(out)["cost"] <= 200
+    before = sorted(tmp_path.iterdir())
+    for many, said in (
+        ({}, "tasks 'intent', 'polite' have no seed labels"),
+        ({"intent": 20}, "task 'polite' has no seed labels"),
+        ({"intent": 20, "polite": 5}, "task 'polite' has 5 seed labels: too few to hold any out. Fix: label at least"),
+    ):
+        code, out, errors = labelled(**many)
+        assert (code, out) == (2, "")
+        assert said in errors
+    assert sorted(tmp_path.iterdir()) == before

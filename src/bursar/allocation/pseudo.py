@@ -41,11 +41,16 @@ class PseudoLabels(CurveRater):
         if self.start not in STARTS:
             raise ConfigError(f"{self.name!r}: start = {self.start!r}", fix=f"use {' or '.join(STARTS)}")
 
-    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress) -> Growth:
+    def check(self, pool: Corpus | None) -> None:
         if pool is None or not len(pool):
             raise AllocationError(
-                "there is no pool of items to guess labels of", fix="give some, or use the rater 'ledger' or 'given'"
+                "there is no pool of items to guess labels of: none is without any label",
+                fix="give some, or use the rater 'ledger', which goes by the labels that there are",
             )
+
+    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress) -> Growth:
+        self.check(pool)
+        assert pool is not None
         labels = {name: int(trained.labels[name].present.sum()) for name in learner.tasks}
         most = min(len(pool), self.reach * max(labels.values()))
         some = np.random.default_rng([seed, 53]).permutation(len(pool))[:most]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.allocation.estimates import Rate
-from bursar.allocation.returns import fit_rate
+from bursar.allocation.returns import LEVEL, fit_rate
 from bursar.allocation.seeds import HELD_OUT, check_whole, reason_of, seed_items
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
@@ -44,6 +44,9 @@ class Rater(ABC):
     """A way to tell how fast labels lose worth. A new one is a dataclass of its settings with ``measure``."""
 
     name: ClassVar[str]
+
+    def check(self, pool: Corpus | None) -> None:  # noqa: B027 most need no pool
+        """Refuse a pool that this cannot measure with, before anything is done."""
 
     @abstractmethod
     def measure(
@@ -94,17 +97,21 @@ class Curve(NamedTuple):
         >>> Curve(np.array([0, 10]), np.array([[0.4, 0.6], [0.5, 0.7]])).error is None  # the same shape, higher up
         True
         """
-        many, sizes = self.scores.shape
         shapes = self.scores - self.scores.mean(axis=1, keepdims=True)
         left = float(((shapes - shapes.mean(axis=0)) ** 2).sum())
-        freedom = (many - 1) * (sizes - 1)
-        spread = math.sqrt(left / freedom / many) if freedom else 0.0
+        spread = math.sqrt(left / self.freedom / len(self.scores)) if self.freedom else 0.0
         return spread if spread > 1e-12 else None
 
-    def rate(self, block: float, source: str) -> Rate:
-        """Fitted to the shape."""
+    @property
+    def freedom(self) -> int:
+        """How many degrees of freedom that error is estimated with."""
+        many, sizes = self.scores.shape
+        return (many - 1) * (sizes - 1)
+
+    def rate(self, block: float, source: str, level: float = LEVEL) -> Rate:
+        """Fitted to the shape. The fewer repetitions there are, the less is known of their noise: that counts, too."""
         errors = None if self.error is None else np.full(len(self.sizes), self.error)
-        return fit_rate(self.sizes, self.mean, errors, block=block, source=source)
+        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, level=level, source=source)
 
 
 def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1) -> IntArray:

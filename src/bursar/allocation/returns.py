@@ -76,6 +76,7 @@ def fit_rate(
     scores: ArrayLike,
     errors: ArrayLike | None = None,
     *,
+    freedom: int | None = None,
     block: float | None = None,
     level: float = LEVEL,
     source: str = "given",
@@ -85,7 +86,9 @@ def fit_rate(
     ``errors`` are the standard errors of the scores (an error of 0 counts as the smallest of the others). Where scores
     scatter by more than their errors say, the errors are taken to be too small by as much; without any, the scatter
     tells them. The interval is that of the profile likelihood: each rate that, with the best ``a`` and ``b`` for it,
-    fits not much worse than the best. The block is the first step of the curve if it is not given.
+    fits not much worse than the best. ``freedom`` is the degrees of freedom that the errors were themselves estimated
+    with, if they were: the fewer, the wider the interval, as Student's is. The block is the first step of the curve if
+    it is not given.
 
     A curve of fewer than three sizes, or that rises by no more than its noise, tells nothing of the shape: then the
     rate is 0.5 and its interval from 0.000001 to 1 (``tells_nothing``). Three sizes without errors have a rate of their
@@ -98,6 +101,10 @@ def fit_rate(
     True
     """
     at, score, weight = _checked(sizes, scores, errors)
+    if weight is not None and freedom is not None and freedom < 1:
+        raise AllocationError(
+            f"errors with {freedom} degrees of freedom", fix="give 1 or more, or none if they are known"
+        )
     apart = np.unique(at)
     if block is None:
         block = float(apart[1] - apart[0]) if len(apart) > 1 else 1.0
@@ -108,14 +115,16 @@ def fit_rate(
     decays = curve.decays()
     misfit = curve.misfit(decays)
     best, least = curve.refined(decays, misfit)
-    freedom = len(score) - FEWEST
+    spare = len(score) - FEWEST
     least = max(least, (1e-9 * float(np.ptp(score))) ** 2 * float(curve.weight.sum()))  # what rounding leaves
     if weight is None:
-        limit = least * (1 + float(fdtri(1, freedom, level)) / freedom) if freedom > 0 else math.inf
+        limit = flat = least * (1 + float(fdtri(1, spare, level)) / spare) if spare > 0 else math.inf
     else:
-        limit = least + float(chdtri(1, 1 - level)) * (max(1.0, least / freedom) if freedom > 0 else 1.0)
+        scatter = max(1.0, least / spare) if spare > 0 else 1.0
+        flat = least + scatter * float(chdtri(1, 1 - level))
+        limit = flat if freedom is None else least + scatter * float(fdtri(1, freedom, level))
     constant = curve.misfit_of_mean()
-    if constant <= least or constant <= limit < math.inf:
+    if constant <= least or constant <= flat < math.inf:  # by errors as they are: the best guess may be little known
         return unknown
     slow, fast = curve.ends(decays, misfit <= limit, best, limit)
     low, beta, high = (min(1.0, max(SMALLEST, math.exp(-decay))) for decay in (fast, best, slow))

@@ -42,12 +42,14 @@ def taken_apart(items: Corpus, shares: Sequence[float], rng: np.random.Generator
     order = order[np.argsort(kinds[order], kind="stable")]
     place = dealt(len(items), shares)
     parts = tuple(np.sort(order[place == part]) for part in range(len(shares)))
-    for name, there in zip(items.schema, present, strict=True):
-        if min(int(there[part].sum()) for part in parts) < FEWEST:
-            raise AllocationError(
-                f"task {name!r} has {int(there.sum())} seed labels: too few to hold any out",
-                fix=f"label at least {math.ceil(FEWEST / min(shares)) + len(shares)} items for it",
-            )
+    labels = dict(zip(items.schema, present, strict=True))
+    short = [name for name, there in labels.items() if min(int(there[part].sum()) for part in parts) < FEWEST]
+    if short:
+        said = ", ".join(f"task {name!r} has {int(labels[name].sum())} seed labels" for name in short)
+        raise AllocationError(
+            f"{said}: too few to hold any out",
+            fix=f"label at least {math.ceil(FEWEST / min(shares)) + len(shares)} items for each",
+        )
     return parts
 
 

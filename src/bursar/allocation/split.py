@@ -268,7 +268,7 @@ def together(problem: Problem) -> Split:
     """
     if problem.joint is None:
         raise AllocationError(
-            "what an item costs that is labelled for all tasks is not known", fix="give it, or use exact"
+            "what an item costs that is labelled for all tasks is not known", fix="give it (joint_price), or use exact"
         )
     if problem.joint >= sum(problem.prices):
         return replace(exact(problem), method="together")

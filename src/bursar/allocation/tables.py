@@ -156,6 +156,8 @@ class _Reader:
         )
 
     def _check_keys(self, task: str, given: Any) -> None:
+        if not task.strip():
+            raise self.wrong("it has no name", task, fix="give each task one")
         if not isinstance(given, Mapping):
             raise self.wrong(f"{given!r} is no table", task, fix=f"give {', '.join(NEEDED)}")
         for key in given:
@@ -173,6 +175,8 @@ class _Reader:
             value = Decimal(str(value))
         if not isinstance(value, Decimal) or not value.is_finite() or abs(value) > MOST:
             shown = value if isinstance(value, str | Decimal) else json.dumps(value, default=str)
+            large = isinstance(value, Decimal) and value.is_finite()
+            fix = f"give a number up to {MOST:,}" if large else fix
             raise self.wrong(f"{key} = {shown}", task, key, fix=fix, section=section)
         return value
 
@@ -273,6 +277,8 @@ def _toml(path: Path, text: str) -> _Reader:
         where = re.search(r"\(at line (\d+)", str(wrong))
         message = f"this is no TOML: {str(wrong).partition(' (at')[0]}"
         raise DataError(message, path=path, line=int(where[1]) if where else None) from None
+    except RecursionError:
+        raise _too_deep(path) from None
 
     def line(section: str, task: str, key: str | None) -> int | None:
         header = rf"^\s*\[\s*{section}\s*\.\s*[\"']?{re.escape(task)}[\"']?\s*\]"
@@ -288,6 +294,8 @@ def _json(path: Path, text: str) -> _Reader:
         raise DataError(f"this is no JSON: {wrong.msg}", path=path, line=wrong.lineno) from None
     except _TwiceError as wrong:
         raise DataError(f"the key {wrong.args[0]!r} is given twice", path=path, fix="give it once") from None
+    except RecursionError:
+        raise _too_deep(path) from None
     if not isinstance(told, dict):
         raise DataError("this holds no table", path=path, fix='it begins with {"tasks": {…')
 
@@ -297,6 +305,10 @@ def _json(path: Path, text: str) -> _Reader:
         return _line_of(text, start + last)
 
     return _Reader(path, told, line)
+
+
+def _too_deep(path: Path) -> DataError:
+    return DataError("tables are nested far too deep", path=path, fix="docs/allocation.md shows how a table looks")
 
 
 class _TwiceError(Exception):
@@ -349,6 +361,10 @@ def _csv(path: Path, text: str) -> _Reader:
                 for key, cell in cells.items()
                 if key.startswith("informs:") and cell.strip()
             }
+            for key, cell in cells.items():
+                if key.startswith("error:") and cell.strip() and key[6:] not in informs[task]:
+                    message = f"task {task!r}: {key} is given without informs:{key[6:]}"
+                    raise DataError(message, path=path, line=rows.line_num, fix="give both, or none")
     except csv.Error as wrong:
         raise DataError(f"this is no CSV: {wrong}", path=path, line=rows.line_num) from None
     for key in header:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,18 +18,23 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import AllocationSection, CampaignConfig
 from bursar.campaign.runs import Run
+from bursar.campaign.splits import Parts, fully_labelled, load_parts
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
+from bursar.ledger import Ledger
+from bursar.ragged import IntArray
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
 
 HELD_OUT = 0.25  # of the seed items, which the seed scores are of
+SIMULATED = 0.5  # of a pool: if more of its items than that have all labels, these are the answers of a simulation
+SOME = 20  # labels of a task that are asked for where there are none
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """The labels of a campaign, the items that more can be bought for, and at which prices."""
+    """The labels of a campaign, the items that have none, and at which prices more can be bought."""
 
     config: CampaignConfig
     costs: CostModel
@@ -39,6 +44,11 @@ class Material:
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(self.annotated.schema)
+
+    @property
+    def room(self) -> tuple[int, ...]:
+        """How many more labels of each task there can be."""
+        return tuple(len(self.pool) + int((~column.present).sum()) for column in self.annotated.labels.values())
 
     def learner(self) -> Learner:
         """The campaign's learner, which has learned nothing yet."""
@@ -51,7 +61,7 @@ class Measured:
 
     material: Material
     estimates: Estimates
-    scores: dict[str, float]  # of a model of three quarters of the seed items, on the others
+    scores: dict[str, float]  # of a model of three quarters of the seed items, on those of the others with labels
 
     def problem(self, money: Any) -> Problem:
         """The split of so much money, at the campaign's prices and within its limits."""
@@ -59,19 +69,22 @@ class Measured:
         tasks = list(items.schema.values())
         costs = self.material.costs
         labels = {name: column.rows for name, column in items.labels.items()}
-        prices = costs.price(tasks, items.words, counts_of(tasks, labels))
-        known = {name: np.flatnonzero(items.labels[name].present) for name in items.schema}
-        alone = [_mean(prices.reading[known[t]] + prices.own[known[t], at]) for at, t in enumerate(items.schema)]
+        prices = costs.price(tasks, items.reading, counts_of(tasks, labels))
+        known = [np.flatnonzero(items.labels[name].present) for name in items.schema]
+        alone = [_mean(prices.reading[there] + prices.own[there, at]) for at, there in enumerate(known)]
+        joint = _mean(prices.reading) + sum(_mean(prices.own[there, at]) for at, there in enumerate(known))
         limits, rounds = config.limits.tasks, max(1, config.budget.rounds)  # limits are those of a round
         caps = [limits[name].at_most if name in limits else None for name in items.schema]
-        room = len(self.material.pool)
         return Problem(
             self.estimates,
-            prices=tuple(alone),
+            prices=tuple(_typical(price) for price in alone),
             budget=costs.units(money),
             least=tuple(rounds * limits[name].at_least if name in limits else 0 for name in items.schema),
-            most=tuple(room if cap is None else min(rounds * cap, room) for cap in caps),
-            joint=_mean(prices.joint()),
+            most=tuple(
+                room if cap is None else min(rounds * cap, room)
+                for cap, room in zip(caps, self.material.room, strict=True)
+            ),
+            joint=_typical(joint),
             costs=costs,
         )
 
@@ -83,6 +96,8 @@ class Measured:
 def material_of_run(folder: Path) -> Material:
     """What a run has been told so far."""
     run = Run.open(folder)
+    if not Ledger.exists(run.ledger_place(run.arms[0])):
+        raise AllocationError(f"{folder} has bought nothing yet", fix="ask about the campaign's file instead")
     campaign = run.campaign(run.arms[0])
     try:
         return _material(campaign)
@@ -91,9 +106,26 @@ def material_of_run(folder: Path) -> Material:
 
 
 def material_of(config: CampaignConfig) -> Material:
-    """The seed items of a campaign that has not begun, with their gold labels."""
+    """The seed labels of a campaign that has not begun.
+
+    Where most items of the pool have all labels, these are the answers of a simulation, which nobody would have
+    beforehand: those of its seed items are looked at. Otherwise they are what is labelled already, and all of it is.
+    """
+    config = config.model_copy(update={"ledger": None})  # nothing is begun where the campaign will be kept
+    parts = load_parts(config)
+    if len(fully_labelled(parts.corpus, parts.pool)) > SIMULATED * len(parts.pool):
+        return _simulated(config, parts)
+    pool = parts.corpus.take(parts.pool)
+    some = np.any([column.present for column in pool.labels.values()], axis=0)
+    labelled, rest = (pool.take(np.flatnonzero(part)) for part in (some, ~some))
+    return Material(config, config.costs.model(pool.schema.values()), labelled, rest)
+
+
+def _simulated(config: CampaignConfig, parts: Parts) -> Material:
+    """The seed items of a simulation, with their gold labels."""
+    gold = config.costs.model_copy(update={"pricing": "gold"})  # so that only items with all labels are drawn
     with TemporaryDirectory(prefix="bursar-") as folder:
-        campaign = Campaign(config, Path(folder))
+        campaign = Campaign(config.model_copy(update={"costs": gold}), Path(folder), parts=parts)
         try:
             annotator = GoldAnnotator(campaign.corpus)
             ask = campaign.ask()
@@ -122,6 +154,7 @@ def measure(
     rating = make_rater(rater or section.rater or "pseudo-labels", **_settings(section, rater, "rater"))
     learner, items = material.learner(), material.annotated
     informing.check(learner)
+    rating.check(material.pool)
     informs = informing.measure(
         learner, items, seed=seed, progress=lambda what, done: progress("who informs whom", done)
     )
@@ -160,23 +193,32 @@ def _check(material: Material) -> None:
         )
     bare = [name for name, column in material.annotated.labels.items() if not column.present.any()]
     if bare:
+        has, it = ("task {} has", "it") if len(bare) == 1 else ("tasks {} have", "each of them")
+        others = [name for name in material.tasks if name not in bare]
+        without = f", or go without: tasks = {others}" if len(others) > 1 else ""
         raise AllocationError(
-            f"task {bare[0]!r} has no seed labels, so nothing is known of it",
-            fix="buy some labels of every task first: budget.seed_items, or annotate the first round",
+            f"{has.format(', '.join(map(repr, bare)))} no seed labels, so nothing is known of what more would be worth",
+            fix=f"label about {SOME} items of the split {material.config.corpus.pool!r} for {it}, "
+            f"or annotate the first round{without}",
         )
+    if not any(material.room):
+        raise AllocationError("all items are labelled for all tasks: there is nothing to buy", fix="add some items")
 
 
 def _seed_scores(learner: Learner, items: Corpus, seed: int) -> dict[str, float]:
-    """The main score of each task on held-out seed items; 0 where none of them has its labels."""
+    """The main score of each task on held-out seed items; none of a task that none of them is labelled for."""
     order = np.random.default_rng([seed, 61]).permutation(len(items))
     held = max(1, round(HELD_OUT * len(items)))
     learner.fit(items.take(np.sort(order[held:])), seed=seed)
     scores = learner.evaluate(items.take(np.sort(order[:held])))
-    found = {name: scores.get(name, {}).get(task.metric, 0.0) for name, task in learner.tasks.items()}
+    found = {name: mine.get(learner.tasks[name].metric, 0.0) for name, mine in scores.items()}
     return {name: min(1.0, max(0.0, score)) for name, score in found.items()}
 
 
-def _mean(prices: Iterable[int]) -> int:
-    """A typical price in whole units, rounded up: a split must not promise more labels than the money buys."""
-    values = list(prices)
-    return max(1, math.ceil(sum(values) / len(values))) if values else 1
+def _mean(prices: IntArray) -> Fraction:
+    return Fraction(int(prices.sum()), max(1, len(prices)))
+
+
+def _typical(price: Fraction) -> int:
+    """In whole units, rounded up: a split must not promise more labels than the money buys."""
+    return max(1, math.ceil(price))

@@ -26,7 +26,7 @@ from bursar.campaign.pricing import prices_of, typical_counts
 from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.rationing import Rations, chosen_within
 from bursar.campaign.scoring import Scored, check_facets, evidence_of, judged, limits_of, open_labels, score
-from bursar.campaign.splits import Parts, fully_labelled, load_parts
+from bursar.campaign.splits import Parts, fully_labelled, load_parts, too_few
 from bursar.campaign.stopping import agreement, watched_items
 from bursar.campaign.summaries import confidence_summary
 from bursar.campaign.watching import Nobody, Watcher
@@ -81,10 +81,7 @@ class Campaign:
             raise ConfigError("budget.dev_items: the corpus has development items already", fix="leave it out")
         seed_items = config.budget.seed_items + config.budget.dev_items
         if len(self.pool) < seed_items:
-            raise ConfigError(
-                f"the pool has {len(self.pool)} items, fewer than budget.seed_items = {seed_items}",
-                fix="ask for fewer seed items or give a larger pool",
-            )
+            raise too_few(len(self.pool), len(self.parts.pool), seed_items)
         rng = np.random.default_rng([config.seed, 11])
         self._seed_items = rng.choice(self._by_id(self.pool), seed_items, replace=False)
         rest = np.setdiff1d(self.pool, self._seed_items)

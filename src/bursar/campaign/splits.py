@@ -59,6 +59,20 @@ def fully_labelled(corpus: Corpus, items: IntArray) -> IntArray:
     return items[known]
 
 
+def too_few(found: int, pool: int, wanted: int) -> ConfigError:
+    """That so many items of a pool can be bought, fewer than are to begin with."""
+    if found == pool:
+        return ConfigError(
+            f"the pool has {found} items, fewer than budget.seed_items = {wanted}",
+            fix="ask for fewer seed items or give a larger pool",
+        )
+    return ConfigError(
+        f"{found} of the pool's {pool} items have a label for every task, fewer than budget.seed_items = {wanted}: "
+        "a simulation buys no others",
+        fix="give more of them labels, or have people annotate: bursar new NAME --from FILE",
+    )
+
+
 def _draw(corpus: Corpus, split: str | None, count: int | None, seed: int, part: str) -> IntArray:
     if split is None or (part != "pool" and split not in corpus.splits):
         return np.zeros(0, dtype=np.int64)

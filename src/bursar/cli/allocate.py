@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from bursar.allocation.split import Split
 
 MOVES = 8  # that are shown
+MOST = 10**12  # of a budget
 
 
 def register(app: typer.Typer) -> None:
@@ -106,8 +108,9 @@ def allocate(
 
     if method is not None and method not in METHODS:
         raise ConfigError(f"--method {method}", fix=f"use {', '.join(METHODS)}")
-    if page is not None and not page.parent.is_dir():
-        raise ConfigError(f"--page: there is no folder {page.parent}", fix="name a folder that is there")
+    if page is not None and (page.is_dir() or not page.parent.is_dir()):
+        wrong = f"{page} is a folder" if page.is_dir() else f"there is no folder {page.parent}"
+        raise ConfigError(f"--page: {wrong}", fix="name a file in a folder that is there")
     about: dict[str, str] = {}
     if table is not None:
         from bursar.allocation.tables import read_table
@@ -140,6 +143,8 @@ def _measured(
     from bursar.campaign.allocating import material_of, material_of_run, measure
     from bursar.report.allocation import described
 
+    if _is_table(campaign):
+        raise ConfigError(f"{campaign} is no campaign but a table of estimates", fix=f"use --table {campaign}")
     material = material_of_run(campaign) if campaign.is_dir() else material_of(load_config(campaign))
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
@@ -155,6 +160,15 @@ def _measured(
     return answer(found.problem(money), found.context, method=method, seed=seed), about
 
 
+def _is_table(file: Path) -> bool:
+    """Whether a file holds estimates: it ends like a table that no campaign is, or has a table of tasks."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        return file.suffix in (".json", ".csv") or isinstance(tomllib.loads(text).get("tasks"), dict)
+    except (OSError, ValueError, RecursionError):  # whoever reads it as a campaign says what is wrong
+        return False
+
+
 def _money(text: str) -> Decimal:
     try:
         found = Decimal(text)
@@ -162,6 +176,8 @@ def _money(text: str) -> Decimal:
         found = Decimal("NaN")
     if not found.is_finite() or found < 0:
         raise ConfigError(f"--budget: {text!r} will not do", fix="use a number from 0 up, such as 6000 or 199.50")
+    if found > MOST:
+        raise ConfigError(f"a budget of {found}", fix=f"give an amount of money from 0 to {MOST:,}")
     return found
 
 
