@@ -14,6 +14,7 @@ import pytest
 from tests.needs import lacking, module_for
 
 if TYPE_CHECKING:
+    from tests.compute.nodes import Nodes
     from tests.ledger.ledgers import PostgresPlace, SQLitePlace
     from tests.postgres import PostgresServer
 
@@ -85,6 +86,15 @@ def ledger_place(
 ) -> SQLitePlace | PostgresPlace:
     """A fresh place for a ledger, once for each engine that one can be kept in."""
     return place_for_ledger(request.param)
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    """A Ray cluster of two nodes, for one module: its tests may kill them."""
+    from tests.compute.nodes import a_cluster
+
+    with a_cluster() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

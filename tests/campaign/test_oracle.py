@@ -138,7 +138,7 @@ def _interrupt_late():
     return told
 
 
-def test_tasks_that_the_probe_cannot_judge_are_named_and_left_out(tmp_path, monkeypatch):
+def test_tasks_that_nobody_can_judge_are_named_and_left_out(tmp_path, monkeypatch):
     run = run_of(tmp_path / "run")
     run.parts = gaps.Parts(*_with_parsing(run))
     question = question_of(run)
@@ -158,6 +158,30 @@ def test_a_campaign_of_other_tasks_alone_is_refused_before_it_buys_anything(tmp_
     config = parse_config({"tasks": ["dependencies"], "corpus": {"items": 200}, "oracle": {}})
     with pytest.raises(ConfigError, match=r"none of the campaign's tasks: dependencies \(parsing\)"):
         run_campaign(Run(tmp_path / "run", config))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "judge", "said"),
+    [
+        (
+            ["intent", "slots"],
+            "aoe",
+            r"'aoe' cannot judge slots: .*intent \(classification\), slots \(tagging\).*: probe$",
+        ),
+        (["intent", "slots"], "tagger", r"'tagger' cannot judge intent: .*: probe$"),
+        (["slots"], "lstm", r"'lstm' cannot judge slots: .* of texts.*: probe or tagger$"),
+        (["intent"], "encoder", r"no judge 'encoder' to search with.*use probe, aoe, cnn, lstm, tagger$"),
+    ],
+)
+def test_a_judge_that_does_not_fit_all_tasks_is_refused_before_anything_is_done(tmp_path, tasks, judge, said):
+    run = Run(tmp_path / "run", parse_config({"tasks": tasks, "corpus": {"items": 200}}))
+    with pytest.raises(ConfigError, match=said):
+        ask_oracle(run, PLAN, judge=judge)
+    if judge != "encoder":
+        asked = parse_config({"tasks": tasks, "corpus": {"items": 200}, "oracle": {"judge": judge}})
+        with pytest.raises(ConfigError, match=said):
+            run_campaign(Run(tmp_path / "run", asked))
     assert not (tmp_path / "run").exists()
 
 
@@ -223,6 +247,43 @@ def test_a_single_test_item_is_too_few(tmp_path):
     parts = gaps.Parts(builder.build(), np.arange(30), np.zeros(0, dtype=np.int64), np.array([30]))
     with pytest.raises(ConfigError, match="1 test items are too few"):
         gaps._held_out(parts, np.zeros(0, dtype=np.int64), 0, 4_000, "run")
+
+
+# -- judges ------------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def intents(tmp_path_factory, word_counts):
+    """A finished run whose only task has classes, as a folder to copy."""
+    folder = tmp_path_factory.mktemp("intents") / "run"
+    run_of(folder, tasks=["intent"])
+    return folder
+
+
+def test_a_network_judges_as_well_and_the_answer_says_so(intents, tmp_path):
+    shutil.copytree(intents, tmp_path / "run")
+    run, plan = Run.open(tmp_path / "run"), plan_of(6, judge="aoe")
+    answer = ask_oracle(run, plan, judge="aoe")
+    assert answer["judge"] == "aoe"
+    assert current_answer(run) == answer
+    assert "The judge is AOE, an average of word vectors" in write_report(run).read_text()
+    assert ask_oracle(run, plan)["judge"] == "probe"
+    assert current_answer(run)["judge"] == "probe"
+
+
+def test_a_search_that_was_stopped_is_not_gone_on_with_by_another_judge(intents, tmp_path, monkeypatch):
+    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    shutil.copytree(intents, tmp_path / "run")
+    run, plan, first = Run.open(tmp_path / "run"), plan_of(20, 0), []
+    with pytest.raises(KeyboardInterrupt):
+        ask_oracle(run, plan, told=_interrupt_late())
+    assert json.loads((run.folder / STATE_FILE).read_text())["state"]["step"] > 5
+
+    def told(state, plan):
+        first.append(state.step)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask_oracle(run, plan, judge="aoe", told=told)
+    assert first == [1]
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------

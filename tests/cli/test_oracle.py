@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,45 @@ def test_stopped_anywhere_it_goes_on_to_the_same_result(bursar, here, monkeypatc
     assert bursar("oracle", "runs/spring", *QUICK, "--json")[1] == whole
 
 
+def test_networks_judge_the_same_in_other_processes_and_after_a_stop(bursar, here, monkeypatch):
+    asked = ["oracle", "runs/spring", "--judge", "aoe", "--steps", "8", "--greedy-steps", "2"]
+    whole = json.loads(bursar(*asked, "--engine", "here", "--json")[1])
+    assert (whole["judge"], whole["plan"]["cooling"]) == ("aoe", 2_500 / 8)
+    (here / "runs/spring/oracle.json").unlink()
+    from bursar.cli import oracle
+
+    def stop(display, state, plan):
+        if state.step >= 4:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(oracle.SearchDisplay, "told", stop)
+        assert bursar(*asked, "--engine", "processes:2")[0] == 1
+    assert not active_children()
+    assert json.loads((here / "runs/spring/oracle.state.json").read_text())["state"]["step"] >= 4
+    assert json.loads(bursar(*asked, "--engine", "processes:2", "--json")[1]) == whole
+    assert not active_children()
+    assert "The judge is AOE" in bursar(*asked)[1]
+
+
+def test_the_probe_stays_where_it_is_and_says_so(bursar, here, monkeypatch):
+    monkeypatch.setattr("bursar.compute.Processes.crew", None)
+    code, out, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "processes:2")
+    assert code == 0
+    assert "The probe stays in this process" in errors
+    assert "The judge is a probe" in out
+    code, _, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "ray:127.0.0.2:1")
+    assert code == 0  # nobody knocks at a door for nothing
+
+
+def test_the_judge_of_the_campaign_holds_unless_another_is_given(bursar, here):
+    (here / "spring.toml").write_text(CAMPAIGN + '[oracle]\nsteps = 2\ncooling = 7.0\njudge = "aoe"\nengine = "here"\n')
+    found = json.loads(bursar("oracle", "spring.toml", "--json")[1])
+    assert (found["judge"], found["plan"]["cooling"]) == ("aoe", 7.0)
+    found = json.loads(bursar("oracle", "spring.toml", "--judge", "probe", "--json")[1])
+    assert (found["judge"], found["plan"]["cooling"]) == ("probe", 50_000 / 2)  # γ = 7 was meant for the other
+
+
 def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
     (here / "spring.toml").write_text(CAMPAIGN + "[oracle]\nsteps = 8\ngreedy_steps = 1\ncooling = 2\n")
     plan = json.loads(bursar("oracle", "spring.toml", "--json")[1])["plan"]
@@ -147,6 +187,12 @@ def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
         (["more.toml"], "strategies"),
         (["bad.toml"], "bad.toml: oracle.stepz is no key"),
         (["low.toml"], "low.toml: oracle.steps = -4"),
+        (["spring.toml", "--judge", "prope"], "use probe, aoe, cnn, lstm, tagger"),
+        (["spring.toml", "--judge", "tagger"], "'tagger' cannot judge intent"),
+        (["spring.toml", "--engine", "threads"], "no engine 'threads'"),
+        (["spring.toml", "--engine", "processes:0"], "0 processes cannot work"),
+        (["judge.toml"], "judge.toml: oracle: there is no judge 'prope'"),
+        (["engine.toml"], "engine.toml: oracle: there is no engine 'threads'"),
     ],
 )
 def test_bad_input_exits_with_2_names_what_is_wrong_and_leaves_nothing(bursar, here, arguments, said):
@@ -154,6 +200,8 @@ def test_bad_input_exits_with_2_names_what_is_wrong_and_leaves_nothing(bursar, h
     (here / "more.toml").write_text('name = "spring"\n' + CAMPAIGN.replace('["RANDOM"]', '["RANDOM", "MT-MIN"]'))
     (here / "bad.toml").write_text('name = "spring"\n' + CAMPAIGN + "[oracle]\nstepz = 4\n")
     (here / "low.toml").write_text('name = "spring"\n' + CAMPAIGN + "[oracle]\nsteps = -4\n")
+    (here / "judge.toml").write_text('name = "spring"\n' + CAMPAIGN + '[oracle]\njudge = "prope"\n')
+    (here / "engine.toml").write_text('name = "spring"\n' + CAMPAIGN + '[oracle]\nengine = "threads"\n')
     before = sorted(here.rglob("*"))
     code, out, errors = bursar("oracle", *arguments)
     assert code == 2

@@ -1,16 +1,21 @@
-"""A judge spread over processes says what it would say here."""
+"""A judge spread over processes or a cluster says what it would say here."""
 
 from __future__ import annotations
 
+import pickle
+from copy import copy
 from dataclasses import dataclass
+from multiprocessing import active_children
 
 import numpy as np
 import pytest
 
-from bursar.compute import HERE, Processes
-from bursar.oracle import Plan, ProbeJudge, Problem, search
-from bursar.oracle.spread import SpreadJudge
+from bursar.compute import HERE, Processes, make_engine
+from bursar.oracle import Memory, Plan, ProbeJudge, Problem, search
+from bursar.oracle.network import NetworkJudge
+from bursar.oracle.spread import Packed, SpreadJudge, made
 from bursar.simulation import assistant_corpus
+from tests.compute.nodes import await_both
 
 SIZES = {"pool": 60, "warm": 12, "aside": 20, "validation": 60, "test": 60}
 
@@ -54,3 +59,60 @@ def test_with_one_worker_nothing_is_sent_anywhere():
 
 def test_workers_are_asked_about_as_many_sets_as_all_of_them_like(spread):
     assert spread.at_once == 2 * spread.here.at_once
+
+
+# -- networks ----------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def packed():
+    problem = Problem.draw(
+        assistant_corpus(400, seed=3).with_tasks(["intent"]), SIZES, batches=3, size=4, metric="accuracy", seed=1
+    )
+    return Packed.of("aoe", problem, seed=2)
+
+
+def test_what_is_sent_makes_the_judge_of_the_whole_corpus(packed):
+    corpus = assistant_corpus(400, seed=3).with_tasks(["intent"])
+    judge = NetworkJudge(Problem.draw(corpus, SIZES, batches=3, size=4, metric="accuracy", seed=1), "aoe", seed=2)
+    sent = packed()
+    assert len(sent.problem.corpus) == sum(SIZES.values()) < len(corpus)
+    sets = [np.arange(8), np.arange(20, 24)]
+    parts = ["validation", "test"]
+    assert np.array_equal(sent.scores_on(sets, parts), judge.scores_on(sets, parts))
+
+
+def test_a_copy_of_what_was_sent_needs_no_second_judge(packed):
+    again = pickle.loads(pickle.dumps(packed))
+    assert again is not packed
+    assert made(again) is made(packed)
+
+
+def test_a_search_with_networks_is_the_same_here_in_processes_and_on_a_cluster(packed, nodes):
+    found, here, before = [], [], active_children()
+    for name in ("here", "processes:2", nodes.doors["direct"]):
+        with make_engine(name) as engine:
+            if name == nodes.doors["direct"]:
+                await_both(engine)
+            judge = SpreadJudge(packed, engine)
+            memory, asked = Memory(judge), _counted(judge)
+            state = search(judge, 3, 4, Plan(12, 4, cooling=20.0), seed=5, memory=memory).as_json()
+            found.append({key: state[key] for key in ("best", "best_curve", "order", "accepted", "history")})
+            here.append(asked() / memory.trained)
+        assert set(active_children()) <= set(before)
+    assert found[0] == found[1] == found[2]
+    assert max(here[1:]) < 0.5  # what is elsewhere is not done here
+
+
+def _counted(judge):
+    """How many sets a spread judge has judged by itself, when asked for many at a time."""
+    counts, real = [], judge.here.scores_on
+    judge.here = copy(judge.here)
+    judge.here.scores_on = lambda sets, parts: counts.append(len(sets)) or real(sets, parts)
+    return lambda: sum(counts)
+
+
+def test_where_workers_are_not_of_this_machine_questions_are_asked_in_rounds(packed):
+    class Far:
+        workers = 2
+
+    assert SpreadJudge(packed, Far()).stream() is None
+    assert SpreadJudge(packed, HERE).stream() is not None

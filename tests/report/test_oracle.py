@@ -8,6 +8,7 @@ import pytest
 from bursar.oracle.chain import Plan
 from bursar.oracle.gap import Gap, Measured
 from bursar.oracle.orders import Order
+from bursar.oracle.searchers import SEARCHERS
 from bursar.report.oracle import (
     oracle_cautions,
     oracle_figure,
@@ -90,6 +91,16 @@ def test_the_settings_and_the_judge_are_told():
         "40 test items",
     ):
         assert said in words
+
+
+@pytest.mark.parametrize("judge", SEARCHERS)
+def test_whoever_the_judge_is_the_page_tells_the_truth(judge):
+    answer = answer_of(judge=judge, aside_from="test items")
+    words = f"{oracle_note(answer)} {' '.join(oracle_cautions(answer))}"
+    network = judge != "probe"
+    assert ("trained anew for every set" in words) == network
+    assert ("ridge regression" in words) != network
+    assert ("the probe’s penalty" in words) != network
 
 
 def test_what_is_unusual_is_told_and_nothing_else():

@@ -23,12 +23,14 @@ from pydantic import (
 from bursar.allocation.answers import METHODS
 from bursar.allocation.informativeness import INFORMERS
 from bursar.allocation.rates import RATERS
+from bursar.compute import make_engine
 from bursar.curriculum.policy import Policy, is_file, make_policy, read_policy
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
 from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
 from bursar.oracle.chain import Plan
 from bursar.oracle.gap import STEPS, plan_of
+from bursar.oracle.searchers import PROBE, known_searcher
 from bursar.selection import Strategy, make_strategy
 from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
@@ -264,11 +266,23 @@ class OracleSection(Section):
     steps: int = Field(default=STEPS, ge=0)  # of annealing
     greedy_steps: int | None = Field(default=None, ge=0)  # a fifth of that if not given
     cooling: float | None = Field(default=None, ge=0)  # γ; the more steps, the slower, if not given
+    judge: str = PROBE  # or one of paper 4's networks
+    engine: str = "processes"  # where networks are trained; the probe stays where it is asked
+
+    @model_validator(mode="after")
+    def _known(self) -> OracleSection:
+        try:
+            known_searcher(self.judge)
+            if self.engine.partition(":")[0] != "ray":  # whether that is here matters to nobody but the search
+                make_engine(self.engine)
+        except ConfigError as wrong:
+            raise ConfigError(f"oracle: {wrong.message}", fix=wrong.fix) from None
+        return self
 
     @property
     def plan(self) -> Plan:
         """The search."""
-        return plan_of(self.steps, self.greedy_steps, self.cooling)
+        return plan_of(self.steps, self.greedy_steps, self.cooling, self.judge)
 
 
 class LedgerSection(Section):

@@ -19,22 +19,24 @@ import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.splits import Parts, fully_labelled
+from bursar.compute import HERE, Engine
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
-from bursar.oracle import Memory, Order, Plan, ProbeJudge, Problem, State
+from bursar.oracle import Judge, Memory, Order, Plan, ProbeJudge, Problem, State
 from bursar.oracle.chain import still_so
 from bursar.oracle.gap import Gap, measure
 from bursar.oracle.problem import in_order
+from bursar.oracle.searchers import PROBE, check_fit, known_searcher, searchers_for
 from bursar.ragged import IntArray
-from bursar.tasks import Classification, Tagging
+from bursar.tasks import Tagging
 
 if TYPE_CHECKING:
     from bursar.campaign.runs import Run
 
 ANSWER_FILE, STATE_FILE = "oracle.json", "oracle.state.json"
-JUDGE, METRIC = "probe", "weighted_f1"
+METRIC = "weighted_f1"
 KIND = "bursar oracle 1"
 MOST_VALIDATION = 4_000  # items
 MOST_SENTENCES = 1_000  # items where words are tagged: each is many rows, and a step takes as long as there are rows
@@ -53,6 +55,7 @@ class Question:
     orders: Mapping[str, Order]  # arm to what it bought after its start
     validation_from: str  # "unused items" or "half of the test items"
     aside_from: str  # "development items" or "test items"
+    judge: str = PROBE
     tasks_left_out: Mapping[str, str] = field(default_factory=dict)  # task to why
     arms_left_out: Mapping[str, str] = field(default_factory=dict)
     bought: Mapping[str, int] = field(default_factory=dict)  # items of each arm after its start, before they are cut
@@ -64,7 +67,7 @@ class Question:
         problem = self.problem
         about = {
             "kind": KIND,
-            "judge": [JUDGE, METRIC],
+            "judge": [self.judge, METRIC],
             "state": dict(self.state),
             "tasks": list(problem.tasks),
             "parts": {
@@ -78,7 +81,7 @@ class Question:
         """What was asked, for readers."""
         sizes = {part: len(getattr(self.problem, part)) for part in ("pool", "warm", "aside", "validation", "test")}
         return {
-            "judge": JUDGE,
+            "judge": self.judge,
             "metric": METRIC,
             "tasks": list(self.problem.tasks),
             "items": sizes,
@@ -91,12 +94,12 @@ class Question:
 
 
 # -- the question ------------------------------------------------------------------------------------------------------
-def question_of(run: Run, finish_by: str | None = None) -> Question:
-    """The question that a finished, simulated run asks; an error says why it asks none.
+def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> Question:
+    """The question that a finished, simulated run asks of a judge; an error says why it asks none.
 
     ``finish_by`` is the command that finishes the run, where that is known.
     """
-    tasks, left_out = judged_tasks(run)
+    tasks, left_out = judged_tasks(run, judge)
     if not len(run.parts.test):
         raise ConfigError(f"{run.folder}: the campaign has no test items to judge orders on", fix="name corpus.test")
     _check_begun(run, finish_by)
@@ -121,19 +124,24 @@ def question_of(run: Run, finish_by: str | None = None) -> Question:
     problem = Problem(
         corpus.with_tasks(tasks), pool, in_order(corpus, start), **held, batches=batches, size=size, metric=METRIC
     )
-    return Question(problem, orders, validation_from, aside_from, left_out, arms_left_out, bought, state)
+    return Question(problem, orders, validation_from, aside_from, judge, left_out, arms_left_out, bought, state)
 
 
-def judged_tasks(run: Run) -> tuple[list[str], dict[str, str]]:
-    """The tasks that the probe can judge, and why it cannot judge the others."""
-    schema = run.parts.corpus.schema
-    judged = [name for name, task in schema.items() if isinstance(task, (Classification, Tagging))]
+def judged_tasks(run: Run, judge: str = PROBE) -> tuple[list[str], dict[str, str]]:
+    """The tasks that are judged, and why others are not: those that no judge fits. All the others it must fit."""
+    corpus = run.parts.corpus
+    schema, fitting = corpus.schema, searchers_for(corpus)
+    judged = [name for name in schema if fitting[name]]
     if not judged:
         kinds = ", ".join(f"{name} ({task.kind})" for name, task in schema.items())
         raise ConfigError(
-            f"{run.folder}: the probe judges none of the campaign's tasks: {kinds}",
+            f"{run.folder}: there is a judge for none of the campaign's tasks: {kinds}",
             fix="ask about a campaign with a task of classification or tagging",
         )
+    try:
+        check_fit(known_searcher(judge), corpus.with_tasks(judged))
+    except ConfigError as wrong:
+        raise ConfigError(f"{run.folder}: {wrong.message}", fix=wrong.fix) from None
     return judged, {name: f"{task.kind} is not judged" for name, task in schema.items() if name not in judged}
 
 
@@ -245,33 +253,47 @@ def ask_oracle(
     plan: Plan,
     seed: int | None = None,
     *,
+    judge: str = PROBE,
+    engine: Engine = HERE,
     finish_by: str | None = None,
     progress: Progress = no_progress,
     told: Told | None = None,
 ) -> dict[str, Any]:
     """The answer about a finished run: the one that is kept, if it is to this question, or a search.
 
-    A search that was stopped goes on where it was, and ends as if it had not been.
+    A search that was stopped goes on where it was, and ends as if it had not been. The engine is where a network's
+    models are trained, which changes nothing but the time; it is entered here, and nobody is left when this returns.
     """
     seed = run.config.seed if seed is None else seed
+    judged_tasks(run, judge)
     _check_begun(run, finish_by)
     with run.locked():
-        question = question_of(run, finish_by)
+        question = question_of(run, judge, finish_by)
         asked = {"question": question.fingerprint, "plan": _settings(plan), "seed": seed}
         kept = _read(run.folder / ANSWER_FILE)
         if _asked(kept) == asked:
             return kept
         saved = _read(run.folder / STATE_FILE)
-        judge = ProbeJudge.of(question.problem, progress=progress)
         state = State.from_json(saved["state"]) if _asked(saved) == asked else None
-        if state is not None and not still_so(state, Memory(judge)):
-            state = None
         keeper = _Keeper(run.folder / STATE_FILE, asked, plan, told)
-        gap = measure(judge, question.orders, plan, seed=seed, state=state, told=keeper)
+        with HERE if judge == PROBE else engine as where:
+            hired = _hired(question, seed, where, progress)
+            if state is not None and not still_so(state, Memory(hired)):
+                state = None
+            gap = measure(hired, question.orders, plan, seed=seed, state=state, told=keeper)
         answer = {"kind": KIND, "asked": asked, **question.about(), **gap.as_json()}
         _write(run.folder / ANSWER_FILE, answer)
         (run.folder / STATE_FILE).unlink(missing_ok=True)
     return answer
+
+
+def _hired(question: Question, seed: int, engine: Engine, progress: Progress) -> Judge:
+    """Whoever judges the question. The probe stays here: what its steps take, sharing them out takes as well."""
+    if question.judge == PROBE:
+        return ProbeJudge.of(question.problem, progress=progress)
+    from bursar.oracle.spread import Packed, SpreadJudge
+
+    return SpreadJudge(Packed.of(question.judge, question.problem, seed), engine)
 
 
 def current_answer(run: Run) -> dict[str, Any] | None:
@@ -281,7 +303,8 @@ def current_answer(run: Run) -> dict[str, Any] | None:
         return None
     try:
         gap = Gap.from_json(kept)
-        asked = {"question": question_of(run).fingerprint, "plan": _settings(gap.plan), "seed": gap.seed}
+        question = question_of(run, kept["judge"])
+        asked = {"question": question.fingerprint, "plan": _settings(gap.plan), "seed": gap.seed}
     except (BursarError, KeyError, TypeError, ValueError):
         return None
     return kept if _asked(kept) == asked else None

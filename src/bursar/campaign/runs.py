@@ -24,7 +24,7 @@ from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.splits import Parts, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.campaign.watching import Nobody, Watcher
-from bursar.compute import Tell, run_all
+from bursar.compute import Tell, make_engine, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
@@ -225,8 +225,10 @@ def run_campaign(
     Where the campaign has an oracle section, the search for the best order follows; ``progress`` and ``told`` hear of
     it. If the run turns out to have nothing to compare, the result says why.
     """
-    if run.config.oracle is not None:
-        judged_tasks(run)  # what can never be judged is refused before anything is bought
+    oracle = run.config.oracle
+    if oracle is not None:  # what can never be judged is refused before anything is bought
+        judged_tasks(run, oracle.judge)
+        make_engine(oracle.engine)
     with run.locked():
         run.pin()
         watchers = {arm: watch(arm) or Nobody() for arm in run.arms}
@@ -236,10 +238,11 @@ def run_campaign(
             getattr(watchers[arm], what)(*arguments)
 
         run_all([_Arm(run if workers <= 1 else None, run.folder, arm) for arm in run.arms], workers, tell)
-    if run.config.oracle is None:
+    if oracle is None:
         return run.result()
     try:
-        ask_oracle(run, run.config.oracle.plan, progress=progress, told=told)
+        where = make_engine(oracle.engine)
+        ask_oracle(run, oracle.plan, judge=oracle.judge, engine=where, progress=progress, told=told)
     except ConfigError as wrong:
         return run.result() | {"oracle": {"refused": str(wrong)}}
     return run.result()

@@ -16,6 +16,7 @@ from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.campaign import CampaignConfig, Run
+    from bursar.compute import Engine
     from bursar.oracle import Plan, State
 
 QUIET = 5.0  # seconds between two plain lines
@@ -46,12 +47,28 @@ def oracle(
         typer.Option(
             "--cooling",
             metavar="γ",
-            help="How fast refusals get stricter, a step; 50000 / steps, so that every search ends as cold."
-            " The paper's is 0.1 at 25000 steps, for networks.",
+            help="How fast refusals get stricter, a step; 50000 / steps for the probe and 2500 / steps for networks, as"
+            " in the paper: every search ends as cold.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Of the search; the campaign's if not given.")
+        int | None, typer.Option("--seed", min=0, help="Of the search and of trainings; the campaign's if not given.")
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            help="Whose score is looked at: the probe's, or that of a small network that is trained for every set of"
+            " items: aoe, cnn, lstm for classes, tagger for tags. The campaign's, or probe.",
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            help="Where networks are trained: here, processes, processes:4, ray, ray://host:port. The campaign's, or"
+            " processes. The probe stays in this process: its steps are too short to be shared out.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,12 +76,13 @@ def oracle(
 
     [bold]bursar run spring.toml[/bold]
     [bold]bursar oracle spring.toml --steps 5000[/bold]
+    [bold]bursar oracle spring.toml --judge aoe --steps 500 --engine processes:4[/bold]
 
     "MT-AVG reached 34 % of the way from random to the best order found" then stands on its page.
 
-    All labels must be known, as they are in a campaign that bursar run ran. The judge is a probe.
+    All labels must be known, as they are in a campaign that bursar run ran. The judge is a probe unless it is said.
 
-    Stop it whenever you like: the same command goes on where it was.
+    Stop it whenever you like: the same command goes on where it was, on any engine.
 
     The settings may stand in the campaign, in a section \\[oracle]: its run then ends with the search.
     """
@@ -72,11 +90,23 @@ def oracle(
     from bursar.report import write_report
 
     run, config, finish_by = _open(campaign, folder)
-    plan = _plan(config, steps, greedy_steps, cooling)
+    who, where = _hired(config, judge, engine)
+    if who == "probe" and engine not in (None, "here") and not as_json:
+        typer.echo("The probe stays in this process: its steps are too short to be shared out.", err=True)
+    plan = _plan(config, who, steps, greedy_steps, cooling)
     if out is not None and out.is_dir():
         raise ConfigError(f"--out {out} is a folder", fix="name a file in it")
     with SearchDisplay(quiet=as_json) as display:
-        answer = ask_oracle(run, plan, seed, finish_by=finish_by, progress=display.reading, told=display.told)
+        answer = ask_oracle(
+            run,
+            plan,
+            seed,
+            judge=who,
+            engine=where,
+            finish_by=finish_by,
+            progress=display.reading,
+            told=display.told,
+        )
         page = write_report(run, out)
     if as_json:
         typer.echo(json.dumps({"file": str(run.folder / ANSWER_FILE), "page": str(page), **answer}, ensure_ascii=False))
@@ -131,17 +161,29 @@ def _check_place(place: Path, command: str | None) -> None:
     raise ConfigError(f"{place} holds no run", fix=f"start one with: {command or 'bursar run CAMPAIGN.toml'}")
 
 
-def _plan(config: CampaignConfig, steps: int | None, greedy_steps: int | None, cooling: float | None) -> Plan:
-    """What was asked for here, and else in the campaign; other steps than its own bring their own cooling."""
+def _hired(config: CampaignConfig, judge: str | None, engine: str | None) -> tuple[str, Engine]:
+    """The judge and where it works: what was asked for here, and else in the campaign."""
+    from bursar.campaign.config import OracleSection
+    from bursar.compute import make_engine
+    from bursar.oracle.searchers import known_searcher
+
+    given = config.oracle or OracleSection()
+    return known_searcher(judge or given.judge), make_engine(engine or given.engine)
+
+
+def _plan(
+    config: CampaignConfig, judge: str, steps: int | None, greedy_steps: int | None, cooling: float | None
+) -> Plan:
+    """What was asked for here, and else in the campaign; other steps or another judge bring their own cooling."""
     from bursar.oracle.gap import plan_of
 
     given = config.oracle
     if given is not None:
         greedy_steps = given.greedy_steps if greedy_steps is None and steps is None else greedy_steps
-        cooling = given.cooling if cooling is None and steps is None else cooling
+        cooling = given.cooling if cooling is None and steps is None and judge == given.judge else cooling
         steps = given.steps if steps is None else steps
     try:
-        return plan_of(steps, greedy_steps, cooling)
+        return plan_of(steps, greedy_steps, cooling, judge)
     except ConfigError as wrong:
         raise ConfigError(f"--{wrong.message.replace('_', '-')}", fix=wrong.fix) from None
 

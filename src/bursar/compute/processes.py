@@ -51,7 +51,7 @@ class Processes:
 
     def __exit__(self, *exception: object) -> None:
         self._kept = False
-        self._dismiss()
+        self.dismiss()
 
     @contextmanager
     def crew(self, told: Callable[[int, Any], None]) -> Iterator[Crew]:
@@ -63,9 +63,10 @@ class Processes:
             for worker in crew.busy:
                 worker.kill()
             if not self._kept:
-                self._dismiss()
+                self.dismiss()
 
-    def _dismiss(self) -> None:
+    def dismiss(self) -> None:
+        """Send home those that have nothing to do; others come when there is work."""
         for worker in self._idle:
             worker.dismiss()
         while self._idle:

@@ -17,28 +17,33 @@ from bursar.oracle.chain import Plan, State, Told
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order, quality
 from bursar.oracle.search import search
+from bursar.oracle.searchers import PROBE
 from bursar.ragged import FloatArray
 
 RANDOM_ORDERS = 20
 REPORTED = ("test", "validation")
-COLDEST = 50_000.0  # γ times the steps, whatever their number. The paper's is 2,500, for networks; a move changes the
-# probe's scores by some ten-thousandths, and there the last step would still take most of what is worse.
+COLDEST = 2_500.0  # γ times the steps, whatever their number: the paper's, for networks
+COLDEST_PROBE = 50_000.0  # a move changes its scores by some ten-thousandths: at the paper's, the last step would still
+# take most of what is worse
 STEPS = 5_000
 
 
-def plan_of(steps: int | None = None, greedy_steps: int | None = None, cooling: float | None = None) -> Plan:
-    """A search of so many steps for the probe; where nothing is said, a fifth more are greedy, and all end as cold.
+def plan_of(
+    steps: int | None = None, greedy_steps: int | None = None, cooling: float | None = None, judge: str = PROBE
+) -> Plan:
+    """A search of so many steps with a judge; where nothing is said, a fifth more are greedy, and all end as cold.
 
     >>> plan_of().steps, plan_of().greedy_steps, plan_of().cooling
     (5000, 1000, 10.0)
-    >>> plan_of(25_000).cooling
-    2.0
+    >>> plan_of(25_000).cooling, plan_of(25_000, judge="lstm").cooling
+    (2.0, 0.1)
     """
     steps = STEPS if steps is None else steps
+    coldest = COLDEST_PROBE if judge == PROBE else COLDEST
     return Plan(
         steps,
         steps // 5 if greedy_steps is None else greedy_steps,
-        COLDEST / max(steps, 1) if cooling is None else cooling,
+        coldest / max(steps, 1) if cooling is None else cooling,
     )
 
 

@@ -6,11 +6,12 @@ from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.oracle.encoder import EncoderJudge
 from bursar.oracle.judge import Judge
-from bursar.oracle.network import ARCHITECTURES, NetworkJudge
+from bursar.oracle.network import NetworkJudge
 from bursar.oracle.probe import ProbeJudge
 from bursar.oracle.problem import Problem
+from bursar.oracle.searchers import PROBE, SEARCHERS
 
-JUDGES = ("probe", *dict.fromkeys(name for name, _ in ARCHITECTURES), "encoder")
+JUDGES = (*SEARCHERS, "encoder")
 
 
 def make_judge(name: str, problem: Problem, *, seed: int = 0, progress: Progress = no_progress) -> Judge:
@@ -21,7 +22,7 @@ def make_judge(name: str, problem: Problem, *, seed: int = 0, progress: Progress
         ...
     bursar.errors.ConfigError: there is no judge 'prope'. Fix: use probe, aoe, cnn, lstm, tagger, encoder
     """
-    if name == "probe":
+    if name == PROBE:
         return ProbeJudge.of(problem, progress=progress)
     if name == "encoder":
         return EncoderJudge(problem, seed)

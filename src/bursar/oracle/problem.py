@@ -83,6 +83,13 @@ class Problem:
         drawn = {part: in_order(corpus, order[a:b]) for part, (a, b) in zip(PARTS, pairwise(bounds), strict=True)}
         return cls(corpus, **drawn, batches=batches, size=size, metric=metric)
 
+    def alone(self) -> Problem:
+        """The same problem on a corpus of nothing but its items: what a judge elsewhere needs of it."""
+        bounds = np.cumsum([0, *(len(getattr(self, part)) for part in PARTS)])
+        places = {part: np.arange(a, b) for part, (a, b) in zip(PARTS, pairwise(bounds), strict=True)}
+        corpus = self.corpus.take(np.concatenate([getattr(self, part) for part in PARTS]))
+        return Problem(corpus, **places, batches=self.batches, size=self.size, metric=self.metric)
+
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(self.corpus.schema)

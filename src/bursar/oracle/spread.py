@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
@@ -10,6 +13,8 @@ import numpy as np
 
 from bursar.compute import Engine, Processes, Tell, Unit, run_units
 from bursar.oracle.judge import Judge
+from bursar.oracle.judges import make_judge
+from bursar.oracle.problem import Problem
 from bursar.oracle.streams import Elsewhere, Here, Steps, Stream
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
@@ -26,6 +31,22 @@ class Recipe(Protocol):
     def __call__(self) -> Judge: ...
 
 
+@dataclass(frozen=True)
+class Packed:
+    """A judge by its name, with the items of its problem: whoever gets it needs no file."""
+
+    name: str
+    seed: int  # of trainings
+    items: bytes
+
+    @classmethod
+    def of(cls, name: str, problem: Problem, seed: int = 0) -> Packed:
+        return cls(name, seed, zlib.compress(pickle.dumps(problem.alone())))
+
+    def __call__(self) -> Judge:
+        return make_judge(self.name, pickle.loads(zlib.decompress(self.items)), seed=self.seed)
+
+
 class SpreadJudge(Judge):
     """Says what the recipe's judge would say; the work is done by an engine's workers, each with a judge of its own.
 
@@ -39,9 +60,13 @@ class SpreadJudge(Judge):
         self.at_once = self.here.at_once * engine.workers
 
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
-        """Every worker gets every so-manieth set, so that large and small ones are shared out evenly."""
+        """Every worker gets every so-manieth set, so that large and small ones are shared out evenly.
+
+        As many as are judged at once are not worth the seconds that a process takes to come.
+        """
         workers = min(self.engine.workers, len(sets))
-        if workers < 2:
+        few = self.here.at_once if isinstance(self.engine, Processes) else 1
+        if workers < 2 or len(sets) <= few:
             return self.here.scores_on(sets, parts)
         units = [{"sets": [some.tolist() for some in sets[at::workers]], "parts": list(parts)} for at in range(workers)]
         answers = run_units(partial(_judged, recipe=self.recipe), units, engine=self.engine)
@@ -53,9 +78,15 @@ class SpreadJudge(Judge):
     def stream(self) -> Stream | None:
         """Where workers are processes of this machine; elsewhere questions are asked in rounds."""
         here = self.here.stream()
-        if here is None or not isinstance(self.engine, Processes) or self.engine.workers < 2:
+        if here is None or self.engine.workers < 2:
             return here
+        if not isinstance(self.engine, Processes):
+            return None
+        self.engine.dismiss()  # a stream has workers of its own, each with its judge
         return Elsewhere(partial(_steps, self.recipe), self.engine.workers, here.room * self.engine.workers)
+
+    def learn(self, sets: Sequence[IntArray]) -> None:
+        self.here.learn(sets)
 
     def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
         return self.here.believe(items, passes, seed)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bursar.oracle.gap import Gap, Measured
+from bursar.oracle.searchers import PROBE
 from bursar.report.curves import RANDOM
 from bursar.report.figures import (
     ARM_COLOURS,
@@ -28,6 +29,13 @@ from bursar.report.wording import THIN, Scale, arm_name, counted, listed, metric
 HEIGHT = 300  # in pixels
 SCALE = Scale(percent=True)
 BEST = "Best found"
+JUDGES = {
+    "probe": "a probe, ridge regression on frozen features",
+    "aoe": "AOE, an average of word vectors with two layers, trained anew for every set of items",
+    "cnn": "a small convolutional network, trained anew for every set of items",
+    "lstm": "a small BiLSTM, trained anew for every set of items",
+    "tagger": "a small BiLSTM that writes tags, trained anew for every set of items",
+}
 COLUMNS = ("Order", "Test items", "Of the way", "Validation items", "Of the way")
 
 
@@ -72,8 +80,8 @@ def oracle_note(answer: Mapping[str, Any]) -> str:
     batches = f"{gap.batches} batches" if gap.batches > 1 else "one batch"
     return (
         f"Each order is {batches} of {counted(gap.size, 'item')}, what a strategy bought first after its start: all "
-        f"are compared at equal numbers of items, not of money. The judge is a {answer['judge']}, ridge regression on "
-        f"frozen features, not the campaign’s model; the score is {metric_name(answer['metric'])} of "
+        f"are compared at equal numbers of items, not of money. The judge is {JUDGES[answer['judge']]}, not the "
+        f"campaign’s model; the score is {metric_name(answer['metric'])} of "
         f"{listed(answer['tasks'])} on {counted(items['test'], 'test item')}."
     )
 
@@ -95,7 +103,8 @@ def oracle_cautions(answer: Mapping[str, Any]) -> list[str]:
         words.append("No labelled items were left over to search on, so the test items were cut in two halves for it.")
     if answer["aside_from"] == "test items":
         count = counted(answer["items"]["aside"], "test item")
-        words.append(f"There are no development items, so {count} set the probe’s penalty instead.")
+        use = "set the probe’s penalty" if answer["judge"] == PROBE else "decided when a training stops"
+        words.append(f"There are no development items, so {count} {use} instead.")
     if len(set(answer["bought"].values())) > 1:
         many = [f"{arm_name(arm)} {count:,}" for arm, count in answer["bought"].items()]
         words.append(f"Bought after the start: {listed(many)}; what is beyond the shared number is left out.")
