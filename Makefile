@@ -34,7 +34,7 @@ check: setup  ## style, types, the rooms of the house, the examples in docstring
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --doctest-modules src
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --doctest-modules src --numprocesses 2 --dist loadfile
 
 bench: setup  ## every side-by-side measurement, one JSON line a case
 	$(BIN)/bursar bench --json
