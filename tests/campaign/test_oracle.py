@@ -170,7 +170,7 @@ def test_a_campaign_of_other_tasks_alone_is_refused_before_it_buys_anything(tmp_
             r"'aoe' cannot judge slots: .*intent \(classification\), slots \(tagging\).*: probe$",
         ),
         (["intent", "slots"], "tagger", r"'tagger' cannot judge intent: .*: probe$"),
-        (["slots"], "lstm", r"'lstm' cannot judge slots: .* of texts.*: probe or tagger$"),
+        (["slots"], "lstm", r"'lstm' cannot judge slots: .* of texts.*: probe, tagger$"),
         (["intent"], "encoder", r"no judge 'encoder' to search with.*use probe, aoe, cnn, lstm, tagger$"),
     ],
 )

@@ -188,6 +188,7 @@ def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
         (["bad.toml"], "bad.toml: oracle.stepz is no key"),
         (["low.toml"], "low.toml: oracle.steps = -4"),
         (["spring.toml", "--judge", "prope"], "use probe, aoe, cnn, lstm, tagger"),
+        (["spring.toml", "--judge", ""], "no judge ''"),
         (["spring.toml", "--judge", "tagger"], "'tagger' cannot judge intent"),
         (["spring.toml", "--engine", "threads"], "no engine 'threads'"),
         (["spring.toml", "--engine", "processes:0"], "0 processes cannot work"),

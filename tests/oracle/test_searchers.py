@@ -45,7 +45,7 @@ def test_what_there_is_to_read_decides_as_well(item, judges):
 
 def test_a_judge_that_does_not_fit_is_refused_with_those_that_do():
     with pytest.raises(
-        ConfigError, match=r"'lstm' cannot judge t: .* t \(classification\), of images of 28 × 28.*probe or cnn"
+        ConfigError, match=r"'lstm' cannot judge t: .* t \(classification\), of images of 28 × 28.*probe, cnn"
     ):
         check_fit("lstm", corpus_of({"t": CLASSES}, image=np.zeros((28, 28), dtype=np.uint8)))
     with pytest.raises(ConfigError, match=r"'cnn' cannot judge t: .*of pairs of texts.*all of them: probe$"):

@@ -168,7 +168,8 @@ def _hired(config: CampaignConfig, judge: str | None, engine: str | None) -> tup
     from bursar.oracle.searchers import known_searcher
 
     given = config.oracle or OracleSection()
-    return known_searcher(judge or given.judge), make_engine(engine or given.engine)
+    name, where = given.judge if judge is None else judge, given.engine if engine is None else engine
+    return known_searcher(name), make_engine(where)
 
 
 def _plan(

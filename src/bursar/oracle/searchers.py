@@ -44,7 +44,7 @@ def check_fit(judge: str, corpus: Corpus) -> None:
         tasks = ", ".join(f"{name} ({task.kind})" for name, task in corpus.schema.items())
         raise ConfigError(
             f"the judge {judge!r} cannot judge {', '.join(unfit)}: the tasks are {tasks}, of {_items(corpus)}",
-            fix=f"choose a judge that fits all of them: {' or '.join(of_all)}" if of_all else "choose other tasks",
+            fix=f"choose a judge that fits all of them: {', '.join(of_all)}" if of_all else "choose other tasks",
         )
 
 
