@@ -135,22 +135,26 @@ def _interval(exponent: dict[str, float]) -> str:
 
 
 # -- what joint training buys -----------------------------------------------------------------------------------------
+def _beats(seen: Seen, kind: str, question: str, asks: str, more: str, paper: str) -> list[Answer]:
+    """Whether models of a kind beat single tasks when their tasks are closely related."""
+    close, far = (seen.gain(seen.joint(wanted, kind)) for wanted in (_close, _far))
+    if close is None:
+        return []
+    rest = f"; below {LOW}, {_points(far)}" if far is not None else ""
+    why = f"With an AMI of {HIGH} or more, {_points(close)} of F1 over all n and T{rest}. {more}"
+    return [Answer(question, asks, _verdict(close), why, paper)]
+
+
 def _benefit(seen: Seen) -> list[Answer]:
-    close, far = seen.gain(seen.joint(_close)), seen.gain(seen.joint(_far))
+    found = _beats(
+        seen,
+        "balanced",
+        "5.1, high AMI",
+        "Does joint training beat a single task when the tasks are closely related?",
+        "Intervals are over seeds.",
+        "Yes, when the AMI is high (Figure 3a).",
+    )
     poor = seen.gain(seen.joint(lambda m: _far(m) and m.n == FEW))
-    found = []
-    if close is not None:
-        rest = f"; below {LOW}, {_points(far)}" if far is not None else ""
-        found.append(
-            Answer(
-                "5.1, high AMI",
-                "Does joint training beat a single task when the tasks are closely related?",
-                _verdict(close),
-                f"With an AMI of {HIGH} or more, {_points(close)} of F1 over all n and T{rest}. Intervals are over "
-                "seeds.",
-                "Yes, when the AMI is high (Figure 3a).",
-            )
-        )
     if poor is not None:
         found.append(
             Answer(
@@ -224,21 +228,15 @@ def _peaks(means: Mapping[tuple[float | None, int], Any]) -> str:
 
 def _unbalanced(seen: Seen) -> list[Answer]:
     """Whether other tasks that have more tokens help, and whether more of them help a real task that keeps its own."""
-    found = []
-    close, far = (seen.gain(seen.joint(wanted, "unbalanced")) for wanted in (_close, _far))
-    if close is not None:
-        rest = f"; below {LOW}, {_points(far)}" if far is not None else ""
-        found.append(
-            Answer(
-                "5.2, high AMI",
-                "Does joint training beat a single task when closely related tasks are labelled on more words?",
-                _verdict(close),
-                f"With an AMI of {HIGH} or more, {_points(close)} of F1 over all n and T{rest}. In balanced models all "
-                "tasks are labelled on the same words, so a task that is the same in all but name tells nothing new; "
-                "here it has more words.",
-                "Nothing of single tasks is said there.",
-            )
-        )
+    found = _beats(
+        seen,
+        "unbalanced",
+        "5.2, high AMI",
+        "Does joint training beat a single task when closely related tasks are labelled on more words?",
+        "In balanced models all tasks are labelled on the same words, so a task that is the same in all but name tells "
+        "nothing new; here it has more words.",
+        "Nothing of single tasks is said there.",
+    )
     for words, wanted in (("closely related", _close), ("hardly related", _far)):
         mine = seen.joint(wanted, "unbalanced")
         ends = min((m.n_other for m in mine), default=0), max((m.n_other for m in mine), default=0)
