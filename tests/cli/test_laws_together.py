@@ -142,6 +142,13 @@ def test_what_was_said_before_buying_is_what_a_check_of_the_run_judges(bursar, p
     assert "By the law, before buying" in out
 
 
+def test_a_run_in_another_folder_is_judged_by_what_was_said_before_too(bursar, packaged, campaign):
+    bursar("laws", "advise", campaign)
+    run_campaign(Run(Path("elsewhere/first"), load_config(campaign)))
+    told = json.loads(bursar("laws", "check", "elsewhere/first", "--seeds", 1, "--json")[1])
+    assert told["advice"]["when"] == "before buying"
+
+
 def test_what_was_said_of_a_campaign_with_other_settings_is_not_judged(bursar, packaged, campaign):
     bursar("laws", "advise", campaign)
     Path(campaign).write_text(CAMPAIGN.replace("per_round = 90", "per_round = 80"))

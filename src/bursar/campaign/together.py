@@ -331,10 +331,11 @@ def keep_before(config: CampaignConfig, advice: Mapping[str, Any], folder: Path)
 
 def advice_before(run: Run) -> dict[str, Any] | None:
     """What was said of a run's campaign before it bought anything, as of the labels that it has now."""
-    kept = read_kept(place_of(run.config, run.folder.parent) / BEFORE_FILE)
-    if kept.get("campaign") != run.config.digest:
-        return None
-    return {**kept["advice"], "of": subject_of_run(run).fingerprint, "when": BEFORE}
+    for beside in (run.folder.parent, Path("runs")):  # a run may lie elsewhere than advice is kept
+        kept = read_kept(place_of(run.config, beside) / BEFORE_FILE)
+        if kept.get("campaign") == run.config.digest and isinstance(kept.get("advice"), dict):
+            return {**kept["advice"], "of": subject_of_run(run).fingerprint, "when": BEFORE}
+    return None
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------
