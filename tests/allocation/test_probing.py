@@ -10,7 +10,7 @@ from bursar.allocation.probing import Probing, carried
 from bursar.corpus import CorpusBuilder
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
-from bursar.learners.features import FrozenEncoder
+from bursar.learners.frozen import FrozenEncoder
 from bursar.simulation import assistant_corpus
 from tests.allocation.related import ranked, related
 

@@ -11,7 +11,7 @@ from bursar.allocation.rates import Curve, geometric_sizes, make_rater, random_l
 from bursar.allocation.returns import fit_rate, returns, tells_nothing
 from bursar.errors import AllocationError, ConfigError, DataError
 from bursar.learners import make_learner
-from bursar.learners.features import FrozenEncoder
+from bursar.learners.frozen import FrozenEncoder
 from bursar.ledger import Annotation, Ledger, Submission
 from bursar.simulation import assistant_corpus
 from tests.allocation.laws import law_of

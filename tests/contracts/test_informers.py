@@ -13,7 +13,7 @@ from bursar.allocation.curves import only
 from bursar.allocation.informativeness import INFORMERS, Informer, make_informer
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
-from bursar.learners.features import FrozenEncoder
+from bursar.learners.frozen import FrozenEncoder
 from bursar.simulation import assistant_corpus
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -13,7 +13,7 @@ from bursar.allocation.estimates import Rate
 from bursar.allocation.rates import RATERS, Rater, make_rater, seed_items, tasks_of
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
-from bursar.learners.features import FrozenEncoder
+from bursar.learners.frozen import FrozenEncoder
 from bursar.simulation import assistant_corpus
 from tests.allocation.laws import law_of
 

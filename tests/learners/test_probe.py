@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners import make_learner
-from bursar.learners.features import Components, FrozenEncoder
+from bursar.learners.features import Components
+from bursar.learners.frozen import FrozenEncoder
 from bursar.learners.probe import (
     PENALTIES,
     ProbeLearner,

@@ -8,7 +8,7 @@ import pytest
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners import make_learner
-from bursar.learners.features import FrozenEncoder
+from bursar.learners.frozen import FrozenEncoder
 from bursar.learners.scikit import ESTIMATORS, Choice, ScikitLearner, documents, word_signs
 from bursar.simulation import assistant_corpus
 from bursar.tasks import make_task

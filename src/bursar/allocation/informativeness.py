@@ -23,7 +23,6 @@ from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from bursar.allocation.estimates import Informativeness
 from bursar.allocation.seeds import HELD_OUT, check_share, check_whole, reason_of, seed_items, seed_of, taken_apart
@@ -174,6 +173,8 @@ def agreement(a: Informativeness, b: Informativeness) -> float:
         raise AllocationError(f"measurements of {', '.join(a.tasks)} and of {', '.join(b.tasks)} cannot be compared")
     if len(a.tasks) < 2:
         raise AllocationError("there is nobody to inform: this is one task alone", fix="measure two tasks or more")
+    from scipy.stats import rankdata  # here: it takes half a second, and who reads a campaign's settings waits for it
+
     same = [b.tasks.index(task) for task in a.tasks]
     pairs = ~np.eye(len(a.tasks), dtype=bool)
     ranks = [rankdata(value[pairs]) for value in (a.value, b.value[np.ix_(same, same)])]

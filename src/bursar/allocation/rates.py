@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,14 @@ from bursar.allocation.returns import LEVEL, fit_rate
 from bursar.allocation.seeds import HELD_OUT, check_whole, reason_of, seed_items
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
-from bursar.laws.cards import Law
 from bursar.learners.learner import Learner, Progress, no_progress
 from bursar.ledger import Ledger
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
 from bursar.tasks import Task
+
+if TYPE_CHECKING:
+    from bursar.laws.cards import Law  # brings a computer algebra system, which only rates from laws need
 
 AT_RANDOM = ("seed", "audit")  # purposes of a ledger for which items are drawn, not chosen
 
@@ -205,6 +207,8 @@ class LawRates(Rater):
         return found
 
     def _law_of(self, task: str) -> Law:
+        from bursar.laws.cards import Law
+
         law = self.law
         if isinstance(law, Mapping):
             if task not in law:

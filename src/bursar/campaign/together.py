@@ -25,9 +25,9 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
-from bursar.learners.sharing import groups_of
 from bursar.ledger import Ledger
 from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.tasks.groups import groups_of
 
 if TYPE_CHECKING:
     from bursar.laws.advice import Laws

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from cmaes import CMA  # type: ignore[import-untyped]
 from scipy.special import entr
 
 from bursar.curriculum.estimators import (
@@ -262,6 +261,8 @@ def evolve(
     value: Objective, entropy: float, tasks: int, iterations: int = 50, population: int = 64, seed: int = 0
 ) -> FloatArray:
     """The best softmax of weights (eq. 12) by CMA-ES: the best of all candidates, or the centre of the last ones."""
+    from cmaes import CMA  # type: ignore[import-untyped]  # here: it brings all of scipy.stats
+
     search = CMA(mean=np.zeros(tasks), sigma=SPREAD, population_size=population, seed=seed)
     best, highest = np.full(tasks, 1 / tasks), -np.inf
     for _ in range(iterations):

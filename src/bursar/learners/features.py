@@ -1,128 +1,32 @@
-"""Features that no training changes, and learners that fit one model a task on them.
+"""Learners that fit one model a task on features that no training changes.
 
-All that such learners ask of an encoder is in ``FrozenEncoder``.
+All that they ask of an encoder is in ``frozen``. Nothing here needs torch, which takes seconds to import.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from threadpoolctl import ThreadpoolController
 
 from bursar.corpus import Corpus
 from bursar.curriculum import Policy
-from bursar.errors import ConfigError, LearnerError
-from bursar.learners.encoders import BUNDLED, load_encoder
-from bursar.learners.encoders.encoder import TextEncoder
+from bursar.errors import LearnerError
 from bursar.learners.learner import FitReport, Learner, Progress, evaluate, geometric_mean, no_progress
-from bursar.ragged import FloatArray, IntArray
+from bursar.ragged import FloatArray
 from bursar.tasks import AnyBeliefs, Beliefs, Classification, Estimates, Regression, Tagging, Task
 
 Vectors = NDArray[np.float32]
 
-CACHE_BYTES = 1_000_000_000  # vectors are kept up to here; what goes beyond is computed again
-ROWS_A_BATCH = 2048
 TRAINABLE = (Classification, Tagging, Regression)
-
-
-class FrozenEncoder:
-    """The lower layers of an encoder as they came, and the vectors of every text that they have read.
-
-    Half of the layers is the default: their vectors tell tags apart better than those of the last one and intents
-    about as well, at half the price. Learners that are handed the same one share its memory.
-    """
-
-    def __init__(self, name: str = BUNDLED, layers: int | None = None, cache_bytes: int = CACHE_BYTES) -> None:
-        self.name = name
-        self._encoder = load_encoder(name).eval()
-        if not isinstance(self._encoder, TextEncoder):
-            raise ConfigError(f"learner.encoder = {name!r} knows nothing before it is trained", fix=f"use {BUNDLED!r}")
-        depth = self._encoder.depth
-        if layers is not None and (isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= depth):
-            raise ConfigError(
-                f"learner.layers = {layers!r}", fix=f"use a whole number from 0 to {depth}: so many this encoder has"
-            )
-        self.layers = depth // 2 if layers is None else layers
-        self._known: dict[Hashable, Vectors] = {}  # (1 + words, width): the item's vector, then those of its words
-        self._bytes, self._room = 0, cache_bytes
-
-    @property
-    def width(self) -> int:
-        return self._encoder.width
-
-    def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
-        """(items, width): the mean over an item's word-pieces."""
-        found = [vectors[:1] for vectors in self._vectors(items, progress)]
-        return np.concatenate([self._nothing(), *found])
-
-    def word_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
-        """(words of all items, width): the first word-piece of each word, item after item."""
-        found = [vectors[1:] for vectors in self._vectors(items, progress)]
-        return np.concatenate([self._nothing(), *found])
-
-    def _nothing(self) -> Vectors:
-        return np.zeros((0, self.width), dtype=np.float32)
-
-    def _vectors(self, items: Corpus, progress: Progress) -> list[Vectors]:
-        """Per item its own vector and those of its words, from memory where they are known."""
-        keys = self._encoder.keys(items)
-        new = list({key: at for at, key in enumerate(keys) if key not in self._known}.values())
-        if not new:
-            return [self._known[key] for key in keys]
-        fresh: dict[Hashable, Vectors] = {}
-        for at, vectors in self._compute(items.take(np.array(new)), progress):
-            key = keys[new[at]]
-            fresh[key] = vectors
-            if self._bytes + vectors.nbytes <= self._room:
-                self._known[key] = vectors
-                self._bytes += vectors.nbytes
-        return [fresh[key] if key in fresh else self._known[key] for key in keys]
-
-    def _compute(self, items: Corpus, progress: Progress) -> Iterator[tuple[int, Vectors]]:
-        """The place and the vectors of every item, shortest items first."""
-        encoder = self._encoder
-        readings = encoder.read(items)
-        done = 0
-        with torch.inference_mode():
-            for places in _by_length(np.array([reading.size for reading in readings])):
-                batch = encoder.batch([readings[at] for at in places])
-                encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, 0, self.layers), batch)
-                whole, words = encoded.items.numpy(), encoded.words.numpy()
-                ends = np.cumsum(items.words[places])
-                for row, (at, start, end) in enumerate(zip(places, ends - items.words[places], ends, strict=True)):
-                    yield int(at), np.concatenate([whole[row : row + 1], words[start:end]])
-                done += len(places)
-                progress("reading", done / len(readings))
-
-
-def _by_length(sizes: IntArray) -> Iterator[IntArray]:
-    """Batches of about equally long items."""
-    order = np.argsort(sizes, kind="stable")
-    at = 0
-    while at < len(order):
-        size = max(1, ROWS_A_BATCH // int(sizes[order[min(at + 64, len(order) - 1)]]))
-        yield order[at : at + size]
-        at += size
-
-
-def frozen(encoder: str | FrozenEncoder, layers: int | None = None) -> FrozenEncoder:
-    """A frozen encoder by its name, or the one that is handed over."""
-    if isinstance(encoder, FrozenEncoder):
-        if layers not in (None, encoder.layers):
-            raise ConfigError(f"learner.layers = {layers!r}", fix="say it where the frozen encoder is made")
-        return encoder
-    if not isinstance(encoder, str):
-        raise ConfigError(f"learner.encoder = {encoder!r}", fix=f"use {BUNDLED!r}, a folder, or a name on the hub")
-    return FrozenEncoder(encoder, layers)
 
 
 # -- images ------------------------------------------------------------------------------------------------------

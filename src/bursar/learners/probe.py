@@ -20,17 +20,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import BUNDLED
-from bursar.learners.features import (
-    Components,
-    FeatureLearner,
-    FrozenEncoder,
-    Model,
-    Vectors,
-    classes_of,
-    frozen,
-    pixels,
-    variance_of,
-)
+from bursar.learners.features import Components, FeatureLearner, Model, Vectors, classes_of, pixels, variance_of
+from bursar.learners.frozen import FrozenEncoder, frozen
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Regression, Tagging, Task

@@ -31,7 +31,8 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import BUNDLED
-from bursar.learners.features import FeatureLearner, FrozenEncoder, Model, classes_of, frozen, pixels, variance_of
+from bursar.learners.features import FeatureLearner, Model, classes_of, pixels, variance_of
+from bursar.learners.frozen import FrozenEncoder, frozen
 from bursar.learners.learner import Progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry

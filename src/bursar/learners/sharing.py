@@ -12,28 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners.encoders import Encoder
+from bursar.learners.encoders.encoder import Encoder
 from bursar.tasks import Task
+from bursar.tasks.groups import groups_of
 from bursar.tasks.heads import Encoded, Head
 
 SHARING = ("shared", "single", "gated")
-
-
-def groups_of(tasks: Mapping[str, Task]) -> list[list[str]]:
-    """Task names in groups that cannot be taken apart, in the order of their first tasks.
-
-    >>> from bursar.tasks import Classification, Relations, Tagging
-    >>> entities, intent = Tagging("entities", ("a", "b")), Classification("intent", ("x", "y"))
-    >>> links = Relations("links", ("in",), entity_types=("a", "b"))
-    >>> groups_of({"links": links, "intent": intent, "entities": entities})
-    [['entities', 'links'], ['intent']]
-    """
-    partners = {name: task.partner(tasks) for name, task in tasks.items()}
-    leaders = {name: partner or name for name, partner in partners.items()}
-    return [
-        [leader, *(name for name in tasks if leaders[name] == leader and name != leader)]
-        for leader in dict.fromkeys(leaders.values())
-    ]
 
 
 def tasks_of_models(tasks: Mapping[str, Task], sharing: str) -> list[list[str]]:

@@ -18,7 +18,8 @@ from scipy.linalg.lapack import dposv
 from scipy.special import softmax
 
 from bursar.errors import ConfigError
-from bursar.learners.features import Components, FrozenEncoder, classes_of, one_thread, pixels
+from bursar.learners.features import Components, classes_of, one_thread, pixels
+from bursar.learners.frozen import FrozenEncoder
 from bursar.learners.learner import Progress, no_progress
 from bursar.learners.probe import PENALTIES, fitted_factor
 from bursar.oracle.judge import Judge

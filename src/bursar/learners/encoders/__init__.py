@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bursar.errors import LearnerError
-from bursar.learners.encoders.encoder import Encoder
 from bursar.registry import Registry
+
+if TYPE_CHECKING:
+    from bursar.learners.encoders.encoder import Encoder  # brings torch: not before an encoder is loaded
 
 BUNDLED = "minilm"
 STATIC = ("bilstm", "cnn", "aoe")  # networks over word vectors: the bundled ones, or after a colon a file of others
@@ -16,7 +19,7 @@ IMAGES = "image-cnn"
 
 ENCODERS: Registry[Callable[[], Encoder]] = Registry("encoder", "bursar.encoders")  # those of third parties
 
-__all__ = ["BUNDLED", "ENCODERS", "Encoder", "load_encoder"]
+__all__ = ["BUNDLED", "ENCODERS", "load_encoder"]
 
 
 def load_encoder(name: str = BUNDLED) -> Encoder:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bursar.corpus import CorpusBuilder
-from bursar.learners.features import Components, FrozenEncoder
+from bursar.learners.features import Components
+from bursar.learners.frozen import FrozenEncoder
 from bursar.ragged import FloatArray
 
 
