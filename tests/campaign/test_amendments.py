@@ -13,6 +13,7 @@ from bursar.campaign.config import parse_config
 from bursar.campaign.live import LiveCampaign
 from bursar.campaign.live_worker import preview_round
 from bursar.errors import BursarError, ConfigError
+from bursar.report.story import tell
 from tests.campaign.lives import (  # noqa: F401
     answer_all,
     gold_answer,
@@ -163,6 +164,15 @@ def test_a_simulated_run_that_is_over_goes_on_with_people_when_it_is_given_more(
     answer_all(live)
     assert live.result()["arms"]["MT-AVG"]["amendments"][0]["changes"] == {"budget": {"rounds": 2}}
     live.close()
+
+
+def test_a_report_names_every_strategy_that_was_in_force(live):
+    answer_all(live)
+    live.change({"strategy": {"name": "MT-MAX"}}, "lead")
+    live.change({"budget": {"per_round": 60}}, "lead")
+    result = live.result()
+    assert result["arms"]["MT-AVG"]["strategies"] == ["MT-AVG", "MT-MAX"]
+    assert tell(result).lead[0].startswith("MT-AVG and then MT-MAX spent ")
 
 
 def test_every_round_gets_the_money_of_the_settings_it_was_decided_under(live):

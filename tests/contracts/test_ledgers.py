@@ -333,12 +333,21 @@ def test_spending_adds_up_by_round_purpose_and_thing_in_whole_numbers(ledger):
     assert ledger.spent(round=2) == 6
     assert ledger.spent_on(["u1"]) == 10
     rows = [
-        {"round": 1, "purpose": "strategy", "what": "intent", "estimate": 3, "actual": 4, "items": 1},
-        {"round": 1, "purpose": "strategy", "what": "reading", "estimate": 6, "actual": 6, "items": 1},
-        {"round": 2, "purpose": "Zeal", "what": "intent", "estimate": 3, "actual": 3, "items": 1},
-        {"round": 2, "purpose": "audit", "what": "intent", "estimate": 3, "actual": 3, "items": 1},
+        (1, "strategy", "intent", 3, 4, 1, 1),
+        (1, "strategy", "reading", 6, 6, 1, 1),
+        (2, "Zeal", "intent", 3, 3, 1, 1),
+        (2, "audit", "intent", 3, 3, 1, 1),
     ]
-    assert json.loads(json.dumps(ledger.spending())) == rows
+    names = ("round", "purpose", "what", "estimate", "actual", "items", "answers")
+    assert json.loads(json.dumps(ledger.spending())) == [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def test_an_item_that_two_people_are_paid_for_is_one_item_and_two_answers(ledger):
+    for key, annotator, role in (("a", "ann", "answer"), ("b", "bob", "overlap")):
+        said = (Annotation("u1", "intent", "alarm"),)
+        ledger.submit(Submission(key, said, (Charge("u1", "intent", 3, 3),), round=1, annotator=annotator, role=role))
+    (line,) = ledger.spending()
+    assert (line["actual"], line["items"], line["answers"]) == (6, 1, 2)
 
 
 def test_money_may_be_as_much_as_64_bits_hold(ledger):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from bursar.campaign.amendments import KIND as SETTINGS
@@ -166,6 +167,11 @@ class Books:
         """The campaign's settings after so many changes, or all."""
         made = [change.changes for change in self.amendments()][:changes]
         return amended(self.config, made) if made else self.config
+
+    def strategies(self) -> list[str]:
+        """The strategies that were in force, one after the other; one where nobody has changed it."""
+        names = [self.settings(changes).strategy.make().name for changes in range(len(self.amendments()) + 1)]
+        return [name for name, _ in groupby(names)]
 
     def terms(self) -> Terms:
         """What the next round would be decided by."""

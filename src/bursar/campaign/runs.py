@@ -205,6 +205,7 @@ class Run:
                 "savings": savings(slices, tasks),
                 **_advice(campaign, rounds, audit),
                 "amendments": [asdict(amendment) for amendment in campaign.books.amendments()],
+                "strategies": campaign.books.strategies(),
                 "skips": len(ledger.skips()),
                 "ended": campaign.ended,
             }

@@ -183,9 +183,12 @@ class Ledger:
         return sum(int(amount) for item, amount in rows if item in wanted)
 
     def spending(self) -> list[dict[str, Any]]:
-        """Money by round, purpose and thing: estimate, actual, and how many items it was paid for."""
+        """Money by round, purpose and thing: estimate, actual, for how many items, and for how many answers on them.
+
+        There are more answers than items where several people are asked about the same.
+        """
         s, c = tables.submissions.c, tables.charges.c
-        sums = (sa.func.sum(c.estimate), sa.func.sum(c.actual), sa.func.count())
+        sums = (sa.func.sum(c.estimate), sa.func.sum(c.actual), sa.func.count(c.item.distinct()), sa.func.count())
         query = (
             sa.select(s.round, s.purpose, c.what, *sums)
             .join_from(tables.submissions, tables.charges)
@@ -193,7 +196,7 @@ class Ledger:
         )
         with self._reading() as connection:
             rows = sorted(tuple(row) for row in connection.execute(query))  # by code point, wherever it is kept
-        names = ("round", "purpose", "what", "estimate", "actual", "items")
+        names = ("round", "purpose", "what", "estimate", "actual", "items", "answers")
         return [dict(zip(names, (*row[:3], *map(int, row[3:])), strict=True)) for row in rows]
 
     # -- reading: annotations --------------------------------------------------------------------------------------

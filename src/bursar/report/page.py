@@ -46,7 +46,7 @@ from bursar.report.stopping import stopping_figure, stopping_note, stopping_tabl
 from bursar.report.story import tell, trust_of, trust_words
 from bursar.report.tables import arms_table, audit_table, curve_table, reliability_table, settings, trust_table
 from bursar.report.together import Together
-from bursar.report.wording import Scale, arm_name, listed, metric_name, sentence
+from bursar.report.wording import Scale, arm_name, listed, metric_name, sentence, strategy_name
 
 REPORT_FILE = "report.html"
 MOST_COLUMNS = 6  # of tiles
@@ -83,7 +83,7 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         ["page.css"],
         data,
         title=result["name"],
-        strategy=sentence(arm_name(result["strategy"])),
+        strategy=sentence(strategy_name(result)),
         story=story,
         columns=math.ceil(len(story.tiles) / math.ceil(len(story.tiles) / MOST_COLUMNS)),
         panels=_panels(result, list(learning)),

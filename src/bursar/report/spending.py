@@ -62,7 +62,7 @@ def round_rows(result: Mapping[str, Any], arm: str) -> list[RoundRow]:
         total += actual
         cells = []
         for name, task in result["tasks"].items():
-            labels = sum(line["items"] for line in lines[round] if line["what"] == name)
+            labels = labels_of(line for line in lines[round] if line["what"] == name)
             score = scores.get(round, {}).get(name)
             cells.append(TaskCell(name, labels, None if score is None else Scale.of(task["metric"]).show(score)))
         rows.append(
@@ -153,8 +153,8 @@ def items_of(lines: Iterable[Mapping[str, Any]]) -> int:
 
 
 def labels_of(lines: Iterable[Mapping[str, Any]]) -> int:
-    """How many labels these lines paid for."""
-    return sum(line["items"] for line in lines if line["what"] != READING)
+    """How many labels these lines paid for: two people's answers on one item are two."""
+    return sum(line.get("answers", line["items"]) for line in lines if line["what"] != READING)
 
 
 def bought_words(lines: list[Mapping[str, Any]]) -> str:

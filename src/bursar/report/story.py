@@ -11,7 +11,18 @@ from typing import Any
 from bursar.campaign.audit import FEWEST_ITEMS, FEWEST_SLICES
 from bursar.report.curves import RANDOM, Comparison, baseline, compare, curves_of
 from bursar.report.spending import bought_words, items_of, labels_of, open_round
-from bursar.report.wording import THIN, Money, Scale, arm_name, counted, listed, metric_name, percent, sentence
+from bursar.report.wording import (
+    THIN,
+    Money,
+    Scale,
+    arm_name,
+    counted,
+    listed,
+    metric_name,
+    percent,
+    sentence,
+    strategy_name,
+)
 from bursar.selection import make_strategy
 
 NINETY_PERCENT = 1.645  # standard deviations on either side
@@ -288,7 +299,7 @@ def _status(result: Mapping[str, Any]) -> tuple[bool, str]:
 
 
 def _spent_words(result: Mapping[str, Any]) -> str:
-    main, name = result["arms"][result["strategy"]], arm_name(result["strategy"])
+    main, name = result["arms"][result["strategy"]], strategy_name(result)
     if not main["spending"]:
         return f"{sentence(name)} has not bought anything yet."
     return f"{sentence(name)} spent {Money.of(result).show(main['spent'])} on {bought_words(main['spending'])}."

@@ -15,7 +15,7 @@ from bursar.corpus import Corpus
 from bursar.report.curves import curves_of
 from bursar.report.spending import items_of, labels_of, round_name
 from bursar.report.story import reliability_of, trust_of
-from bursar.report.wording import THIN, Money, Scale, arm_name, counted, sentence
+from bursar.report.wording import THIN, Money, Scale, arm_name, counted, sentence, strategy_name
 from bursar.tasks import CostModel
 
 PACKAGES = ("bursar", "torch", "transformers", "numpy", "plotly")
@@ -138,7 +138,7 @@ def settings(result: Mapping[str, Any], corpus: Corpus) -> dict[str, dict[str, s
         },
         "Prices": _prices(result, corpus),
         "Budget": {key: _shown(value) for key, value in config["budget"].items()},
-        "Strategy": {"name": result["strategy"], "compared with": _shown(config["compare"]) or "nothing"},
+        "Strategy": {"name": strategy_name(result), "compared with": _shown(config["compare"]) or "nothing"},
         "Learner": {key: _shown(value) for key, value in config["learner"].items()},
         "Audit": {key: _shown(value) for key, value in config["audit"].items()},
         "Stopping": {key: _shown(value) for key, value in config["stopping"].items()},

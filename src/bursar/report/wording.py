@@ -99,6 +99,17 @@ def arm_name(arm: str) -> str:
     return "random" if arm == "RANDOM" else arm
 
 
+def strategy_name(result: Mapping[str, Any]) -> str:
+    """The strategy of a run as a sentence says it, with those that it was changed to while it ran.
+
+    >>> changed = {"strategy": "RANDOM", "arms": {"RANDOM": {"strategies": ["RANDOM", "MT-AVG", "MT-MAX"]}}}
+    >>> strategy_name(changed)
+    'random and then MT-AVG and then MT-MAX'
+    """
+    names = result["arms"][result["strategy"]].get("strategies") or [result["strategy"]]
+    return " and then ".join(map(arm_name, names))
+
+
 def percent(share: float) -> str:
     """A share in whole percent.
 
