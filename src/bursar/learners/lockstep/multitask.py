@@ -7,6 +7,7 @@ at a time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -103,10 +104,12 @@ class MultitaskTagger(Network):
         """What is read of the middle words, (lanes, items, width)."""
         return self._read(parameters, rows)[1].out.view(len(rows), self.width, -1).transpose(1, 2)
 
-    def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
-        """(lanes, items, tasks, labels)."""
+    def passes(
+        self, parameters: Parameters, rows: IntArray, places: IntArray, masks: Sequence[Tensor | None]
+    ) -> list[Tensor]:
+        """(lanes, items, tasks, labels), the same for all: there is no dropout."""
         _, last = self._read(parameters, rows)
-        return self._through(parameters, last)[-1].permute(0, 3, 1, 2)
+        return [self._through(parameters, last)[-1].permute(0, 3, 1, 2)] * len(masks)
 
     def _words(self, rows: IntArray) -> Tensor:
         """The vectors that are read in the two steps: (steps, lanes × directions, items, size)."""

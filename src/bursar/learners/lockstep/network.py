@@ -133,8 +133,15 @@ class Network(ABC):
 
         Without dropout, or with that of ``kept`` (width,): one draw for all items.
         """
+        return self.passes(parameters, rows, places, [kept])[0]
+
+    def passes(
+        self, parameters: Parameters, rows: IntArray, places: IntArray, masks: Sequence[Tensor | None]
+    ) -> list[Tensor]:
+        """The same scores with each of several draws of dropout; what comes before it is computed once."""
         features = self.features(parameters, rows, places)
-        return self.answers(parameters, features, kept, (0, features.shape[1]))[..., : self.labels]
+        cuts = 0, features.shape[1]
+        return [self.answers(parameters, features, kept, cuts)[..., : self.labels] for kept in masks]
 
     def answers(self, parameters: Parameters, features: Tensor, kept: Tensor | None, cuts: Sequence[int]) -> Tensor:
         """The output layer, after dropout; its columns are filled up to a multiple of 16 with scores of −∞."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,16 +69,18 @@ class Tagger(TextNetwork):
         scores = self.answers(parameters, said, None, packed.cuts)
         return cross_entropy(scores, tags, np.take_along_axis(batch.real, packed.items, axis=1))
 
-    def logits(self, parameters: Parameters, rows: IntArray, places: IntArray, kept: Tensor | None = None) -> Tensor:
+    def passes(
+        self, parameters: Parameters, rows: IntArray, places: IntArray, masks: Sequence[Tensor | None]
+    ) -> list[Tensor]:
         packed = pack(self.texts, rows, self.step)
         read = self._read(parameters, rows, places, packed)
         weight, last = parameters["decoder.weight"], 2 * self.size
         inputs = torch.baddbmm(parameters["decoder.bias"].unsqueeze(1), read, weight[:, :last])
-        said = self._written(parameters, inputs, weight[:, last:], packed, kept)
-        lanes, items = rows.shape
-        found = said.new_zeros(lanes, items, len(packed.sizes), self.labels)
         lane, row = np.nonzero(packed.real)
-        found[lane, packed.items[lane, row], packed.times[row]] = said[lane, row]
+        found = [inputs.new_zeros(*rows.shape, len(packed.sizes), self.labels) for _ in masks]
+        for scores, kept in zip(found, masks, strict=True):
+            said = self._written(parameters, inputs, weight[:, last:], packed, kept)
+            scores[lane, packed.items[lane, row], packed.times[row]] = said[lane, row]
         return found
 
     def _written(

@@ -325,7 +325,7 @@ def logits(network: Network, model: Trained, rows: IntArray, *, passes: int = 0,
         chunks = []
         for some in np.split(np.asarray(rows, dtype=np.int64), range(CHUNK, len(rows), CHUNK)):
             asked = _filled(some, network.step)[None]
-            said = [network.logits(parameters, asked, places, mask) for mask in masks]
+            said = network.passes(parameters, asked, places, masks)
             chunks.append(torch.cat(said)[:, : len(some)])
     if chunks[0].ndim == 4:  # chunks of texts end at their longest
         longest = max(part.shape[2] for part in chunks)
