@@ -63,7 +63,7 @@ SETTINGS = {
         size=25,
         batches=10,
         metric="weighted_f1",
-        networks={"tagger": shorter(400, 50)},
+        networks={"tagger": shorter(90, 10)},
         searched=2,
         referred=1,
     ),
@@ -93,7 +93,7 @@ def grid_of(name: str) -> list[dict[str, Any]]:
     units = [unit("search", "probe", seed, seed, **plan) for plan in (PAPER, COLDER) for seed in searched]
     units += [unit("orders", "probe", seed, seed, **bought) for seed in SEEDS]
     units += [unit("reference", "probe", seed, seed, pace="measured") for seed in SEEDS[: setting.referred]]
-    few = {"random": FEWER} if name == "images" else {}
+    few = {} if name == "intents" else {"random": FEWER}
     for learner in setting.networks:
         units += [unit("orders", learner, seed, seed, **{**bought, **few}) for seed in SEEDS]
     for learner in MISMATCH[name]:

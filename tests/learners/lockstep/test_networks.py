@@ -55,6 +55,16 @@ def test_scores_are_those_of_the_plain_network(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_several_passes_are_to_the_bit_what_each_would_be_alone(kind):
+    network = network_of(kind, dropout=0.5)
+    given = in_a_lane(network.begin(4)), np.array([[3, 1, 58, 20]]), places_of(network)
+    masks = [None, *(network.kept_in_pass(2, number) for number in range(3))]
+    together = network.passes(*given, masks)
+    assert all(torch.equal(one, network.logits(*given, mask)) for one, mask in zip(together, masks, strict=True))
+    assert not torch.equal(together[1], together[2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_slopes_are_those_of_the_plain_network_and_padding_has_none(kind):
     network = network_of(kind, dtype=torch.float64)
     rows = np.array([[3, 1, 58, 20, 7, 7]])
