@@ -8,7 +8,8 @@ from contextlib import closing
 import pytest
 
 from bursar.errors import LedgerError
-from bursar.ledger import Ledger, migrations
+from bursar.ledger import Ledger, migrations, places
+from bursar.ledger.places import _keep_log
 from tests.ledger.ledgers import SQLitePlace, bought, corpus
 
 # The tables of version 1, as they came from the first Bursar that had a ledger, with what it wrote into them.
@@ -121,3 +122,39 @@ def test_what_the_file_system_refuses_is_said_with_the_file(tmp_path):
     with pytest.raises(LedgerError, match=r"l\.sqlite: disk is full\. Fix: do it again"):
         ledger.submit(bought())
     ledger.close()
+
+
+# -- the write-ahead log of a new file ---------------------------------------------------------------------------------
+class Contested:
+    """A connection whose first statements are refused with some code, as where several make the same file at once."""
+
+    def __init__(self, code: int, times: int) -> None:
+        self.code, self.left, self.ran = code, times, []
+
+    def execute(self, statement: str) -> None:
+        if self.left:
+            self.left -= 1
+            wrong = sqlite3.OperationalError("refused")
+            wrong.sqlite_errorcode = self.code
+            raise wrong
+        self.ran.append(statement)
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY])
+def test_who_is_refused_because_others_make_the_same_file_tries_again(code):
+    connection = Contested(code, times=3)
+    _keep_log(connection)
+    assert connection.ran == ["PRAGMA journal_mode = WAL"]
+
+
+def test_any_other_refusal_is_told_at_once():
+    connection = Contested(sqlite3.SQLITE_CANTOPEN, times=1)
+    with pytest.raises(sqlite3.OperationalError):
+        _keep_log(connection)
+    assert connection.left == 0
+
+
+def test_patience_has_an_end(monkeypatch):
+    monkeypatch.setattr(places, "PATIENCE", 0.02)
+    with pytest.raises(sqlite3.OperationalError):
+        _keep_log(Contested(sqlite3.SQLITE_BUSY, times=10**6))

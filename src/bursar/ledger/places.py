@@ -7,6 +7,8 @@ disk before it is acknowledged. What is said of a place never holds a password.
 from __future__ import annotations
 
 import re
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -185,8 +187,22 @@ def _sqlite(where: str) -> Store:
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     """Write-ahead log, and every commit on disk before it is acknowledged."""
     connection.isolation_level = None  # our own BEGIN, not the driver's
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    _keep_log(connection)
+    for pragma in ("synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _keep_log(connection: Any) -> None:
+    """Turn to a write-ahead log. Of those who do so to a new file at once some are refused, whatever their timeout."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as wrong:
+            if wrong.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.005)
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
