@@ -166,10 +166,14 @@ def test_a_simulated_run_that_is_over_goes_on_with_people_when_it_is_given_more(
     live.close()
 
 
-def test_a_report_names_every_strategy_that_was_in_force(live):
+def test_a_report_names_every_strategy_that_has_chosen_a_round(live):
     answer_all(live)
-    live.change({"strategy": {"name": "MT-MAX"}}, "lead")
-    live.change({"budget": {"per_round": 60}}, "lead")
+    assert train(live) == "opened"
+    answer_all(live)
+    live.change({"strategy": {"name": "MT-MIN"}}, "lead")
+    live.change({"strategy": {"name": "MT-MAX"}, "budget": {"rounds": 3}}, "lead")
+    assert tell(live.result()).lead[0].startswith("MT-AVG spent ")  # the others have not bought anything
+    assert train(live) == "opened"
     result = live.result()
     assert result["arms"]["MT-AVG"]["strategies"] == ["MT-AVG", "MT-MAX"]
     assert tell(result).lead[0].startswith("MT-AVG and then MT-MAX spent ")

@@ -81,6 +81,7 @@ def make_result(
             arm: _arm(scores, tasks, money, test, audit if arm == strategy else 0, ended)
             | {
                 "savings": savings if arm == strategy else None,
+                "strategies": [arm],
                 "confidence": _confidence(len(scores), tasks, items, guesses)
                 if confidence and arm == strategy and arm != "RANDOM"
                 else [],
@@ -152,11 +153,14 @@ def _arm(
     }
 
 
+LINE = ("round", "purpose", "what", "estimate", "actual", "items", "answers")  # of spending
+
+
 def _lines(round: int, purpose: str, items: int, tasks: Sequence[str]) -> list[dict[str, Any]]:
     own = 6 * items // len(tasks)
     amounts = {"reading": 10 * items - own * len(tasks)} | dict.fromkeys(tasks, own)
     return [
-        {"round": round, "purpose": purpose, "what": what, "estimate": amount, "actual": amount, "items": items}
+        dict(zip(LINE, (round, purpose, what, amount, amount, items, items), strict=True))
         for what, amount in amounts.items()
     ]
 

@@ -162,7 +162,7 @@ def test_a_run_that_is_being_annotated_says_how_far_it_is():
     result = make_result({"MT-AVG": (0.4, 0.6)}, money=(100, 200, 300, 400), ended=None)
     asked = [{"id": f"i{k}"} for k in range(9)]
     result["arms"]["MT-AVG"]["selections"].append({"round": 2, "budget": 100, "items": asked})
-    line = {"round": 2, "purpose": "strategy", "what": "reading", "estimate": 8, "actual": 8, "items": 2}
+    line = {"round": 2, "purpose": "strategy", "what": "reading", "estimate": 8, "actual": 8, "items": 2, "answers": 2}
     result["arms"]["MT-AVG"]["spending"].append(line)
     story = tell(result)
     assert not story.over

@@ -191,8 +191,8 @@ def test_bars_and_totals_add_up_to_what_was_spent():
     result = make_result(audit=4)
     main = result["arms"]["MT-AVG"]
     main["spending"] += [  # what people who annotate add: development items, and items asked again
-        {"round": 0, "purpose": "dev", "what": "reading", "estimate": 40, "actual": 44, "items": 4},
-        {"round": 2, "purpose": "overlap", "what": "intent", "estimate": 3, "actual": 3, "items": 1},
+        {"round": 0, "purpose": "dev", "what": "reading", "estimate": 40, "actual": 44, "items": 4, "answers": 4},
+        {"round": 2, "purpose": "overlap", "what": "intent", "estimate": 3, "actual": 3, "items": 1, "answers": 1},
     ]
     chart = spending_chart(result)
     drawn = [sum(part["size"] for part in stack["parts"]) for stack in chart["stacks"]]

@@ -169,9 +169,9 @@ class Books:
         return amended(self.config, made) if made else self.config
 
     def strategies(self) -> list[str]:
-        """The strategies that were in force, one after the other; one where nobody has changed it."""
-        names = [self.settings(changes).strategy.make().name for changes in range(len(self.amendments()) + 1)]
-        return [name for name, _ in groupby(names)]
+        """The strategies that have chosen a round, one after the other; the first one before there is any."""
+        names = [self.terms_of(round).strategy.name for round in range(1, self.rounds_opened + 1)]
+        return [name for name, _ in groupby(names or [self.config.strategy.make().name])]
 
     def terms(self) -> Terms:
         """What the next round would be decided by."""

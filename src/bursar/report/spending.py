@@ -154,13 +154,13 @@ def items_of(lines: Iterable[Mapping[str, Any]]) -> int:
 
 def labels_of(lines: Iterable[Mapping[str, Any]]) -> int:
     """How many labels these lines paid for: two people's answers on one item are two."""
-    return sum(line.get("answers", line["items"]) for line in lines if line["what"] != READING)
+    return sum(line["answers"] for line in lines if line["what"] != READING)
 
 
 def bought_words(lines: list[Mapping[str, Any]]) -> str:
     """What these lines paid for.
 
-    >>> bought_words([{"what": "reading", "items": 2}, {"what": "intent", "items": 1}])
+    >>> bought_words([{"what": "reading", "items": 2}, {"what": "intent", "items": 1, "answers": 1}])
     '2 items and 1 label'
     """
     return f"{counted(items_of(lines), 'item')} and {counted(labels_of(lines), 'label')}"

@@ -106,8 +106,7 @@ def strategy_name(result: Mapping[str, Any]) -> str:
     >>> strategy_name(changed)
     'random and then MT-AVG and then MT-MAX'
     """
-    names = result["arms"][result["strategy"]].get("strategies") or [result["strategy"]]
-    return " and then ".join(map(arm_name, names))
+    return " and then ".join(map(arm_name, result["arms"][result["strategy"]]["strategies"]))
 
 
 def percent(share: float) -> str:

@@ -10,7 +10,7 @@ from bursar.oracle.heuristics import HEURISTICS
 
 SEEDS = range(5)
 RANDOM = 10  # random orders a learner and seed
-FEWER = 5  # where a curve of a network is minutes of work
+FEWER = 5
 FEW = {"encoder": 5} | dict.fromkeys(("probe", "aoe", "cnn", "lstm", "tagger"), RANDOM)  # random orders of a transfer
 PAPER = {"steps": 25_000, "greedy_steps": 5_000, "cooling": 0.1}
 COLDER = {**PAPER, "cooling": 2.0}  # for the probe, whose scores change too little for the paper's to get cold
@@ -29,6 +29,7 @@ class Setting:
     networks: Mapping[str, Mapping[str, float]]  # a learner to the plan of its search
     searched: int = 5  # seeds with searches for the probe: those of words take long
     referred: int = 3  # seeds with a reference order: greedy takes as long as a whole search there
+    random: int | None = None  # random orders for its networks, where a curve is minutes of work; else as many as usual
 
 
 def shorter(steps: int, greedy_steps: int) -> dict[str, float]:
@@ -46,6 +47,7 @@ SETTINGS = {
         batches=12,
         metric="accuracy",
         networks={"cnn": shorter(90, 10)},
+        random=FEWER,
     ),
     "intents": Setting(
         "topv2",
@@ -66,6 +68,7 @@ SETTINGS = {
         networks={"tagger": shorter(90, 10)},
         searched=2,
         referred=1,
+        random=FEWER,
     ),
 }
 MISMATCH = {"images": (), "intents": ("aoe",), "entities": ()}  # learners whose orders are tried on other seeds
@@ -93,7 +96,7 @@ def grid_of(name: str) -> list[dict[str, Any]]:
     units = [unit("search", "probe", seed, seed, **plan) for plan in (PAPER, COLDER) for seed in searched]
     units += [unit("orders", "probe", seed, seed, **bought) for seed in SEEDS]
     units += [unit("reference", "probe", seed, seed, pace="measured") for seed in SEEDS[: setting.referred]]
-    few = {} if name == "intents" else {"random": FEWER}
+    few = {} if setting.random is None else {"random": setting.random}
     for learner in setting.networks:
         units += [unit("orders", learner, seed, seed, **{**bought, **few}) for seed in SEEDS]
     for learner in MISMATCH[name]:
