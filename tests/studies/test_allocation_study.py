@@ -12,9 +12,10 @@ import pytest
 
 from bursar.compute import Store, address, run_units
 from bursar.simulation import assistant_corpus
-from bursar.studies import allocation, allocation_findings
+from bursar.studies import allocation
 from bursar.studies.allocation import estimates_unit, labelled, split_up
-from bursar.studies.allocation_findings import ALL_ON_ONE, MAIN, OURS, QUICK, Seen, analyse, heuristics
+from bursar.studies.allocation_findings import analyse
+from bursar.studies.allocation_runs import ALL_ON_ONE, MAIN, OURS, QUICK, Seen, arm_name, heuristics, turned_out
 from bursar.studies.allocation_settings import ARMS, SETTINGS, common_of, grid, prices_of
 from bursar.studies.arms import Place
 
@@ -187,4 +188,18 @@ def test_a_task_that_the_seed_model_knows_nothing_of_does_not_make_gains_endless
 def test_heuristics_are_what_nothing_is_measured_for():
     known = heuristics(Seen(made_up(ours_is_better, seeds=1)))
     assert known == [ALL_ON_ONE, *PLAIN]
-    assert allocation_findings.arm_name(*ARMS[1]) == "UDJS+BLP_AL, split (robust)"
+    assert arm_name(*ARMS[1]) == "UDJS+BLP_AL, split (robust)"
+
+
+def test_what_labels_turned_out_to_be_worth_is_told_in_points_of_each_task():
+    """With all money on poses, people gain a tenth of their score of 0.5, and poses two tenths."""
+    runs = made_up(lambda name, unit: 0.1, seeds=2)
+    for run in runs:
+        if run["unit"]["kind"] == "splits" and run["unit"]["data"] == "faces":
+            run["result"]["splits"]["only pose"]["scores"]["pose"] = 0.6
+    seen = Seen(runs)
+    found = turned_out(seen, "faces")
+    assert found is not None
+    assert found[1].tolist() == pytest.approx([5, 10, 5, 5])
+    assert found[0].tolist() == pytest.approx([5, 5, 5, 5])
+    assert turned_out(Seen([]), "faces") is None

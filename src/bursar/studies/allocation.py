@@ -29,7 +29,8 @@ from bursar.corpus import Corpus, read
 from bursar.corpus.corpus import concatenate
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
-from bursar.studies.allocation_findings import PAPERS, QUICK, analyse
+from bursar.studies.allocation_findings import analyse
+from bursar.studies.allocation_runs import PAPERS, QUICK
 from bursar.studies.allocation_settings import SETTINGS, grid
 from bursar.studies.arms import Arm, Place, corpus_of, run_arm
 from bursar.studies.kept import kept
