@@ -156,7 +156,8 @@ def test_errors_that_were_estimated_from_little_make_the_interval_wider_and_leav
     # Flat, a rise of 0.02 leaves (0.02 / 12)² · 182 / 0.007² = 10: above χ² of 2.7, below F of 39.9 at one degree.
     line = np.linspace(0.5, 0.52, len(SIZES))
     rate = fit_rate(SIZES, line, np.full(len(SIZES), 0.007), block=100, freedom=1)
-    assert (rate.beta, rate.low, rate.high) == (1, SMALLEST, 1)
+    assert (rate.beta, rate.low, rate.high) == (UNKNOWN, SMALLEST, 1)
+    assert fit_rate(SIZES, line, np.full(len(SIZES), 0.007), block=100).beta == 1
 
 
 def test_a_point_with_a_large_error_counts_little():
@@ -185,13 +186,18 @@ def test_a_curve_without_a_shape_tells_nothing_of_the_rate(sizes, scores):
     assert (found.beta, found.low, found.high) == (UNKNOWN, SMALLEST, 1.0)
 
 
-def test_three_points_have_a_rate_but_no_interval_unless_errors_are_known():
+def test_three_points_tell_nothing_unless_their_errors_are_known():
     sizes, scores = [0, 100, 200], [0.5, 0.6, 0.65]
-    alone = fit_rate(sizes, scores)
-    assert alone.beta == pytest.approx(0.5, abs=1e-4)
-    assert (alone.low, alone.high) == (SMALLEST, 1.0)
+    assert tells_nothing(fit_rate(sizes, scores))
     known = fit_rate(sizes, scores, [0.005] * 3)
     assert 0.3 < known.low < 0.5 < known.high < 0.7
+
+
+def test_the_best_of_rates_that_could_all_be_right_is_no_estimate():
+    """Two repetitions of three sizes: once the best rate is nearly 0, once 1, and every other fits as well."""
+    for scores in ([0.5, 0.66, 0.63], [0.5, 0.52, 0.6]):
+        found = fit_rate([60, 120, 240], scores, [0.04] * 3, freedom=2, block=60)
+        assert (found.beta, found.low, found.high) == (UNKNOWN, SMALLEST, 1.0)
 
 
 def test_a_curve_that_steepens_loses_nothing():

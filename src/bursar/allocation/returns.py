@@ -91,8 +91,8 @@ def fit_rate(
     it is not given.
 
     A curve of fewer than three sizes, or that rises by no more than its noise, tells nothing of the shape: then the
-    rate is 0.5 and its interval from 0.000001 to 1 (``tells_nothing``). Three sizes without errors have a rate of their
-    own, and the same interval.
+    rate is 0.5 and its interval from 0.000001 to 1 (``tells_nothing``). So it is where every rate fits well enough, and
+    with three sizes whose errors nobody knows: the best of rates that could all be right is no estimate.
 
     >>> rate = fit_rate([0, 50, 100, 150, 200], [0.5, 0.6, 0.65, 0.675, 0.6875])
     >>> round(rate.beta, 4), rate.block
@@ -128,12 +128,13 @@ def fit_rate(
         return unknown
     slow, fast = curve.ends(decays, misfit <= limit, best, limit)
     low, beta, high = (min(1.0, max(SMALLEST, math.exp(-decay))) for decay in (fast, best, slow))
-    return Rate(beta, low, high, block, source)
+    found = Rate(beta, low, high, block, source)
+    return unknown if tells_nothing(found) else found
 
 
 def tells_nothing(rate: Rate) -> bool:
-    """Whether a rate is that of a curve whose shape could not be told."""
-    return (rate.beta, rate.low, rate.high) == (UNKNOWN, SMALLEST, 1.0)
+    """Whether nothing is known of a rate: its interval is all that a rate can be."""
+    return rate.low <= SMALLEST and rate.high == 1
 
 
 @dataclass(frozen=True, eq=False)

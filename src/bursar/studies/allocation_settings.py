@@ -58,7 +58,7 @@ SETTINGS = {
         test=893,
         learner="transformer",
         options={**SHORT, "steps": 150},
-        prices=(ALIKE, READING),
+        prices=(ALIKE,),
         budgets=(1.0,),
     ),
     "ewt": Setting(
