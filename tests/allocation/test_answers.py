@@ -45,8 +45,9 @@ def test_a_robust_answer_says_how_much_it_may_lose():
 def test_reasons_say_who_informs_whom_and_how_fast_labels_lose_worth():
     found = answer(problem())
     reasons = "\n".join(found.reasons)
-    # 1.5 for 1, 0.7 for 2, 1.05 for 4
-    assert "For its price, a first label of intent is worth the most to all tasks together, 5.71 times" in reasons
+    # A label of the first block is worth 1.5 for 1, 0.7 for 2, 1.05 for 4; the first label of intent, of which half is
+    # lost within the block, 100 · (1 − 0.5^0.01) / 0.5 = 1.381 times as much, and the last task loses nothing
+    assert "For its price, a first label of intent is worth the most to all tasks together, 7.89 times" in reasons
     effects = [reason for reason in found.reasons if "labels of its own" in reason]
     assert effects == [
         "A label of intent advances slots by 0.5 (± 0.1) labels of its own.",
@@ -84,8 +85,24 @@ def test_all_of_it_can_be_written_as_json_and_the_same_seed_says_the_same():
     found = json.loads(told)
     assert found["cost"] + found["unspent"] == found["budget"] == 1000
     assert sum(task["spent"] for task in found["tasks"].values()) == found["cost"]
-    assert found["predicted"]["all"]["value"] == pytest.approx(found["total"])
+    assert found["predicted_in_all"]["value"] == pytest.approx(found["total"])
+    assert found["predicted"].keys() == found["tasks"].keys() == found["estimates"]["rates"].keys()
+    assert found["estimates"]["informativeness"]["intent"]["slots"] == {"value": 0.5, "error": 0.1}
+    assert found["prices"] == {"intent": 1, "slots": 2, "urgency": 4}
     assert found["moves"][0]["regret"] >= found["moves"][-1]["regret"]
+
+
+def test_effects_within_their_errors_are_no_reasons():
+    errors = np.full((2, 2), 0.3) - 0.3 * np.eye(2)
+    found = answer(made([0.5, 0.8], [100, 100], [[1, 0.5], [-0.4, 1]], [1, 1], 100, errors=errors))
+    assert not any("of its own" in reason for reason in found.reasons)
+    assert any("cannot be told" in reason for reason in found.reasons)
+
+
+def test_the_task_whose_first_label_is_worth_the_most_for_its_price_is_bought_first():
+    fast = made([0.3, 0.8], [200, 200], np.eye(2), [1, 1], 1)
+    assert exact(fast).counts == (1, 0)
+    assert answer(fast).reasons[0].startswith("For its price, a first label of intent is worth the most")
 
 
 @pytest.mark.parametrize(("joint", "better"), [(1, True), (7, False)])

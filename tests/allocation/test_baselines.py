@@ -72,9 +72,9 @@ def test_what_is_not_known_leaves_baselines_out():
     names = [split.method for split in compare(three())]
     assert "same items" not in names
     assert "difficulty" not in names
-    assert missing("same items", three(), SCORES) == "the price of an item that is labelled for all tasks"
-    assert missing("difficulty", three(), Context({"intent": 0.5})) == "the seed score of slots, urgency"
-    with pytest.raises(AllocationError, match="needs the seed score of urgency"):
+    assert missing("same items", three(), SCORES) == "the price of an item that is labelled for all tasks is not known"
+    assert missing("difficulty", three(), Context({"intent": 0.5})) == "the seed score of slots, urgency is not known"
+    with pytest.raises(AllocationError, match="no split by difficulty: the seed score of urgency is not known"):
         split_by("difficulty", three(), Context({"intent": 0.5, "slots": 0.5}))
     with pytest.raises(AllocationError, match="have no price"):
         split_by("same items", three())
@@ -83,6 +83,27 @@ def test_what_is_not_known_leaves_baselines_out():
 def test_an_unknown_baseline_is_answered_with_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'equal money'"):
         BASELINES["equal_money"]
+
+
+def test_where_only_shared_items_pay_for_the_minimums_nothing_else_is_compared():
+    """20 labels of each cost 120 apart and 80 on the same items: 25 of these are 100."""
+    problem = three(100, least=(20, 20, 20), joint=4)
+    assert [(split.method, split.together, split.cost) for split in compare(problem, SCORES)] == [
+        ("same items", 25, 100)
+    ]
+    with pytest.raises(AllocationError, match=r"where each label is of another item.*together"):
+        only(problem, "slots")
+
+
+def test_ablations_are_split_in_the_way_of_what_they_are_an_ablation_of():
+    problem = three(joint=4)
+    [apart], [shared] = (
+        [split for split in compare(problem, Context(method=method)) if split.method == "no transfer"]
+        for method in ("exact", "together")
+    )
+    assert apart.together == 0
+    assert shared.together > 0
+    assert shared.total > apart.total
 
 
 # -- each by itself --------------------------------------------------------------------------------------------------

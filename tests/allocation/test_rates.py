@@ -9,7 +9,7 @@ from bursar.allocation.curves import Growth, LabelCurve, only, scored
 from bursar.allocation.pseudo import PseudoLabels, guessed
 from bursar.allocation.rates import Curve, geometric_sizes, make_rater, random_labels
 from bursar.allocation.returns import fit_rate, returns, tells_nothing
-from bursar.errors import AllocationError, ConfigError, DataError
+from bursar.errors import AllocationError, BursarError, ConfigError, DataError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
 from bursar.ledger import Annotation, Ledger, Submission
@@ -281,5 +281,24 @@ def test_rates_are_as_given_and_none_may_be_missing(items):
     assert [(rate.beta, rate.low, rate.high) for rate in found.values()] == [(1, 1, 1), (0.5,) * 3, (0.6, 0.5, 0.9)]
     with pytest.raises(AllocationError, match="no reduction rate is given for task 'slots'"):
         make_rater("given", betas={"intent": 1}).measure(None, items)
-    with pytest.raises(AllocationError, match=r"a reduction rate of 1\.5"):
-        make_rater("given", betas=dict.fromkeys(TASKS, 1.5)).measure(None, items)
+
+
+@pytest.mark.parametrize(
+    "beta", [1.5, 0.0, 1e-7, -0.2, float("nan"), "a", [0.5, 0.4], [0.5, 0.6, 0.7], [0.5, 0.4, None], None]
+)
+def test_a_given_rate_that_is_none_is_refused_at_once(beta):
+    with pytest.raises(ConfigError, match=r"betas.intent = .*give a rate from 1e-06 to 1"):
+        make_rater("given", betas={"intent": beta})
+
+
+def test_given_rates_that_are_no_table_are_refused():
+    with pytest.raises(ConfigError, match="betas = 4"):
+        make_rater("given", betas=4)
+
+
+def test_what_a_rater_has_to_know_of_its_tasks_is_asked_for_before_anything_is_measured(tmp_path):
+    make_rater("given", betas={"intent": 0.5}).check_tasks(["intent"])
+    with pytest.raises(AllocationError, match="no reduction rate is given for task 'slots'"):
+        make_rater("given", betas={"intent": 0.5}).check_tasks(["intent", "slots"])
+    with pytest.raises(BursarError, match=r"law\.json"):
+        make_rater("law", law=tmp_path / "law.json").check_tasks(["intent"])

@@ -390,15 +390,50 @@ def test_together_is_at_least_as_good_as_every_number_of_shared_items_with_caps_
         value,
         prices,
         int(rng.integers(50, 700)),
+        least=tuple(rng.integers(0, 5, tasks).tolist()) if seed % 2 else (),
         most=tuple(None if rng.random() < 0.5 else int(rng.integers(5, 80)) for _ in range(tasks)),
         joint=int(rng.integers(max(prices), sum(prices) + 1)),
     )
-    found, best = together(problem), exact(problem).total
+    found, best = together(problem), -np.inf
     for items in range(problem.budget // problem.joint + 1):
-        if all(most is None or items <= most for most in problem.most):
-            split = _with_items(problem, items)
-            best = max(best, split.total if split else best)
+        if items <= min(problem.caps, default=items) and problem.minimums(items) <= problem.budget:
+            best = max(best, _with_items(problem, items).total)
     assert found.total >= best - 1e-9 * abs(best)
+
+
+@often
+@given(seeds)
+def test_the_items_for_all_tasks_that_the_money_pays_for_are_those_that_trying_finds(rng):
+    tasks = int(rng.integers(1, 4))
+    least = tuple(rng.integers(0, 12, tasks).tolist())
+    most = tuple(None if rng.random() < 0.5 else int(low + rng.integers(0, 9)) for low in least)
+    prices = rng.integers(1, 9, tasks).tolist()
+    made_of = {"least": least, "most": most, "joint": int(rng.integers(1, 20))}
+    budget = int(rng.integers(1, 200))
+    tried = [
+        items
+        for items in range(budget // made_of["joint"] + 1)
+        if items <= min((cap for cap in most if cap is not None), default=items)
+        and items * made_of["joint"] + sum(p * max(0, n - items) for p, n in zip(prices, least, strict=True)) <= budget
+    ]
+    try:
+        problem = made([0.5] * tasks, [10] * tasks, np.eye(tasks), prices, budget, **made_of)
+    except AllocationError:
+        assert not tried
+    else:
+        assert problem.shared_items() == (tried[0], tried[-1])
+
+
+def test_minimums_that_only_items_for_all_tasks_can_pay_for_are_paid_so():
+    """20 labels of each apart cost 440; 20 items for both at 13 cost 260, and 60 are left."""
+    problem = made([0.5, 0.5], [20, 20], np.eye(2), [10, 12], 320, least=(20, 20), joint=13)
+    found = together(problem)
+    assert found.together == 24
+    assert found.cost <= 320
+    with pytest.raises(AllocationError, match=r"cost 440 where each label is of another item.*together"):
+        exact(problem)
+    with pytest.raises(AllocationError, match="the minimums cost 260, and the budget is 250"):
+        replace(problem, budget=250)
 
 
 def test_a_note_says_that_nothing_gains_only_if_something_useful_is_affordable():

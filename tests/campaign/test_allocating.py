@@ -51,6 +51,22 @@ def test_a_run_is_measured_on_what_it_was_told(tmp_path, material):
     assert sorted(found.annotated.ids.tolist()) == sorted(material.annotated.ids.tolist())
 
 
+def test_a_run_that_chose_items_is_rated_on_those_it_drew_and_what_it_has_much_of_counts_less(tmp_path):
+    table = {**CAMPAIGN, "strategy": {"name": "UDJS"}, "budget": {"seed_items": 60, "per_round": 400, "rounds": 1}}
+    table |= {"limits": {"tasks": {"urgency": {"at_most": 0}}}, "audit": {"share": 0.1}}
+    run = Run(tmp_path / "run", parse_config(table))
+    run_campaign(run, workers=1)
+    found = material_of_run(tmp_path / "run")
+    assert 60 < len(found.drawn) < len(found.annotated)
+    ledger_rater = measure(found, informer="probe", rater="ledger")
+    labels = {name: int(column.present.sum()) for name, column in found.annotated.labels.items()}
+    assert {name: rate.block for name, rate in ledger_rater.estimates.rates.items()} == pytest.approx(labels)
+    alike = {name: Rate(0.5, 0.5, 0.5, many) for name, many in labels.items()}
+    moved = replace(ledger_rater, estimates=replace(ledger_rater.estimates, rates=alike))
+    importance = dict(zip(found.tasks, moved.problem(1000).importance, strict=True))
+    assert importance["intent"] < importance["urgency"] <= 1
+
+
 def test_a_run_without_its_ledger_is_left_as_it_is(tmp_path):
     Run(tmp_path / "run", parse_config(CAMPAIGN)).pin()
     for file in (tmp_path / "run").glob("ledger.sqlite*"):

@@ -13,7 +13,7 @@ from bursar.campaign.config import parse_config
 from bursar.campaign.live_worker import preview_round
 from bursar.campaign.rationing import Rations, capped, chosen_within, paid
 from bursar.campaign.worth import FEWEST, estimates_of, importance_of
-from bursar.errors import ConfigError, InfeasibleError
+from bursar.errors import ConfigError
 from bursar.selection import Candidates
 from bursar.tasks import Prices
 from tests.campaign.lives import answer_all, one_corpus, start, train  # noqa: F401 a fixture
@@ -263,8 +263,23 @@ def test_limits_hold_for_the_split_as_well():
     terms = TermsOf(config(limits={"tasks": {"intent": {"at_most": 3}, "slots": {"at_least": 5}}}))
     said = known({"intent": 30, "slots": 30}, {"intent": 0.9, "slots": 0.1})
     assert Rations.of(terms, said, pool_of(), 150).caps["intent"] == 3
-    with pytest.raises(InfeasibleError, match="minimums cost"):
-        Rations.of(terms, said, pool_of(), 10)
+    scarce = Rations.of(terms, said, pool_of(), 10)
+    assert scarce.caps["slots"] == 5  # the strategy keeps to the minimum, or says that it cannot
+
+
+@pytest.mark.parametrize("per_round", [180, 228])
+@pytest.mark.parametrize("method", ["exact", "robust", "together"])
+def test_minimums_that_reading_an_item_once_pays_for_are_bought_in_every_round(tmp_path, method, per_round):
+    """Ten labels of each task cost 220 and more if every one is of another item: more than a round has."""
+    limits = {"tasks": {name: {"at_least": 10} for name in ("intent", "slots")}}
+    changes = {"budget": {"seed_items": 24, "per_round": per_round, "rounds": 2}, "audit": {"share": 0.0}}
+    chosen = config(strategy={"name": "UDJS+BLP_AL"}, limits=limits, allocation={**GIVEN, "method": method}, **changes)
+    campaign = run(tmp_path, chosen)
+    assert campaign.ended == "all rounds are done"
+    for one in (1, 2):
+        wanted = campaign.books.wanted(one).values()
+        assert all(sum(name in want.tasks for want in wanted) >= 10 for name in ("intent", "slots"))
+    campaign.close()
 
 
 def test_labels_that_all_seem_to_harm_are_split_as_if_they_did_not():
@@ -298,7 +313,10 @@ def test_a_split_that_cannot_be_is_refused_with_a_fix(changes, said):
     ("changes", "said"),
     [
         ({"tasks": ["intent"]}, "one task, 'intent'"),
-        ({"allocation": {"rater": "given", "rater_settings": {"betas": {"intent": 0.4}}}}, "task 'slots' has none"),
+        (
+            {"allocation": {"rater": "given", "rater_settings": {"betas": {"intent": 0.4}}}},
+            "no reduction rate is given for task 'slots'",
+        ),
         ({"allocation": {"rater": "law"}}, "allocation: the rater 'law' needs a law"),
         ({"allocation": {"informer": "probe", "informer_settings": {"repetitions": 0}}}, "repetitions = 0"),
         ({"allocation": {"informer": "alignment"}}, "has no training steps.*informer 'probe'"),

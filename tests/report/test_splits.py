@@ -39,7 +39,7 @@ def test_the_words_tell_the_dearest_label_clear_effects_and_what_is_not_known():
     assert "One of intent set back slots by 0.40 labels" in words
     assert "advanced" not in words  # 0.3 ± 0.2 is not clear
     assert "None of slots" in words
-    assert "Of slots there were too few labels" in words
+    assert "Of slots it was not known how fast labels lose worth: there were too few labels." in words
 
 
 def test_the_page_shows_a_split_only_where_there_was_one():

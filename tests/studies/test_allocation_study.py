@@ -15,7 +15,21 @@ from bursar.simulation import assistant_corpus
 from bursar.studies import allocation
 from bursar.studies.allocation import estimates_unit, labelled, split_up
 from bursar.studies.allocation_findings import analyse
-from bursar.studies.allocation_runs import ALL_ON_ONE, MAIN, OURS, QUICK, Seen, arm_name, heuristics, turned_out
+from bursar.studies.allocation_runs import (
+    ALL_ON_ONE,
+    BEST_ONE,
+    MAIN,
+    OURS,
+    QUICK,
+    Seen,
+    arm_name,
+    clear_effects,
+    draws_agree,
+    heuristics,
+    known_rates,
+    mean_over,
+    turned_out,
+)
 from bursar.studies.allocation_settings import ARMS, SETTINGS, common_of, grid, prices_of
 from bursar.studies.arms import Place
 
@@ -160,6 +174,36 @@ def test_a_heuristic_that_gains_more_is_named():
     assert "same items" in found["A1"].why
 
 
+def test_a_split_for_one_task_that_gains_more_is_not_averaged_away():
+    """With the first task of each data set ahead of the method, and the others far behind it."""
+
+    def first_task_is_better(name, unit):
+        first = f"only {SETTINGS[unit['data']].tasks[0]}"
+        return (0.4 if name == first else 0.3 if name in OURS else 0.1) + noise(unit, name)
+
+    found = {answer.question: answer for answer in analyse(made_up(first_task_is_better), "small").answers}
+    assert found["A1"].verdict == "no"
+    assert BEST_ONE in found["A1"].why
+
+
+def test_draws_that_lack_a_data_set_or_a_setting_do_not_move_a_mean():
+    runs = made_up(lambda name, unit: 0.9 if unit["data"] == "faces" else 0.1)
+    whole = mean_over(Seen(runs).divided, MAIN).ours
+    part = [run for run in runs if run["unit"]["seed"] == 0 or run["unit"]["data"] == "faces"]
+    assert mean_over(Seen(part).divided, MAIN).ours == pytest.approx(whole)
+
+
+def test_how_much_is_known_is_counted():
+    rates = {"a": [0.5, 1e-6, 1.0, 60.0], "b": [0.5, 0.4, 0.6, 60.0], "c": [0.9, 0.8, 1.0, 60.0]}
+    error = [[0.0, 0.1, 0.1], [0.1, 0.0, 0.1], [0.1, 0.1, 0.0]]
+    one = {"rates": rates, "value": [[1, 0.3, 0.1], [0.0, 1, -0.1], [0.15, 0.05, 1]], "error": error}
+    other = {**one, "value": [[1, 0.6, 0.2], [0.0, 1, -0.2], [0.3, 0.1, 1]]}  # twice as much, in the same order
+    assert known_rates([one, other]) == pytest.approx(200 / 3)
+    assert clear_effects([one]) == pytest.approx(100 / 6)
+    assert draws_agree([one, other]) == pytest.approx(1)
+    assert draws_agree([one]) is None
+
+
 def test_the_table_has_the_mean_relative_gain_beside_the_papers():
     found = analyse(made_up(lambda name, unit: 0.25 if name == MAIN else 0.1), "small")
     row = found.tables[0].rows[MAIN]
@@ -187,7 +231,7 @@ def test_a_task_that_the_seed_model_knows_nothing_of_does_not_make_gains_endless
 
 def test_heuristics_are_what_nothing_is_measured_for():
     known = heuristics(Seen(made_up(ours_is_better, seeds=1)))
-    assert known == [ALL_ON_ONE, *PLAIN]
+    assert known == [ALL_ON_ONE, BEST_ONE, *PLAIN]
     assert arm_name(*ARMS[1]) == "UDJS+BLP_AL, split (robust)"
 
 

@@ -59,7 +59,11 @@ class Answer:
             "currency": problem.costs.currency,
             **self.split.describe(),
             "reasons": self.reasons,
-            "predicted": {task: asdict(gain) for task, gain in self.gains.items()} | {"all": asdict(self.whole)},
+            "predicted": {task: asdict(gain) for task, gain in self.gains.items()},
+            "predicted_in_all": asdict(self.whole),
+            "prices": {task: problem.money(price) for task, price in zip(problem.tasks, problem.prices, strict=True)},
+            "joint_price": None if problem.joint is None else problem.money(problem.joint),
+            "estimates": problem.estimates.describe(),
             "moves": [move.describe() for move in self.moves],
             "robust": kept and {"regret": kept.regret, "bound": kept.bound, "exact_split_regret": kept.nominal},
             "baselines": [other.describe() for other in self.others],
@@ -71,20 +75,22 @@ def answer(problem: Problem, context: Context | None = None, *, method: str = "e
     """Split by a method, and look at the split from all sides."""
     if method not in METHODS:
         raise AllocationError(f"there is no method {method!r}", fix=f"use {', '.join(METHODS)}")
-    context = context or Context()
+    context = replace(context or Context(), method=method)
     kept = least_regret(problem) if method == "robust" else None
     split = PLAIN[method](problem) if kept is None else kept.split
     moves = sensitivity(split) if kept is None else list(kept.moves)
     others = [
         _middle_random(problem, seed) if s.method == "random" else s for s in compare(problem, context, seed=seed)
     ]
-    lacking = ((name, missing(name, problem, context)) for name in ("same items", "difficulty"))
+    lacking = [(name, missing(name, problem, context)) for name in ("same items", "difficulty")]
+    if problem.spare < 0:
+        lacking.append(("all others", missing("equal money", problem, context)))
     return Answer(
         split,
         *predicted(split, seed=seed),
         moves,
         sorted(others, key=lambda other: -other.total),
-        tuple(f"{name}: {what} is not known" for name, what in lacking if what),
+        tuple(f"{name}: {why}" for name, why in lacking if why),
         kept,
     )
 
@@ -99,7 +105,7 @@ def _middle_random(problem: Problem, seed: int) -> Split:
 def _for_the_money(split: Split) -> list[str]:
     """Whose labels are worth the most at first."""
     problem = split.problem
-    worth = problem.worth / np.array([float(problem.costs.money(price)) for price in problem.prices])
+    worth = problem.first / np.array([float(problem.costs.money(price)) for price in problem.prices])
     best, least = int(worth.argmax()), int(worth.argmin())
     if worth[best] <= 0 or best == least:
         return []
@@ -122,18 +128,19 @@ def _shared(split: Split) -> list[str]:
 
 
 def _effects(split: Split) -> list[str]:
-    """Who informs whom, the strongest first."""
+    """Who informs whom, the strongest first: what is less than two standard errors from nothing is no reason."""
     known = split.problem.estimates.informativeness
-    pairs = [(at, to) for at in range(len(known.tasks)) for to in range(len(known.tasks)) if at != to]
+    pairs = [(at, to) for at, to in np.argwhere(np.abs(known.value) > 2 * known.error).tolist() if at != to]
+    if not pairs and known.error.any():
+        return ["Whether labels of any task help or harm another cannot be told: no effect is beyond its error."]
     pairs.sort(key=lambda pair: -abs(known.value[pair]))
     said = []
     for at, to in pairs[:EFFECTS]:
         value, error = float(known.value[at, to]), float(known.error[at, to])
-        if value:
-            task, other = known.tasks[at], known.tasks[to]
-            doubt = f" (± {error:.2g})" if error else ""
-            verb = "advances" if value > 0 else "sets back"
-            said.append(f"A label of {task} {verb} {other} by {abs(value):.2g}{doubt} labels of its own.")
+        task, other = known.tasks[at], known.tasks[to]
+        doubt = f" (± {error:.2g})" if error else ""
+        verb = "advances" if value > 0 else "sets back"
+        said.append(f"A label of {task} {verb} {other} by {abs(value):.2g}{doubt} labels of its own.")
     return said
 
 

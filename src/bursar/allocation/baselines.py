@@ -24,7 +24,7 @@ import numpy as np
 
 from bursar.allocation.estimates import Estimates
 from bursar.allocation.returns import SMALLEST
-from bursar.allocation.split import Problem, Split, exact
+from bursar.allocation.split import METHODS, Problem, Split, exact
 from bursar.errors import AllocationError
 from bursar.registry import Registry
 
@@ -34,6 +34,7 @@ class Context:
     """What some baselines ask for beside the problem."""
 
     scores: Mapping[str, float] = field(default_factory=dict)  # of a model of the seed labels: task to 0 to 1
+    method: str = "exact"  # by which ablations are split
 
 
 Baseline = Callable[[Problem, Context, np.random.Generator], Split]
@@ -49,7 +50,7 @@ def baseline(name: str) -> Callable[[Baseline], Baseline]:
 def compare(problem: Problem, context: Context | None = None, *, seed: int = 0) -> list[Split]:
     """All on each task alone, then every registered baseline that can be had with what is known."""
     context = context or Context()
-    found = [only(problem, task) for task in problem.tasks]
+    found = [only(problem, task) for task in problem.tasks if problem.spare >= 0]
     for place, name in enumerate(BASELINES):
         if not missing(name, problem, context):
             found.append(BASELINES[name](problem, context, np.random.default_rng([seed, place])))
@@ -57,13 +58,13 @@ def compare(problem: Problem, context: Context | None = None, *, seed: int = 0) 
 
 
 def missing(name: str, problem: Problem, context: Context) -> str:
-    """What has to be known for a baseline and is not, in words; nothing if it can be had."""
-    if name == "same items" and problem.joint is None:
-        return "the price of an item that is labelled for all tasks"
+    """Why a baseline cannot be had, in words; nothing if it can."""
+    if name == "same items":
+        return "the price of an item that is labelled for all tasks is not known" if problem.joint is None else ""
     unknown = [task for task in problem.tasks if task not in context.scores]
     if name == "difficulty" and unknown:
-        return f"the seed score of {', '.join(unknown)}"
-    return ""
+        return f"the seed score of {', '.join(unknown)} is not known"
+    return "the minimums of different items cost more than the budget" if problem.spare < 0 else ""
 
 
 # -- what somebody might do ------------------------------------------------------------------------------------------
@@ -91,27 +92,16 @@ def same_items(problem: Problem, context: Context, rng: np.random.Generator) -> 
     """Every item for all tasks, at the joint price; labels of one task alone only for minimums and what is left."""
     if problem.joint is None:
         raise AllocationError("the same items for all tasks have no price", fix="give the price of such an item")
-    joint, owed = problem.joint, list(zip(problem.prices, problem.least, strict=True))
-
-    def cost(items: int) -> int:
-        return items * joint + sum(price * max(0, least - items) for price, least in owed)
-
-    # The cost is convex, and that of no items is affordable: so what is affordable ends only once.
-    low, high = 0, min([problem.budget // joint, *(most for most in problem.most if most is not None)])
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if cost(middle) <= problem.budget else (low, middle - 1)
-    counts = filled(problem, [max(low, least) for least in problem.least], problem.budget - cost(low))
-    return Split(problem, counts, "same items", together=low)
+    _, items = problem.shared_items()
+    counts = filled(problem, [max(items, least) for least in problem.least], problem.budget - problem.minimums(items))
+    return Split(problem, counts, "same items", together=items)
 
 
 @baseline("difficulty")
 def by_difficulty(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
     """Money in proportion to what a model of the seed labels lacks: 1 − its score."""
     if lacking := missing("difficulty", problem, context):
-        raise AllocationError(
-            f"a split by difficulty needs {lacking}", fix="label a few items of it, or give the score"
-        )
+        raise AllocationError(f"no split by difficulty: {lacking}", fix="label a few items of it, or give the score")
     lacks = [max(0.0, 1 - context.scores[task]) for task in problem.tasks]
     return by_shares(problem, lacks if any(lacks) else [1.0] * len(lacks), "difficulty")
 
@@ -125,27 +115,31 @@ def random_split(problem: Problem, context: Context, rng: np.random.Generator) -
 # -- ablations -------------------------------------------------------------------------------------------------------
 @baseline("no transfer")
 def without_transfer(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
-    """The exact split if labels of a task were worth nothing to the others."""
-    known = problem.estimates.informativeness
-    alone = Estimates(replace(known, value=np.eye(len(known.tasks))), problem.estimates.rates)
-    return Split(problem, exact(replace(problem, estimates=alone)).counts, "no transfer")
+    """The best split if labels of a task were worth nothing to the others."""
+    return _as_if(problem, problem.estimates.alone(), context, "no transfer")
 
 
 @baseline("one rate")
 def with_one_rate(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
-    """The exact split if all tasks lost worth alike: by the geometric mean of the rates, per label if blocks differ."""
+    """The best split if all tasks lost worth alike: by the geometric mean of the rates, per label if blocks differ."""
     decay = float(np.mean([math.log(rate.beta) / rate.block for rate in problem.rates]))
     shared = {}
     for task, rate in zip(problem.tasks, problem.rates, strict=True):
         beta = min(1.0, max(SMALLEST, math.exp(decay * rate.block)))
         shared[task] = replace(rate, beta=beta, low=beta, high=beta)
-    alike = Estimates(problem.estimates.informativeness, shared)
-    return Split(problem, exact(replace(problem, estimates=alike)).counts, "one rate")
+    return _as_if(problem, Estimates(problem.estimates.informativeness, shared), context, "one rate")
+
+
+def _as_if(problem: Problem, estimates: Estimates, context: Context, name: str) -> Split:
+    """What would be bought by other estimates, in the way that the split itself is found."""
+    found = METHODS.get(context.method, exact)(replace(problem, estimates=estimates))
+    return Split(problem, found.counts, name, together=found.together)
 
 
 # -- how wishes become labels ----------------------------------------------------------------------------------------
 def by_shares(problem: Problem, shares: Sequence[float], method: str) -> Split:
     """Money divided by shares of the whole budget. What a task's minimum costs counts for its share."""
+    problem.check_apart()
     whole = sum(map(Fraction, shares))
     minimum = [price * least for price, least in zip(problem.prices, problem.least, strict=True)]
     wish = [max(Fraction(0), problem.budget * Fraction(s) / whole - m) for s, m in zip(shares, minimum, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Informativeness:
 
     @property
     def weights(self) -> FloatArray:
-        """What a first label of each task is worth to all tasks together: the sums of the rows."""
+        """What a label of the first block of each task is worth to all tasks together: the sums of the rows."""
         sums: FloatArray = self.value.sum(axis=1)
         return sums
 
@@ -85,3 +85,26 @@ class Estimates:
     @property
     def tasks(self) -> tuple[str, ...]:
         return self.informativeness.tasks
+
+    def alone(self) -> Estimates:
+        """The same, as if labels of a task were worth nothing to the others."""
+        known = self.informativeness
+        return replace(self, informativeness=replace(known, value=np.eye(len(known.tasks))))
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON: what labels of each task are worth to each, with the standard error, and every rate."""
+        known = self.informativeness
+        return {
+            "informativeness": {
+                task: {
+                    other: {"value": float(known.value[at, to]), "error": float(known.error[at, to])}
+                    for to, other in enumerate(self.tasks)
+                    if to != at
+                }
+                for at, task in enumerate(self.tasks)
+            },
+            "rates": {
+                task: {"beta": rate.beta, "low": rate.low, "high": rate.high, "block": rate.block, "from": rate.source}
+                for task, rate in self.rates.items()
+            },
+        }

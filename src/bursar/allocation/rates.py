@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.allocation.estimates import Rate
-from bursar.allocation.returns import LEVEL, fit_rate
+from bursar.allocation.returns import LEVEL, SMALLEST, fit_rate
 from bursar.allocation.seeds import HELD_OUT, check_whole, reason_of, seed_items
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
@@ -49,6 +49,9 @@ class Rater(ABC):
 
     def check(self, pool: Corpus | None) -> None:  # noqa: B027 most need no pool
         """Refuse a pool that this cannot measure with, before anything is done."""
+
+    def check_tasks(self, tasks: Iterable[str]) -> None:  # noqa: B027 most measure any task
+        """Refuse tasks of which nothing is known that this needs, before anything is bought."""
 
     @abstractmethod
     def measure(
@@ -129,10 +132,38 @@ def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1)
 # -- what is said, or known from elsewhere -----------------------------------------------------------------------------
 @dataclass(frozen=True)
 class GivenRates(Rater):
-    """Rates that somebody says: ``betas`` has a number for each task, or three: the rate, and its interval."""
+    """Rates that somebody says: ``betas`` has a number for each task, or three: the rate, and its interval.
+
+    >>> GivenRates({"intent": [0.5, 0.6, 0.7]})
+    Traceback (most recent call last):
+        ...
+    bursar.errors.ConfigError: betas.intent = [0.5, 0.6, 0.7]. Fix: give a rate from 1e-06 to 1, or a rate and the low \
+and the high end of its interval
+    """
 
     name: ClassVar[str] = "given"
     betas: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.betas, Mapping):
+            raise ConfigError(f"betas = {self.betas!r}", fix="give a table with a rate for each task")
+        for name, said in self.betas.items():
+            try:
+                beta, low, high = _three(said)
+            except (TypeError, ValueError):
+                beta = low = high = math.nan
+            if not SMALLEST <= low <= beta <= high <= 1:
+                raise ConfigError(
+                    f"betas.{name} = {said!r}",
+                    fix=f"give a rate from {SMALLEST:g} to 1, or a rate and the low and the high end of its interval",
+                )
+
+    def check_tasks(self, tasks: Iterable[str]) -> None:
+        for name in tasks:
+            if name not in self.betas:
+                raise AllocationError(
+                    f"no reduction rate is given for task {name!r}", fix="give each task one from 0 to 1 (betas)"
+                )
 
     def measure(
         self,
@@ -146,16 +177,19 @@ class GivenRates(Rater):
         progress: Progress = no_progress,
     ) -> dict[str, Rate]:
         tasks = tasks_of(learner, annotated)
+        self.check_tasks(tasks)
         items = seed_items(tasks, annotated)
         found = {}
         for name in tasks:
-            if name not in self.betas:
-                raise AllocationError(f"no reduction rate is given for task {name!r}", fix="give one from 0 to 1")
-            said = self.betas[name]
-            beta, low, high = (said, said, said) if isinstance(said, int | float) else said
-            found[name] = Rate(beta, low, high, block or labels_of(items, name))
+            found[name] = Rate(*_three(self.betas[name]), block or labels_of(items, name))
         progress("measuring", 1.0)
         return found
+
+
+def _three(said: float | Sequence[float]) -> tuple[float, float, float]:
+    """A rate and its interval, which is the rate itself where one number is given."""
+    beta, low, high = (said, said, said) if isinstance(said, int | float) else said
+    return float(beta), float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -205,6 +239,10 @@ class LawRates(Rater):
             found[name] = fit_rate(added, scores, errors, block=size, source=self.name)
         progress("measuring", 1.0)
         return found
+
+    def check_tasks(self, tasks: Iterable[str]) -> None:
+        for name in tasks:
+            self._law_of(name)
 
     def _law_of(self, task: str) -> Law:
         from bursar.laws.cards import Law

@@ -15,6 +15,7 @@ are counted in labels: 100 is what the first block of 100 labels of a task is wo
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
@@ -86,14 +87,51 @@ class Problem:
         return list(zip(self.tasks, self.prices, self.least, self.most, self.lots, strict=True))
 
     def _check_minimums(self) -> None:
-        if self.spare >= 0:
+        cost = self.minimums(self.cheapest_items)
+        if cost <= self.budget:
             return
         dearest = max(self._rows(), key=lambda row: row[1] * row[2])
         raise AllocationError(
-            f"the minimums cost {self.show(self.budget - self.spare)}, and the budget is {self.show(self.budget)}: "
+            f"the minimums cost {self.show(cost)}, and the budget is {self.show(self.budget)}: "
             f"task {dearest[0]!r} alone has {dearest[2]:,} labels at {self.show(dearest[1])}",
             fix="lower a minimum, or raise the budget",
         )
+
+    def check_apart(self) -> None:
+        """Refuse minimums that the budget pays for only if items are labelled for all tasks at once."""
+        if self.spare < 0:
+            raise AllocationError(
+                f"the minimums cost {self.show(self.minimums())} where each label is of another item, and the budget "
+                f"is {self.show(self.budget)}",
+                fix="label items for all tasks at once (together), lower a minimum, or raise the budget",
+            )
+
+    def minimums(self, items: int = 0) -> int:
+        """What the minimums cost with so many items that are labelled for all tasks: convex in their number."""
+        alone = (price * max(0, least - items) for price, least in zip(self.prices, self.least, strict=True))
+        return items * (self.joint or 0) + sum(alone)
+
+    @property
+    def cheapest_items(self) -> int:
+        """With how many items for all tasks the minimums cost the least: none, if such items have no price."""
+        if self.joint is None:
+            return 0
+        ends = {0, *self.least, *self.caps}
+        return min((n for n in ends if n <= min(self.caps, default=n)), key=lambda n: (self.minimums(n), n))
+
+    @property
+    def caps(self) -> tuple[int, ...]:
+        """Of the tasks that have one."""
+        return tuple(most for most in self.most if most is not None)
+
+    def shared_items(self) -> tuple[int, int]:
+        """The fewest and the most items for all tasks that the budget pays for, the minimums included."""
+        assert self.joint is not None
+        middle = self.cheapest_items
+        most = min([self.budget // self.joint, *self.caps])
+        least = bisect_left(range(middle), True, key=lambda items: self.minimums(items) <= self.budget)
+        above = range(middle + 1, most + 1)
+        return least, middle + bisect_left(above, True, key=lambda items: self.minimums(items) > self.budget)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -105,14 +143,20 @@ class Problem:
 
     @property
     def worth(self) -> FloatArray:
-        """What a first label of each task is worth to all of them: (tasks,)."""
+        """What a label of the first block of each task is worth to all of them, on average: (tasks,)."""
         found: FloatArray = (self.estimates.informativeness.value * self.importance).sum(axis=1)
         return found
 
     @property
+    def first(self) -> FloatArray:
+        """What the very first label of each task is worth to all of them: more, for worth falls within a block, too."""
+        found: FloatArray = self.worth * np.array([float(gain(1, rate)) for rate in self.rates])
+        return found
+
+    @property
     def spare(self) -> int:
-        """The money that is left when the minimums are paid."""
-        return self.budget - sum(price * least for price, least in zip(self.prices, self.least, strict=True))
+        """The money that is left when the minimums are paid, each label of another item; it may lack some."""
+        return self.budget - self.minimums()
 
     @property
     def room(self) -> tuple[int, ...]:
@@ -223,6 +267,7 @@ def exact(problem: Problem) -> Split:
     Of splits that gain the same it is the cheapest; of those the one with the most labels for the first task, then for
     the second, and so on.
     """
+    problem.check_apart()
     buying, goods, _ = _goods(problem)
     counts = list(problem.least)
     for at, steps in zip(buying, best_steps(goods, problem.spare) if goods else [], strict=True):
@@ -238,6 +283,7 @@ def greedy(problem: Problem) -> Split:
     lot that does not fit would gain (errata 31): of the best split even of fractions of lots only a part of that lot is
     missing. It holds for single labels as it does for whole blocks, ``greedy(problem.in_blocks())``.
     """
+    problem.check_apart()
     buying, goods, shift = _goods(problem)
     counts = list(problem.least)
     steps, bound = greedy_steps(goods, problem.spare) if goods else ([], 0.0)
@@ -272,20 +318,16 @@ def together(problem: Problem) -> Split:
         )
     if problem.joint >= sum(problem.prices):
         return replace(exact(problem), method="together")
-    caps = [most for most in problem.most if most is not None]
-    low, high = 0, min([problem.budget // problem.joint, *caps])
-    known: dict[int, Split | None] = {}
+    low, high = problem.shared_items()
+    known: dict[int, Split] = {}
 
     def gain_of(items: int) -> float:
         if items not in known:
             known[items] = _with_items(problem, items)
-        split = known[items]
-        return -math.inf if split is None else split.total
+        return known[items].total
 
     def most_of(items: int) -> float:
         part = _beside_items(problem, items)
-        if part is None:
-            return -math.inf
         another = part.gains([count + 1 for count in part.least]) - part.gains(part.least)  # of which a part may fit
         return (greedy(part).bound or 0.0) + max(0.0, float(another.sum(axis=1).max()))
 
@@ -308,27 +350,20 @@ def together(problem: Problem) -> Split:
         while items * way <= end * way and len(known) < TRIED and most_of(items) > max(map(gain_of, known)):
             gain_of(items)
             items += way
-    best = max(sorted(known), key=lambda items: (gain_of(items), -items))
-    found = known[best]
-    if found is None:  # the minimums of some tasks leave no room for items of all
-        return replace(exact(problem), method="together")
-    return found
+    return known[max(sorted(known), key=lambda items: (gain_of(items), -items))]
 
 
-def _beside_items(problem: Problem, items: int) -> Problem | None:
-    """What is left to decide with so many items for all tasks; none if the minimums cannot be paid then."""
+def _beside_items(problem: Problem, items: int) -> Problem:
+    """What is left to decide with so many items for all tasks, which the budget has to pay for."""
     assert problem.joint is not None
     least = tuple(max(least, items) for least in problem.least)
     budget = problem.budget + items * (sum(problem.prices) - problem.joint)
-    if budget < sum(price * count for price, count in zip(problem.prices, least, strict=True)):
-        return None
-    return replace(problem, least=least, budget=budget, lots=())
+    return replace(problem, least=least, budget=budget, lots=(), joint=None)
 
 
-def _with_items(problem: Problem, items: int) -> Split | None:
-    """The best split with so many items for all tasks; none if the minimums cannot be paid then."""
-    part = _beside_items(problem, items)
-    return None if part is None else Split(problem, exact(part).counts, "together", together=items)
+def _with_items(problem: Problem, items: int) -> Split:
+    """The best split with so many items for all tasks."""
+    return Split(problem, exact(_beside_items(problem, items)).counts, "together", together=items)
 
 
 METHODS = {"exact": exact, "greedy": greedy, "together": together}
@@ -386,7 +421,7 @@ def _notes(split: Split) -> list[str]:
     left = problem.show(split.unspent)
     if problem.budget and not problem.spare:
         said.append("The minimums take the whole budget.")
-    elif problem.spare < price:
+    elif 0 <= problem.spare < price:
         what = "label" if lot == 1 else f"lot of {lot:,} labels"
         whose = f"The {problem.show(problem.spare)} that the minimums leave" if any(problem.least) else f"{left}"
         said.append(f"{whose} buys nothing: the cheapest {what}, of {task}, costs {problem.show(price)}.")

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import Context, Estimates, Problem
+from bursar.allocation.curves import LabelCurve
 from bursar.allocation.informativeness import make_informer
-from bursar.allocation.rates import make_rater
+from bursar.allocation.rates import AT_RANDOM, make_rater
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import AllocationSection, CampaignConfig
 from bursar.campaign.runs import Run
 from bursar.campaign.splits import Parts, fully_labelled, load_parts
+from bursar.campaign.worth import counts, for_blocks_of, importance_of
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
@@ -40,6 +42,7 @@ class Material:
     costs: CostModel
     annotated: Corpus
     pool: Corpus
+    drawn: Corpus | None = None  # of a run: the items that were drawn at random, which curves of labels go by
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -86,7 +89,18 @@ class Measured:
             ),
             joint=_typical(joint),
             costs=costs,
+            importance=self.importance,
         )
+
+    @property
+    def importance(self) -> tuple[float, ...]:
+        """Of a run: what a label of each task is worth now, over one right after the seed, as its own rounds count."""
+        tasks = self.material.tasks
+        if self.material.drawn is None:
+            return (1.0,) * len(tasks)
+        rates = {name: [r.beta, r.low, r.high, r.block] for name, r in self.estimates.rates.items()}
+        known = {"labels": counts(self.material.annotated), "rates": rates}
+        return importance_of(known, tasks, self.material.config.budget.seed_items)
 
     @property
     def context(self) -> Context:
@@ -158,13 +172,15 @@ def measure(
     informs = informing.measure(
         learner, items, seed=seed, progress=lambda what, done: progress("who informs whom", done)
     )
+    of = material.drawn if isinstance(rating, LabelCurve) and material.drawn is not None else items
     rates = rating.measure(
         material.learner(),
-        items,
+        of,
         pool=material.pool,
         seed=seed,
         progress=lambda what, done: progress("how fast tasks saturate", done),
     )
+    rates = for_blocks_of(counts(items), counts(of), rates)
     progress("how hard tasks are", 0.0)
     scores = _seed_scores(learner, items, seed)
     progress("how hard tasks are", 1.0)
@@ -183,7 +199,9 @@ def _material(campaign: Campaign) -> Material:
     pool = campaign.corpus.take(campaign.pool)
     rest = np.array([at for at, item in enumerate(pool.ids.tolist()) if item not in bought], dtype=np.int64)
     terms = campaign.books.terms()  # the settings and prices in force, which are not always those of the beginning
-    return Material(terms.config, terms.costs, annotated, pool.take(rest).unlabelled())
+    drawn = campaign.ledger.bought(purposes=AT_RANDOM)
+    at_random = campaign.ledger.view(drawn) if drawn else annotated
+    return Material(terms.config, terms.costs, annotated, pool.take(rest).unlabelled(), at_random)
 
 
 def _check(material: Material) -> None:

@@ -35,26 +35,29 @@ class Rations:
 
     split: Split
     known: Mapping[str, Any]
+    least: tuple[int, ...]  # labels that the settings ask for
 
     @classmethod
     def of(cls, terms: Terms, known: Mapping[str, Any], pool: Candidates, money: int) -> Rations:
         """The split of so much money for labels of this pool, within the limits of the settings."""
+        method, least = (terms.config.allocation or AllocationSection()).method, _least(terms, pool)
         try:
-            problem = _problem(terms, known, pool, money)
+            return cls(_split(_problem(terms, known, pool, money, least), method), known, least)
         except AllocationError as wrong:
             raise InfeasibleError(wrong.message, fix=wrong.fix) from None
-        return cls(_split(problem, (terms.config.allocation or AllocationSection()).method), known)
 
     @property
     def caps(self) -> dict[str, int]:
-        """How many labels of each task may be bought."""
-        return dict(zip(self.split.tasks, self.split.counts, strict=True))
+        """How many labels of each task may be bought: what it is asked for at least, whatever the split says."""
+        bought = zip(self.split.tasks, self.split.counts, self.least, strict=True)
+        return {name: max(count, least) for name, count, least in bought}
 
     def paying(self, prices: Mapping[str, int]) -> Rations:
         """The split of the same money at other prices of some tasks."""
         problem = self.split.problem
         now = tuple(prices.get(name, before) for name, before in zip(problem.tasks, problem.prices, strict=True))
-        return replace(self, split=_split(replace(problem, prices=now), self.split.method))
+        least = payable(self.least, now, problem.budget)
+        return replace(self, split=_split(replace(problem, prices=now, least=least), self.split.method))
 
     @property
     def body(self) -> dict[str, Any]:
@@ -64,17 +67,40 @@ class Rations:
             "method": self.split.method,
             "money": problem.budget,
             "prices": dict(zip(problem.tasks, problem.prices, strict=True)),
-            "worth": {name: round_to(worth) for name, worth in zip(problem.tasks, problem.worth, strict=True)},
+            "worth": {name: round_to(worth) for name, worth in zip(problem.tasks, problem.first, strict=True)},
             "labels": self.caps,
             "gain": round_to(self.split.total),
             "known": dict(self.known),
         }
 
 
-def _problem(terms: Terms, known: Mapping[str, Any], pool: Candidates, money: int) -> Problem:
+def _limits(terms: Terms, pool: Candidates) -> tuple[int, list[TaskLimit]]:
+    """For how many rounds a choice is made, and the limits of each of them."""
+    limits = terms.config.limits.tasks
+    rounds = terms.config.budget.rounds if terms.strategy.once else 1
+    return rounds, [limits.get(name, TaskLimit()) for name in pool.tasks]
+
+
+def _least(terms: Terms, pool: Candidates) -> tuple[int, ...]:
+    rounds, limits = _limits(terms, pool)
+    return tuple(rounds * limit.at_least for limit in limits)
+
+
+def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tuple[int, ...]:
+    """Minimums, or the part of them that money pays for if every label is of another item.
+
+    The strategy may read an item once for several tasks, and pay for more: it is the one who keeps to the minimums.
+
+    >>> payable((10, 20), (4, 2), 60), payable((10, 20), (4, 2), 80)
+    ((7, 15), (10, 20))
+    """
+    cost = sum(price * count for price, count in zip(prices, least, strict=True))
+    return least if cost <= money else tuple(count * money // cost for count in least)
+
+
+def _problem(terms: Terms, known: Mapping[str, Any], pool: Candidates, money: int, least: tuple[int, ...]) -> Problem:
     config, alone = terms.config, prices_of_labels(pool.prices, pool.open)
-    limits = [config.limits.tasks.get(name, TaskLimit()) for name in pool.tasks]
-    rounds = config.budget.rounds if terms.strategy.once else 1
+    rounds, limits = _limits(terms, pool)
     most = [
         left if limit.at_most is None else min(rounds * limit.at_most, left)
         for limit, left in zip(limits, pool.open.sum(axis=0).tolist(), strict=True)
@@ -83,7 +109,7 @@ def _problem(terms: Terms, known: Mapping[str, Any], pool: Candidates, money: in
         estimates_of(known, pool.tasks),
         prices=alone,
         budget=money,
-        least=tuple(rounds * limit.at_least for limit in limits),
+        least=payable(least, alone, money),
         most=tuple(most),
         joint=_mean(pool.prices.joint()),
         costs=terms.costs,
@@ -104,9 +130,7 @@ def _mean(values: Any) -> int:
 def _split(problem: Problem, method: str) -> Split:
     """By the method; as if nobody informed anybody where that would buy nothing, for a measurement may be wrong."""
     if not (problem.worth > 0).any():
-        known = problem.estimates.informativeness
-        alone = replace(known, value=np.eye(len(known.tasks)))
-        problem = replace(problem, estimates=replace(problem.estimates, informativeness=alone))
+        problem = replace(problem, estimates=problem.estimates.alone())
     return least_regret(problem).split if method == "robust" else METHODS[method](problem)
 
 

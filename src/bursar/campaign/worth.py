@@ -19,7 +19,7 @@ from bursar.allocation.rates import Rater, make_rater
 from bursar.allocation.returns import SMALLEST, UNKNOWN
 from bursar.campaign.config import AllocationSection, CampaignConfig
 from bursar.corpus import Corpus
-from bursar.errors import AllocationError, ConfigError
+from bursar.errors import AllocationError, BursarError, ConfigError
 from bursar.learners.features import TRAINABLE
 from bursar.learners.learner import Learner, Progress, make_learner
 from bursar.learners.probe import ProbeLearner
@@ -40,16 +40,9 @@ def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
             f"allocation: there is one task, {next(iter(tasks))!r}, and nothing to split", fix="take [allocation] away"
         )
     try:
-        tools_of(config, tasks)
-    except (AllocationError, ConfigError) as wrong:
+        tools_of(config, tasks)[1].check_tasks(tasks)
+    except BursarError as wrong:
         raise ConfigError(f"allocation: {wrong.message}", fix=wrong.fix) from None
-    section = config.allocation or AllocationSection()
-    given = section.rater_settings.get("betas", {}) if section.rater == "given" else tasks
-    for name in tasks:
-        if name not in given:
-            raise ConfigError(
-                f"allocation.rater_settings.betas: task {name!r} has none", fix="give each task one from 0 to 1"
-            )
 
 
 def check_informer(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
@@ -75,21 +68,24 @@ def measured(
     enough = [name for name in labels if at_random[name] >= FEWEST]
     informs: Informativeness | None = None
     rates: Mapping[str, Rate] = {}
-    why = ""
-    if len(enough) > 1:
+    why = []
+    if len(enough) > 1:  # where too few of them are in a part, a campaign goes on without what that would have told
+        some, at_chance = annotated.with_tasks(enough), drawn.with_tasks(enough)
         try:
-            informs, rates = _asked(
-                config, annotated.with_tasks(enough), drawn.with_tasks(enough), pool, seed, progress
-            )
-        except AllocationError as wrong:  # too few of them in a part: a campaign goes on without
-            why = wrong.message
+            informs = _informativeness(config, some, seed, progress)
+        except AllocationError as wrong:
+            why.append(wrong.message)
+        try:
+            rates = _rates(config, some, at_chance, pool, seed, progress)
+        except AllocationError as wrong:
+            why.append(wrong.message)
     found = {
         "labels": labels,
         "rates": {name: _rate(rates.get(name), labels[name]) for name in labels},
         "informs": {name: {to: _informs(informs, name, to) for to in labels if to != name} for name in labels},
         "unknown": [name for name in labels if name not in rates],
     }
-    return found | ({"why": why} if why else {})
+    return found | ({"why": "; ".join(dict.fromkeys(why))} if why else {})
 
 
 def counts(items: Corpus) -> dict[str, int]:
@@ -97,24 +93,31 @@ def counts(items: Corpus) -> dict[str, int]:
     return {name: int(column.present.sum()) for name, column in items.labels.items()}
 
 
-def _asked(
+def _informativeness(config: CampaignConfig, annotated: Corpus, seed: int, progress: Progress) -> Informativeness:
+    informer, _, _ = tools_of(config, annotated.schema)
+    learner = learner_of(config, annotated.schema)
+    return informer.measure(learner, annotated, seed=seed, progress=lambda _, done: progress("who informs whom", done))
+
+
+def _rates(
     config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, seed: int, progress: Progress
-) -> tuple[Informativeness, dict[str, Rate]]:
-    """Who informs whom, and the rates, for blocks of as many labels as there are."""
-    informer, rater, curves = tools_of(config, annotated.schema)
-    learner, of = learner_of(config, annotated.schema), drawn if curves else annotated
-    informs = informer.measure(
-        learner, annotated, seed=seed, progress=lambda _, done: progress("who informs whom", done)
-    )
+) -> dict[str, Rate]:
+    """The rates, for blocks of as many labels as there are."""
+    _, rater, curves = tools_of(config, annotated.schema)
+    of = drawn if curves else annotated
     rates = rater.measure(
-        learner,
+        learner_of(config, annotated.schema),
         of,
         pool=pool.with_tasks(list(of.schema)),
         seed=seed,
         progress=lambda _, done: progress("how fast tasks saturate", done),
     )
-    more = {name: many / counts(of)[name] for name, many in counts(annotated).items()}
-    return informs, {name: replace(rate, block=rate.block * more[name]) for name, rate in rates.items()}
+    return for_blocks_of(counts(annotated), counts(of), rates)
+
+
+def for_blocks_of(labels: Mapping[str, int], of: Mapping[str, int], rates: Mapping[str, Rate]) -> dict[str, Rate]:
+    """Rates that were measured on some of the labels, for blocks of as many as there are of all."""
+    return {name: replace(rate, block=rate.block * labels[name] / of[name]) for name, rate in rates.items()}
 
 
 def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informer, Rater, bool]:

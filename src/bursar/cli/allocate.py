@@ -206,13 +206,14 @@ def _print_split(answer: Answer) -> None:
     rows = []
     for at, task in enumerate(split.tasks):
         half = half_life(problem.rates[at])
+        alone = split.counts[at] > split.together or not split.together  # or all of its labels are of items for all
         rows.append(
             [
                 task,
                 f"{split.counts[at]:,}",
-                problem.show(split.spent[at]),
-                f"{100 * split.spent[at] / max(1, split.cost):.1f} %",
-                f"{problem.worth[at]:.3g}",
+                problem.show(split.spent[at]) if alone else "–",
+                f"{100 * split.spent[at] / max(1, split.cost):.1f} %" if alone else "–",
+                f"{problem.first[at]:.3g}",
                 "never" if math.isinf(half) else f"{half:,.0f}",
                 _interval(answer.gains[task]),
             ]
@@ -239,6 +240,10 @@ def _print_moves(answer: Answer) -> None:
     if not answer.moves:
         typer.echo("No estimate has a standard error or an interval, so nothing can be said of what they move.\n")
         return
+    telling = [move for move in answer.moves if move.best.counts != answer.split.counts]
+    if not telling:
+        typer.echo(f"If one estimate is off ({len(answer.moves)} cases), this split is still the best.\n")
+        return
     rows = [
         [
             move.scenario.what,
@@ -246,7 +251,7 @@ def _print_moves(answer: Answer) -> None:
             _share(move.regret, move.best.total),
             _changes(answer.split, move),
         ]
-        for move in answer.moves[:MOVES]
+        for move in telling[:MOVES]
     ]
     title = f"If one estimate is off ({len(answer.moves)} cases, the worst first)"
     print_table(title, ["case", "lost", "of the gain", "better then"], rows, numbers=False)
@@ -255,7 +260,7 @@ def _print_moves(answer: Answer) -> None:
 def _changes(split: Split, move: Move) -> str:
     """What the best split then has more and less."""
     rows = zip(split.tasks, split.counts, move.best.counts, strict=True)
-    return ", ".join(f"{task} {then - now:+,}" for task, now, then in rows if then != now) or "the same"
+    return ", ".join(f"{task} {then - now:+,}" for task, now, then in rows if then != now)
 
 
 def _print_others(answer: Answer) -> None:

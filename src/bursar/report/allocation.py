@@ -131,7 +131,7 @@ def split_table(answer: Answer) -> Table:
                 problem.show(split.spent[at]),
                 percent(split.spent[at] / max(1, split.cost)),
                 problem.show(problem.prices[at]),
-                f"{problem.worth[at]:.3g}",
+                f"{problem.first[at]:.3g}",
                 f"{rate.beta:.2f} ({rate.low:.2f} to {rate.high:.2f})",
                 "never" if math.isinf(half) else f"{half:,.0f} labels",
                 f"{answer.gains[task].value:,.4g} ({_ends(answer.gains[task])})",
@@ -153,7 +153,7 @@ def moves_table(answer: Answer) -> Table:
     rows = []
     for move in answer.moves[:MOVES]:
         changes = zip(answer.split.tasks, answer.split.counts, move.best.counts, strict=True)
-        better = ", ".join(f"{task} {then - now:+,}" for task, now, then in changes if then != now) or "the same"
+        better = ", ".join(f"{task} {then - now:+,}" for task, now, then in changes if then != now) or "nothing"
         lost = move.regret / move.best.total if move.best.total > 0 else 0.0
         rows.append((move.scenario.what, f"{move.regret:,.3g}", percent(lost), better))
     return Table(("If", "Lost", "Of the gain", "Better then"), tuple(rows))

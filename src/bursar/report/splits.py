@@ -76,5 +76,6 @@ def _reasons(split: Mapping[str, Any], caps: Mapping[str, int], money: Money) ->
         if not cap
     ]
     if known["unknown"]:
-        said.append(f"Of {', '.join(known['unknown'])} there were too few labels to tell.")
+        why = known.get("why") or "there were too few labels"
+        said.append(f"Of {', '.join(known['unknown'])} it was not known how fast labels lose worth: {why}.")
     return said

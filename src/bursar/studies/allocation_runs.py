@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
+from bursar.allocation import Informativeness, Rate
+from bursar.allocation.informativeness import agreement
+from bursar.allocation.returns import tells_nothing
 from bursar.ragged import FloatArray
 from bursar.studies.allocation_settings import ALIKE, ARMS, READING, SETTINGS
 from bursar.studies.findings import Cell
@@ -37,6 +41,7 @@ class Divided:
     budget: int
     seed_scores: Mapping[str, float]
     splits: Mapping[str, Mapping[str, Any]]
+    best_one: str = ""  # the split for one task that gains the most on this data set, over all draws
 
     @property
     def cluster(self) -> tuple[str, int]:
@@ -85,10 +90,12 @@ class Seen:
         for run in runs:
             of[run["unit"]["kind"]].append(run)
         self.estimates = {(run["unit"]["data"], run["unit"]["seed"]): run["result"] for run in of["estimates"]}
-        self.divided = [
+        divided = [
             Divided(*(run["unit"][key] for key in ("data", "seed", "costs", "times", "budget")), **_kept(run["result"]))
             for run in of["splits"]
         ]
+        best = {data: _best_one([cell for cell in divided if cell.data == data]) for data in SETTINGS}
+        self.divided = [replace(cell, best_one=best[cell.data]) for cell in divided]
         arms = [(run["unit"]["allocation"], _as_arm(run)) for run in of["campaign"]]
         self.campaigns = {
             name: Outcomes.of([run for split, run in arms if arm_name(run["unit"]["strategy"], split) == name])
@@ -106,6 +113,12 @@ class Seen:
 
 def _kept(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"seed_scores": result["seed_scores"], "splits": result["splits"]}
+
+
+def _best_one(cells: Sequence[Divided]) -> str:
+    """The split for one task that gains the most over some cells."""
+    names = [name for name in cells[0].splits if name.startswith("only ")] if cells else []
+    return max(names, key=lambda name: float(np.mean([cell.relative(name) for cell in cells])), default="")
 
 
 def _as_arm(run: Run) -> Run:
@@ -128,17 +141,18 @@ def only_one(cell: Divided, how: Callable[[str], float]) -> float:
 
 
 ALL_ON_ONE = "all on one task"
+BEST_ONE = "all on the best task"  # which nobody knows beforehand
 
 
 def value(cell: Divided, method: str, relative: bool = True) -> float:
     """The gain of a method in a cell."""
     how = cell.relative if relative else cell.points
-    return only_one(cell, how) if method == ALL_ON_ONE else how(method)
+    return only_one(cell, how) if method == ALL_ON_ONE else how(cell.best_one if method == BEST_ONE else method)
 
 
 def heuristics(seen: Seen) -> list[str]:
     """Splits that nothing is measured for but, at most, how hard tasks are."""
-    return [ALL_ON_ONE, *(name for name in seen.methods() if name not in (*OURS, *ABLATIONS))]
+    return [ALL_ON_ONE, BEST_ONE, *(name for name in seen.methods() if name not in (*OURS, *ABLATIONS))]
 
 
 def compared(cells: Sequence[Divided], one: str, other: str, relative: bool = True) -> PairedTest:
@@ -150,11 +164,41 @@ def compared(cells: Sequence[Divided], one: str, other: str, relative: bool = Tr
 def mean_over(cells: Sequence[Divided], method: str, relative: bool = True) -> Cell:
     """The mean over data sets of the means over settings, with the spread over draws."""
     by: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for cell in cells:
+    for cell in in_whole_draws(cells):
         by[cell.seed][cell.data].append(value(cell, method, relative))
     draws = [float(np.mean([np.mean(found) for found in of.values()])) for of in by.values()]
     found = spread(draws)
     return Cell(found["mean"], found["spread"])
+
+
+def in_whole_draws(cells: Sequence[Divided]) -> Sequence[Divided]:
+    """Those of draws for which no data set and no setting is missing, if there are any: others would move a mean."""
+    there = defaultdict(set)
+    for cell in cells:
+        there[cell.seed].add((cell.data, cell.costs, cell.times))
+    every = set().union(*there.values())
+    return [cell for cell in cells if there[cell.seed] == every] or cells
+
+
+def known_rates(ways: Sequence[Mapping[str, Any]]) -> float:
+    """Of how many reduction rates anything is known, in percent."""
+    rates = [Rate(*rate) for way in ways for rate in way["rates"].values()]
+    return 100 * float(np.mean([not tells_nothing(rate) for rate in rates]))
+
+
+def clear_effects(ways: Sequence[Mapping[str, Any]]) -> float:
+    """How many effects of one task on another are beyond two standard errors, in percent; 5 would be by chance."""
+    values, errors = (np.array([way[of] for way in ways]) for of in ("value", "error"))
+    others = ~np.eye(values.shape[1], dtype=bool)
+    return 100 * float(np.mean(np.abs(values[:, others]) > 2 * errors[:, others]))
+
+
+def draws_agree(ways: Sequence[Mapping[str, Any]]) -> float | None:
+    """Spearman's correlation of who informs whom in two draws, the mean over all pairs; none of two tasks."""
+    if len(ways) < 2 or len(ways[0]["rates"]) < 3:
+        return None
+    found = [Informativeness(tuple(way["rates"]), np.array(way["value"]), np.array(way["error"])) for way in ways]
+    return float(np.mean([agreement(one, other) for one, other in combinations(found, 2)]))
 
 
 def turned_out(seen: Seen, data: str) -> FloatArray | None:
