@@ -1,4 +1,4 @@
-"""Who informs whom, by look-aheads: a few training steps with another task's labels, and back again (paper 5, eq. 3).
+"""Who informs whom, by look-aheads: a few training steps with another task's labels, and back again (paper 5).
 
 At several moments of a training on the seed items its state is kept. From there some steps are made on a task's own
 items alone; the same steps with fresh labels of the same task in each; and the same with fresh labels of another. The

@@ -1,4 +1,4 @@
-"""How fast labels lose worth, from labels that a model guessed (paper 5, section 4.2; errata 30).
+"""How fast labels lose worth, from labels that a model guessed (paper 5; errata 30).
 
 A model of the seed items guesses the labels of a pool, and models are trained on the seed and more and more of these
 guesses of one task. They do not become as good as with real labels, but their curve is said to bend as early, and only

@@ -165,7 +165,7 @@ class _Reader:
                 raise self.wrong(f"there is no key {key!r}", task, key, fix=f"use {', '.join(KEYS)}")
         for key in NEEDED:
             if key not in given:
-                guess = "label a few items of it and look at its curve, or guess: beta = 0.5, low = 0.1, high = 1"
+                guess = "label a few items of it and look at its curve, or guess: beta = 0.5, low = 0.000001, high = 1"
                 fixes = {"price": "give what a label costs", "block": "give how many labels beta is the loss of"}
                 raise self.wrong(f"{key} is missing", task, fix=fixes.get(key, guess))
 
