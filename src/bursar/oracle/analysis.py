@@ -127,6 +127,23 @@ class Transfer:
         found: FloatArray = np.nanstd(self.random, axis=0, ddof=1)
         return found
 
+    @property
+    def by_luck(self) -> FloatArray:
+        """How likely one more random order is as far from the mean of the others: (sources, targets)."""
+        return self._by_luck(self.gains, 1 / np.isfinite(self.random).sum(axis=0))
+
+    def by_luck_from(self, other: Transfer) -> FloatArray:
+        """How likely two random orders are as far apart as the orders of each source are here and there."""
+        return self._by_luck(self.qualities - other.qualities, 1.0)
+
+    def _by_luck(self, apart: FloatArray, more: float | FloatArray) -> FloatArray:
+        """Student's t on both sides, by how random orders differ; ``more`` is the variance of what is compared with."""
+        from scipy.special import stdtr  # here: it takes half a second, and who looks for an order waits for it
+
+        freedom = np.isfinite(self.random).sum(axis=0) - 1
+        found: FloatArray = 2 * stdtr(freedom, -np.abs(apart) / (self.spread * np.sqrt(1 + more)))
+        return found
+
 
 def transfer(
     judges: Mapping[str, Judge], orders: Mapping[str, Order], random: Sequence[Order], part: str = "test"

@@ -17,7 +17,7 @@ from bursar.studies.allocation_runs import (
     heuristics,
     mean_over,
 )
-from bursar.studies.allocation_settings import ARMS, SETTINGS
+from bursar.studies.allocation_settings import ARMS, SETTINGS, Setting
 from bursar.studies.allocation_tables import (
     ahead_tables,
     alone_tables,
@@ -180,11 +180,16 @@ def _active(seen: Seen) -> list[Answer]:
 def _sizes() -> dict[str, str]:
     told = {
         data: f"{', '.join(one.tasks)}; {one.seed} seed items, a pool of {one.pool:,}, {one.test:,} test items; "
-        f"{one.learner}, {_length(one.options)}; prices {', '.join(one.prices)}; budgets of "
-        f"{', '.join(f'{times:g}' for times in one.budgets)} times the seed labels"
+        f"{one.learner}, {_length(one.options)}; prices {', '.join(one.prices)}; {_budgets(one)}"
         for data, one in SETTINGS.items()
     }
     return told | {"labels": "of random items, as in the paper; the same ones, as far as two splits buy alike"}
+
+
+def _budgets(one: Setting) -> str:
+    first, *others = (f"{times:g}" for times in one.budgets)
+    more = f", at equal prices also {_listed(others)} times" if others else ""
+    return f"a budget of {first} times the seed labels{more}"
 
 
 def _length(options: Mapping[str, Any]) -> str:

@@ -17,7 +17,8 @@ RATER = {"repetitions": 2, "points": 3, "start": "nothing"}  # of pseudo-labels:
 class Setting:
     """A data set, how its models are trained, and what money there is.
 
-    ``budgets`` are multiples of what the seed items' labels would cost.
+    ``budgets`` are multiples of what the seed items' labels would cost: the first for all prices, the others where all
+    labels cost the same.
     """
 
     tasks: tuple[str, ...]
@@ -105,7 +106,7 @@ def units_of(seed: int) -> list[dict[str, Any]]:
             units += [
                 {"kind": "splits", **common, "costs": name, "prices": list(prices), "joint": joint, "times": times}
                 | {"budget": round(times * setting.seed * sum(prices))}
-                for times in setting.budgets
+                for times in (setting.budgets if name == ALIKE else setting.budgets[:1])
             ]
     return units + campaigns_of(seed)
 

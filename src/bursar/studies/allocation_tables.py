@@ -22,7 +22,7 @@ from bursar.studies.allocation_runs import (
     mean_over,
     turned_out,
 )
-from bursar.studies.allocation_settings import SETTINGS
+from bursar.studies.allocation_settings import ALIKE, SETTINGS
 from bursar.studies.findings import Better, Cell, Figure, Line, Table
 from bursar.studies.outcomes import common_cells
 from bursar.studies.statistics import spread
@@ -223,11 +223,12 @@ def budget_figures(seen: Seen) -> list[Figure]:
     shown = [MAIN, TOGETHER, "equal money", "same items", "difficulty", ALL_ON_ONE]
     lines = []
     for data in seen.data:
-        times = sorted({cell.times for cell in seen.divided if cell.data == data})
+        cells = [cell for cell in seen.divided if (cell.data, cell.costs) == (data, ALIKE)]
+        times = sorted({cell.times for cell in cells})
         for name in shown if len(times) > 1 else ():
-            some = [mean_over([c for c in seen.divided if (c.data, c.times) == (data, at)], name).ours for at in times]
+            some = [mean_over([cell for cell in cells if cell.times == at], name).ours for at in times]
             lines.append(Line(name, times, some, panel=data))
-    title = "Relative gain by budget"
+    title = "Relative gain by budget, at equal prices"
     x = "budget, over the price of the seed labels"
     return [Figure("Figure 1", title, "lines", x, "relative gain (%)", lines)] if lines else []
 

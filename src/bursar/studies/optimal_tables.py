@@ -122,6 +122,13 @@ def _searched(seen: Seen, source: str, what: str) -> str:
     return f" of {steps_of(seen, source):,} steps" if what == "best order" else ""
 
 
+def mismatch_words(seen: Seen) -> str:
+    """Whose orders are tried on other seeds, and how long they were looked for."""
+    (learner,) = {run["unit"]["learner"] for run in seen.tried if run["unit"]["draw"] != run["unit"]["seed"]} or {"aoe"}
+    steps = [sum(length_of(run["unit"])) for run in seen.tried if run["unit"]["learner"] == learner]
+    return f"{WORDS[learner]}, {min(steps):,} steps" if steps else WORDS[learner]
+
+
 def mismatch_tables(seen: Seen) -> list[Table]:
     """Orders found for one seed and trained with another."""
     found = mismatch(seen)
@@ -137,7 +144,7 @@ def mismatch_tables(seen: Seen) -> list[Table]:
             "orders found for one seed (column), trained with another (row)",
             [f"found for {of}" for of in found.seeds],
             rows,
-            note="Quality on test, one draw of the data.",
+            note=f"Quality on test, one draw of the data; {mismatch_words(seen)}.",
             digits=3,
             best="",
         )
@@ -259,7 +266,7 @@ def effort_table(seen: Seen) -> Table:
         ],
         rows,
         note="Found by annealing: its share of the gain over the first order; the rest is the greedy steps'. Dropped: "
-        "proposals that could not be accepted any more; spared: sets of theirs that were never trained.",
+        "proposals that could not be accepted any more; spared: sets of theirs that nobody waited for.",
         digits=3,
         best="",
     )
