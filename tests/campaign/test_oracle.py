@@ -332,6 +332,48 @@ def test_damaged_files_are_as_good_as_none(run, damage):
     assert current_answer(run) is not None
 
 
+@pytest.mark.parametrize("damage", ["nothing", "empty", "later version", "no batches"])
+def test_the_state_of_a_search_that_cannot_be_read_is_as_good_as_none(run, monkeypatch, damage):
+    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        ask_oracle(run, plan_of(20, 0), told=_interrupt_late())
+    kept = json.loads((run.folder / STATE_FILE).read_text())
+    state = kept.pop("state")
+    changed = {"empty": {}, "later version": {**state, "later": 1}, "no batches": {**state, "order": []}}
+    (run.folder / STATE_FILE).write_text(json.dumps(kept | ({"state": changed[damage]} if damage in changed else {})))
+    steps = []
+    ask_oracle(run, plan_of(20, 0), told=lambda state, plan: steps.append(state.step))
+    assert steps[0] == 1
+
+
+@pytest.mark.parametrize("key", ["plan", "random_curves", "items", "arms"])
+def test_an_answer_that_lacks_something_is_looked_for_anew(run, key):
+    answer = ask_oracle(run, plan_of(5))
+    for broken in ({name: value for name, value in answer.items() if name != key}, {**answer, key: [1]}):
+        (run.folder / ANSWER_FILE).write_text(json.dumps(broken))
+        if key != "items":
+            assert current_answer(run) is None
+    (run.folder / ANSWER_FILE).write_text(json.dumps({name: value for name, value in answer.items() if name != key}))
+    assert ask_oracle(run, plan_of(5)) == answer
+
+
+def test_no_search_is_lost_to_another_question(run, monkeypatch):
+    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    long = ask_oracle(run, PLAN)
+    with pytest.raises(KeyboardInterrupt):
+        ask_oracle(run, plan_of(20, 0), told=_interrupt_late())
+    assert current_answer(run) == long  # until the other one is answered
+    short = ask_oracle(run, plan_of(5))
+    assert current_answer(run) == short
+    steps = []
+    ask_oracle(run, plan_of(20, 0), told=lambda state, plan: steps.append(state.step))
+    assert min(steps) > 5
+    monkeypatch.setattr(gaps, "measure", None)
+    assert ask_oracle(run, PLAN) == long == current_answer(run)
+    assert ask_oracle(run, plan_of(5)) == short == current_answer(run)
+    assert not list(run.folder.glob("oracle.state*"))
+
+
 def test_an_answer_about_another_state_of_the_ledger_is_not_shown(run):
     ask_oracle(run, PLAN)
     assert "How far from the best?" in write_report(run).read_text()

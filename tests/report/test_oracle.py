@@ -57,8 +57,9 @@ def answer_of(best=0.8, arms=None, **changes):
     ("score", "said"),
     [
         (0.6, "MT-AVG reached 33\u202f% of the way from random to the best order found."),
-        (0.5, "MT-AVG reached 0\u202f% of the way"),
-        (0.47, "MT-AVG reached −10\u202f% of the way from random to the best order found: it did worse than random"),
+        (0.5, "MT-AVG reached 0\u202f% of the way from random to the best order found, which luck alone may bring."),
+        (0.48, "MT-AVG reached −7\u202f% of the way from random to the best order found, which luck alone may bring."),
+        (0.44, "MT-AVG reached −20\u202f% of the way from random to the best order found: it did worse than random"),
         (0.83, "MT-AVG reached 110\u202f% of the way from random to the best order found: it did even better"),
     ],
 )

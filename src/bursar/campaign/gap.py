@@ -270,21 +270,86 @@ def ask_oracle(
     with run.locked():
         question = question_of(run, judge, finish_by)
         asked = {"question": question.fingerprint, "plan": _settings(plan), "seed": seed}
-        kept = _read(run.folder / ANSWER_FILE)
-        if _asked(kept) == asked:
+        answers, states = _Shelf(run.folder / ANSWER_FILE), _Shelf(run.folder / STATE_FILE)
+        kept = answers.find(asked)
+        if kept is not None and _whole(kept, question):
+            answers.put(asked, kept)
             return kept
-        saved = _read(run.folder / STATE_FILE)
-        state = State.from_json(saved["state"]) if _asked(saved) == asked else None
-        keeper = _Keeper(run.folder / STATE_FILE, asked, plan, told)
+        saved = states.find(asked)
+        states.make_room(asked)
+        keeper = _Keeper(states.file, asked, plan, told)
         with HERE if judge == PROBE else engine as where:
             hired = _hired(question, seed, where, progress)
-            if state is not None and not still_so(state, Memory(hired)):
-                state = None
+            state = _state(saved, hired)
             gap = measure(hired, question.orders, plan, seed=seed, state=state, told=keeper)
         answer = {"kind": KIND, "asked": asked, **question.about(), **gap.as_json()}
-        _write(run.folder / ANSWER_FILE, answer)
-        (run.folder / STATE_FILE).unlink(missing_ok=True)
+        answers.put(asked, answer)
+        states.drop(asked)
     return answer
+
+
+DAMAGED = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+)  # what a file of ours with other contents raises
+
+
+def _state(saved: Mapping[str, Any] | None, judge: Judge) -> State | None:
+    """Where a search was; nowhere, if that cannot be read or the judge says other things of its orders by now."""
+    if saved is None:
+        return None
+    try:
+        state = State.from_json(saved["state"])
+        return state if still_so(state, Memory(judge)) else None
+    except DAMAGED:
+        return None
+
+
+def _whole(answer: Mapping[str, Any], question: Question) -> bool:
+    """Whether all that is read of an answer is there."""
+    try:
+        Gap.from_json(answer).as_json()
+    except DAMAGED:
+        return False
+    return answer.keys() >= question.about().keys()
+
+
+@dataclass(frozen=True)
+class _Shelf:
+    """A file about the newest question, and those about earlier ones beside it: no search is lost to another."""
+
+    file: Path
+
+    def find(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What there is about a question."""
+        return next((found for file in self._files(asked) if _asked(found := _read(file)) == asked), None)
+
+    def put(self, asked: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """This is about the newest question; what was, is put aside."""
+        self.make_room(asked)
+        _write(self.file, found)
+        self._aside(asked).unlink(missing_ok=True)
+
+    def make_room(self, asked: Mapping[str, Any]) -> None:
+        """Put aside what is about another question."""
+        newest = _asked(_read(self.file))
+        if newest is not None and newest != asked:
+            self.file.replace(self._aside(newest))
+
+    def drop(self, asked: Mapping[str, Any]) -> None:
+        """There is no more need of what is about a question."""
+        for file in self._files(asked):
+            file.unlink(missing_ok=True)
+
+    def _files(self, asked: Mapping[str, Any]) -> tuple[Path, Path]:
+        return self.file, self._aside(asked)
+
+    def _aside(self, asked: Any) -> Path:
+        digest = hashlib.blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=4).hexdigest()
+        return self.file.with_name(f"{self.file.stem}-{digest}.json")
 
 
 def _hired(question: Question, seed: int, engine: Engine, progress: Progress) -> Judge:
@@ -305,9 +370,9 @@ def current_answer(run: Run) -> dict[str, Any] | None:
         gap = Gap.from_json(kept)
         question = question_of(run, kept["judge"])
         asked = {"question": question.fingerprint, "plan": _settings(gap.plan), "seed": gap.seed}
-    except (BursarError, KeyError, TypeError, ValueError):
+    except (BursarError, *DAMAGED):
         return None
-    return kept if _asked(kept) == asked else None
+    return kept if _asked(kept) == asked and _whole(kept, question) else None
 
 
 @dataclass

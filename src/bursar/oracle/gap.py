@@ -21,6 +21,7 @@ from bursar.oracle.searchers import PROBE
 from bursar.ragged import FloatArray
 
 RANDOM_ORDERS = 20
+BEYOND_LUCK = 2.0  # standard deviations of random orders: one in thirty of them is as far above their mean
 REPORTED = ("test", "validation")
 COLDEST = 2_500.0  # γ times the steps, whatever their number: the paper's, for networks
 COLDEST_PROBE = 50_000.0  # a move changes its scores by some ten-thousandths: at the paper's, the last step would still
@@ -91,13 +92,13 @@ class Gap:
         return float(found.mean()), float(found.std(ddof=1))
 
     def way(self, part: str = "test") -> float | None:
-        """How much better than random the best order found is; ``None`` where that is no more than random ones differ.
+        """How much better than random the best order found is; ``None`` where a random one might be as good by luck.
 
         A share of such a way would be a share of chance.
         """
         mean, spread = self.random(part)
         way = self.best.quality(part) - mean
-        return way if way > spread else None
+        return way if way > BEYOND_LUCK * spread else None
 
     def share(self, arm: str, part: str = "test") -> float | None:
         """How much of the way from random to the best order found a strategy's order came; ``None`` if there is none.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.gap import Gap, Measured
+from bursar.oracle.gap import BEYOND_LUCK, Gap, Measured
 from bursar.oracle.searchers import PROBE
 from bursar.report.curves import RANDOM
 from bursar.report.figures import (
@@ -57,7 +57,7 @@ def oracle_words(answer: Mapping[str, Any]) -> list[str]:
             f"between them: averaged over the batches, {scores}. A longer search may find a better one."
         ]
     first, *others = sorted(gap.arms, key=lambda arm: arm == RANDOM)  # random only where there is nobody else
-    words = [_reached(sentence(arm_name(first)), gap.share(first) or 0.0)]
+    words = [_reached(sentence(arm_name(first)), gap.share(first) or 0.0, luck=BEYOND_LUCK * apart / way)]
     named = [f"{arm_name(arm)} {share_words(gap.share(arm))}" for arm in others if arm != RANDOM]
     if named:
         words.append(f"Beside it: {listed(named)}.")
@@ -65,9 +65,11 @@ def oracle_words(answer: Mapping[str, Any]) -> list[str]:
     return [*words, f"Averaged over the batches, {scores}; {differ}."]
 
 
-def _reached(name: str, share: float) -> str:
+def _reached(name: str, share: float, luck: float) -> str:
     more = ""
-    if round(100 * share) < 0:
+    if abs(share) < luck:
+        more = ", which luck alone may bring"
+    elif round(100 * share) < 0:
         more = ": it did worse than random orders do on average"
     elif round(100 * share) > 100:
         more = ": it did even better than that one"

@@ -126,9 +126,12 @@ def _resumed(file: Path, memory: Memory) -> tuple[State | None, dict[str, float]
     """Where a search was; nowhere, if the judge now says other things of the orders that it was at."""
     if not file.exists():
         return None, {}
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    state = State.from_json(kept["state"])
-    return (state, kept["effort"]) if still_so(state, memory) else (None, {})
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        state = State.from_json(kept["state"])
+        return (state, dict(kept["effort"])) if still_so(state, memory) else (None, {})
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # of another version, or damaged
+        return None, {}
 
 
 def _thinned(history: Sequence[tuple[int, float, float]], points: int = 200) -> list[list[float]]:
