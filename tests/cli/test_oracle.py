@@ -11,6 +11,7 @@ import pytest
 
 from bursar.campaign import Campaign, load_config
 from bursar.campaign import gap as gaps
+from bursar.cli.oracle import SearchDisplay
 from bursar.learners import LEARNERS
 from tests.tiny import HashedEncoder, WordCounts
 
@@ -82,6 +83,19 @@ def test_a_finished_run_gets_its_table_its_files_and_its_page(bursar, here):
     assert json.loads((here / "runs/spring/oracle.json").read_text())["plan"]["steps"] == 20
     assert not (here / "runs/spring/oracle.state.json").exists()
     assert "How far from the best?" in (here / "runs/spring/report.html").read_text()
+
+
+def test_what_dropping_proposals_spared_is_told_where_any_was(bursar, here, monkeypatch):
+    told = SearchDisplay.told
+    assert "were dropped" not in bursar("oracle", "spring.toml", *QUICK)[2]  # the probe judges all sets of one at once
+
+    def dropping(self, state, plan):
+        state.dropped, state.spared = 3, 7
+        told(self, state, plan)
+
+    monkeypatch.setattr(SearchDisplay, "told", dropping)
+    errors = bursar("oracle", "spring.toml", *QUICK, "--seed", "5")[2]
+    assert "3 were dropped before all of their sets were judged: 7 sets that nobody waited for." in errors
 
 
 def test_the_sentence_stands_on_the_page_when_there_is_a_way_to_go(bursar, here, monkeypatch):

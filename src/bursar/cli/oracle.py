@@ -112,6 +112,8 @@ def oracle(
         typer.echo(json.dumps({"file": str(run.folder / ANSWER_FILE), "page": str(page), **answer}, ensure_ascii=False))
         return
     _print(answer)
+    if display.state is not None and display.state.dropped:
+        typer.echo(f"{_saved(display.state)}\n", err=True)
     typer.echo(f"Report: {page}")
 
 
@@ -189,6 +191,14 @@ def _plan(
         raise ConfigError(f"--{wrong.message.replace('_', '-')}", fix=wrong.fix) from None
 
 
+def _saved(state: State) -> str:
+    """What became of proposals that could not be accepted any more; how many sets that spared hangs on the machine."""
+    return (
+        f"Of {state.step:,} proposals {state.accepted:,} were accepted and {state.dropped:,} were dropped before all "
+        f"of their sets were judged: {state.spared:,} sets that nobody waited for."
+    )
+
+
 def _print(answer: dict[str, Any]) -> None:
     from bursar.cli.show import print_table
     from bursar.report.oracle import oracle_cautions, oracle_note, oracle_table, oracle_words, search_words
@@ -212,6 +222,7 @@ class SearchDisplay:
         self.progress = Progress(*columns, TextColumn("{task.fields[words]}"), console=self.console, transient=True)
         self.bar = self.progress.add_task("starting", total=1.0, words="")
         self.pace: Any = None
+        self.state: State | None = None  # where the search is
         self.last_line = 0.0
 
     def __enter__(self) -> SearchDisplay:
@@ -232,7 +243,7 @@ class SearchDisplay:
         """The search is so far."""
         from bursar.cli.show import SearchPace
 
-        self.pace = self.pace or SearchPace(state.step)
+        self.pace, self.state = self.pace or SearchPace(state.step), state
         done, words = self.pace.told(state, plan)
         self._show("annealing" if state.step < plan.steps else "greedy steps", done, words)
 
