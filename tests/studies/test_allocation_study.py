@@ -65,6 +65,15 @@ def test_an_item_for_all_tasks_is_cheaper_only_where_reading_is_shared(costs, ta
     assert (joint < sum(prices)) == (costs == "shared reading")
 
 
+def test_every_campaign_of_the_grid_is_one_that_can_be_run(tmp_path):
+    units = [unit for unit in grid("small") if unit["kind"] == "campaign"]
+    assert len(units) == 5 * len(ARMS)
+    for unit in units:
+        config = allocation.campaign_of(unit, Place(tmp_path, Path("none")))
+        assert config.splits == bool(unit["allocation"])
+        assert config.corpus.dev_items == 100
+
+
 # -- what a split buys -------------------------------------------------------------------------------------------------
 def test_a_split_buys_as_many_labels_as_it_says_beyond_the_seed(items):
     seeds, pool = items

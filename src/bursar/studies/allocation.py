@@ -22,7 +22,7 @@ from bursar.allocation.curves import only
 from bursar.allocation.informativeness import agreement, make_informer
 from bursar.allocation.rates import make_rater
 from bursar.allocation.split import exact, together
-from bursar.campaign.config import parse_config
+from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.worth import can_probe, learner_of, tools_of
 from bursar.compute import Tell
 from bursar.corpus import Corpus, read
@@ -32,7 +32,7 @@ from bursar.ragged import IntArray
 from bursar.studies.allocation_findings import analyse
 from bursar.studies.allocation_runs import PAPERS, QUICK
 from bursar.studies.allocation_settings import SETTINGS, grid
-from bursar.studies.arms import Arm, Place, corpus_of, run_arm
+from bursar.studies.arms import Arm, Place, config_of, corpus_of, run_arm
 from bursar.studies.kept import kept
 from bursar.studies.study import STUDIES, Study
 
@@ -228,9 +228,20 @@ def _mask(length: int, places: IntArray) -> Any:
 # -- campaigns ---------------------------------------------------------------------------------------------------------
 def chosen(unit: Mapping[str, Any], tell: Tell, place: Place) -> dict[str, Any]:
     """A campaign that chooses its items, perhaps within a split of each round's money."""
-    arm = Arm.of({key: value for key, value in unit.items() if key not in ("kind", "allocation")})
-    section = {"method": unit["allocation"]} if unit["allocation"] else None
-    return run_arm(arm.unit(), tell, place=place, allocation=section)
+    return run_arm(_arm(unit).unit(), tell, place=place, allocation=_section(unit))
+
+
+def campaign_of(unit: Mapping[str, Any], place: Place) -> CampaignConfig:
+    """The campaign of a unit."""
+    return config_of(_arm(unit), place, _section(unit))
+
+
+def _arm(unit: Mapping[str, Any]) -> Arm:
+    return Arm.of({key: value for key, value in unit.items() if key not in ("kind", "allocation")})
+
+
+def _section(unit: Mapping[str, Any]) -> dict[str, str] | None:
+    return {"method": unit["allocation"]} if unit["allocation"] else None
 
 
 KINDS = {"estimates": estimated, "splits": divided, "campaign": chosen}

@@ -136,7 +136,7 @@ ARMS: Sequence[tuple[str, str | None]] = (
 def campaigns_of(seed: int) -> list[dict[str, Any]]:
     """Campaigns on the built-in corpus that buy label by label, with and without a split; and whole items."""
     setting = SETTINGS["builtin"]
-    setup = Setup(2000, 0, 1000, 60, 700, 3, "money", learner={**setting.options}, audit=0.1)
+    setup = Setup(2000, 100, 1000, 60, 700, 3, "money", learner={**setting.options}, audit=0.1)
     return [
         {"kind": "campaign", "allocation": method, **Arm("builtin", name, seed, setup, setting.tasks).unit()}
         for name, method in ARMS
