@@ -159,13 +159,22 @@ def _behind_in(data: str, cells: Sequence[Divided], method: str, other: str) -> 
 
 
 def _foreseen(cells: Sequence[Divided]) -> Answer:
-    found = [cell.foresight for cell in cells]
-    test = paired_test(found, [0.0] * len(found), cluster=[cell.cluster for cell in cells])
-    low, high = test["low"], test["high"]
-    between = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
-    why = f"Spearman's correlation over the splits of a budget is {test['difference']:.2f} on average{between}."
+    clusters = [cell.cluster for cell in cells]
+    test, plain = (
+        paired_test([cell.foresight(plain) for cell in cells], [0.0] * len(cells), cluster=clusters)
+        for plain in (False, True)
+    )
+    why = (
+        f"Spearman's correlation over the splits of a budget is {_between(test)} on average; without those that give "
+        f"all money to one task {_between(plain)}."
+    )
     asks = "Do the gains that the paper's estimates predict order the splits better than chance?"
     return Answer("A7", asks, verdict(test), why, "Taken for granted.")
+
+
+def _between(test: PairedTest) -> str:
+    low, high = test["low"], test["high"]
+    return f"{test['difference']:.2f}" + ("" if low is None or high is None else f" ({low:.2f} to {high:.2f})")
 
 
 def _active(seen: Seen) -> list[Answer]:

@@ -61,14 +61,14 @@ class Divided:
         scores = self.splits[name]["scores"]
         return 100 * float(np.mean([scores[task] - begin for task, begin in self.seed_scores.items()]))
 
-    @property
-    def foresight(self) -> float:
+    def foresight(self, plain: bool = False) -> float:
         """How well predicted gains order the splits as their relative gains do: Spearman's correlation.
 
-        Of splits that one model predicts, each once: quick estimates are on a scale of their own.
+        Of splits that one model predicts, each once: quick estimates are on a scale of their own. ``plain`` leaves out
+        those that give all money to one task.
         """
         of = {self._bought(name): name for name in self.splits if not name.endswith(QUICK)}
-        names = list(of.values())
+        names = [name for name in of.values() if not (plain and name.startswith("only "))]
         rank = spearmanr([self.splits[n]["predicted"] for n in names], [self.relative(n) for n in names])[0]
         return float(np.nan_to_num(rank))
 
