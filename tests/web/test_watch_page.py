@@ -300,7 +300,9 @@ def advice_script(served):
     served.site.advising._command = lambda folder, money: [
         sys.executable,
         "-c",
-        f"import sys\n{stage}\nsys.stdin.readline()\nprint({last!r}, flush=True)",
+        "import select, sys\n"
+        f"while not select.select([sys.stdin], [], [], 0.6)[0]:\n    {stage}\n"  # as the real one: again and again
+        f"sys.stdin.readline()\nprint({last!r}, flush=True)",
     ]
 
 
