@@ -12,29 +12,47 @@ import pytest
 
 from bursar.compute import Store, address, run_units
 from bursar.simulation import assistant_corpus
-from bursar.studies import allocation
-from bursar.studies.allocation import estimates_unit, labelled, split_up
+from bursar.studies import allocation, allocation_models, allocation_settings
+from bursar.studies.allocation import split_up
+from bursar.studies.allocation_controls import in_epochs
 from bursar.studies.allocation_findings import analyse
+from bursar.studies.allocation_models import labelled
 from bursar.studies.allocation_runs import (
+    ABLATIONS,
     ALL_ON_ONE,
+    AS_OFTEN,
     BEST_ONE,
+    FOREKNOWN,
     MAIN,
     OURS,
     QUICK,
+    WEIGHED,
     Seen,
     arm_name,
     clear_effects,
     draws_agree,
+    estimates_from,
     heuristics,
     known_rates,
     mean_over,
     turned_out,
 )
-from bursar.studies.allocation_settings import ARMS, SETTINGS, common_of, grid, prices_of
+from bursar.studies.allocation_settings import (
+    ARMS,
+    SETTINGS,
+    common_of,
+    curves_unit,
+    estimates_unit,
+    grid,
+    prices_of,
+    setting_of,
+)
 from bursar.studies.arms import Place
 
 TASKS = ("intent", "slots", "urgency")
-PLAIN = ["equal money", "same items", "difficulty"]
+PLAIN = ["equal money", "equal counts", "same items", "difficulty"]
+BETTER_KNOWN = [f"{how}, {way}" for how in ("exact", "together") for way in (FOREKNOWN, WEIGHED)]
+BOUGHT = {"foreknown": BETTER_KNOWN, "seen as often": [MAIN, *AS_OFTEN]}  # by the controls
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +128,9 @@ def test_another_draw_buys_other_items(items):
 def test_one_budget_is_estimated_split_and_trained_and_no_model_twice(tmp_path, monkeypatch):
     """Three tasks of the built-in corpus, few items and a small network."""
     tiny = replace(SETTINGS["builtin"], seed=40, pool=60, test=40, learner="aoe", options={"steps": 4})
-    monkeypatch.setitem(allocation.SETTINGS, "builtin", tiny)
+    monkeypatch.setitem(SETTINGS, "builtin", tiny)
     trainings = []
-    monkeypatch.setattr(
-        allocation, "labelled", lambda *a, keep=allocation.labelled: trainings.append(a[2:4]) or keep(*a)
-    )
+    monkeypatch.setattr(allocation_models, "labelled", lambda *a: trainings.append(a[2:4]) or labelled(*a))
     common = common_of("builtin", 0) | {"rater": {"repetitions": 2, "points": 3}}
     unit = {"kind": "splits", **common, "costs": "shared reading", "prices": [6, 6, 6], "joint": 10, "times": 1.0}
     unit["budget"] = 240
@@ -132,6 +148,30 @@ def test_one_budget_is_estimated_split_and_trained_and_no_model_twice(tmp_path, 
     assert analyse([{"unit": unit, "result": found}], "small").headline.startswith("Relative gain")
 
 
+def test_controls_of_one_budget_are_estimated_split_and_trained(tmp_path, monkeypatch):
+    tiny = replace(SETTINGS["builtin"], seed=40, pool=60, test=40, learner="aoe", options={"steps": 4})
+    monkeypatch.setitem(SETTINGS, "builtin", tiny)
+    monkeypatch.setattr(allocation_settings, "SEEDS", range(3))
+    units = [unit for unit in allocation_settings.controls_of(0) if unit["data"] == "builtin"]
+    wanted = [next(unit for unit in units if unit["kind"] == kind) for kind in ("foreknown", "seen as often")]
+    wanted = [unit | {"rater": {"repetitions": 2, "points": 3}} for unit in wanted]
+    store = Store(tmp_path / "results")
+    work = partial(split_up, place=Place(tmp_path, Path("none")))
+    known, often = run_units(work, wanted, store=store)
+    assert set(known["splits"]) == set(BETTER_KNOWN)
+    assert all(split["cost"] <= wanted[0]["budget"] for split in known["splits"].values())
+    others = [store.get(address(work, curves_unit(wanted[0], seed))) for seed in (1, 2)]
+    assert [other["sizes"] for other in others] == [[40, 60, 60]] * 2  # the pool ends at 60
+    assert store.get(address(work, curves_unit(wanted[0], 0))) is None  # a draw does not know its own test scores
+    assert often["epochs"] == 1  # four steps are less than one epoch of the same items
+    assert set(often["splits"]) == {MAIN, *AS_OFTEN}
+
+
+def test_labels_are_seen_as_often_with_as_many_epochs():
+    assert in_epochs({"layers": 3, "steps": 200}, 120) == {"layers": 3, "epochs": 25}
+    assert in_epochs({"steps": 100, "batch_size": 32}, 64) == {"batch_size": 32, "epochs": 50}
+
+
 # -- findings ----------------------------------------------------------------------------------------------------------
 def made_up(gain_of, seeds=5):
     """Runs in which the seed models score 0.5, and each split as a function of its name, data and seed says."""
@@ -139,16 +179,19 @@ def made_up(gain_of, seeds=5):
     for unit in grid("small"):
         if unit["seed"] >= seeds or unit["kind"] == "campaign":
             continue
-        tasks = SETTINGS[unit["data"]].tasks
-        if unit["kind"] == "estimates":
+        tasks = setting_of(unit["data"]).tasks
+        if unit["kind"] == "real curves":
+            rows = [dict.fromkeys(tasks, 0.5 + gain) for gain in (0.1, 0.15, 0.18)]
+            result = {"seed_scores": dict.fromkeys(tasks, 0.5), "sizes": [60, 120, 240]}
+            result["scores"] = dict.fromkeys(tasks, rows)
+        elif unit["kind"] == "estimates":
             way = {"value": np.eye(len(tasks)).tolist(), "error": np.zeros((len(tasks),) * 2).tolist(), "seconds": 9.0}
             way["rates"] = {task: [0.6, 0.5, 0.7, 60.0] for task in tasks}
             result = {"hard": {}, "ways": dict.fromkeys(("the paper's estimates", QUICK), way)}
             result["agreement"] = {"alignment": {"spearman": 0.5, "seconds": 1.0}}
         else:
-            names = [*OURS, "no transfer", "one rate", *PLAIN, *(f"only {task}" for task in tasks)]
             splits = {}
-            for name in names:
+            for name in BOUGHT.get(unit["kind"], [*OURS, *ABLATIONS, *PLAIN, *(f"only {task}" for task in tasks)]):
                 gain = gain_of(name, unit)
                 splits[name] = {"predicted": gain, "scores": dict.fromkeys(tasks, 0.5 * (1 + gain))}
             result = {"seed_scores": dict.fromkeys(tasks, 0.5), "splits": splits}
@@ -187,7 +230,7 @@ def test_a_split_for_one_task_that_gains_more_is_not_averaged_away():
     """With the first task of each data set ahead of the method, and the others far behind it."""
 
     def first_task_is_better(name, unit):
-        first = f"only {SETTINGS[unit['data']].tasks[0]}"
+        first = f"only {setting_of(unit['data']).tasks[0]}"
         return (0.4 if name == first else 0.3 if name in OURS else 0.1) + noise(unit, name)
 
     found = {answer.question: answer for answer in analyse(made_up(first_task_is_better), "small").answers}
@@ -229,6 +272,54 @@ def test_findings_follow_from_any_part_of_the_runs(count):
     runs = made_up(ours_is_better)
     assert analyse(runs[:count], "small").headline
     assert analyse(runs[-count:], "small").headline
+
+
+def curves_of(rates, own, informs, seeds=4):
+    """Real curves that follow the model to the letter, each draw from another start."""
+    tasks, runs = tuple(rates), []
+    for seed in range(seeds):
+        begin = dict.fromkeys(tasks, 0.4 + 0.02 * seed)
+        grown = {}
+        for of in tasks:
+            beta = rates[of]
+            worth = [(1 - beta**blocks) / (1 - beta) for blocks in (1, 2, 4)]
+            grown[of] = [{to: begin[to] + own[to] * informs[of].get(to, 1.0) * w for to in tasks} for w in worth]
+        runs.append({"seed_scores": begin, "sizes": [60, 120, 240], "scores": grown})
+    return runs
+
+
+def test_real_curves_that_follow_the_model_give_its_rates_effects_and_own_gains_back():
+    informs = {"a": {"b": 0.5}, "b": {"a": -0.25}}
+    draws = curves_of({"a": 0.5, "b": 0.8}, {"a": 0.02, "b": 0.06}, informs)
+    found, weights = estimates_from(("a", "b"), draws, block=60)
+    assert found.rates["a"].beta == pytest.approx(0.5, abs=1e-3)
+    assert found.rates["b"].beta == pytest.approx(0.8, abs=1e-3)
+    # effects are means over sizes, so a rate of its own scales each: a task that lasts longer has more to give
+    lasts = {task: np.mean([(1 - r**n) / (1 - r) for n in (1, 2, 4)]) for task, r in (("a", 0.5), ("b", 0.8))}
+    assert found.informativeness.value[0, 1] == pytest.approx(0.5 * lasts["a"] / lasts["b"])
+    assert found.informativeness.value[1, 0] == pytest.approx(-0.25 * lasts["b"] / lasts["a"])
+    assert weights == pytest.approx((0.5, 1.5))
+
+
+def test_own_gains_that_are_none_anywhere_weigh_nothing():
+    draws = curves_of({"a": 0.5, "b": 0.5}, {"a": 0.0, "b": 0.0}, {"a": {}, "b": {}})
+    assert estimates_from(("a", "b"), draws, block=60)[1] == (1.0, 1.0)
+
+
+def test_controls_are_answered_and_change_no_other_answer():
+    runs = made_up(ours_is_better)
+    plain = [
+        run for run in runs if run["unit"]["kind"] not in (*BOUGHT, "real curves") and run["unit"]["data"] in SETTINGS
+    ]
+    with_controls, without = (analyse(some, "small") for some in (runs, plain))
+    before = {answer.question: answer for answer in without.answers}
+    after = {answer.question: answer for answer in with_controls.answers}
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == {"A9", "A10", "A11", "A12", "A13", "A14"}
+    assert with_controls.tables[0] == without.tables[0]
+    named = {table.name: table for table in with_controls.tables}
+    assert {"Foreknown", "Real labels", "Seen as often", "More seed items"} <= set(named)
+    assert named["Real labels"].rows["faces: pose"][3].ours == pytest.approx(10)
 
 
 def test_a_task_that_the_seed_model_knows_nothing_of_does_not_make_gains_endless():

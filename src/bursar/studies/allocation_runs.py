@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from bursar.allocation import Informativeness, Rate
-from bursar.allocation.informativeness import agreement
+from bursar.allocation import Estimates, Informativeness, Rate
+from bursar.allocation.informativeness import agreement, from_gains
+from bursar.allocation.rates import Curve
 from bursar.allocation.returns import tells_nothing
 from bursar.ragged import FloatArray
-from bursar.studies.allocation_settings import ALIKE, ARMS, READING, SETTINGS
+from bursar.studies.allocation_settings import ALIKE, ARMS, MORE_SEEDS, READING, SETTINGS, setting_of
 from bursar.studies.findings import Cell
 from bursar.studies.outcomes import Outcomes
 from bursar.studies.statistics import PairedTest, paired_test, spread
@@ -26,6 +27,8 @@ MAIN = f"exact, {PAPERS}"
 TOGETHER = f"together, {PAPERS}"
 ABLATIONS = ("no transfer", "one rate")
 OURS = tuple(f"{how}, {way}" for way in (PAPERS, QUICK) for how in ("exact", "robust", "together"))
+FOREKNOWN, WEIGHED = "other draws' curves", "other draws' curves and own gains"
+AS_OFTEN = ("same items", "equal counts")  # beside the method
 LEAST_SCORE = 0.1
 PAPER_GAIN = 24.7  # percent over the seed model, PASCAL VOC, a budget of 6,300; its heuristics 19.3 to 22.9
 
@@ -55,6 +58,10 @@ class Divided:
         scores = self.splits[name]["scores"]
         gains = [(scores[task] - begin) / max(begin, LEAST_SCORE) for task, begin in self.seed_scores.items()]
         return 100 * float(np.mean(gains))
+
+    def with_splits(self, run: Run) -> Divided:
+        """With the splits of a control beside its own, or in place of those of the same name."""
+        return replace(self, splits={**self.splits, **run["result"]["splits"]})
 
     def points(self, name: str) -> float:
         """The same in points."""
@@ -90,12 +97,20 @@ class Seen:
         for run in runs:
             of[run["unit"]["kind"]].append(run)
         self.estimates = {(run["unit"]["data"], run["unit"]["seed"]): run["result"] for run in of["estimates"]}
-        divided = [
-            Divided(*(run["unit"][key] for key in ("data", "seed", "costs", "times", "budget")), **_kept(run["result"]))
-            for run in of["splits"]
-        ]
-        best = {data: _best_one([cell for cell in divided if cell.data == data]) for data in SETTINGS}
-        self.divided = [replace(cell, best_one=best[cell.data]) for cell in divided]
+        cells = {
+            _where(run): Divided(*_where(run), run["unit"]["budget"], **_kept(run["result"])) for run in of["splits"]
+        }
+        best = {
+            data: _best_one([cell for cell in cells.values() if cell.data == data]) for data in (*SETTINGS, *MORE_SEEDS)
+        }
+        cells = {where: replace(cell, best_one=best[cell.data]) for where, cell in cells.items()}
+        self.divided = [cell for cell in cells.values() if cell.data in SETTINGS]
+        self.more_seeds = [cell for cell in cells.values() if cell.data in MORE_SEEDS]
+        self.foreknown = [cells[at].with_splits(run) for run in of["foreknown"] if (at := _where(run)) in cells]
+        self.as_often = [cells[at].with_splits(run) for run in of["seen as often"] if (at := _where(run)) in cells]
+        self.curves: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for run in of["real curves"]:
+            self.curves[run["unit"]["data"]].append(run["result"])
         arms = [(run["unit"]["allocation"], _as_arm(run)) for run in of["campaign"]]
         self.campaigns = {
             name: Outcomes.of([run for split, run in arms if arm_name(run["unit"]["strategy"], split) == name])
@@ -109,6 +124,11 @@ class Seen:
     def methods(self) -> list[str]:
         """Splits that every data set has, ours first; those that are for one task of a data set are one method."""
         return [name for name in self.divided[0].splits if not name.startswith("only ")] if self.divided else []
+
+
+def _where(run: Run) -> tuple[str, int, str, float]:
+    unit = run["unit"]
+    return unit["data"], unit["seed"], unit["costs"], unit["times"]
 
 
 def _kept(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,10 +228,34 @@ def turned_out(seen: Seen, data: str) -> FloatArray | None:
     """
     cells = [cell for cell in seen.divided if (cell.data, cell.costs) == (data, ALIKE)]
     least = min((cell.times for cell in cells), default=None)
-    tasks = SETTINGS[data].tasks
+    tasks = setting_of(data).tasks
     found = [
         [[100 * (cell.splits[f"only {of}"]["scores"][to] - cell.seed_scores[to]) for to in tasks] for of in tasks]
         for cell in cells
         if cell.times == least
     ]
     return np.mean(found, axis=0) if found else None
+
+
+def estimates_from(
+    tasks: tuple[str, ...], draws: Sequence[Mapping[str, Any]], block: int
+) -> tuple[Estimates, tuple[float, ...]]:
+    """What real curves of some draws say: who informs whom, how fast labels lose worth, and what own labels gain.
+
+    The last is the relative gain of each task from the first block of its own, over the mean of all tasks: the measure
+    that splits are judged by.
+    """
+    sizes = draws[0]["sizes"]
+    begin: FloatArray = np.array([[draw["seed_scores"][task] for task in tasks] for draw in draws])
+    scores: FloatArray = np.array(
+        [[[row[to] for to in tasks] for row in draw["scores"][of]] for draw in draws for of in tasks]
+    ).reshape(len(draws), len(tasks), len(sizes), len(tasks))
+    gains = scores - begin[:, None, None, :]  # (draws, from, sizes, to)
+    rates = {}
+    for at, task in enumerate(tasks):
+        curve = np.concatenate([begin[:, at, None], scores[:, at, :, at]], axis=1)
+        rates[task] = Curve(np.array([0, *sizes]), curve).rate(block, "real labels")
+    own = np.array([gains[:, at, 0, at].mean() for at in range(len(tasks))])
+    relative = np.maximum(own, 0.0) / np.maximum(begin.mean(axis=0), LEAST_SCORE)
+    weights = relative / relative.mean() if relative.any() else np.ones(len(tasks))
+    return Estimates(from_gains(tasks, gains.mean(axis=2)), rates), tuple(weights.tolist())

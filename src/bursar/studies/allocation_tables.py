@@ -22,7 +22,7 @@ from bursar.studies.allocation_runs import (
     mean_over,
     turned_out,
 )
-from bursar.studies.allocation_settings import ALIKE, SETTINGS
+from bursar.studies.allocation_settings import ALIKE, MORE_SEEDS, SETTINGS
 from bursar.studies.findings import Better, Cell, Figure, Line, Table
 from bursar.studies.outcomes import common_cells
 from bursar.studies.statistics import spread
@@ -31,7 +31,8 @@ WAYS = ("paper's", "quick")
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
-def _rows(seen: Seen) -> list[str]:
+def rows_of(seen: Seen) -> list[str]:
+    """All methods, ours first."""
     first = [name for name in seen.methods() if name in OURS]
     return [*first, *(name for name in seen.methods() if name in ABLATIONS), *heuristics(seen)]
 
@@ -39,7 +40,7 @@ def _rows(seen: Seen) -> list[str]:
 def gains_table(seen: Seen) -> Table:
     """What each split gains over the seed model, beside the paper's."""
     rows = {}
-    for name in _rows(seen):
+    for name in rows_of(seen):
         average = mean_over(seen.divided, name)
         paper = PAPER_GAIN if name == MAIN else None
         rows[name] = [Cell(average.ours, average.spread, paper), mean_over(seen.divided, name, relative=False)]
@@ -94,7 +95,7 @@ def prices_table(seen: Seen) -> Table:
         kinds,
         {
             name: [mean_over([cell for cell in seen.divided if cell.costs == kind], name) for kind in kinds]
-            for name in _rows(seen)
+            for name in rows_of(seen)
         },
         note="Alike: 4 a label. Rising and falling: 2, 4, 6, … by task. Shared reading: 5, 6, 7, … a label, 4 of them "
         "for reading, which is paid once for an item that is labelled for all tasks. Not every data set has all.",
@@ -152,7 +153,7 @@ def estimates_tables(seen: Seen) -> list[Table]:
 def known_tables(seen: Seen) -> list[Table]:
     """How much the seed items tell at all."""
     rows: dict[str, list[Cell]] = {}
-    for data in SETTINGS:
+    for data in (*SETTINGS, *MORE_SEEDS):
         some = [found["ways"] for (of, _), found in seen.estimates.items() if of == data]
         if some:
             by_way = [[ways[way] for ways in some] for way in (PAPERS, QUICK)]
