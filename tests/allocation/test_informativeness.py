@@ -10,10 +10,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
 
 from bursar.allocation.estimates import Informativeness
-from bursar.allocation.informativeness import agreement, agreements, from_gains, make_informer
+from bursar.allocation.informativeness import agreement, from_gains, make_informer
 from bursar.errors import AllocationError, ConfigError
-from bursar.learners import make_learner
-from bursar.simulation import assistant_corpus
 
 ABC = ("a", "b", "c")
 OFF = ~np.eye(3, dtype=bool)
@@ -101,15 +99,6 @@ def test_what_cannot_be_compared_is_refused():
         agreement(measured(np.zeros((3, 3))), measured(np.zeros((2, 2)), ("a", "b")))
     with pytest.raises(AllocationError, match="nobody to inform"):
         agreement(measured([[1]], ("a",)), measured([[1]], ("a",)))
-
-
-def test_approximations_are_held_against_another_informer(one_thread):
-    items = assistant_corpus(60, seed=3).with_tasks(["intent", "urgency"])
-    quick = make_informer("alignment", repetitions=2, moments=1)
-    learner = make_learner("aoe", items.schema, {"epochs": 2})
-    same = agreements(learner, items, [quick], quick, seed=1)
-    assert same["alignment"].spearman == pytest.approx(1)
-    assert min(same["alignment"][1:]) > 0
 
 
 def test_an_informer_that_does_not_exist_is_refused_with_the_nearest():

@@ -7,12 +7,11 @@ import pytest
 
 from bursar.allocation.curves import Growth, LabelCurve, only, scored
 from bursar.allocation.pseudo import PseudoLabels, guessed
-from bursar.allocation.rates import Curve, geometric_sizes, make_rater, random_labels
+from bursar.allocation.rates import Curve, geometric_sizes, make_rater
 from bursar.allocation.returns import fit_rate, returns, tells_nothing
 from bursar.errors import AllocationError, BursarError, ConfigError, DataError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
-from bursar.ledger import Annotation, Ledger, Submission
 from bursar.simulation import assistant_corpus
 from tests.allocation.laws import law_of
 
@@ -166,20 +165,6 @@ def test_curves_have_real_sizes_and_scores(items, learner):
         assert curve.sizes.tolist() == [10, 14, 21, 29, 42]
         assert curve.scores.shape == (2, 5)
     assert curves["intent"].mean[-1] > curves["intent"].mean[0]
-
-
-def test_the_ledger_curve_is_over_items_that_were_drawn_at_random(corpus):
-    ledger = Ledger.open(":memory:", corpus)
-    for at, purpose in enumerate(["seed", "strategy", "audit"]):
-        item = corpus[at]
-        ledger.submit(Submission(purpose, (Annotation(item.id, "intent", item.labels["intent"]),), purpose=purpose))
-    assert random_labels(ledger).ids.tolist() == [corpus.ids[0], corpus.ids[2]]
-
-
-def test_a_ledger_without_random_items_is_refused(corpus):
-    ledger = Ledger.open(":memory:", corpus)
-    with pytest.raises(AllocationError, match="no item was bought for seed or audit"):
-        random_labels(ledger)
 
 
 # -- guesses ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 
 import numpy as np
@@ -139,7 +140,7 @@ def complaint(file):
         ("beta = 0.6", "", "FILE:5: task 'intent': beta is missing. Fix: label a few items"),
         ("block = 200\nmin", "min", "FILE:13: task 'named entities': block is missing"),
         ("price = 0.12", "price = 0", "FILE:14: task 'named entities': price = 0. Fix: give a number above 0"),
-        ("price = 0.12", 'price = "cheap"', "FILE:14: task 'named entities': price = cheap"),
+        ("price = 0.12", 'price = "cheap"', "FILE:14: task 'named entities': price = \"cheap\""),
         ("price = 0.12", "price = true", "FILE:14: task 'named entities': price = true"),
         (
             "price = 0.12",
@@ -162,19 +163,26 @@ def complaint(file):
         ("cap = 5000", "cup = 5000", "FILE:20: task 'named entities': there is no key 'cup'"),
         ("[0.25, 0.08]", "[0.25, -1]", "FILE:23: task 'intent': the standard error for 'named entities' is -1"),
         ("[0.25, 0.08]", "[1, 2, 3]", "FILE:23: task 'intent': informativeness for 'named entities'"),
-        ("[0.25, 0.08]", '"much"', "FILE:23: task 'intent': named entities = much"),
+        ("[0.25, 0.08]", '"much"', "FILE:23: task 'intent': named entities = \"much\""),
         ("intent = 0.4", "intents = 0.4", "FILE:26: task 'named entities': informs no task 'intents'"),
         ("intent = 0.4", '"named entities" = 2', "FILE:26: task 'named entities': informs itself by 2, not 1"),
         ("[informativeness.intent]", "[informativeness.mood]", "FILE: informativeness.mood is of no task"),
-        ("unit = 0.01", "unit = 0", "FILE: unit = 0. Fix: give the smallest amount"),
-        ("unit = 0.01", "units = 0.01", "FILE: there is no key 'units'"),
-        ('currency = "€"', "currency = 3", "FILE: currency = 3"),
-        ("joint_price = 0.22", "joint_price = -1", "FILE: joint_price = -1"),
+        ("unit = 0.01", "unit = 0", "FILE:1: unit = 0. Fix: give the smallest amount"),
+        ("unit = 0.01", "units = 0.01", "FILE:1: there is no key 'units'"),
+        ('currency = "€"', "currency = 3", "FILE:2: currency = 3"),
+        ("joint_price = 0.22", "joint_price = -1", "FILE:3: joint_price = -1"),
         ("[tasks.intent]", "[tasks.intent", "FILE:5: this is no TOML"),
         ("[tasks.intent]", '[tasks.""]', "FILE:5: task '': it has no name"),
         (TOML, "tasks = " + 5000 * "[" + 5000 * "]", "FILE: tables are nested far too deep"),
         (TOML, "", "FILE: there are no tasks"),
-        (TOML, "tasks = 3", "FILE: there are no tasks"),
+        (TOML, "tasks = 3", "FILE:1: tasks = 3 is no table"),
+        (TOML, "tasks = ['a']", 'FILE:1: tasks = ["a"] is no table'),
+        (
+            "joint_price = 0.22",
+            "joint_price = 0.11",
+            "FILE:3: joint_price = 0.11 is below the price of one label of 'named",
+        ),
+        (TOML, "corpus = 3", "FILE:1: there is no key 'corpus'. Fix: if this is a campaign, leave --table out"),
         (TOML, "[tasks]\nintent = 3", "FILE: task 'intent': 3 is no table"),
     ],
 )
@@ -203,12 +211,13 @@ def test_what_is_wrong_in_json_is_told_with_its_place(written, old, new, said):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("named entities,0.12", "named entities,abc", "FILE:3: task 'named entities': price = abc"),
+        ("named entities,0.12", "named entities,abc", "FILE:3: task 'named entities': price = \"abc\""),
         ("named entities,0.12", "intent,0.12", "FILE:3: task 'intent' is given twice"),
         ("0.25,0.08", "0.25", "FILE:2: there are 12 cells, and the header has 13"),
         ("informs:intent", "informs:mood", "FILE:1: column 'informs:mood' is of no task"),
         ("informs:intent", "inform:intent", "FILE:1: column 'inform:intent' is of no task"),
-        ("task,price", "name,price", "FILE:1: the first column is not 'task'"),
+        ("task,price", "name,price", "FILE:1: the first column is not 'task'. Fix: begin with task,price"),
+        ("task,price", "task;price", "FILE:1: the first column is not 'task'. Fix: separate cells by commas, not by ;"),
         ("low,high", "high,high", "FILE:1: column 'high' is there twice"),
         ("named entities,0.12", '"named entities,0.12', "FILE:3: this is no CSV"),
         (",0.6,0.5", ",,0.5", "FILE:2: task 'intent': beta is missing"),
@@ -226,7 +235,43 @@ def test_a_file_that_cannot_be_read_is_told(written, tmp_path):
     assert "there is no such file" in complaint(tmp_path / "none.toml")
     assert "ends in none of .toml, .json, .csv" in complaint(written("tasks.yaml", TOML))
     (tmp_path / "folder.toml").mkdir()
-    assert "cannot be read" in complaint(tmp_path / "folder.toml")
+    assert "this is a folder" in complaint(tmp_path / "folder.toml")
     (tmp_path / "latin.toml").write_bytes(b'currency = "\xa3"\n')
     assert "not text in UTF-8" in complaint(tmp_path / "latin.toml")
     assert "holds no table" in complaint(written("list.json", "[1, 2]"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.toml", "[tasks.a]\nprice = 1e-99999999\nbeta = 0.5\nblock = 10\n"),
+        ("t.toml", "[tasks.a]\nprice = 1e-99999999999999999999\nbeta = 0.5\nblock = 10\n"),
+        ("t.toml", f"[tasks.a]\nprice = {'9' * 5000}\nbeta = 0.5\nblock = 10\n"),
+        ("t.json", '{"tasks": {"a": {"price": 1e-99999999999999999999, "beta": 0.5, "block": 10}}}'),
+        ("t.json", f'{{"tasks": {{"a": {{"price": {"9" * 5000}, "beta": 0.5, "block": 10}}}}}}'),
+        ("t.csv", f"task,price,beta,block\na,{'9' * 5000},0.5,10\n"),
+        ("t.csv", "task,price,beta,block\na,1e-99999999,0.5,10\n"),
+    ],
+)
+def test_numbers_that_nobody_counts_in_are_refused_at_once(tmp_path, name, text):
+    file = tmp_path / name
+    file.write_text(text)
+    started = time.process_time()
+    with pytest.raises(DataError) as caught:
+        read_table(file)
+    assert time.process_time() - started < 1
+    assert len(str(caught.value)) < 400 + len(str(file))
+
+
+@pytest.mark.parametrize("budget", ["abc", "1e-99999999", "1e999", "nan", "-1"])
+def test_a_budget_that_is_no_money_is_refused(tmp_path, budget):
+    file = tmp_path / "t.csv"
+    file.write_text("task,price,beta,block\na,1,0.5,10\n")
+    with pytest.raises(AllocationError, match="a budget of"):
+        read_table(file).problem(budget)
+
+
+def test_a_blank_error_is_none(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("task,price,beta,block,informs:b,error:b\na,1,0.5,10,0.4, \nb,1,0.5,10,,\n")
+    assert read_table(file).estimates.informativeness.value[0, 1] == 0.4

@@ -87,6 +87,17 @@ def test_a_round_has_a_certificate_within_its_split(undisturbed):
     assert certificate["objective"] <= certificate["bound"]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_certificate_is_that_of_the_choice_within_the_split(seed):
+    """With few labels of one task allowed it bounds less than what could be chosen without, and is still tight."""
+    strategy, pool = config(strategy={"name": "UDJS+BLP_AL"}).strategy.make(), pool_of(seed=seed)
+    free = strategy.select(pool, 150, seed=1)
+    within = strategy.select(capped(pool, {"intent": 4, "slots": 60}), 150, seed=1)
+    assert within.tasks.sum(axis=0)[0] == 4 < free.tasks.sum(axis=0)[0]
+    assert within.certificate.objective <= within.certificate.bound < free.certificate.objective
+    assert within.certificate.bound <= 1.001 * within.certificate.objective
+
+
 def test_a_campaign_without_the_section_decides_nothing_about_a_split(tmp_path):
     campaign = run(tmp_path, config(allocation=None, budget={"seed_items": 24, "rounds": 1}))
     assert campaign.ledger.decisions("allocation") == []
@@ -282,9 +293,15 @@ def test_minimums_that_reading_an_item_once_pays_for_are_bought_in_every_round(t
     campaign.close()
 
 
-def test_labels_that_all_seem_to_harm_are_split_as_if_they_did_not():
-    said = known({"intent": 30, "slots": 30}, {"intent": 0.7, "slots": 0.7}, informs=-1.5)
-    assert sum(Rations.of(TermsOf(config()), said, pool_of(), 150).caps.values()) > 0
+def test_labels_that_all_seem_to_harm_are_split_as_if_they_did_not_and_the_ledger_is_told():
+    rates, labels = {"intent": 0.7, "slots": 0.7}, {"intent": 30, "slots": 30}
+    harming, helping = (
+        Rations.of(TermsOf(config()), known(labels, rates, informs=informs), pool_of(), 150) for informs in (-1.5, 0.5)
+    )
+    assert sum(harming.caps.values()) > 0
+    assert harming.body["set_aside"]
+    assert harming.paying({"intent": 9}).body["set_aside"]
+    assert "set_aside" not in helping.body
 
 
 # -- refused at the door -----------------------------------------------------------------------------------------------

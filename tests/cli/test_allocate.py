@@ -170,8 +170,14 @@ def test_names_are_shown_as_they_are(allocate, tmp_path):
         ),
         (["--table", "tasks.toml", "--budget", "much"], "--budget: 'much' will not do"),
         (["--table", "tasks.toml", "--budget", "-5"], "--budget: '-5' will not do"),
-        (["--table", "tasks.toml", "--budget", "1e99"], "a budget of 1E+99"),
-        (["campaign.toml", "--budget", "1e99"], "a budget of 1E+99"),
+        (["--table", "tasks.toml", "--budget", "1e99"], "--budget: '1e99' will not do"),
+        (["campaign.toml", "--budget", "1e13"], "a budget of 1E+13"),
+        (["--table", "tasks.toml", "--budget", "1e-99999999"], "--budget: '1e-99999999' will not do"),
+        (
+            ["--table", "tasks.toml", "--budget", "150", "--page", "tasks.toml"],
+            "--page: tasks.toml is what is asked about",
+        ),
+        (["--table", "tasks.toml", "--budget", "150", "--page", "/dev/null"], "--page: /dev/null is no file"),
         (["--table", "none.toml", "--budget", "5"], "none.toml: there is no such file"),
         (["--table", "tasks.toml", "--budget", "150", "--page", "."], "--page: . is a folder"),
         (

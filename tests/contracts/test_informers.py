@@ -123,7 +123,7 @@ def test_a_task_without_seed_labels_is_refused_by_name(informer, learner, items)
 
 
 def test_too_few_labels_to_hold_any_out_are_refused_with_how_many_it_takes(informer, learner, items):
-    with pytest.raises(AllocationError, match=r"'slots' has 4 seed labels: too few.*at least 10"):
+    with pytest.raises(AllocationError, match=r"'slots' has 4 seed labels: too few.*at least 13"):
         informer.measure(learner, without(items, "slots", np.arange(50) < 4))
     enough = without(items, "slots", np.arange(50) < 10)
     assert np.isfinite(informer.measure(learner, enough).value).all()

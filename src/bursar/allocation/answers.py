@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation.baselines import Context, compare, missing, random_split
+from bursar.allocation.items import together
+from bursar.allocation.methods import METHODS
 from bursar.allocation.returns import half_life, tells_nothing
 from bursar.allocation.robust import Move, Predicted, Robust, least_regret, predicted, sensitivity
-from bursar.allocation.split import METHODS as PLAIN
-from bursar.allocation.split import Problem, Split, exact, together
+from bursar.allocation.split import Problem, Split, exact
 from bursar.errors import AllocationError
+from bursar.learners.learner import Progress, no_progress
 
-METHODS = (*PLAIN, "robust")
 RANDOM_SPLITS = 51  # the one in the middle of which is shown
 EFFECTS = 4  # of tasks on others that are told
+ALIKE = 1.05  # times as much, and less, is as much
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,15 @@ class Answer:
     others: list[Split]  # baselines, the best first
     left_out: tuple[str, ...]  # baselines that could not be had, and why
     robust: Robust | None = None
+
+    @property
+    def telling(self) -> list[Move]:
+        """The cases in which another split would be better, by more than rounding."""
+        return [
+            move
+            for move in self.moves
+            if move.best.counts != self.split.counts and move.regret > 1e-6 * abs(move.best.total)
+        ]
 
     @property
     def reasons(self) -> list[str]:
@@ -47,7 +58,10 @@ class Answer:
         for other in self.others:
             if joint is not None and other.together and other.total > split.total:
                 price = split.problem.show(joint)
-                said.append(f"Labelling the same items for all tasks, at {price} an item, would gain more than this.")
+                said.append(
+                    f"Labelling the same items for all tasks, at {price} an item, would gain more than this: "
+                    "the method together looks at such items, too."
+                )
         return said
 
     def describe(self) -> dict[str, Any]:
@@ -71,14 +85,21 @@ class Answer:
         }
 
 
-def answer(problem: Problem, context: Context | None = None, *, method: str = "exact", seed: int = 0) -> Answer:
+def answer(
+    problem: Problem,
+    context: Context | None = None,
+    *,
+    method: str = "exact",
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Answer:
     """Split by a method, and look at the split from all sides."""
     if method not in METHODS:
         raise AllocationError(f"there is no method {method!r}", fix=f"use {', '.join(METHODS)}")
     context = replace(context or Context(), method=method)
-    kept = least_regret(problem) if method == "robust" else None
-    split = PLAIN[method](problem) if kept is None else kept.split
-    moves = sensitivity(split) if kept is None else list(kept.moves)
+    kept = least_regret(problem, progress) if method == "robust" else None
+    split = METHODS[method](problem) if kept is None else kept.split
+    moves = sensitivity(split, progress) if kept is None else list(kept.moves)
     others = [
         _middle_random(problem, seed) if s.method == "random" else s for s in compare(problem, context, seed=seed)
     ]
@@ -109,9 +130,8 @@ def _for_the_money(split: Split) -> list[str]:
     best, least = int(worth.argmax()), int(worth.argmin())
     if worth[best] <= 0 or best == least:
         return []
-    last = (
-        "" if worth[least] <= 0 else f", {worth[best] / worth[least]:.3g} times as much as one of {split.tasks[least]}"
-    )
+    times = worth[best] / worth[least] if worth[least] > 0 else math.nan
+    last = f", {times:.3g} times as much as one of {split.tasks[least]}" if times >= ALIKE else ""
     return [f"For its price, a first label of {split.tasks[best]} is worth the most to all tasks together{last}."]
 
 
@@ -147,7 +167,13 @@ def _effects(split: Split) -> list[str]:
 def _saturation(split: Split) -> list[str]:
     """How fast labels lose their worth, the fastest first."""
     said = []
-    rows = sorted(zip(map(half_life, split.problem.rates), split.tasks, split.counts, split.problem.rates, strict=True))
+    rows = sorted(
+        (half_life(rate), task, count, rate)
+        for task, count, rate, worth in zip(
+            split.tasks, split.counts, split.problem.rates, split.problem.worth, strict=True
+        )
+        if worth > 0  # of what harms, nobody asks how long it does
+    )
     for half, task, count, rate in rows:
         if tells_nothing(rate):
             said.append(f"How fast labels of {task} lose worth is not known; it is taken as {rate.beta:g} a block.")

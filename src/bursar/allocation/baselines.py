@@ -23,8 +23,9 @@ from fractions import Fraction
 import numpy as np
 
 from bursar.allocation.estimates import Estimates
+from bursar.allocation.methods import METHODS
 from bursar.allocation.returns import SMALLEST
-from bursar.allocation.split import METHODS, Problem, Split, exact
+from bursar.allocation.split import Problem, Split
 from bursar.errors import AllocationError
 from bursar.registry import Registry
 
@@ -132,7 +133,7 @@ def with_one_rate(problem: Problem, context: Context, rng: np.random.Generator) 
 
 def _as_if(problem: Problem, estimates: Estimates, context: Context, name: str) -> Split:
     """What would be bought by other estimates, in the way that the split itself is found."""
-    found = METHODS.get(context.method, exact)(replace(problem, estimates=estimates))
+    found = METHODS[context.method](replace(problem, estimates=estimates))
     return Split(problem, found.counts, name, together=found.together)
 
 

@@ -26,6 +26,7 @@ from bursar.errors import AllocationError
 from bursar.ragged import FloatArray, IntArray, offsets_of
 
 MOST_MONEY = 20_000_000  # units that are told apart, after what can be divided out; takes a few gigabytes
+MOST_COUNTED = 2**62  # units of money that sums of 64 bits can hold
 TOLERANCE = 1e-12  # of the bound: what its floating-point sum may be off by
 HALVINGS = 200
 
@@ -76,6 +77,13 @@ def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
     >>> greedy_steps([Good(np.array([6, 5]), 3), Good(np.array([4, 3, 1]), 2)], money=6)
     ([1, 1], 11.666666666666666)
     """
+    unit = gcd(*(good.cost for good in goods)) or 1
+    money //= unit
+    if money * len(goods) > MOST_COUNTED:
+        raise AllocationError(
+            f"a budget of {money:,} units of money cannot be counted", fix="use a larger unit, or a smaller budget"
+        )
+    goods = [Good(good.worth[: money * unit // good.cost], good.cost // unit) for good in goods]
     whose = np.repeat(np.arange(len(goods)), [len(good.worth) for good in goods])
     costs = np.array([good.cost for good in goods])
     order = np.argsort(-np.concatenate([good.ratios for good in goods]), kind="stable")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,8 +20,8 @@ class Informativeness:
     the diagonal is 1, and a negative entry means that *i* harms *j*.
 
     >>> found = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.25, 1]]), np.array([[0, 0.1], [0.1, 0]]))
-    >>> found.to("slots"), found.weights.tolist()
-    ({'intent': 0.5, 'slots': 1.0}, [1.5, 1.25])
+    >>> found.to("slots")
+    {'intent': 0.5, 'slots': 1.0}
     """
 
     tasks: tuple[str, ...]
@@ -33,16 +33,12 @@ class Informativeness:
         shape = (len(self.tasks), len(self.tasks))
         if self.value.shape != shape or self.error.shape != shape:
             raise AllocationError(f"informativeness of {len(self.tasks)} tasks needs a {shape[0]} × {shape[0]} table")
+        if len(set(self.tasks)) < len(self.tasks):
+            raise AllocationError(f"a task is there twice: {', '.join(self.tasks)}", fix="give each a name of its own")
         if not (np.isfinite(self.value).all() and np.isfinite(self.error).all() and (self.error >= 0).all()):
             raise AllocationError("informativeness and its standard errors must be numbers, the errors from 0 up")
         if not (self.value.diagonal() == 1).all():
             raise AllocationError("a task's informativeness for itself is 1", fix="divide each column by its diagonal")
-
-    @property
-    def weights(self) -> FloatArray:
-        """What a label of the first block of each task is worth to all tasks together: the sums of the rows."""
-        sums: FloatArray = self.value.sum(axis=1)
-        return sums
 
     def to(self, task: str) -> dict[str, float]:
         """What every task's labels are worth to one."""
@@ -85,6 +81,16 @@ class Estimates:
     @property
     def tasks(self) -> tuple[str, ...]:
         return self.informativeness.tasks
+
+    @classmethod
+    def unknown(cls, tasks: Sequence[str]) -> Estimates:
+        """What is thought of tasks of which nothing is known.
+
+        >>> Estimates.unknown(["intent", "slots"]).rates["slots"]
+        Rate(beta=0.5, low=1e-06, high=1.0, block=1, source='nothing')
+        """
+        none = Informativeness(tuple(tasks), np.eye(len(tasks)), 1 - np.eye(len(tasks)))
+        return cls(none, dict.fromkeys(tasks, Rate(0.5, 1e-6, 1.0, 1, "nothing")))
 
     def alone(self) -> Estimates:
         """The same, as if labels of a task were worth nothing to the others."""

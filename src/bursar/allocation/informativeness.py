@@ -15,9 +15,8 @@ or with as many of its own. Informativeness is the one gain over the other (erra
 from __future__ import annotations
 
 import math
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
@@ -25,7 +24,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bursar.allocation.estimates import Informativeness
-from bursar.allocation.seeds import HELD_OUT, check_share, check_whole, reason_of, seed_items, seed_of, taken_apart
+from bursar.allocation.seeds import (
+    HELD_OUT,
+    check_share,
+    check_whole,
+    reason_of,
+    seed_items,
+    seed_of,
+    settings_of,
+    taken_apart,
+)
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, no_progress
@@ -105,7 +113,7 @@ def make_informer(name: str, **settings: Any) -> Informer:
     try:
         return INFORMERS[name](**settings)
     except TypeError as wrong:
-        raise ConfigError(f"informer {name!r}: {reason_of(wrong)}") from None
+        raise ConfigError(f"informer {name!r}: {reason_of(wrong)}", fix=settings_of(INFORMERS[name])) from None
 
 
 def _later(module: str, kind: str) -> Callable[..., Informer]:
@@ -181,36 +189,3 @@ def agreement(a: Informativeness, b: Informativeness) -> float:
     centred = [rank - rank.mean() for rank in ranks]
     scale = math.sqrt(float((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
     return float(centred[0] @ centred[1]) / scale if scale > 0 else 0.0
-
-
-class Agreement(NamedTuple):
-    """How well a measurement agrees with the one that it is held against, and what both took."""
-
-    spearman: float
-    seconds: float
-    seconds_against: float
-
-
-def agreements(
-    learner: Learner,
-    annotated: Corpus,
-    informers: Sequence[Informer],
-    against: Informer,
-    *,
-    held_out: float = HELD_OUT,
-    seed: int = 0,
-    progress: Progress = no_progress,
-) -> dict[str, Agreement]:
-    """How well approximations agree with another informer, such as the look-ahead, on the same items."""
-
-    def timed(one: Informer) -> tuple[Informativeness, float]:
-        begun = time.perf_counter()
-        found = one.measure(learner, annotated, held_out=held_out, seed=seed, progress=progress)
-        return found, time.perf_counter() - begun
-
-    wanted, longest = timed(against)
-    found = {}
-    for one in informers:
-        measured, seconds = timed(one)
-        found[one.name] = Agreement(agreement(measured, wanted), seconds, longest)
-    return found

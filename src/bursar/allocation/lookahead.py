@@ -8,6 +8,7 @@ makes of its score there, is compared.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,9 +57,9 @@ class StepInformer(Informer):
             progress("measuring", (number + 1) / self.moments)
         return total / self.moments
 
+    @abstractmethod
     def gains_at(self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, rng: np.random.Generator) -> FloatArray:
         """The gains at one moment, which must be left as it was found."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 
 from bursar.allocation.estimates import Rate
 from bursar.allocation.returns import LEVEL, SMALLEST, fit_rate
-from bursar.allocation.seeds import HELD_OUT, check_whole, reason_of, seed_items
+from bursar.allocation.seeds import HELD_OUT, check_whole, reason_of, seed_items, settings_of
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, no_progress
-from bursar.ledger import Ledger
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
 from bursar.tasks import Task
@@ -80,7 +79,7 @@ def make_rater(name: str, **settings: Any) -> Rater:
     try:
         return RATERS[name](**settings)
     except TypeError as wrong:
-        raise ConfigError(f"rater {name!r}: {reason_of(wrong)}") from None
+        raise ConfigError(f"rater {name!r}: {reason_of(wrong)}", fix=settings_of(RATERS[name])) from None
 
 
 # -- curves ------------------------------------------------------------------------------------------------------------
@@ -162,7 +161,9 @@ and the high end of its interval
         for name in tasks:
             if name not in self.betas:
                 raise AllocationError(
-                    f"no reduction rate is given for task {name!r}", fix="give each task one from 0 to 1 (betas)"
+                    f"no reduction rate is given for task {name!r}"
+                    + (f", only for {', '.join(map(repr, self.betas))}" if self.betas else ""),
+                    fix="give each task one from 0 to 1 (rater_settings.betas of the campaign)",
                 )
 
     def measure(
@@ -279,17 +280,6 @@ def units_of_a_label(items: Corpus, task: Task) -> float:
     """How many units a labelled item has on average, which is what laws count: words for tagging, else 1."""
     present = items.labels[task.name].present
     return float(task.units(items.words)[present].mean())
-
-
-def random_labels(ledger: Ledger) -> Corpus:
-    """What a ledger knows of items that were drawn at random: a curve over chosen ones would be that of the choice."""
-    drawn = ledger.bought(purposes=AT_RANDOM)
-    if not drawn:
-        raise AllocationError(
-            f"{ledger.where}: no item was bought for {' or '.join(AT_RANDOM)}",
-            fix="buy some items at random, or use the rater 'pseudo-labels'",
-        )
-    return ledger.view(drawn)
 
 
 def _later(module: str, kind: str) -> Callable[..., Rater]:

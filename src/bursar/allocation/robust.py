@@ -16,9 +16,11 @@ from scipy.special import ndtri
 
 from bursar.allocation.concave import MOST_MONEY
 from bursar.allocation.estimates import Estimates
+from bursar.allocation.items import together
 from bursar.allocation.returns import LEVEL, SMALLEST, gain, returns
-from bursar.allocation.split import Problem, Split, exact, together
+from bursar.allocation.split import Problem, Split, exact
 from bursar.errors import AllocationError
+from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray
 
 CLOSE = 1e-4  # of the regret: how near to the least possible is near enough
@@ -77,6 +79,11 @@ class Move:
     best: Split
     regret: float
 
+    def changes(self, split: Split) -> str:
+        """What the best split then has more and less of than another."""
+        rows = zip(split.tasks, split.counts, self.best.counts, strict=True)
+        return ", ".join(f"{task} {then - now:+,}" for task, now, then in rows if then != now)
+
     def describe(self) -> dict[str, Any]:
         """As JSON."""
         moved = {"task": self.scenario.task, "other": self.scenario.other, "what": self.scenario.what}
@@ -87,10 +94,11 @@ class Move:
         }
 
 
-def sensitivity(split: Split) -> list[Move]:
+def sensitivity(split: Split, progress: Progress = no_progress) -> list[Move]:
     """What moves when an estimate does, the largest regret first."""
-    moves = []
-    for scenario in scenarios(split.problem):
+    moves = list[Move]()
+    for scenario in (cases := scenarios(split.problem)):
+        progress("if one estimate is off", len(moves) / len(cases))
         best = (together if split.method == "together" else exact)(scenario.problem)
         moves.append(Move(scenario, best, _regret(scenario, best, split.counts)))
     return _sorted(moves)
@@ -116,7 +124,7 @@ class Robust:
     moves: tuple[Move, ...]  # what is regretted when, the most first
 
 
-def least_regret(problem: Problem) -> Robust:
+def least_regret(problem: Problem, progress: Progress = no_progress) -> Robust:
     """The split whose largest regret is as small as it can be, to within a ten-thousandth (or ``bound`` tells).
 
     A scenario moves one task alone. So with ``T`` what a split gains by the estimates as they are, its largest regret
@@ -125,7 +133,7 @@ def least_regret(problem: Problem) -> Robust:
     has less regret than its lower end, less the best ``T`` at its upper end.
     """
     nominal = exact(problem)
-    moves = sensitivity(nominal)
+    moves = sensitivity(nominal, progress)
     search = _Search(problem, nominal.total, moves)
     counts, bound = search.best(nominal.counts)
     regret = search.regret(counts)

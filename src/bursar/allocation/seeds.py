@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 
 import numpy as np
 
 from bursar.corpus import Corpus
-from bursar.errors import AllocationError, ConfigError
+from bursar.errors import AllocationError, BursarError, ConfigError
 from bursar.learners.learner import in_codes_of
 from bursar.ragged import IntArray
 from bursar.tasks import Task
 
 HELD_OUT = 0.3  # of the items, to measure on
-FEWEST = 2  # labels of each task in each part
+FEWEST = 2  # labels of each task in anything that is trained
+FEWEST_APART = 3  # and in each part of the seed items
 
 
 def seed_items(tasks: Mapping[str, Task], annotated: Corpus) -> Corpus:
@@ -43,12 +45,12 @@ def taken_apart(items: Corpus, shares: Sequence[float], rng: np.random.Generator
     place = dealt(len(items), shares)
     parts = tuple(np.sort(order[place == part]) for part in range(len(shares)))
     labels = dict(zip(items.schema, present, strict=True))
-    short = [name for name, there in labels.items() if min(int(there[part].sum()) for part in parts) < FEWEST]
+    short = [name for name, there in labels.items() if min(int(there[part].sum()) for part in parts) < FEWEST_APART]
     if short:
         said = ", ".join(f"task {name!r} has {int(labels[name].sum())} seed labels" for name in short)
         raise AllocationError(
             f"{said}: too few to hold any out",
-            fix=f"label at least {math.ceil(FEWEST / min(shares)) + len(shares)} items for each",
+            fix=f"label at least {math.ceil(FEWEST_APART / min(shares)) + len(shares)} items for each",
         )
     return parts
 
@@ -83,6 +85,14 @@ def check_whole(name: str, setting: str, value: object, *, least: int = 1) -> No
     """Refuse a setting that is not a whole number, or too small a one."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ConfigError(f"{name!r}: {setting} = {value!r}", fix=f"use a whole number from {least} up")
+
+
+def settings_of(make: Callable[[], object]) -> str | None:
+    """Which settings something has that can be made without any, as a fix."""
+    try:
+        return f"its settings are {', '.join(field.name for field in fields(make()))}"  # type: ignore[arg-type]
+    except (TypeError, BursarError):
+        return None
 
 
 def reason_of(wrong: TypeError) -> str:

@@ -30,6 +30,7 @@ from bursar.errors import AllocationError
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import CostModel
 
+SEARCHED = ("exact", "greedy", "together")  # methods that leave no money which would gain anything
 BITS = 60  # gains are compared in whole parts of 2^-60 of all that could be gained
 
 
@@ -40,7 +41,7 @@ class Problem:
     ``least`` and ``most`` are numbers of labels, 0 and no limit if not given. ``lots`` are how many labels of a task
     are bought at a time, 1 if not given. ``joint`` is what an item costs that is labelled for all tasks at once: only
     the baseline that does so asks for it. ``costs`` say how money is written. ``importance`` is how much the gain of
-    each task counts, 1 if not given.
+    each task counts, 1 if not given. ``items`` is how many items there are that can be labelled for all tasks at once.
     """
 
     estimates: Estimates
@@ -52,6 +53,7 @@ class Problem:
     joint: int | None = None
     costs: CostModel = field(default_factory=lambda: CostModel({}, {}))
     importance: tuple[float, ...] = ()
+    items: int | None = None
 
     def __post_init__(self) -> None:
         count = len(self.tasks)
@@ -71,15 +73,19 @@ class Problem:
         object.__setattr__(self, "budget", _whole("budget", self.budget))
         if self.budget < 0:
             raise AllocationError(f"a budget of {self.budget}", fix="give a number from 0 up")
-        if self.joint is not None and _whole("joint", self.joint) <= 0:
-            raise AllocationError(f"an item for all tasks at {self.joint}", fix="give a price above 0, or none")
+        if self.joint is not None:
+            object.__setattr__(self, "joint", _whole("joint", self.joint))
+            if self.joint <= 0:
+                raise AllocationError(f"an item for all tasks at {self.joint}", fix="give a price above 0, or none")
         for task, price, least, most, lot in self._rows():
             if price <= 0 or lot <= 0:
                 raise AllocationError(f"task {task!r}: a price of {price} for lots of {lot}", fix="use numbers above 0")
             if least < 0 or (most is not None and most < least):
                 raise AllocationError(
-                    f"task {task!r}: at least {least:,} labels" + ("" if most is None else f" and at most {most:,}"),
-                    fix="give a minimum from 0 up, and a cap that is not below it",
+                    f"task {task!r}: at least {least:,} labels are asked for"
+                    + ("" if most is None else f", and at most {most:,} can be had"),
+                    fix="give a minimum from 0 up, and a cap that is not below it; "
+                    "a minimum of a campaign is one of each round",
                 )
         self._check_minimums()
 
@@ -121,8 +127,8 @@ class Problem:
 
     @property
     def caps(self) -> tuple[int, ...]:
-        """Of the tasks that have one."""
-        return tuple(most for most in self.most if most is not None)
+        """Of the tasks that have one, and of items for all tasks."""
+        return tuple(most for most in (*self.most, self.items) if most is not None)
 
     def shared_items(self) -> tuple[int, int]:
         """The fewest and the most items for all tasks that the budget pays for, the minimums included."""
@@ -293,82 +299,6 @@ def greedy(problem: Problem) -> Split:
     return Split(problem, tuple(counts), "greedy", bound=minimum + math.ldexp(bound, -shift))
 
 
-TRIED = 256  # numbers of items for all tasks at most, or so many to begin with where labels that harm leave no bound
-
-
-def together(problem: Problem) -> Split:
-    """The best split in which some items are labelled for all tasks at the joint price, and others for one task each.
-
-    Reading is paid once an item, so an item for all tasks is cheaper than as many labels apart. If labels could be cut
-    into parts, the gain would rise and then fall with the number of such items: that bound says how far on either side
-    of a good number a better one may be, and all of those are tried. Labels that harm make that bound no bound: then
-    numbers all over the range are tried, and those about the best of them.
-
-    >>> from bursar.allocation import Informativeness
-    >>> known = Informativeness(("intent", "slots"), np.eye(2), np.zeros((2, 2)))
-    >>> rate = Rate(0.5, 0.5, 0.5, block=100)
-    >>> estimates = Estimates(known, {"intent": rate, "slots": rate})
-    >>> split = together(Problem(estimates, prices=(11, 13), budget=1500, joint=15))
-    >>> split.counts, split.together, split.cost
-    ((100, 100), 100, 1500)
-    """
-    if problem.joint is None:
-        raise AllocationError(
-            "what an item costs that is labelled for all tasks is not known", fix="give it (joint_price), or use exact"
-        )
-    if problem.joint >= sum(problem.prices):
-        return replace(exact(problem), method="together")
-    low, high = problem.shared_items()
-    known: dict[int, Split] = {}
-
-    def gain_of(items: int) -> float:
-        if items not in known:
-            known[items] = _with_items(problem, items)
-        return known[items].total
-
-    def most_of(items: int) -> float:
-        part = _beside_items(problem, items)
-        another = part.gains([count + 1 for count in part.least]) - part.gains(part.least)  # of which a part may fit
-        return (greedy(part).bound or 0.0) + max(0.0, float(another.sum(axis=1).max()))
-
-    first, last = low, high
-    if any(worth < 0 for worth in problem.worth):
-        spread = np.unique(np.linspace(low, high, TRIED).astype(int)).tolist()
-        near = max(spread, key=gain_of)
-        low, high = max(first, near - (last - first) // TRIED - 8), min(last, near + (last - first) // TRIED + 8)
-        first, last = low, high
-    while high - low > 8:
-        left, right = low + (high - low) // 3, high - (high - low) // 3
-        if most_of(left) < most_of(right):
-            low = left + 1
-        else:
-            high = right
-    for items in range(low, high + 1):
-        gain_of(items)
-    for way, end in ((-1, first), (1, last)):
-        items = (low if way < 0 else high) + way
-        while items * way <= end * way and len(known) < TRIED and most_of(items) > max(map(gain_of, known)):
-            gain_of(items)
-            items += way
-    return known[max(sorted(known), key=lambda items: (gain_of(items), -items))]
-
-
-def _beside_items(problem: Problem, items: int) -> Problem:
-    """What is left to decide with so many items for all tasks, which the budget has to pay for."""
-    assert problem.joint is not None
-    least = tuple(max(least, items) for least in problem.least)
-    budget = problem.budget + items * (sum(problem.prices) - problem.joint)
-    return replace(problem, least=least, budget=budget, lots=(), joint=None)
-
-
-def _with_items(problem: Problem, items: int) -> Split:
-    """The best split with so many items for all tasks."""
-    return Split(problem, exact(_beside_items(problem, items)).counts, "together", together=items)
-
-
-METHODS = {"exact": exact, "greedy": greedy, "together": together}
-
-
 def _goods(problem: Problem) -> tuple[list[int], list[Good], int]:
     """The tasks that are worth buying for and what each lot of theirs gains, in whole parts of 2^−shift.
 
@@ -408,26 +338,31 @@ def _notes(split: Split) -> list[str]:
     problem = split.problem
     harmful = [at for at, worth in enumerate(problem.worth) if worth <= 0]
     if len(harmful) == len(problem.tasks):
+        known = problem.estimates.informativeness
+        clear = (np.abs(known.value) > 2 * known.error) & ~np.eye(len(problem.tasks), dtype=bool)
         return [
             "No label of any task is worth its money: each task's labels harm the others by as much as they help it, "
-            "or by more. " + ("Only the minimums are bought." if any(problem.least) else "Nothing is bought.")
+            "or by more. " + ("Only the minimums are bought." if any(problem.least) else "Nothing is bought."),
+            *([] if clear.any() else ["But no harm is beyond its error: take this as nothing known, not as advice."]),
         ]
     said = []
     for at in harmful:
         bought = f"only its minimum of {problem.least[at]:,} is bought" if problem.least[at] else "none are bought"
         task, worth = problem.tasks[at], problem.worth[at]
-        said.append(f"A label of {task} is worth {worth:.3g} to all tasks together, for it harms others: {bought}.")
+        why = ", for it harms others" if worth < 0 else ""
+        said.append(f"A label of {task} is worth {worth:.3g} to all tasks together{why}: {bought}.")
     price, lot, task = min((price * lot, lot, task) for task, price, _, _, lot in problem._rows())
     left = problem.show(split.unspent)
-    if problem.budget and not problem.spare:
+    more = sum(split.counts) > sum(problem.least)
+    if problem.budget and not more and not split.unspent:
         said.append("The minimums take the whole budget.")
-    elif 0 <= problem.spare < price:
+    elif not more and split.unspent < price:
         what = "label" if lot == 1 else f"lot of {lot:,} labels"
-        whose = f"The {problem.show(problem.spare)} that the minimums leave" if any(problem.least) else f"{left}"
+        whose = f"The {left} that the minimums leave" if any(problem.least) else left
         said.append(f"{whose} buys nothing: the cheapest {what}, of {task}, costs {problem.show(price)}.")
     elif split.unspent >= price and all(_is_full(split)):
         said.append(f"Every task is at its cap: {left} is left.")
-    elif split.unspent >= min(_open_prices(split), default=math.inf) and split.method in METHODS:
+    elif split.unspent >= min(_open_prices(split), default=math.inf) and split.method in SEARCHED:
         said.append(f"No further label would gain anything that counts: {left} is left.")
     return said
 

@@ -43,6 +43,7 @@ NEEDED = ("price", "beta", "block")
 KEYS = (*NEEDED, "low", "high", "seed_score", "min", "cap")
 FINEST = 9  # decimals of a price, if no unit is given
 MOST = Decimal(10**12)  # of any number in a table, and of a budget
+LONGEST = 50  # digits of one, before and behind the point
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Table:
 
     def problem(self, budget: Decimal | float | str) -> Problem:
         """With money to split, rounded down to whole units."""
-        amount = Decimal(str(budget))
-        if not amount.is_finite() or not 0 <= amount <= MOST:
+        amount = number_in(str(budget))
+        if amount is None or not 0 <= amount <= MOST:
             raise AllocationError(f"a budget of {budget}", fix=f"give an amount of money from 0 to {MOST:,}")
         units = int(Fraction(amount) // Fraction(self.costs.unit))
         return Problem(self.estimates, self.prices, units, self.least, self.most, joint=self.joint, costs=self.costs)
@@ -102,6 +103,8 @@ def read_table(file: str | Path) -> Table:
     """The table in a file, by its ending. What is wrong is told with the task, the key and, if found, the line."""
     path = Path(file)
     kind = path.suffix.lower()
+    if path.is_dir():
+        raise DataError("this is a folder", path=path, fix="name the file of the table")
     if kind not in SUFFIXES:
         raise DataError(
             f"the name ends in none of {', '.join(SUFFIXES)}", path=path, fix="give the table as one of them"
@@ -109,7 +112,7 @@ def read_table(file: str | Path) -> Table:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise DataError("there is no such file", path=path) from None
+        raise DataError("there is no such file", path=path, fix="check its name") from None
     except UnicodeDecodeError:
         raise DataError("this is not text in UTF-8", path=path, fix="save it in UTF-8") from None
     except OSError as wrong:
@@ -124,30 +127,44 @@ class _Reader:
 
     path: Path
     told: Mapping[str, Any]
-    line: Callable[[str, str, str | None], int | None]  # of a section, a task and a key
+    line: Callable[[str, str | None, str | None], int | None]  # of a section, a task and a key; or of a key at the top
 
     def wrong(
         self, message: str, task: str | None = None, key: str | None = None, *, section: str = "tasks", fix: str
     ) -> DataError:
-        line = None if task is None else self.line(section, task, key)
+        line = self.line(section, task, key) if task is not None or key is not None else None
         whose = "" if task is None else f"task {task!r}: "
         return DataError(f"{whose}{message}", path=self.path, line=line, fix=fix)
 
     def table(self) -> Table:
         for key in self.told:
             if key not in TOP:
-                raise self.wrong(f"there is no key {key!r}", fix=f"use {', '.join(TOP)}")
+                fix = f"use {', '.join(TOP)}"
+                if key in ("corpus", "costs", "strategy", "learner"):
+                    fix = f"if this is a campaign, leave --table out: bursar allocate {self.path} --budget …"
+                raise self.wrong(f"there is no key {key!r}", key=key, fix=fix)
         tasks = self.told.get("tasks")
         if not isinstance(tasks, Mapping) or not tasks:
-            raise self.wrong("there are no tasks", fix="give each a table of its own, such as [tasks.intent]")
+            what = "there are no tasks" if not tasks else f"tasks = {_shown(tasks)} is no table"
+            raise self.wrong(
+                what, key="tasks", fix="give each a table of its own, such as [tasks.intent], or in CSV a row"
+            )
         for task, given in tasks.items():
             self._check_keys(task, given)
         costs = self._costs(tasks)
         names = tuple(tasks)
+        prices = {task: self._units(tasks[task]["price"], costs, task, "price") for task in names}
         joint = self.told.get("joint_price")
+        if joint is not None and self._units(joint, costs, None, "joint_price") < max(prices.values()):
+            dearest = max(names, key=lambda task: prices[task])
+            raise self.wrong(
+                f"joint_price = {joint} is below the price of one label of {dearest!r}, which such an item has as well",
+                key="joint_price",
+                fix="give what an item costs that is labelled for all tasks",
+            )
         return Table(
             Estimates(self._informativeness(names), {task: self._rate(task, tasks[task]) for task in names}),
-            prices=tuple(self._units(tasks[task]["price"], costs, task, "price") for task in names),
+            prices=tuple(prices.values()),
             least=tuple(self._labels(task, tasks[task], "min") or 0 for task in names),
             most=tuple(self._labels(task, tasks[task], "cap") for task in names),
             joint=None if joint is None else self._units(joint, costs, None, "joint_price"),
@@ -171,14 +188,11 @@ class _Reader:
 
     # -- numbers -----------------------------------------------------------------------------------------------------
     def _number(self, value: Any, task: str | None, key: str, *, fix: str, section: str = "tasks") -> Decimal:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            value = Decimal(str(value))
-        if not isinstance(value, Decimal) or not value.is_finite() or abs(value) > MOST:
-            shown = value if isinstance(value, str | Decimal) else json.dumps(value, default=str)
-            large = isinstance(value, Decimal) and value.is_finite()
-            fix = f"give a number up to {MOST:,}" if large else fix
-            raise self.wrong(f"{key} = {shown}", task, key, fix=fix, section=section)
-        return value
+        number = None if isinstance(value, bool | list | dict) else number_in(str(value))
+        if number is None or isinstance(value, str) or abs(number) > MOST:
+            fix = fix if number is None or isinstance(value, str) else f"give a number up to {MOST:,}"
+            raise self.wrong(f"{key} = {_shown(value)}", task, key, fix=fix, section=section)
+        return number
 
     def _costs(self, tasks: Mapping[str, Any]) -> CostModel:
         prices = [
@@ -188,13 +202,15 @@ class _Reader:
             prices.append(self._number(self.told["joint_price"], None, "joint_price", fix="give a number above 0"))
         currency = self.told.get("currency", "")
         if not isinstance(currency, str):
-            raise self.wrong(f"currency = {currency}", fix='give a sign between quotes, such as "€"')
+            raise self.wrong(
+                f"currency = {_shown(currency)}", key="currency", fix='give a sign between quotes, such as "€"'
+            )
         decimals = max(0, *(-int(price.normalize().as_tuple().exponent) for price in prices))
         if "unit" not in self.told:
             return CostModel({}, {}, Decimal(1).scaleb(-min(decimals, FINEST)), currency)
         unit = self._number(self.told["unit"], None, "unit", fix="give the smallest amount in use, such as 0.01")
         if unit <= 0:
-            raise self.wrong(f"unit = {unit}", fix="give the smallest amount in use, such as 0.01")
+            raise self.wrong(f"unit = {unit}", key="unit", fix="give the smallest amount in use, such as 0.01")
         return CostModel({}, {}, unit, currency)
 
     def _units(self, value: Any, costs: CostModel, task: str | None, key: str) -> int:
@@ -257,7 +273,7 @@ class _Reader:
                 fix = "give a number, or a number and its standard error: [0.4, 0.1]"
                 pair = cell if isinstance(cell, list | tuple) else [cell, 0]
                 if len(pair) != 2:
-                    raise self.wrong(f"informativeness for {other!r} = {cell}", task, other, fix=fix, **where)
+                    raise self.wrong(f"informativeness for {other!r} = {_shown(cell)}", task, other, fix=fix, **where)
                 of, doubt = (self._number(number, task, other, fix=fix, **where) for number in pair)
                 if doubt < 0:
                     raise self.wrong(f"the standard error for {other!r} is {doubt}", task, other, fix=fix, **where)
@@ -269,18 +285,51 @@ class _Reader:
         return Informativeness(tasks, value, error)
 
 
+def _shown(value: Any) -> str:
+    """A value as it stands in the file, or its beginning.
+
+    >>> _shown([Decimal("0.25"), 1]), _shown("0.05"), _shown(True)
+    ('[0.25, 1]', '"0.05"', 'true')
+    """
+    if isinstance(value, list):
+        text = f"[{', '.join(map(_shown, value))}]"
+    else:
+        text = str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def number_in(text: str) -> Decimal | None:
+    """The number that a text is; none if it is no finite one, or has more digits than anybody counts money in.
+
+    >>> number_in("0.05"), number_in("1e-99999999"), number_in("many"), number_in("inf")
+    (Decimal('0.05'), None, None, None)
+    """
+    try:
+        found = Decimal(text)
+    except ArithmeticError:
+        return None
+    if not found.is_finite():
+        return None
+    exponent = int(found.as_tuple().exponent)
+    return found if len(text) <= LONGEST and -LONGEST <= exponent <= LONGEST else None
+
+
 # -- formats ---------------------------------------------------------------------------------------------------------
 def _toml(path: Path, text: str) -> _Reader:
     try:
-        told = tomllib.loads(text, parse_float=Decimal)
+        told = tomllib.loads(text, parse_float=_cell)
     except tomllib.TOMLDecodeError as wrong:
         where = re.search(r"\(at line (\d+)", str(wrong))
         message = f"this is no TOML: {str(wrong).partition(' (at')[0]}"
         raise DataError(message, path=path, line=int(where[1]) if where else None) from None
+    except ValueError:  # of a whole number with thousands of digits
+        raise DataError("a number is too long", path=path, fix=f"give numbers up to {MOST:,}") from None
     except RecursionError:
         raise _too_deep(path) from None
 
-    def line(section: str, task: str, key: str | None) -> int | None:
+    def line(section: str, task: str | None, key: str | None) -> int | None:
+        if task is None:
+            return _line_of(text, [rf"^\s*\[?[\"']?{re.escape(key or '')}[\"']?\s*[=\].]"])
         header = rf"^\s*\[\s*{section}\s*\.\s*[\"']?{re.escape(task)}[\"']?\s*\]"
         return _line_of(text, [header, *([] if key is None else [rf"^\s*[\"']?{re.escape(key)}[\"']?\s*="])])
 
@@ -289,7 +338,7 @@ def _toml(path: Path, text: str) -> _Reader:
 
 def _json(path: Path, text: str) -> _Reader:
     try:
-        told = json.loads(text, parse_float=Decimal, object_pairs_hook=_once)
+        told = json.loads(text, parse_float=_cell, parse_int=_cell, object_pairs_hook=_once)
     except json.JSONDecodeError as wrong:
         raise DataError(f"this is no JSON: {wrong.msg}", path=path, line=wrong.lineno) from None
     except _TwiceError as wrong:
@@ -299,7 +348,9 @@ def _json(path: Path, text: str) -> _Reader:
     if not isinstance(told, dict):
         raise DataError("this holds no table", path=path, fix='it begins with {"tasks": {…')
 
-    def line(section: str, task: str, key: str | None) -> int | None:
+    def line(section: str, task: str | None, key: str | None) -> int | None:
+        if task is None:
+            return _line_of(text, [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"])
         start = [f'"{section}"\\s*:', rf"{re.escape(json.dumps(task, ensure_ascii=False))}\s*:\s*\{{"]
         last = [] if key is None else [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"]
         return _line_of(text, start + last)
@@ -340,9 +391,13 @@ def _csv(path: Path, text: str) -> _Reader:
     lines, tasks, informs = {}, {}, {}
     rows = csv.reader(text.splitlines(keepends=True), strict=True)
     try:
-        header = next(rows, [])
+        header = [name.strip() for name in next(rows, [])]
         if header[:1] != ["task"]:
-            raise DataError("the first column is not 'task'", path=path, line=1, fix=f"task,{','.join(KEYS)}")
+            mark = next((mark for mark in ";\t" if header and mark in header[0]), None)
+            fix = f"separate cells by commas, not by {'tabs' if mark == chr(9) else mark}" if mark else None
+            raise DataError(
+                "the first column is not 'task'", path=path, line=1, fix=fix or f"begin with task,{','.join(KEYS)}"
+            )
         if twice := [key for key in header if header.count(key) > 1]:
             raise DataError(f"column {twice[0]!r} is there twice", path=path, line=1, fix="leave one out")
         for row in rows:
@@ -351,13 +406,13 @@ def _csv(path: Path, text: str) -> _Reader:
             if len(row) != len(header):
                 message = f"there are {len(row)} cells, and the header has {len(header)}"
                 raise DataError(message, path=path, line=rows.line_num)
-            task, cells = row[0], dict(zip(header[1:], row[1:], strict=True))
+            task, cells = row[0].strip(), dict(zip(header[1:], row[1:], strict=True))
             if task in tasks:
                 raise DataError(f"task {task!r} is given twice", path=path, line=rows.line_num, fix="give it once")
             lines[task] = rows.line_num
             tasks[task] = {key: _cell(cell) for key, cell in cells.items() if ":" not in key and cell.strip()}
             informs[task] = {
-                key.removeprefix("informs:"): [_cell(cell), _cell(cells.get(f"error:{key[8:]}") or "0")]
+                key.removeprefix("informs:"): [_cell(cell), _cell(cells.get(f"error:{key[8:]}", "").strip() or "0")]
                 for key, cell in cells.items()
                 if key.startswith("informs:") and cell.strip()
             }
@@ -371,7 +426,8 @@ def _csv(path: Path, text: str) -> _Reader:
         kind, colon, other = key.partition(":")
         if colon and (kind not in ("informs", "error") or other not in tasks):
             raise DataError(f"column {key!r} is of no task", path=path, line=1, fix="use informs:TASK or error:TASK")
-    return _Reader(path, {"tasks": tasks, "informativeness": informs}, lambda section, task, key: lines.get(task))
+    told = {"tasks": tasks, "informativeness": informs}
+    return _Reader(path, told, lambda section, task, key: None if task is None else lines.get(task))
 
 
 def _cell(text: str) -> Decimal | str:

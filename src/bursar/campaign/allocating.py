@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +13,16 @@ import numpy as np
 
 from bursar.allocation import Context, Estimates, Problem
 from bursar.allocation.curves import LabelCurve
-from bursar.allocation.informativeness import make_informer
+from bursar.allocation.informativeness import Informer, make_informer
+from bursar.allocation.methods import METHODS
 from bursar.allocation.rates import AT_RANDOM, make_rater
+from bursar.allocation.seeds import taken_apart
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import AllocationSection, CampaignConfig
 from bursar.campaign.runs import Run
 from bursar.campaign.splits import Parts, fully_labelled, load_parts
-from bursar.campaign.worth import counts, for_blocks_of, importance_of
+from bursar.campaign.worth import can_probe, counts, for_blocks_of, importance_of
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
@@ -57,20 +59,10 @@ class Material:
         """The campaign's learner, which has learned nothing yet."""
         return make_learner(self.config.learner.name, self.annotated.schema, self.config.learner.options)
 
-
-@dataclass(frozen=True)
-class Measured:
-    """What a split goes by, as it was measured."""
-
-    material: Material
-    estimates: Estimates
-    scores: dict[str, float]  # of a model of three quarters of the seed items, on those of the others with labels
-
-    def problem(self, money: Any) -> Problem:
-        """The split of so much money, at the campaign's prices and within its limits."""
-        config, items = self.material.config, self.material.annotated
+    def problem(self, money: Any, estimates: Estimates, importance: tuple[float, ...] = ()) -> Problem:
+        """The split of so much money by some estimates, at the campaign's prices and within its limits."""
+        config, items, costs = self.config, self.annotated, self.costs
         tasks = list(items.schema.values())
-        costs = self.material.costs
         labels = {name: column.rows for name, column in items.labels.items()}
         prices = costs.price(tasks, items.reading, counts_of(tasks, labels))
         known = [np.flatnonzero(items.labels[name].present) for name in items.schema]
@@ -79,18 +71,37 @@ class Measured:
         limits, rounds = config.limits.tasks, max(1, config.budget.rounds)  # limits are those of a round
         caps = [limits[name].at_most if name in limits else None for name in items.schema]
         return Problem(
-            self.estimates,
+            estimates,
             prices=tuple(_typical(price) for price in alone),
             budget=costs.units(money),
             least=tuple(rounds * limits[name].at_least if name in limits else 0 for name in items.schema),
             most=tuple(
-                room if cap is None else min(rounds * cap, room)
-                for cap, room in zip(caps, self.material.room, strict=True)
+                room if cap is None else min(rounds * cap, room) for cap, room in zip(caps, self.room, strict=True)
             ),
             joint=_typical(joint),
             costs=costs,
-            importance=self.importance,
+            importance=importance,
+            items=len(self.pool),
         )
+
+    def check(self, money: Any, method: str) -> Problem:
+        """Refuse money that no split of this method can be made of, whatever estimates say: nobody measures in vain."""
+        _check(self)
+        return METHODS[method](self.problem(money, Estimates.unknown(self.tasks))).problem
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a split goes by, as it was measured."""
+
+    material: Material
+    estimates: Estimates
+    scores: dict[str, float]  # of a model of three quarters of the seed items, on those of the others with labels
+    rater: str  # by which the rates were measured
+
+    def problem(self, money: Any) -> Problem:
+        """The split of so much money, at the campaign's prices and within its limits."""
+        return self.material.problem(money, self.estimates, self.importance)
 
     @property
     def importance(self) -> tuple[float, ...]:
@@ -145,7 +156,7 @@ def _simulated(config: CampaignConfig, parts: Parts) -> Material:
             ask = campaign.ask()
             for want in ask.items if ask is not None else ():
                 campaign.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
-            return _material(campaign)
+            return replace(_material(campaign), drawn=None)  # it is no run yet
         finally:
             campaign.close()
 
@@ -160,15 +171,19 @@ def measure(
 ) -> Measured:
     """Who informs whom, how fast each task saturates, and how hard each is, from the seed labels.
 
-    An informer or rater that is not named is the campaign's, or else a look-ahead and guessed labels.
+    An informer or rater that is not named is the campaign's. If that names none, it is a look-ahead, or a probe where
+    the learner has no steps; and curves of real labels in a run, of guessed ones before it where there are items to
+    guess labels of.
     """
     _check(material)
     section = material.config.allocation or AllocationSection()
-    informing = make_informer(informer or section.informer or "lookahead", **_settings(section, informer, "informer"))
-    rating = make_rater(rater or section.rater or "pseudo-labels", **_settings(section, rater, "rater"))
     learner, items = material.learner(), material.annotated
+    informing = _informer(section, informer, learner)
+    curve = "ledger" if material.drawn is not None or not len(material.pool) else "pseudo-labels"
+    rating = make_rater(rater or section.rater or curve, **_settings(section, rater, "rater"))
     informing.check(learner)
     rating.check(material.pool)
+    rating.check_tasks(material.tasks)
     informs = informing.measure(
         learner, items, seed=seed, progress=lambda what, done: progress("who informs whom", done)
     )
@@ -184,7 +199,20 @@ def measure(
     progress("how hard tasks are", 0.0)
     scores = _seed_scores(learner, items, seed)
     progress("how hard tasks are", 1.0)
-    return Measured(material, Estimates(informs, rates), scores)
+    return Measured(material, Estimates(informs, rates), scores, rating.name)
+
+
+def _informer(section: AllocationSection, given: str | None, learner: Learner) -> Informer:
+    """The one that is named, or a look-ahead where that can be."""
+    if given or section.informer:
+        return make_informer(given or section.informer or "", **_settings(section, given, "informer"))
+    found = make_informer("lookahead")
+    try:
+        found.check(learner)
+    except AllocationError:
+        if can_probe(learner.tasks):
+            return make_informer("probe")
+    return found
 
 
 def _settings(section: AllocationSection, given: str | None, what: str) -> dict[str, Any]:
@@ -225,10 +253,13 @@ def _check(material: Material) -> None:
 
 def _seed_scores(learner: Learner, items: Corpus, seed: int) -> dict[str, float]:
     """The main score of each task on held-out seed items; none of a task that none of them is labelled for."""
-    order = np.random.default_rng([seed, 61]).permutation(len(items))
-    held = max(1, round(HELD_OUT * len(items)))
-    learner.fit(items.take(np.sort(order[held:])), seed=seed)
-    scores = learner.evaluate(items.take(np.sort(order[:held])))
+    try:
+        parts = taken_apart(items, (1 - HELD_OUT, HELD_OUT), np.random.default_rng([seed, 61]))
+    except AllocationError:  # too few labels of a task for both parts: then nothing is said of how hard tasks are
+        return {}
+    trained, held = (items.take(part) for part in parts)
+    learner.fit(trained, seed=seed)
+    scores = learner.evaluate(held)
     found = {name: mine.get(learner.tasks[name].metric, 0.0) for name, mine in scores.items()}
     return {name: min(1.0, max(0.0, score)) for name, score in found.items()}
 

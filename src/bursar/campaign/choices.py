@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bursar.allocation.answers import METHODS
+from bursar.allocation.methods import METHODS
 from bursar.campaign.config import NO_SPLIT, CampaignConfig
 from bursar.selection import STRATEGIES, Strategy, make_strategy
 from bursar.selection.strategy import DECISIONS, FAMILIES, MATCHING, split_name

@@ -20,8 +20,8 @@ from pydantic import (
     model_validator,
 )
 
-from bursar.allocation.answers import METHODS
 from bursar.allocation.informativeness import INFORMERS
+from bursar.allocation.methods import METHODS
 from bursar.allocation.rates import RATERS
 from bursar.compute import make_engine
 from bursar.curriculum.policy import Policy, is_file, make_policy, read_policy

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Problem, Split, least_regret
-from bursar.allocation.split import METHODS
+from bursar.allocation import Estimates, Problem, Split
+from bursar.allocation.methods import METHODS
 from bursar.campaign.books import Terms
 from bursar.campaign.choosing import round_to
 from bursar.campaign.config import AllocationSection, TaskLimit
@@ -52,6 +52,11 @@ class Rations:
         bought = zip(self.split.tasks, self.split.counts, self.least, strict=True)
         return {name: max(count, least) for name, count, least in bought}
 
+    @property
+    def set_aside(self) -> bool:
+        """Whether the split does without what was measured of who informs whom: by that no label is worth anything."""
+        return not (_by(self.split.problem, estimates_of(self.known, self.split.tasks)).worth > 0).any()
+
     def paying(self, prices: Mapping[str, int]) -> Rations:
         """The split of the same money at other prices of some tasks."""
         problem = self.split.problem
@@ -71,7 +76,7 @@ class Rations:
             "labels": self.caps,
             "gain": round_to(self.split.total),
             "known": dict(self.known),
-        }
+        } | ({"set_aside": True} if self.set_aside else {})
 
 
 def _limits(terms: Terms, pool: Candidates) -> tuple[int, list[TaskLimit]]:
@@ -114,6 +119,7 @@ def _problem(terms: Terms, known: Mapping[str, Any], pool: Candidates, money: in
         joint=_mean(pool.prices.joint()),
         costs=terms.costs,
         importance=importance_of(known, pool.tasks, config.budget.seed_items),
+        items=int(pool.open.all(axis=1).sum()),
     )
 
 
@@ -130,8 +136,12 @@ def _mean(values: Any) -> int:
 def _split(problem: Problem, method: str) -> Split:
     """By the method; as if nobody informed anybody where that would buy nothing, for a measurement may be wrong."""
     if not (problem.worth > 0).any():
-        problem = replace(problem, estimates=problem.estimates.alone())
-    return least_regret(problem).split if method == "robust" else METHODS[method](problem)
+        problem = _by(problem, problem.estimates.alone())
+    return METHODS[method](problem)
+
+
+def _by(problem: Problem, estimates: Estimates) -> Problem:
+    return replace(problem, estimates=estimates)
 
 
 # -- within the split --------------------------------------------------------------------------------------------------
@@ -175,7 +185,6 @@ def capped(pool: Candidates, caps: Mapping[str, int]) -> Candidates:
     """A pool of which no more labels of each task may be bought."""
     sums = list(pool.limits.sums)
     for at, name in enumerate(pool.tasks):
-        use = np.zeros((len(pool), len(pool.tasks)))
-        use[:, at] = 1
+        use = np.broadcast_to(np.eye(len(pool.tasks))[at], (len(pool), len(pool.tasks)))
         sums.append(Limit(f"the split's labels of {name}", use, float(caps[name])))
     return replace(pool, limits=replace(pool.limits, sums=tuple(sums)))

@@ -16,7 +16,7 @@ from bursar.allocation import Estimates, Informativeness, Rate
 from bursar.allocation.curves import SPAN
 from bursar.allocation.informativeness import Informer, make_informer
 from bursar.allocation.rates import Rater, make_rater
-from bursar.allocation.returns import SMALLEST, UNKNOWN
+from bursar.allocation.returns import SMALLEST, UNKNOWN, tells_nothing
 from bursar.campaign.config import AllocationSection, CampaignConfig
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, BursarError, ConfigError
@@ -79,11 +79,13 @@ def measured(
             rates = _rates(config, some, at_chance, pool, seed, progress)
         except AllocationError as wrong:
             why.append(wrong.message)
+    if silent := [name for name, rate in rates.items() if tells_nothing(rate)]:
+        why.append(f"the labels of {', '.join(silent)} fit every rate")
     found = {
         "labels": labels,
         "rates": {name: _rate(rates.get(name), labels[name]) for name in labels},
         "informs": {name: {to: _informs(informs, name, to) for to in labels if to != name} for name in labels},
-        "unknown": [name for name in labels if name not in rates],
+        "unknown": [name for name in labels if name not in rates or name in silent],
     }
     return found | ({"why": "; ".join(dict.fromkeys(why))} if why else {})
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
+import time
 import tomllib
-from decimal import Decimal, InvalidOperation
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +16,12 @@ import typer
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bursar.allocation.answers import Answer
-    from bursar.allocation.robust import Move, Predicted
-    from bursar.allocation.split import Split
+    from rich.progress import TaskID
 
-MOVES = 8  # that are shown
-MOST = 10**12  # of a budget
+    from bursar.allocation.answers import Answer
+    from bursar.allocation.split import Problem
+
+PATIENCE = 2.0  # seconds before somebody who sees no bar is told what is going on
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +57,8 @@ def allocate(
             metavar="HOW",
             help="exact: the most gain by the estimates. robust: the least to regret when one of them is off. "
             "greedy: label by label, the most gain for its price first. together: exact, with items that are labelled "
-            "for all tasks where reading them once is cheaper. Of a table exact, of a campaign together if not given.",
+            "for all tasks where reading them once is cheaper. If not given, of a table exact, of a campaign that of "
+            "its [allocation] section, or else together.",
         ),
     ] = None,
     informer: Annotated[
@@ -63,7 +66,8 @@ def allocate(
         typer.Option(
             "--informer",
             metavar="NAME",
-            help="How to measure who informs whom: lookahead, alignment, probe. The campaign's, or lookahead.",
+            help="How to measure who informs whom: lookahead, alignment, probe. If not given, the campaign's, or "
+            "lookahead (probe where the learner has no training steps).",
         ),
     ] = None,
     rater: Annotated[
@@ -72,7 +76,8 @@ def allocate(
             "--rater",
             metavar="NAME",
             help="How to measure how fast tasks saturate: pseudo-labels, ledger, or what the campaign's "
-            "allocation.rater_settings say (law, given). The campaign's, or pseudo-labels.",
+            "allocation.rater_settings say (law, given). If not given, the campaign's, or ledger of a run and "
+            "pseudo-labels before it.",
         ),
     ] = None,
     page: Annotated[
@@ -104,41 +109,93 @@ def allocate(
         raise ConfigError("there is no budget", fix="add --budget and an amount of money, such as --budget 6000")
     money = _money(budget)
 
-    from bursar.allocation.answers import METHODS, answer
+    from bursar.allocation.answers import answer
+    from bursar.allocation.methods import METHODS
 
     if method is not None and method not in METHODS:
         raise ConfigError(f"--method {method}", fix=f"use {', '.join(METHODS)}")
-    if page is not None and (page.is_dir() or not page.parent.is_dir()):
-        wrong = f"{page} is a folder" if page.is_dir() else f"there is no folder {page.parent}"
-        raise ConfigError(f"--page: {wrong}", fix="name a file in a folder that is there")
+    if page is not None:
+        _check_page(page, table or campaign)
     about: dict[str, str] = {}
     if table is not None:
         from bursar.allocation.tables import read_table
 
         known = read_table(table)
-        found = answer(known.problem(money), known.context, method=method or "exact", seed=seed)
+        problem = known.problem(money)
+        _tell_rounding(money, problem, quiet=as_json)
+        with _watching(quiet=as_json) as progress:
+            found = answer(problem, known.context, method=method or "exact", seed=seed, progress=progress)
     else:
         assert campaign is not None
-        found, about = _measured(campaign, money, method or "together", informer, rater, seed, quiet=as_json)
+        found, about = _measured(campaign, money, method, informer, rater, seed, quiet=as_json)
+    if page is not None:  # before anything is printed: who reads that may stop reading
+        from bursar.report.allocation import write_allocation_page
+
+        write_allocation_page(found, (table or campaign or page).stem, page, about)
     if as_json:
         typer.echo(json.dumps({**found.describe(), **({"measured": about} if about else {})}, ensure_ascii=False))
     else:
+        from bursar.cli.splits import print_answer
+
         print_answer(found)
     if page is not None:
-        from bursar.report.allocation import write_allocation_page
+        typer.echo(f"Page: {page}", err=as_json)
 
-        written = write_allocation_page(found, (table or campaign or page).stem, page, about)
-        typer.echo(f"Page: {written}", err=as_json)
+
+def _check_page(page: Path, given: Path | None) -> None:
+    """Refuse to write a page where something else is."""
+    if page.is_dir() or not page.parent.is_dir():
+        wrong = f"{page} is a folder" if page.is_dir() else f"there is no folder {page.parent}"
+    elif page.exists() and not page.is_file():
+        wrong = f"{page} is no file"
+    elif page.exists() and given is not None and given.exists() and page.samefile(given):
+        wrong = f"{page} is what is asked about, and would be lost"
+    else:
+        return
+    raise ConfigError(f"--page: {wrong}", fix="name another file, in a folder that is there")
+
+
+@contextmanager
+def _watching(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
+    """Progress on standard error: a bar, of which nothing is left behind, or a line a stage where nobody watches."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console, told, begun = Console(stderr=True), set[str](), time.monotonic()
+    if quiet or not console.is_terminal:
+
+        def tell(what: str, done: float) -> None:
+            if not quiet and what not in told and time.monotonic() - begun > PATIENCE:
+                typer.echo(f"{what} …", err=True)
+                told.add(what)
+
+        yield tell
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        jobs: dict[str, TaskID] = {}
+
+        def show(what: str, done: float) -> None:  # a bar a stage, for each takes a time of its own
+            if what not in jobs:
+                jobs[what] = bar.add_task(what, total=1.0)
+            bar.update(jobs[what], completed=done)
+
+        yield show
 
 
 def _measured(
-    campaign: Path, money: Decimal, method: str, informer: str | None, rater: str | None, seed: int, *, quiet: bool
+    campaign: Path,
+    money: Decimal,
+    method: str | None,
+    informer: str | None,
+    rater: str | None,
+    seed: int,
+    *,
+    quiet: bool,
 ) -> tuple[Answer, dict[str, str]]:
     """Measure a campaign's seed labels, with progress, and split by what comes out."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     from bursar.allocation.answers import answer
+    from bursar.allocation.methods import METHODS
     from bursar.campaign import load_config
     from bursar.campaign.allocating import material_of, material_of_run, measure
     from bursar.report.allocation import described
@@ -146,139 +203,38 @@ def _measured(
     if _is_table(campaign):
         raise ConfigError(f"{campaign} is no campaign but a table of estimates", fix=f"use --table {campaign}")
     material = material_of_run(campaign) if campaign.is_dir() else material_of(load_config(campaign))
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
-        job = bar.add_task("measuring", total=1.0)
-
-        def progress(what: str, done: float) -> None:
-            bar.update(job, description=what, completed=done)
-
-        found = measure(material, informer=informer, rater=rater, seed=seed, progress=progress)
     section = material.config.allocation
-    rated = rater or (section.rater if section else None) or "pseudo-labels"
-    about = described(found.estimates.informativeness.about) | {"rates from": rated}
-    return answer(found.problem(money), found.context, method=method, seed=seed), about
+    if method is None:
+        method = section.method if section is not None and section.method in METHODS else "together"
+    _tell_rounding(money, material.check(money, method), quiet=quiet)
+    with _watching(quiet=quiet) as progress:
+        found = measure(material, informer=informer, rater=rater, seed=seed, progress=progress)
+        about = described(found.estimates.informativeness.about) | {"rates from": found.rater}
+        return answer(found.problem(money), found.context, method=method, seed=seed, progress=progress), about
+
+
+def _tell_rounding(money: Decimal, problem: Problem, *, quiet: bool) -> None:
+    """Say where less is split than was given."""
+    if not quiet and problem.costs.money(problem.budget) != money:
+        unit, counted = problem.show(1), problem.show(problem.budget)
+        typer.echo(f"Money is counted in units of {unit} here: {counted} of {money} are split.", err=True)
 
 
 def _is_table(file: Path) -> bool:
     """Whether a file holds estimates: it ends like a table that no campaign is, or has a table of tasks."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         return file.suffix in (".json", ".csv") or isinstance(tomllib.loads(text).get("tasks"), dict)
     except (OSError, ValueError, RecursionError):  # whoever reads it as a campaign says what is wrong
         return False
 
 
 def _money(text: str) -> Decimal:
-    try:
-        found = Decimal(text)
-    except InvalidOperation:
-        found = Decimal("NaN")
-    if not found.is_finite() or found < 0:
+    from bursar.allocation.tables import MOST, number_in
+
+    found = number_in(text)
+    if found is None or found < 0:
         raise ConfigError(f"--budget: {text!r} will not do", fix="use a number from 0 up, such as 6000 or 199.50")
     if found > MOST:
         raise ConfigError(f"a budget of {found}", fix=f"give an amount of money from 0 to {MOST:,}")
     return found
-
-
-# -- showing ---------------------------------------------------------------------------------------------------------
-def print_answer(answer: Answer) -> None:
-    """The split, why, what it hangs on, and what else could be done."""
-    _print_split(answer)
-    for reason in answer.reasons:
-        typer.echo(f"- {reason}")
-    typer.echo()
-    if answer.robust is not None:
-        kept = answer.robust
-        typer.echo(
-            f"Whichever one estimate is off, this gains at most {_amount(kept.regret)} less than the best split then.\n"
-            f"No split keeps that below {_amount(kept.bound)}; the exact one loses up to {_amount(kept.nominal)}.\n"
-        )
-    _print_moves(answer)
-    _print_others(answer)
-
-
-def _print_split(answer: Answer) -> None:
-    from bursar.allocation import half_life
-    from bursar.cli.show import print_table
-
-    split, problem = answer.split, answer.split.problem
-    rows = []
-    for at, task in enumerate(split.tasks):
-        half = half_life(problem.rates[at])
-        alone = split.counts[at] > split.together or not split.together  # or all of its labels are of items for all
-        rows.append(
-            [
-                task,
-                f"{split.counts[at]:,}",
-                problem.show(split.spent[at]) if alone else "–",
-                f"{100 * split.spent[at] / max(1, split.cost):.1f} %" if alone else "–",
-                f"{problem.first[at]:.3g}",
-                "never" if math.isinf(half) else f"{half:,.0f}",
-                _interval(answer.gains[task]),
-            ]
-        )
-    if split.together and problem.joint is not None:
-        money = split.together * problem.joint
-        share = f"{100 * money / max(1, split.cost):.1f} %"
-        rows.append(["items for all tasks", f"{split.together:,}", problem.show(money), share, "", "", ""])
-    rows.append(["all", f"{sum(split.counts):,}", problem.show(split.cost), "", "", "", _interval(answer.whole)])
-    title = f"{split.method} split of {problem.show(problem.budget)}: {problem.show(split.unspent)} not spent"
-    columns = ["task", "labels", "money", "share", "worth", "half after", "gains (9 in 10 cases)"]
-    print_table(title[0].upper() + title[1:], columns, rows)
-    typer.echo("worth: of a first label, to all tasks together. half after: so many labels, one is worth half of the")
-    typer.echo("first. gains: of the task from all labels, in labels of its own.\n")
-
-
-def _interval(gain: Predicted) -> str:
-    return f"{_amount(gain.value)} ({_amount(gain.low)} to {_amount(gain.high)})"
-
-
-def _print_moves(answer: Answer) -> None:
-    from bursar.cli.show import print_table
-
-    if not answer.moves:
-        typer.echo("No estimate has a standard error or an interval, so nothing can be said of what they move.\n")
-        return
-    telling = [move for move in answer.moves if move.best.counts != answer.split.counts]
-    if not telling:
-        typer.echo(f"If one estimate is off ({len(answer.moves)} cases), this split is still the best.\n")
-        return
-    rows = [
-        [
-            move.scenario.what,
-            _amount(move.regret),
-            _share(move.regret, move.best.total),
-            _changes(answer.split, move),
-        ]
-        for move in telling[:MOVES]
-    ]
-    title = f"If one estimate is off ({len(answer.moves)} cases, the worst first)"
-    print_table(title, ["case", "lost", "of the gain", "better then"], rows, numbers=False)
-
-
-def _changes(split: Split, move: Move) -> str:
-    """What the best split then has more and less."""
-    rows = zip(split.tasks, split.counts, move.best.counts, strict=True)
-    return ", ".join(f"{task} {then - now:+,}" for task, now, then in rows if then != now)
-
-
-def _print_others(answer: Answer) -> None:
-    from bursar.cli.show import print_table
-
-    rows = []
-    for other in answer.others:
-        counts = [f"{count:,}" for count in other.counts]
-        rows.append([other.method, *counts, _amount(other.total), _share(other.total, answer.split.total)])
-    columns = ["split", *answer.split.tasks, "gain", "of the above"]
-    print_table("Other splits, by the same estimates", columns, rows)
-    for said in answer.left_out:
-        typer.echo(f"Not shown: {said}.")
-
-
-def _amount(gain: float) -> str:
-    return f"{gain:,.0f}" if abs(gain) >= 99.95 else f"{gain:.3g}"
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole > 0 else "–"

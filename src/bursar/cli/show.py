@@ -24,12 +24,18 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """A table under its title; columns after the first stand to the right if they hold numbers. Cells are no markup."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
-        table.add_column(Text(column, style="dim"), justify="right" if numbers and place else "left", overflow="fold")
+        right = numbers and place > 0
+        table.add_column(
+            Text(column, style="dim"), justify="right" if right else "left", overflow="fold", no_wrap=right
+        )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console = Console()
+    if numbers:  # a number in two lines is another number: rather a line that is too long
+        wide = table.__rich_measure__(console, console.options.update(max_width=10_000)).maximum
+        console = Console(width=max(console.width, wide))
     console.print(Text(title, style="bold"))
-    console.print(table)
+    console.print(table, crop=False)
     console.print()
 
 

@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import Answer, half_life
+from bursar.allocation.returns import tells_nothing
 from bursar.allocation.robust import Predicted
 from bursar.corpus.formats.format import replacing
 from bursar.report.page import fill
 from bursar.report.study_figures import picture_of
 from bursar.report.tables import Table
-from bursar.report.wording import percent, sentence
+from bursar.report.wording import amount, percent, sentence, share
 from bursar.studies.findings import Figure, Line
 
+WAYS = {
+    "exact": "By the estimates, no split gains more.",
+    "greedy": "Label by label, the most gain for its price first.",
+    "together": "By the estimates, no split gains more, whether items are labelled for all tasks or for one.",
+    "robust": "The split that has the least to lose if one of the estimates is off.",
+}
+ABLATIONS = ("no transfer", "one rate")  # not what somebody would do
 POINTS = 60  # of a gain curve
 MOVES = 10  # that are shown
 
@@ -46,6 +54,7 @@ def render_allocation(answer: Answer, name: str, about: Mapping[str, str]) -> st
         reasons=answer.reasons,
         pictures=pictures,
         moves=moves_table(answer),
+        cases=len(answer.moves),
         others=others_table(answer),
         left_out=answer.left_out,
         about=about,
@@ -60,7 +69,7 @@ def informs_figure(answer: Answer) -> Figure:
         Line(
             task,
             list(known.tasks),
-            [round(value, 3) for value in known.value[at].tolist()],
+            [round(value, 3) + 0.0 for value in known.value[at].tolist()],
             low=(known.value[at] - known.error[at]).tolist(),
             high=(known.value[at] + known.error[at]).tolist(),
         )
@@ -69,7 +78,7 @@ def informs_figure(answer: Answer) -> Figure:
     note = "In labels of the column’s own: 0.5 means that two labels of the row’s task are worth one of the column’s."
     if known.error.any():
         worst = float(known.error.max())
-        note += f" Standard errors are up to {worst:.2g}; the table has each value with its own."
+        note += f" Standard errors are up to {worst:.2g}; the table has each value a standard error lower and higher."
     return Figure("Who informs whom", "", "heat", "what is gained for", "a label of", rows, note)
 
 
@@ -78,15 +87,19 @@ def curves_figure(answer: Answer) -> Figure:
     problem = answer.split.problem
     lines = []
     for at, task in enumerate(problem.tasks):
-        most = max(1, problem.budget // problem.prices[at])
+        cap = problem.most[at]
+        affordable = problem.budget // problem.prices[at]
+        most = max(1, affordable if cap is None else min(affordable, cap))
         counts = np.unique(np.linspace(0, most, POINTS).astype(int)).tolist()
         alone = [_alone(answer, at, count) for count in counts]
         lines.append(Line(task, [problem.money(count * problem.prices[at]) for count in counts], alone))
-    bought = ", ".join(
-        f"{task} at {problem.show(count * price)}"
-        for task, count, price in zip(problem.tasks, answer.split.counts, problem.prices, strict=True)
-    )
-    note = f"Each curve is of labels bought apart, at the task's own price. The split's labels stand at {bought}."
+    rows = zip(problem.tasks, answer.split.counts, problem.prices, strict=True)
+    bought = ", ".join(f"{task} at {problem.show(count * price)}" for task, count, price in rows)
+    note = "Each curve is of labels bought apart, at the task's own price, up to its cap. "
+    if answer.split.together:
+        note += "The split pays less for labels of items that are labelled for all tasks at once: it is not on them."
+    else:
+        note += f"The split stands at {bought}."
     return Figure("What money for one task gains", "", "lines", "money for that task", "gain, in labels", lines, note)
 
 
@@ -100,17 +113,24 @@ def _alone(answer: Answer, task: int, count: int) -> float:
 def _lead(answer: Answer) -> str:
     split, problem = answer.split, answer.split.problem
     shares = [f"{split.counts[at]:,} labels of {task}" for at, task in enumerate(split.tasks)]
-    return f"For {problem.show(problem.budget)}: {', '.join(shares)}."
+    said = f"For {problem.show(problem.budget)}: {', '.join(shares)}"
+    if split.together:
+        said += f"; {split.together:,} of each on items that are labelled for all tasks at once"
+    return f"{said}. {WAYS[split.method]}"
 
 
 def _tiles(answer: Answer) -> list[tuple[str, str, str]]:
     split, problem = answer.split, answer.split.problem
     found = [
         ("Budget", problem.show(problem.budget), f"{problem.show(split.unspent)} not spent"),
-        ("Gain of all tasks", f"{answer.whole.value:,.4g}", f"labels; {_ends(answer.whole)} in 9 of 10 cases"),
+        ("Gain of all tasks", amount(answer.whole.value), f"labels; {_ends(answer.whole)} in 9 of 10 cases"),
     ]
-    if answer.others:
-        best = answer.others[0]
+    if answer.robust is not None:
+        least = f"whichever estimate is off; the exact split {amount(answer.robust.nominal)}"
+        found.append(("Lost at the most", amount(answer.robust.regret), least))
+    plain = [other for other in answer.others if other.method not in ABLATIONS]
+    if plain:
+        best = plain[0]
         more = split.total / best.total - 1 if best.total > 0 else math.inf
         words = "–" if not math.isfinite(more) else f"{100 * more:+.1f} %".replace("-", "−")
         found.append(("Beside the best plain split", words, best.method))
@@ -124,38 +144,53 @@ def split_table(answer: Answer) -> Table:
     for at, task in enumerate(split.tasks):
         half = half_life(problem.rates[at])
         rate = problem.rates[at]
+        alone = split.counts[at] > split.together or not split.together  # or all of its labels are of items for all
         rows.append(
             (
                 task,
                 f"{split.counts[at]:,}",
-                problem.show(split.spent[at]),
-                percent(split.spent[at] / max(1, split.cost)),
+                problem.show(split.spent[at]) if alone else "–",
+                percent(split.spent[at] / max(1, split.cost)) if alone else "–",
                 problem.show(problem.prices[at]),
                 f"{problem.first[at]:.3g}",
-                f"{rate.beta:.2f} ({rate.low:.2f} to {rate.high:.2f})",
+                "not known" if tells_nothing(rate) else f"{rate.beta:.2f} ({rate.low:.2f} to {rate.high:.2f})",
                 "never" if math.isinf(half) else f"{half:,.0f} labels",
-                f"{answer.gains[task].value:,.4g} ({_ends(answer.gains[task])})",
+                f"{amount(answer.gains[task].value)} ({_ends(answer.gains[task])})",
             )
         )
     if split.together and problem.joint is not None:
         money = split.together * problem.joint
-        share = percent(money / max(1, split.cost))
+        part = percent(money / max(1, split.cost))
         price = problem.show(problem.joint)
         rows.append(
-            ("for all tasks at once", f"{split.together:,} items", problem.show(money), share, price, *[""] * 4)
+            ("for all tasks at once", f"{split.together:,} items", problem.show(money), part, price, *["–"] * 4)
         )
+    whole = f"{amount(answer.whole.value)} ({_ends(answer.whole)})"
+    rows.append(
+        (
+            "all",
+            f"{sum(split.counts):,}",
+            problem.show(split.cost),
+            percent(1.0) if split.cost else "–",
+            *["–"] * 4,
+            whole,
+        )
+    )
     columns = ("Task", "Labels", "Money", "Share", "Price", "Worth", "Reduction rate", "Half its worth after", "Gains")
     return Table(columns, tuple(rows))
 
 
 def moves_table(answer: Answer) -> Table:
     """What would be better if an estimate were off, the worst case first."""
-    rows = []
-    for move in answer.moves[:MOVES]:
-        changes = zip(answer.split.tasks, answer.split.counts, move.best.counts, strict=True)
-        better = ", ".join(f"{task} {then - now:+,}" for task, now, then in changes if then != now) or "nothing"
-        lost = move.regret / move.best.total if move.best.total > 0 else 0.0
-        rows.append((move.scenario.what, f"{move.regret:,.3g}", percent(lost), better))
+    rows = [
+        (
+            move.scenario.what,
+            amount(move.regret),
+            share(move.regret, move.best.total),
+            move.changes(answer.split),
+        )
+        for move in answer.telling[:MOVES]
+    ]
     return Table(("If", "Lost", "Of the gain", "Better then"), tuple(rows))
 
 
@@ -165,8 +200,8 @@ def others_table(answer: Answer) -> Table:
         (
             other.method,
             *(f"{count:,}" for count in other.counts),
-            f"{other.total:,.4g}",
-            percent(other.total / answer.split.total) if answer.split.total > 0 else "–",
+            amount(other.total),
+            share(other.total, answer.split.total),
         )
         for other in answer.others
     ]
@@ -174,7 +209,7 @@ def others_table(answer: Answer) -> Table:
 
 
 def _ends(gain: Predicted) -> str:
-    return f"{gain.low:,.3g} to {gain.high:,.3g}"
+    return f"{amount(gain.low)} to {amount(gain.high)}"
 
 
 def described(about: Mapping[str, Any]) -> dict[str, str]:

@@ -65,6 +65,11 @@ def _reasons(split: Mapping[str, Any], caps: Mapping[str, int], money: Money) ->
             f"for its price a label of {best} was worth the most to all tasks together, {worth[best]:.2f} at "
             f"{money.show(prices[best])}."
         )
+    if split.get("set_aside"):
+        said.append(
+            "By what was measured labels of every task harm the others by as much as they help, and none would be "
+            "bought: so the money was split as if nobody informed anybody."
+        )
     effects = [(a, b, *pair) for a, others in known["informs"].items() for b, pair in others.items()]
     clear = [effect for effect in effects if abs(effect[2]) > 2 * effect[3]]
     for task, other, value, _ in sorted(clear, key=lambda effect: -abs(effect[2]))[:2]:

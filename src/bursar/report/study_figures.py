@@ -232,6 +232,7 @@ def _grid(figure: Figure, rows: Sequence[Line]) -> Chart:
         "customdata": said,
         "hovertemplate": "%{customdata}<extra></extra>",
         "colorscale": [[0, "--surface"], [1, "--heat"]],
+        **_about_zero(known),
         "showscale": False,
         "xgap": 1,
         "ygap": 1,
@@ -247,6 +248,15 @@ def _grid(figure: Figure, rows: Sequence[Line]) -> Chart:
     if not all(map(_reads_as_number, (row.name for row in rows))):
         layout["yaxis"]["autorange"] = "reversed"
     return {"data": [trace], "layout": layout}
+
+
+def _about_zero(known: Sequence[float]) -> Chart:
+    """Two hues where some numbers are below 0 and some above: nothing is the colour of the page."""
+    if not known or not known[0] < 0 < known[-1]:
+        return {}
+    scale = [[0, "--cold"], [0.5, "--surface"], [1, "--heat"]]
+    most = max(-known[0], known[-1])
+    return {"colorscale": scale, "zmin": -most, "zmax": most}
 
 
 def _at(row: Line, column: Any) -> float | None:

@@ -109,6 +109,24 @@ def strategy_name(result: Mapping[str, Any]) -> str:
     return " and then ".join(map(arm_name, result["arms"][result["strategy"]]["strategies"]))
 
 
+def amount(gain: float) -> str:
+    """A gain as short as it says enough.
+
+    >>> amount(1493.2), amount(16.4321), amount(0.0)
+    ('1,493', '16.4', '0')
+    """
+    return f"{gain:,.0f}" if abs(gain) >= 99.95 else f"{gain + 0.0:.3g}"
+
+
+def share(part: float, whole: float) -> str:
+    """A part of a whole, if there is one.
+
+    >>> share(3, 1500), share(1, 0)
+    ('0.2 %', '–')
+    """
+    return f"{100 * part / whole:.1f} %" if whole > 0 else "–"
+
+
 def percent(share: float) -> str:
     """A share in whole percent.
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Context, Informativeness, Rate, Split, least_regret
+from bursar.allocation import Context, Informativeness, Rate, Split, least_regret, together
 from bursar.allocation.baselines import compare
 from bursar.allocation.informativeness import agreement, make_informer
 from bursar.allocation.rates import make_rater
-from bursar.allocation.split import exact, together
+from bursar.allocation.split import exact
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.worth import can_probe, learner_of, tools_of
 from bursar.compute import Tell

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import BASELINES, Context, Split
-from bursar.allocation.split import exact, together
+from bursar.allocation import BASELINES, Context, Split, exact, together
 from bursar.compute import Tell
 from bursar.learners.training import Schedule
 from bursar.studies.allocation_models import Ask, drawn, estimates_in, model_scores, problem_of, trained_splits

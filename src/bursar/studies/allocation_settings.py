@@ -81,6 +81,7 @@ SETTINGS = {
 }
 
 
+MORE_DRAWS = 3
 MORE_SEEDS = {  # a control: do more seed items tell enough?
     "builtin-240": replace(
         SETTINGS["builtin"], seed=240, options={**SHORT, "steps": 400}, prices=(ALIKE,), budgets=(1.0,)
@@ -164,14 +165,18 @@ def controls_of(seed: int) -> list[dict[str, Any]]:
     for data, setting in SETTINGS.items():
         splits = splits_of(data, seed)
         units.append(curves_unit(splits[0], seed))
-        units += [unit | {"kind": "foreknown", "others": others} for unit in splits]
+        units += [
+            unit | {"kind": "foreknown", "others": others} for unit in splits if unit["costs"] in (ALIKE, READING)
+        ]
         if "steps" in setting.options:
             units += [unit | {"kind": "seen as often"} for unit in splits if unit["costs"] == ALIKE]
     return units
 
 
 def more_seeds_of(seed: int) -> list[dict[str, Any]]:
-    """The units of one draw with more seed items, which is a control as well."""
+    """The units of one draw with more seed items, which is a control as well; of the first draws alone."""
+    if seed not in SEEDS[:MORE_DRAWS]:
+        return []
     return [
         unit for data in MORE_SEEDS for unit in ({"kind": "estimates", **common_of(data, seed)}, *splits_of(data, seed))
     ]

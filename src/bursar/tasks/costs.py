@@ -120,7 +120,7 @@ class CostModel:
         >>> CostModel({}, {}, Decimal("0.01"), "€").show(123456)
         '€1,234.56'
         """
-        return f"{self.currency}{self.money(units):,}"
+        return f"{self.currency}{self.money(units):,f}"
 
 
 def counts_of(tasks: Sequence[Task], labels: Mapping[str, Ragged]) -> dict[str, IntArray]:

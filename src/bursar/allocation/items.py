@@ -1,0 +1,217 @@
+"""The best split in which some items are labelled for all tasks at once, at the joint price: reading is paid once.
+
+With so many such items the rest is an exact split of what money is left. How many there should be is searched for, and
+proven, by bounds. If labels could be cut into parts, the gain of the tasks that are worth buying for would be a concave
+function of the number of items, and that of tasks whose labels harm more than they help a convex one. On a stretch the
+convex one lies below its chord, and with that in its place all is concave: its peak is what no number of items on the
+stretch gains more than. Stretches are cut up, the most promising first, until none promises more than what is found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from heapq import heappop, heappush
+from itertools import pairwise
+
+import numpy as np
+
+from bursar.allocation.returns import gain
+from bursar.allocation.split import Problem, Split, exact
+from bursar.errors import AllocationError
+from bursar.ragged import FloatArray
+
+LOOKS = 400  # exact splits at the most: what no bound rules out by then is not looked at
+CLOSE = 1e-12  # of the gain: what bounds in floating-point numbers may be off by
+
+
+def together(problem: Problem) -> Split:
+    """The best split with any number of items for all tasks; of those that gain the same the cheapest.
+
+    >>> from bursar.allocation import Estimates, Informativeness, Rate
+    >>> known = Informativeness(("intent", "slots"), np.eye(2), np.zeros((2, 2)))
+    >>> rate = Rate(0.5, 0.5, 0.5, block=100)
+    >>> estimates = Estimates(known, {"intent": rate, "slots": rate})
+    >>> split = together(Problem(estimates, prices=(11, 13), budget=1500, joint=15))
+    >>> split.counts, split.together, split.cost
+    ((100, 100), 100, 1500)
+    """
+    if problem.joint is None:
+        raise AllocationError(
+            "what an item costs that is labelled for all tasks is not known", fix="give it (joint_price), or use exact"
+        )
+    if problem.joint >= sum(problem.prices):
+        return replace(exact(problem), method="together")
+    bounds, found = _Bounds(problem), dict[int, tuple[float, Split]]()
+
+    def look(items: int) -> float:
+        if items not in found:
+            split = with_items(problem, items)
+            found[items] = split.total, split
+        return found[items][0]
+
+    heap: list[tuple[float, int, int, int]] = []  # what a stretch promises, where that is, and its ends
+
+    def add(first: int, last: int) -> None:
+        if first <= last:
+            peak, promise = bounds.peak(first, last)
+            heappush(heap, (-promise, peak, first, last))
+
+    best = -math.inf
+    for first, last in bounds.stretches():
+        add(first, last)
+    while heap and len(found) < LOOKS:
+        promise, peak, first, last = heappop(heap)
+        if -promise <= best + CLOSE * abs(best):
+            break
+        best = max(best, look(peak))
+        add(first, peak - 1)
+        add(peak + 1, last)
+    return _cheapest(look, found, bounds.last)
+
+
+def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Split]], last: int) -> Split:
+    """Of the splits that gain the most the one that costs the least.
+
+    Where there is more money than labels to buy, more items for all tasks buy the same labels for less: as many as do.
+    """
+    best = max(gain for gain, _ in found.values())
+
+    def as_good(items: int) -> bool:
+        return look(items) >= best - CLOSE * abs(best)
+
+    top = max(items for items in found if as_good(items))
+    step = 1
+    while top + step <= last and as_good(top + step):
+        top, step = top + step, 2 * step
+    while step := step // 2:
+        if top + step <= last and as_good(top + step):
+            top += step
+    return min(
+        (split for items, (_, split) in found.items() if as_good(items)), key=lambda one: (one.cost, one.together)
+    )
+
+
+def with_items(problem: Problem, items: int) -> Split:
+    """The best split with so many items for all tasks."""
+    return Split(problem, exact(_beside(problem, items)).counts, "together", together=items)
+
+
+def _beside(problem: Problem, items: int) -> Problem:
+    """What is left to decide with so many items for all tasks, which the budget has to pay for."""
+    assert problem.joint is not None
+    least = tuple(max(least, items) for least in problem.least)
+    budget = problem.budget + items * (sum(problem.prices) - problem.joint)
+    return replace(problem, least=least, budget=budget, joint=None)
+
+
+class _Bounds:
+    """What splits with some number of items for all tasks gain at the most."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.first, self.last = problem.shared_items()
+        self.buying = [at for at, worth in enumerate(problem.worth) if worth > 0]
+        self.harmful = [at for at, worth in enumerate(problem.worth) if worth < 0]
+        self.useful = lru_cache(maxsize=None)(self._useful)
+
+    def stretches(self) -> Iterator[tuple[int, int]]:
+        """Numbers of items between which the harm is convex: it begins where the minimum of a task ends."""
+        begins = {self.problem.least[at] for at in self.harmful}
+        cuts = sorted(begin for begin in begins if self.first < begin < self.last)
+        for low, high in pairwise([self.first, *cuts, self.last + 1]):
+            yield low, high - 1
+
+    def peak(self, first: int, last: int) -> tuple[int, float]:
+        """The number of items on a stretch that promises the most, and how much that is."""
+        begin, end = self.harm(first), self.harm(last)
+        slope = (end - begin) / (last - first) if last > first else 0.0
+
+        def promise(items: int) -> float:
+            return self.useful(items) + begin + slope * (items - first)
+
+        at = _top(promise, first, last)
+        return at, promise(at)
+
+    def _useful(self, items: int) -> float:
+        """What tasks that are worth buying for gain at the most, if labels could be cut into parts.
+
+        Each unit of money is charged for, so that every task decides for itself how many labels it wants. Whatever the
+        charge, what they gain then and the charge for all money is no less than what any split gains (weak duality);
+        the least such bound has the charge at which all money is spent. Between the charges at which a task begins or
+        ceases to buy, the money spent falls evenly with the logarithm of the charge.
+        """
+        part = _beside(self.problem, items)
+        wanted = _Wanted.of(part, self.buying)
+        money = part.spare + float(wanted.price @ wanted.least)
+        log = wanted.charge(money)
+        counts = wanted.counts(log)
+        gained = sum(float(part.worth[at] * gain(n, part.rates[at])) for at, n in zip(self.buying, counts, strict=True))
+        return gained + math.exp(log) * (money - float(wanted.price @ counts))
+
+    def harm(self, items: int) -> float:
+        """What all others gain, which is less than nothing: they have no labels but those of the items."""
+        return self._of_harmful(tuple(max(least, items) for least in self.problem.least))
+
+    def _of_harmful(self, counts: tuple[int, ...]) -> float:
+        worth, rates = self.problem.worth, self.problem.rates
+        return sum(float(worth[at] * gain(counts[at], rates[at])) for at in self.harmful)
+
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """How many labels tasks want at a charge for money, between the fewest and the most that they may have."""
+
+    price: FloatArray  # (tasks,)
+    least: FloatArray
+    most: FloatArray
+    decay: FloatArray  # of the worth of a label, from one to the next
+    start: FloatArray  # the logarithm of the worth of the very first label, over its price
+
+    @classmethod
+    def of(cls, problem: Problem, tasks: Sequence[int]) -> _Wanted:
+        rates, price = [problem.rates[at] for at in tasks], np.array([float(problem.prices[at]) for at in tasks])
+        beta, block = (np.array([getattr(rate, name) for rate in rates]) for name in ("beta", "block"))
+        least = np.array([float(problem.least[at]) for at in tasks])
+        caps = [problem.most[at] for at in tasks]
+        affordable = least + max(0, problem.spare) / price
+        most = np.minimum(affordable, [math.inf if cap is None else cap for cap in caps])
+        decay, lost = -np.log(beta) / block, 1 - beta
+        steep = np.where(lost > 0, -np.log(beta) / np.where(lost > 0, lost, 1.0), 1.0)
+        return cls(price, least, np.maximum(least, most), decay, np.log(problem.worth[list(tasks)] * steep / price))
+
+    def counts(self, log: float, *, keen: bool = False) -> FloatArray:
+        """At the charge with this logarithm; who does not care wants all if he is keen, and otherwise none."""
+        care = np.where((self.start > log) | (keen & (self.start == log)), np.inf, -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            free = np.where(self.decay > 0, (self.start - log) / self.decay, care)
+        found: FloatArray = np.clip(free, self.least, self.most)
+        return found
+
+    def cost(self, log: float, *, keen: bool = False) -> float:
+        return float(self.price @ self.counts(log, keen=keen))
+
+    def charge(self, money: float) -> float:
+        """The logarithm of the charge at which so much is spent: that of 0 if all that is wanted is affordable."""
+        if not len(self.price) or float(self.price @ self.most) <= money:
+            return -math.inf
+        turns = np.unique(self.start - self.decay * np.stack([self.least, self.most]))  # where a task begins or ceases
+        at = next(at for at, turn in enumerate(turns) if self.cost(turn) <= money)
+        before = self.cost(turns[at], keen=True)
+        if at == 0 or before >= money:
+            return float(turns[at])
+        first = self.cost(turns[at - 1])
+        return float(turns[at - 1] + (first - money) / (first - before) * (turns[at] - turns[at - 1]))
+
+
+def _top(concave: Callable[[int], float], first: int, last: int) -> int:
+    """Where a concave function of whole numbers is largest: where it ceases to rise."""
+    while first < last:
+        middle = (first + last) // 2
+        if concave(middle) < concave(middle + 1):
+            first = middle + 1
+        else:
+            last = middle
+    return first

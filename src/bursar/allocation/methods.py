@@ -1,0 +1,22 @@
+"""The ways to split a budget, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bursar.allocation.items import together
+from bursar.allocation.robust import least_regret
+from bursar.allocation.split import Problem, Split, exact, greedy
+
+
+def robust(problem: Problem) -> Split:
+    """The split with the least to regret if one estimate is off."""
+    return least_regret(problem).split
+
+
+METHODS: Mapping[str, Callable[[Problem], Split]] = {
+    "exact": exact,
+    "greedy": greedy,
+    "together": together,
+    "robust": robust,
+}
