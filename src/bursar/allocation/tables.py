@@ -17,11 +17,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -33,17 +30,13 @@ import numpy as np
 from bursar.allocation.baselines import Context
 from bursar.allocation.estimates import Estimates, Informativeness, Rate
 from bursar.allocation.split import Problem
+from bursar.allocation.table_files import FORMATS, KEYS, MOST, NEEDED, Line, number_in, shown
 from bursar.corpus.formats.format import replacing
 from bursar.errors import AllocationError, DataError
 from bursar.tasks import CostModel
 
-SUFFIXES = (".toml", ".json", ".csv")
 TOP = ("unit", "currency", "joint_price", "tasks", "informativeness")
-NEEDED = ("price", "beta", "block")
-KEYS = (*NEEDED, "low", "high", "seed_score", "min", "cap")
 FINEST = 9  # decimals of a price, if no unit is given
-MOST = Decimal(10**12)  # of any number in a table, and of a budget
-LONGEST = 50  # digits of one, before and behind the point
 
 
 @dataclass(frozen=True)
@@ -105,9 +98,9 @@ def read_table(file: str | Path) -> Table:
     kind = path.suffix.lower()
     if path.is_dir():
         raise DataError("this is a folder", path=path, fix="name the file of the table")
-    if kind not in SUFFIXES:
+    if kind not in FORMATS:
         raise DataError(
-            f"the name ends in none of {', '.join(SUFFIXES)}", path=path, fix="give the table as one of them"
+            f"the name ends in none of {', '.join(FORMATS)}", path=path, fix="give the table as one of them"
         )
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -117,7 +110,7 @@ def read_table(file: str | Path) -> Table:
         raise DataError("this is not text in UTF-8", path=path, fix="save it in UTF-8") from None
     except OSError as wrong:
         raise DataError(f"cannot be read: {wrong.strerror}", path=path) from None
-    return {".toml": _toml, ".json": _json, ".csv": _csv}[kind](path, text).table()
+    return _Reader(path, *FORMATS[kind](path, text)).table()
 
 
 # -- what a table is made of -----------------------------------------------------------------------------------------
@@ -127,7 +120,7 @@ class _Reader:
 
     path: Path
     told: Mapping[str, Any]
-    line: Callable[[str, str | None, str | None], int | None]  # of a section, a task and a key; or of a key at the top
+    line: Line
 
     def wrong(
         self, message: str, task: str | None = None, key: str | None = None, *, section: str = "tasks", fix: str
@@ -145,7 +138,7 @@ class _Reader:
                 raise self.wrong(f"there is no key {key!r}", key=key, fix=fix)
         tasks = self.told.get("tasks")
         if not isinstance(tasks, Mapping) or not tasks:
-            what = "there are no tasks" if not tasks else f"tasks = {_shown(tasks)} is no table"
+            what = "there are no tasks" if not tasks else f"tasks = {shown(tasks)} is no table"
             raise self.wrong(
                 what, key="tasks", fix="give each a table of its own, such as [tasks.intent], or in CSV a row"
             )
@@ -191,7 +184,7 @@ class _Reader:
         number = None if isinstance(value, bool | list | dict) else number_in(str(value))
         if number is None or isinstance(value, str) or abs(number) > MOST:
             fix = fix if number is None or isinstance(value, str) else f"give a number up to {MOST:,}"
-            raise self.wrong(f"{key} = {_shown(value)}", task, key, fix=fix, section=section)
+            raise self.wrong(f"{key} = {shown(value)}", task, key, fix=fix, section=section)
         return number
 
     def _costs(self, tasks: Mapping[str, Any]) -> CostModel:
@@ -203,7 +196,7 @@ class _Reader:
         currency = self.told.get("currency", "")
         if not isinstance(currency, str):
             raise self.wrong(
-                f"currency = {_shown(currency)}", key="currency", fix='give a sign between quotes, such as "€"'
+                f"currency = {shown(currency)}", key="currency", fix='give a sign between quotes, such as "€"'
             )
         decimals = max(0, *(-int(price.normalize().as_tuple().exponent) for price in prices))
         if "unit" not in self.told:
@@ -273,7 +266,7 @@ class _Reader:
                 fix = "give a number, or a number and its standard error: [0.4, 0.1]"
                 pair = cell if isinstance(cell, list | tuple) else [cell, 0]
                 if len(pair) != 2:
-                    raise self.wrong(f"informativeness for {other!r} = {_shown(cell)}", task, other, fix=fix, **where)
+                    raise self.wrong(f"informativeness for {other!r} = {shown(cell)}", task, other, fix=fix, **where)
                 of, doubt = (self._number(number, task, other, fix=fix, **where) for number in pair)
                 if doubt < 0:
                     raise self.wrong(f"the standard error for {other!r} is {doubt}", task, other, fix=fix, **where)
@@ -283,156 +276,3 @@ class _Reader:
                 value[tasks.index(task), tasks.index(other)] = float(of)
                 error[tasks.index(task), tasks.index(other)] = float(doubt)
         return Informativeness(tasks, value, error)
-
-
-def _shown(value: Any) -> str:
-    """A value as it stands in the file, or its beginning.
-
-    >>> _shown([Decimal("0.25"), 1]), _shown("0.05"), _shown(True)
-    ('[0.25, 1]', '"0.05"', 'true')
-    """
-    if isinstance(value, list):
-        text = f"[{', '.join(map(_shown, value))}]"
-    else:
-        text = str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-def number_in(text: str) -> Decimal | None:
-    """The number that a text is; none if it is no finite one, or has more digits than anybody counts money in.
-
-    >>> number_in("0.05"), number_in("1e-99999999"), number_in("many"), number_in("inf")
-    (Decimal('0.05'), None, None, None)
-    """
-    try:
-        found = Decimal(text)
-    except ArithmeticError:
-        return None
-    if not found.is_finite():
-        return None
-    exponent = int(found.as_tuple().exponent)
-    return found if len(text) <= LONGEST and -LONGEST <= exponent <= LONGEST else None
-
-
-# -- formats ---------------------------------------------------------------------------------------------------------
-def _toml(path: Path, text: str) -> _Reader:
-    try:
-        told = tomllib.loads(text, parse_float=_cell)
-    except tomllib.TOMLDecodeError as wrong:
-        where = re.search(r"\(at line (\d+)", str(wrong))
-        message = f"this is no TOML: {str(wrong).partition(' (at')[0]}"
-        raise DataError(message, path=path, line=int(where[1]) if where else None) from None
-    except ValueError:  # of a whole number with thousands of digits
-        raise DataError("a number is too long", path=path, fix=f"give numbers up to {MOST:,}") from None
-    except RecursionError:
-        raise _too_deep(path) from None
-
-    def line(section: str, task: str | None, key: str | None) -> int | None:
-        if task is None:
-            return _line_of(text, [rf"^\s*\[?[\"']?{re.escape(key or '')}[\"']?\s*[=\].]"])
-        header = rf"^\s*\[\s*{section}\s*\.\s*[\"']?{re.escape(task)}[\"']?\s*\]"
-        return _line_of(text, [header, *([] if key is None else [rf"^\s*[\"']?{re.escape(key)}[\"']?\s*="])])
-
-    return _Reader(path, told, line)
-
-
-def _json(path: Path, text: str) -> _Reader:
-    try:
-        told = json.loads(text, parse_float=_cell, parse_int=_cell, object_pairs_hook=_once)
-    except json.JSONDecodeError as wrong:
-        raise DataError(f"this is no JSON: {wrong.msg}", path=path, line=wrong.lineno) from None
-    except _TwiceError as wrong:
-        raise DataError(f"the key {wrong.args[0]!r} is given twice", path=path, fix="give it once") from None
-    except RecursionError:
-        raise _too_deep(path) from None
-    if not isinstance(told, dict):
-        raise DataError("this holds no table", path=path, fix='it begins with {"tasks": {…')
-
-    def line(section: str, task: str | None, key: str | None) -> int | None:
-        if task is None:
-            return _line_of(text, [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"])
-        start = [f'"{section}"\\s*:', rf"{re.escape(json.dumps(task, ensure_ascii=False))}\s*:\s*\{{"]
-        last = [] if key is None else [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"]
-        return _line_of(text, start + last)
-
-    return _Reader(path, told, line)
-
-
-def _too_deep(path: Path) -> DataError:
-    return DataError("tables are nested far too deep", path=path, fix="docs/allocation.md shows how a table looks")
-
-
-class _TwiceError(Exception):
-    pass
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _TwiceError(key)
-        found[key] = value
-    return found
-
-
-def _line_of(text: str, patterns: list[str]) -> int | None:
-    """The line of the last pattern, each being looked for behind the one before."""
-    at = 0
-    for pattern in patterns:
-        found = re.compile(pattern, re.MULTILINE).search(text, at)
-        if found is None:
-            return None
-        at = found.end()
-    return text.count("\n", 0, at) + 1
-
-
-def _csv(path: Path, text: str) -> _Reader:
-    """A row a task: task and its keys, ``informs:TASK``, ``error:TASK``. An empty cell is none."""
-    lines, tasks, informs = {}, {}, {}
-    rows = csv.reader(text.splitlines(keepends=True), strict=True)
-    try:
-        header = [name.strip() for name in next(rows, [])]
-        if header[:1] != ["task"]:
-            mark = next((mark for mark in ";\t" if header and mark in header[0]), None)
-            fix = f"separate cells by commas, not by {'tabs' if mark == chr(9) else mark}" if mark else None
-            raise DataError(
-                "the first column is not 'task'", path=path, line=1, fix=fix or f"begin with task,{','.join(KEYS)}"
-            )
-        if twice := [key for key in header if header.count(key) > 1]:
-            raise DataError(f"column {twice[0]!r} is there twice", path=path, line=1, fix="leave one out")
-        for row in rows:
-            if not row:
-                continue
-            if len(row) != len(header):
-                message = f"there are {len(row)} cells, and the header has {len(header)}"
-                raise DataError(message, path=path, line=rows.line_num)
-            task, cells = row[0].strip(), dict(zip(header[1:], row[1:], strict=True))
-            if task in tasks:
-                raise DataError(f"task {task!r} is given twice", path=path, line=rows.line_num, fix="give it once")
-            lines[task] = rows.line_num
-            tasks[task] = {key: _cell(cell) for key, cell in cells.items() if ":" not in key and cell.strip()}
-            informs[task] = {
-                key.removeprefix("informs:"): [_cell(cell), _cell(cells.get(f"error:{key[8:]}", "").strip() or "0")]
-                for key, cell in cells.items()
-                if key.startswith("informs:") and cell.strip()
-            }
-            for key, cell in cells.items():
-                if key.startswith("error:") and cell.strip() and key[6:] not in informs[task]:
-                    message = f"task {task!r}: {key} is given without informs:{key[6:]}"
-                    raise DataError(message, path=path, line=rows.line_num, fix="give both, or none")
-    except csv.Error as wrong:
-        raise DataError(f"this is no CSV: {wrong}", path=path, line=rows.line_num) from None
-    for key in header:
-        kind, colon, other = key.partition(":")
-        if colon and (kind not in ("informs", "error") or other not in tasks):
-            raise DataError(f"column {key!r} is of no task", path=path, line=1, fix="use informs:TASK or error:TASK")
-    told = {"tasks": tasks, "informativeness": informs}
-    return _Reader(path, told, lambda section, task, key: None if task is None else lines.get(task))
-
-
-def _cell(text: str) -> Decimal | str:
-    """A number, if it is one."""
-    try:
-        return Decimal(text.strip())
-    except ArithmeticError:
-        return text

@@ -230,7 +230,7 @@ def _is_table(file: Path) -> bool:
 
 
 def _money(text: str) -> Decimal:
-    from bursar.allocation.tables import MOST, number_in
+    from bursar.allocation.table_files import MOST, number_in
 
     found = number_in(text)
     if found is None or found < 0:

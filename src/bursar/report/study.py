@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from bursar.report.study_figures import picture_of
 from bursar.report.wording import counted, listed, sentence
 from bursar.studies.catalogue import known_studies
 from bursar.studies.findings import Better, Findings, Table
-from bursar.studies.study import Results, Study
+from bursar.studies.study import Results, Study, seconds_of
 
 NOTHING = "–"  # a cell without a figure
 MARKS = {"yes": "good", "no": "poor"}  # verdicts to the style of their badge
@@ -71,10 +71,9 @@ class Coverage:
         grid = _different(study.grid(results.scale))
         finished = {key: unit for key, unit in _different([run["unit"] for run in results.runs]).items() if key in grid}
         wanted, done = (Counter(map(_seed, units.values())) for units in (grid, finished))
-        timed = [run["result"].get("seconds") or 0.0 for run in results.runs if isinstance(run["result"], Mapping)]
         seeds = tuple(sorted(seed for seed in done if seed is not None))
         whole = tuple(seed for seed in seeds if done[seed] == wanted[seed])
-        return cls(len(finished), len(grid), seeds, whole, math.fsum(timed))
+        return cls(len(finished), len(grid), seeds, whole, math.fsum(seconds_of(results.runs)))
 
     @property
     def complete(self) -> bool:

@@ -8,6 +8,7 @@ from: a unit that is in one of them is never run again.
 from __future__ import annotations
 
 import json
+import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -70,14 +71,14 @@ class Results:
     def write(self, path: Path) -> None:
         """As JSON, a line a run, so that a later version differs by the runs that came."""
         seeds = sorted({run["unit"]["seed"] for run in self.runs if "seed" in run["unit"]})
-        seconds = [run["result"].get("seconds") or 0.0 for run in self.runs if isinstance(run["result"], dict)]
+        seconds = seconds_of(self.runs)
         head = {
             "study": self.study,
             "scale": self.scale,
             "command": self.command,
             "versions": dict(self.versions),
             "seeds": seeds,
-            "seconds": round(sum(seconds), 1),
+            "seconds": round(math.fsum(seconds), 1),
             "units": {"finished": len(self.runs), "all": self.total},
             "findings": self.findings().as_json() if self.runs else None,
         }
@@ -106,6 +107,12 @@ class Results:
             raise ConfigError(
                 f"{path} is no file of results: {wrong}", fix="delete it, or give another --out"
             ) from None
+
+
+def seconds_of(runs: Sequence[Run]) -> list[float]:
+    """What each unit took: of a core where that was measured, else by the clock."""
+    results = [run["result"] for run in runs if isinstance(run["result"], Mapping)]
+    return [result.get("core_seconds") or result.get("seconds") or 0.0 for result in results]
 
 
 def file_of(study: str, scale: str, folder: Path) -> Path:
