@@ -66,8 +66,8 @@ def _real(seen: Seen) -> list[Table]:
             known = [None, None, None] if tells_nothing(rate) else [rate.beta, rate.low, rate.high]
             others = np.delete(informs.value[at], at)
             clear = np.abs(others) > 2 * np.delete(informs.error[at], at)
-            own = [draw["scores"][task][0][task] - draw["seed_scores"][task] for draw in draws]
-            cells = [*known, 100 * float(np.mean(own)), weights[at], float(others.mean()), float(clear.sum())]
+            own = informs.about["own_gains"][task]
+            cells = [*known, 100 * own, weights[at], float(others.mean()), float(clear.sum())]
             rows[f"{data}: {task}"] = [Cell(value) for value in cells]
     columns = ["β", "low", "high", "points by own labels", "own gain", "worth to another task", "clear effects"]
     note = (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from bursar.allocation import Estimates, Informativeness, Rate
+from bursar.allocation import Estimates, Informativeness, Rate, gain
 from bursar.allocation.informativeness import agreement, from_gains
 from bursar.allocation.rates import Curve
 from bursar.allocation.returns import tells_nothing
@@ -242,20 +242,20 @@ def estimates_from(
 ) -> tuple[Estimates, tuple[float, ...]]:
     """What real curves of some draws say: who informs whom, how fast labels lose worth, and what own labels gain.
 
-    The last is the relative gain of each task from the first block of its own, over the mean of all tasks: the measure
-    that splits are judged by.
+    The rate of a task is that of its own curve. What it gains for another is then the rise of that one's curve along
+    the returns of such a rate, by least squares. The last are the relative gains of each task from the first block of
+    its own, over the mean of all tasks: the measure that splits are judged by.
     """
-    sizes = draws[0]["sizes"]
+    sizes = np.array(draws[0]["sizes"])
     begin: FloatArray = np.array([[draw["seed_scores"][task] for task in tasks] for draw in draws])
-    scores: FloatArray = np.array(
-        [[[row[to] for to in tasks] for row in draw["scores"][of]] for draw in draws for of in tasks]
-    ).reshape(len(draws), len(tasks), len(sizes), len(tasks))
-    gains = scores - begin[:, None, None, :]  # (draws, from, sizes, to)
-    rates = {}
+    rates, rises = {}, np.zeros((len(draws), len(tasks), len(tasks)))  # of the first block: (draws, from, to)
     for at, task in enumerate(tasks):
-        curve = np.concatenate([begin[:, at, None], scores[:, at, :, at]], axis=1)
+        scores = np.array([[[row[to] for to in tasks] for row in draw["scores"][task]] for draw in draws])
+        curve = np.concatenate([begin[:, at, None], scores[:, :, at]], axis=1)
         rates[task] = Curve(np.array([0, *sizes]), curve).rate(block, "real labels")
-    own = np.array([gains[:, at, 0, at].mean() for at in range(len(tasks))])
-    relative = np.maximum(own, 0.0) / np.maximum(begin.mean(axis=0), LEAST_SCORE)
+        along = gain(sizes, rates[task]) / block
+        rises[:, at] = np.einsum("dst,s->dt", scores - begin[:, None], along) / (along @ along)
+    own = np.maximum(rises.mean(axis=0).diagonal(), 0.0)
+    relative = own / np.maximum(begin.mean(axis=0), LEAST_SCORE)
     weights = relative / relative.mean() if relative.any() else np.ones(len(tasks))
-    return Estimates(from_gains(tasks, gains.mean(axis=2)), rates), tuple(weights.tolist())
+    return Estimates(from_gains(tasks, rises), rates), tuple(weights.tolist())
