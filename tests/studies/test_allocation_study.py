@@ -313,7 +313,7 @@ def test_controls_are_answered_and_change_no_other_answer():
     before = {answer.question: answer for answer in without.answers}
     after = {answer.question: answer for answer in with_controls.answers}
     assert {name: after[name] for name in before} == before
-    assert set(after) - set(before) == {"A9", "A10", "A11", "A12", "A13", "A14"}
+    assert set(after) - set(before) == {"A9", "A10", "A11", "A12", "A13", "A14", "A15"}
     assert with_controls.tables[0] == without.tables[0]
     named = {table.name: table for table in with_controls.tables}
     assert {"Foreknown", "Real labels", "Seen as often", "More seed items"} <= set(named)

@@ -68,7 +68,14 @@ def _why(seen: Seen) -> list[Answer]:
             seen.as_often,
             *AS_OFTEN,
         ),
-        *_beats_all(seen, seen.more_seeds, MAIN, "A14", more, NOT_ASKED),
+        *_one(
+            "A14",
+            "And is the split then better than the same items for all tasks?",
+            seen.as_often,
+            MAIN,
+            AS_OFTEN[0],
+        ),
+        *_beats_all(seen, seen.more_seeds, MAIN, "A15", more, NOT_ASKED),
     ]
 
 
