@@ -472,8 +472,11 @@ def test_together_is_the_best_where_labels_of_some_tasks_harm_and_tasks_count_di
         importance=tuple(rng.choice([0.0, 0.2, 1.0, 3.0], count).tolist()),
     )
     first, last = problem.shared_items()
-    best = max(with_items(problem, items).total for items in range(first, last + 1))
-    assert together(problem).total == pytest.approx(best, rel=1e-9, abs=1e-9)
+    tried = [with_items(problem, items) for items in range(first, last + 1)]
+    best, found = max(split.total for split in tried), together(problem)
+    assert found.total == pytest.approx(best, rel=1e-9, abs=1e-9)
+    assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-9)
+    assert found.cost == min(split.cost for split in tried if split.total >= best - 1e-12 * abs(best))
 
 
 def test_six_tasks_and_a_budget_of_100_000_take_little_time_with_items_for_all_tasks():
@@ -524,3 +527,22 @@ def test_a_minimum_above_what_can_be_had_is_told_as_that():
     known = Estimates(Informativeness(("a",), np.eye(1), np.zeros((1, 1))), {"a": Rate(0.5, 0.5, 0.5, 50)})
     with pytest.raises(AllocationError, match=r"at least 300 labels are asked for, and at most 189.*each round"):
         Problem(known, (1,), 1000, least=(300,), most=(189,))
+
+
+@pytest.mark.parametrize(
+    ("betas", "blocks", "prices", "joint", "budget", "most", "cost"),
+    [
+        ([0.5, 0.9], [10, 1000], [10, 10], 15, 100_000, (None, 1000), 12_625),
+        ([0.5, 0.5], [10, 10], [12, 10], 13, 12_000, (435, 435), 5_655),
+    ],
+)
+def test_money_that_is_not_needed_is_not_spent_on_labels_apart(betas, blocks, prices, joint, budget, most, cost):
+    assert together(made(betas, blocks, np.eye(2), prices, budget, joint=joint, most=most)).cost == cost
+
+
+@pytest.mark.parametrize("beta", [1 - 1e-12, 1 - 1e-13, 0.999999])
+@pytest.mark.parametrize("budget", [1378, 1379, 1381, 2400])
+def test_labels_that_hardly_lose_worth_are_split_as_well(beta, budget):
+    rate = Rate(beta, beta, beta, 1000)
+    known = Estimates(Informativeness(("a", "b"), np.eye(2), np.zeros((2, 2))), dict.fromkeys("ab", rate))
+    assert together(Problem(known, (24, 24), budget, joint=27)).cost <= budget

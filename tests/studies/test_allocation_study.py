@@ -320,6 +320,21 @@ def test_controls_are_answered_and_change_no_other_answer():
     assert named["Real labels"].rows["faces: pose"][3].ours == pytest.approx(10, abs=0.1)
 
 
+def test_controls_are_compared_in_the_direction_that_they_are_asked_in():
+    def as_hoped(name, unit):
+        """Good estimates and own gains help, and the same items lead only where labels are seen less often."""
+        often = unit["kind"] == "seen as often"
+        same = 0.1 if often else 0.3
+        gains = {f"exact, {WEIGHED}": 0.5, f"together, {WEIGHED}": 0.5, f"exact, {FOREKNOWN}": 0.4, "same items": same}
+        return gains.get(name, 0.2) + 0.1 * noise(unit, name)
+
+    found = {answer.question: answer.verdict for answer in analyse(made_up(as_hoped), "small").answers}
+    assert [found[name] for name in ("A9", "A10", "A11", "A12", "A13", "A14")] == ["yes"] * 6
+    turned = made_up(lambda name, unit: -as_hoped(name, unit))
+    by = {answer.question: answer.verdict for answer in analyse(turned, "small").answers}
+    assert [by[name] for name in ("A9", "A10", "A11", "A12", "A13", "A14")] == ["no"] * 6
+
+
 def test_a_task_that_the_seed_model_knows_nothing_of_does_not_make_gains_endless():
     [run, *_] = [run for run in made_up(ours_is_better, seeds=1) if run["unit"]["kind"] == "splits"]
     run["result"]["seed_scores"] = dict.fromkeys(run["result"]["seed_scores"], 0.0)

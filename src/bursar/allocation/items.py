@@ -23,7 +23,7 @@ from bursar.allocation.split import Problem, Split, exact
 from bursar.errors import AllocationError
 from bursar.ragged import FloatArray
 
-LOOKS = 400  # exact splits at the most: what no bound rules out by then is not looked at
+LOOKS = 400  # exact splits at the most; what is not ruled out by then is told in the bound
 CLOSE = 1e-12  # of the gain: what bounds in floating-point numbers may be off by
 
 
@@ -69,29 +69,38 @@ def together(problem: Problem) -> Split:
         best = max(best, look(peak))
         add(first, peak - 1)
         add(peak + 1, last)
-    return _cheapest(look, found, bounds.last)
+    bound = max(best, -heap[0][0]) if heap and len(found) >= LOOKS else best
+    return replace(_cheapest(look, found, bounds), bound=bound)
 
 
-def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Split]], last: int) -> Split:
+def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Split]], bounds: _Bounds) -> Split:
     """Of the splits that gain the most the one that costs the least.
 
-    Where there is more money than labels to buy, more items for all tasks buy the same labels for less: as many as do.
+    Where there is more money than labels to buy, other numbers of items buy the same labels, and what they cost falls
+    and then rises with the number.
     """
     best = max(gain for gain, _ in found.values())
 
     def as_good(items: int) -> bool:
-        return look(items) >= best - CLOSE * abs(best)
+        return bounds.first <= items <= bounds.last and look(items) >= best - CLOSE * abs(best)
 
-    top = max(items for items in found if as_good(items))
-    step = 1
-    while top + step <= last and as_good(top + step):
-        top, step = top + step, 2 * step
-    while step := step // 2:
-        if top + step <= last and as_good(top + step):
-            top += step
-    return min(
-        (split for items, (_, split) in found.items() if as_good(items)), key=lambda one: (one.cost, one.together)
-    )
+    def furthest(start: int, way: int) -> int:
+        step = 1
+        while as_good(start + way * step):
+            start, step = start + way * step, 2 * step
+        while step := step // 2:
+            if as_good(start + way * step):
+                start += way * step
+        return start
+
+    def saved(items: int) -> float:
+        look(items)
+        return -float(found[items][1].cost)
+
+    good = [items for items in found if as_good(items)]
+    _top(saved, furthest(min(good), -1), furthest(max(good), 1))
+    splits = [split for items, (_, split) in found.items() if as_good(items)]
+    return min(splits, key=lambda split: (split.cost, split.together))
 
 
 def with_items(problem: Problem, items: int) -> Split:
@@ -198,7 +207,9 @@ class _Wanted:
         if not len(self.price) or float(self.price @ self.most) <= money:
             return -math.inf
         turns = np.unique(self.start - self.decay * np.stack([self.least, self.most]))  # where a task begins or ceases
-        at = next(at for at, turn in enumerate(turns) if self.cost(turn) <= money)
+        at = next(
+            (at for at, turn in enumerate(turns) if self.cost(turn) <= money), len(turns) - 1
+        )  # or by rounding none
         before = self.cost(turns[at], keen=True)
         if at == 0 or before >= money:
             return float(turns[at])

@@ -39,8 +39,8 @@ class Problem:
     """What is to be split, what it costs, and what has to be kept to. All money is in whole units.
 
     ``least`` and ``most`` are numbers of labels, 0 and no limit if not given. ``lots`` are how many labels of a task
-    are bought at a time, 1 if not given. ``joint`` is what an item costs that is labelled for all tasks at once: only
-    the baseline that does so asks for it. ``costs`` say how money is written. ``importance`` is how much the gain of
+    are bought at a time, 1 if not given. ``joint`` is what an item costs that is labelled for all tasks at once, for
+    those who do so. ``costs`` say how money is written. ``importance`` is how much the gain of
     each task counts, 1 if not given. ``items`` is how many items there are that can be labelled for all tasks at once.
     """
 
@@ -339,7 +339,7 @@ def _notes(split: Split) -> list[str]:
     harmful = [at for at, worth in enumerate(problem.worth) if worth <= 0]
     if len(harmful) == len(problem.tasks):
         known = problem.estimates.informativeness
-        clear = (np.abs(known.value) > 2 * known.error) & ~np.eye(len(problem.tasks), dtype=bool)
+        clear = known.value < -2 * known.error
         return [
             "No label of any task is worth its money: each task's labels harm the others by as much as they help it, "
             "or by more. " + ("Only the minimums are bought." if any(problem.least) else "Nothing is bought."),

@@ -29,6 +29,8 @@ def shown(value: Any) -> str:
     >>> shown([Decimal("0.25"), 1]), shown("0.05"), shown(True)
     ('[0.25, 1]', '"0.05"', 'true')
     """
+    if isinstance(value, int) and value.bit_length() > 4 * LONGEST:
+        return "a number of far too many digits"
     if isinstance(value, list):
         text = f"[{', '.join(map(shown, value))}]"
     else:

@@ -30,7 +30,7 @@ import numpy as np
 from bursar.allocation.baselines import Context
 from bursar.allocation.estimates import Estimates, Informativeness, Rate
 from bursar.allocation.split import Problem
-from bursar.allocation.table_files import FORMATS, KEYS, MOST, NEEDED, Line, number_in, shown
+from bursar.allocation.table_files import FORMATS, KEYS, LONGEST, MOST, NEEDED, Line, number_in, shown
 from bursar.corpus.formats.format import replacing
 from bursar.errors import AllocationError, DataError
 from bursar.tasks import CostModel
@@ -181,7 +181,8 @@ class _Reader:
 
     # -- numbers -----------------------------------------------------------------------------------------------------
     def _number(self, value: Any, task: str | None, key: str, *, fix: str, section: str = "tasks") -> Decimal:
-        number = None if isinstance(value, bool | list | dict) else number_in(str(value))
+        large = isinstance(value, int) and value.bit_length() > 4 * LONGEST  # which cannot even be written
+        number = None if large or isinstance(value, bool | list | dict) else number_in(str(value))
         if number is None or isinstance(value, str) or abs(number) > MOST:
             fix = fix if number is None or isinstance(value, str) else f"give a number up to {MOST:,}"
             raise self.wrong(f"{key} = {shown(value)}", task, key, fix=fix, section=section)

@@ -55,6 +55,12 @@ class Material:
         """How many more labels of each task there can be."""
         return tuple(len(self.pool) + int((~column.present).sum()) for column in self.annotated.labels.values())
 
+    @property
+    def method(self) -> str:
+        """How it is split if nobody says: as the campaign's rounds are, or else with items for all tasks."""
+        section = self.config.allocation
+        return section.method if section is not None and section.method in METHODS else "together"
+
     def learner(self) -> Learner:
         """The campaign's learner, which has learned nothing yet."""
         return make_learner(self.config.learner.name, self.annotated.schema, self.config.learner.options)

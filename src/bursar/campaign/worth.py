@@ -79,6 +79,8 @@ def measured(
             rates = _rates(config, some, at_chance, pool, seed, progress)
         except AllocationError as wrong:
             why.append(wrong.message)
+    if few := [name for name in labels if name not in enough]:
+        why.append(f"there were too few labels of {', '.join(few)}")
     if silent := [name for name, rate in rates.items() if tells_nothing(rate)]:
         why.append(f"the labels of {', '.join(silent)} fit every rate")
     found = {

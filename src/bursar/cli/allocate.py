@@ -76,8 +76,8 @@ def allocate(
             "--rater",
             metavar="NAME",
             help="How to measure how fast tasks saturate: pseudo-labels, ledger, or what the campaign's "
-            "allocation.rater_settings say (law, given). If not given, the campaign's, or ledger of a run and "
-            "pseudo-labels before it.",
+            "allocation.rater_settings say (law, given). If not given, the campaign's, or ledger of a run and where "
+            "every item has some label, otherwise pseudo-labels.",
         ),
     ] = None,
     page: Annotated[
@@ -195,7 +195,6 @@ def _measured(
 ) -> tuple[Answer, dict[str, str]]:
     """Measure a campaign's seed labels, with progress, and split by what comes out."""
     from bursar.allocation.answers import answer
-    from bursar.allocation.methods import METHODS
     from bursar.campaign import load_config
     from bursar.campaign.allocating import material_of, material_of_run, measure
     from bursar.report.allocation import described
@@ -203,9 +202,7 @@ def _measured(
     if _is_table(campaign):
         raise ConfigError(f"{campaign} is no campaign but a table of estimates", fix=f"use --table {campaign}")
     material = material_of_run(campaign) if campaign.is_dir() else material_of(load_config(campaign))
-    section = material.config.allocation
-    if method is None:
-        method = section.method if section is not None and section.method in METHODS else "together"
+    method = method or material.method
     _tell_rounding(money, material.check(money, method), quiet=quiet)
     with _watching(quiet=quiet) as progress:
         found = measure(material, informer=informer, rater=rater, seed=seed, progress=progress)

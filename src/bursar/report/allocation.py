@@ -116,7 +116,9 @@ def _lead(answer: Answer) -> str:
     said = f"For {problem.show(problem.budget)}: {', '.join(shares)}"
     if split.together:
         said += f"; {split.together:,} of each on items that are labelled for all tasks at once"
-    return f"{said}. {WAYS[split.method]}"
+    sure = split.bound is None or split.bound <= split.total * (1 + 1e-9)
+    way = WAYS[split.method] if sure else f"By the estimates, no split gains more than {amount(split.bound or 0.0)}."
+    return f"{said}. {way}"
 
 
 def _tiles(answer: Answer) -> list[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from bursar.studies.allocation_runs import (
     arm_name,
     compared,
     heuristics,
+    value,
 )
 from bursar.studies.allocation_settings import ARMS
 from bursar.studies.findings import Answer, Verdict
@@ -56,27 +57,45 @@ def _why(seen: Seen) -> list[Answer]:
     shared = [cell for cell in seen.foreknown if cell.shares_reading]
     known, weighed = f"exact, {FOREKNOWN}", f"exact, {WEIGHED}"
     alone, once = (f"If other draws' real labels told all there is to know, where {of}" for of in (APART, ONCE))
-    more = "With four times the seed items on the built-in corpus"
+    more = "With four times the seed items on the built-in corpus, in three draws"
     return [
         *_beats_all(seen, apart, weighed, "A9", alone, NOT_ASKED),
         *_beats_all(seen, shared, f"together, {WEIGHED}", "A10", once, NOT_ASKED),
         *_one("A11", "Are good estimates worth more than those of the seed items?", seen.foreknown, known, MAIN),
         *_one("A12", "Does it help to know what each task gains from its own labels?", seen.foreknown, weighed, known),
-        *_one(
-            "A13",
-            "Are the same items for all tasks better than as many labels of different ones, if all are seen as often?",
-            seen.as_often,
-            *AS_OFTEN,
-        ),
+        *_seen_more_often(seen),
         *_one(
             "A14",
-            "And is the split then better than the same items for all tasks?",
+            "Where every label is seen as often, is the split better than the same items for all tasks?",
             seen.as_often,
             MAIN,
             AS_OFTEN[0],
         ),
         *_beats_all(seen, seen.more_seeds, MAIN, "A15", more, NOT_ASKED),
     ]
+
+
+def _seen_more_often(seen: Seen) -> list[Answer]:
+    """Whether labels of the same items lead over as many of different ones because they are seen more often."""
+    cells = seen.as_often
+    if len({cell.cluster for cell in cells}) < FEWEST:
+        return []
+    plain = {cell.place: cell for cell in seen.divided}
+    fewer = [plain[cell.place] for cell in cells]
+
+    def leads(some: Sequence[Divided]) -> list[float]:
+        return [value(cell, AS_OFTEN[0]) - value(cell, AS_OFTEN[1]) for cell in some]
+
+    before, after = (compared(some, *AS_OFTEN) for some in (fewer, cells))
+    test = paired_test(leads(fewer), leads(cells), cluster=[cell.cluster for cell in cells])
+    why = (
+        f"With as many steps the same items lead over equal counts by {in_words(before)} of relative gain; if every "
+        f"label is seen as often, by {in_words(after)}. The difference: {in_words(test)}."
+    )
+    asks = (
+        "On texts, do the same items for all tasks owe their lead to labels that are seen more often in as many steps?"
+    )
+    return [Answer("A13", asks, verdict(test), why, NOT_ASKED)]
 
 
 def _one(

@@ -21,6 +21,7 @@ from bursar.studies.allocation_runs import (
 from bursar.studies.allocation_settings import ALIKE, MORE_SEEDS, SETTINGS
 from bursar.studies.allocation_tables import rows_of
 from bursar.studies.findings import Cell, Table
+from bursar.studies.outcomes import FEWEST
 
 
 def controls_tables(seen: Seen) -> list[Table]:
@@ -48,7 +49,9 @@ def _foreknown(seen: Seen) -> list[Table]:
             rows,
             note="Rates, effects and own gains are those of models with 1, 2 and 4 times as many labels of one task as "
             "the seed has, on the test items, in the other four draws. Own gains: each task counts by its relative "
-            "gain from its own first block, where otherwise all count as 1.",
+            "gain from its own first block, where otherwise all count as 1. Draws share test items, so differences are "
+            "surer than they should be. Expressions on faces gain nothing from their own labels: what others are worth "
+            "to them is counted in a standard error, and only where own gains count does that not matter.",
         )
     ]
 
@@ -57,7 +60,7 @@ def _real(seen: Seen) -> list[Table]:
     """What real labels of all draws say of each task."""
     rows: dict[str, list[Cell]] = {}
     for data, setting in SETTINGS.items():
-        if len(draws := seen.curves[data]) < 2:
+        if len(draws := seen.curves[data]) < FEWEST:
             continue
         estimates, weights = estimates_from(setting.tasks, draws, setting.seed)
         informs = estimates.informativeness
@@ -109,11 +112,13 @@ def _more_seeds(seen: Seen) -> list[Table]:
         few = [
             cell
             for cell in seen.divided
-            if (cell.data, cell.costs) == (setting.corpus, ALIKE) and cell.times in setting.budgets
+            if (cell.data, cell.costs) == (setting.corpus, ALIKE)
+            and cell.times in setting.budgets
+            and cell.seed in {one.seed for one in mine}
         ]
         if mine and few:
             columns |= {f"{SETTINGS[setting.corpus].seed} seed items": few, f"{setting.seed} seed items": mine}
     rows = {name: [mean_over(cells, name) for cells in columns.values()] for name in rows_of(seen)}
-    note = "At equal prices, with a budget of what the seed labels cost."
+    note = "At equal prices, with a budget of what the seed labels cost, so four times as much; of the same draws."
     title = "Relative gain on the built-in corpus by seed items, %"
     return [Table("More seed items", title, list(columns), rows, note=note)] if columns else []

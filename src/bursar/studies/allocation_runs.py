@@ -50,6 +50,11 @@ class Divided:
     def cluster(self) -> tuple[str, int]:
         return self.data, self.seed
 
+    @property
+    def place(self) -> tuple[str, int, str, float]:
+        """Which budget at which prices of which draw."""
+        return self.data, self.seed, self.costs, self.times
+
     def relative(self, name: str) -> float:
         """What a split gains over the seed model, in percent of its score, on average over the tasks: the paper's.
 
@@ -171,7 +176,7 @@ def value(cell: Divided, method: str, relative: bool = True) -> float:
 
 
 def heuristics(seen: Seen) -> list[str]:
-    """Splits that nothing is measured for but, at most, how hard tasks are."""
+    """Splits that nothing is measured for but, at most, how hard tasks are; and the best task, known afterwards."""
     return [ALL_ON_ONE, BEST_ONE, *(name for name in seen.methods() if name not in (*OURS, *ABLATIONS))]
 
 

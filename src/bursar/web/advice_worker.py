@@ -18,25 +18,24 @@ from typing import Any
 
 from bursar.allocation import Answer, Problem, Split
 from bursar.allocation.answers import answer
-from bursar.allocation.informativeness import make_informer
-from bursar.campaign.allocating import Material, material_of_run, measure
+from bursar.campaign.allocating import material_of_run, measure
 from bursar.campaign.live_worker import end_with_parent
-from bursar.errors import AllocationError, BursarError
+from bursar.errors import BursarError
 from bursar.report.allocation import described, moves_table, others_table, split_table
 from bursar.report.tables import Table
-from bursar.report.wording import counted, percent
+from bursar.report.wording import amount, counted, percent
 
 
 # -- what the page shows ---------------------------------------------------------------------------------------------
 def advice_shown(found: Answer, about: Mapping[str, str]) -> dict[str, Any]:
     """A split as the page shows it: where the money goes, what each task gains, who informs whom, and why."""
     split, problem = found.split, found.split.problem
-    known = problem.estimates.informativeness
+    known, whole, off = problem.estimates.informativeness, found.whole, moves_table(found)
     gains = [
         {
             "task": task,
-            "gain": f"{gain.value:,.3g}",
-            "between": f"{gain.low:,.3g} to {gain.high:,.3g}",
+            "gain": amount(gain.value),
+            "between": f"{amount(gain.low)} to {amount(gain.high)}",
             "low": gain.low,
             "middle": gain.value,
             "high": gain.high,
@@ -47,7 +46,7 @@ def advice_shown(found: Answer, about: Mapping[str, str]) -> dict[str, Any]:
         "budget": _money(problem, problem.budget),
         "shares": _shares(split),
         "gains": gains,
-        "whole": f"{found.whole.value:,.3g} labels’ worth ({found.whole.low:,.3g} to {found.whole.high:,.3g})",
+        "whole": f"{amount(whole.value)} labels’ worth ({amount(whole.low)} to {amount(whole.high)})",
         "reasons": list(found.reasons),
         "informs": {
             "tasks": list(known.tasks),
@@ -57,7 +56,7 @@ def advice_shown(found: Answer, about: Mapping[str, str]) -> dict[str, Any]:
         "tables": [
             _table("The split", split_table(found)),
             _table("Plain splits, by the same estimates", others_table(found)),
-            _table("If an estimate is off", moves_table(found)),
+            *([_table("If an estimate is off", off)] if off.rows else []),
         ],
         "about": dict(about),
     }
@@ -94,15 +93,6 @@ def _table(title: str, table: Table) -> dict[str, Any]:
     return {"title": title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
 
 
-def informer_for(material: Material) -> str:
-    """What tells who informs whom: a look ahead in the training, or probes where the learner has no steps."""
-    try:
-        make_informer("lookahead").check(material.learner())
-    except AllocationError:
-        return "probe"
-    return "lookahead"
-
-
 # -- the child -------------------------------------------------------------------------------------------------------
 def main(arguments: list[str]) -> int:
     """Work as a child; the exit code."""
@@ -127,13 +117,15 @@ def main(arguments: list[str]) -> int:
     try:
         material = material_of_run(Path(arguments[0]))
         stage = {"event": "stage", "round": 0}
-        measured = measure(
-            material,
-            informer=informer_for(material),
-            progress=lambda what, done: tell(stage | {"what": what, "done": round(done, 3)}),
-        )
-        about = described(measured.estimates.informativeness.about)
-        found = answer(measured.problem(Decimal(arguments[1])), measured.context, method="together")
+        money = Decimal(arguments[1])
+        material.check(money, material.method)
+
+        def progress(what: str, done: float) -> None:
+            tell(stage | {"what": what, "done": round(done, 3)})
+
+        measured = measure(material, progress=progress)
+        about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
+        found = answer(measured.problem(money), measured.context, method=material.method, progress=progress)
         tell({"event": "advice", "found": advice_shown(found, about)})
     except BursarError as wrong:
         tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
