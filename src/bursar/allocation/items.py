@@ -207,9 +207,8 @@ class _Wanted:
         if not len(self.price) or float(self.price @ self.most) <= money:
             return -math.inf
         turns = np.unique(self.start - self.decay * np.stack([self.least, self.most]))  # where a task begins or ceases
-        at = next(
-            (at for at, turn in enumerate(turns) if self.cost(turn) <= money), len(turns) - 1
-        )  # or by rounding none
+        last = len(turns) - 1  # which rounding may make dearer than it is
+        at = next((at for at, turn in enumerate(turns) if self.cost(turn) <= money), last)
         before = self.cost(turns[at], keen=True)
         if at == 0 or before >= money:
             return float(turns[at])
