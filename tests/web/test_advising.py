@@ -14,7 +14,7 @@ from bursar.allocation import Estimates, Informativeness, Problem, Rate
 from bursar.allocation.answers import answer
 from bursar.campaign.allocating import material_of_run
 from bursar.web.advice_worker import advice_shown
-from bursar.web.advising import ADVICE_FILE, Advising
+from bursar.web.advising import ADVICE_FILE, STAGES, Advising
 from bursar.web.problems import Problem as Refusal
 from tests.campaign.test_allocating import CAMPAIGN
 
@@ -75,7 +75,7 @@ def test_what_was_found_is_told_kept_and_there_again_after_a_restart(advising, t
     until(lambda: found.done)
     assert (found.result, found.wrong) == (FOUND, None)
     until(lambda: hub.told and hub.told[-1] == ("advice", {"done": True, "progress": 1.0, "what": ""}))
-    assert hub.told[0] == ("advice", {"done": False, "progress": 0.333, "what": "who informs whom"})
+    assert hub.told[0] == ("advice", {"done": False, "progress": 0.25, "what": "who informs whom"})
     again = advising(STAYS).newest
     assert (again.amount, again.asked_at, again.done, again.result) == ("2", {"round": 2, "spent": 300}, True, FOUND)
 
@@ -84,7 +84,7 @@ def test_progress_counts_all_stages(advising):
     asking = advising(STAYS)
     found = asking.start("2")
     until(lambda: found.what)
-    assert (found.what, found.progress) == ("who informs whom", 0.1)  # 0.3 of the first of three
+    assert (found.what, found.progress) == ("who informs whom", 0.075)  # 0.3 of the first of four
 
 
 def test_the_same_question_again_is_the_one_under_way_and_another_is_refused(advising):
@@ -206,11 +206,7 @@ def test_the_child_splits_a_runs_money_by_its_labels(tmp_path):
     code, events = work(tmp_path / "run", "200")
     assert code == 0, events
     assert [event["event"] for event in events[:-1]] == ["stage"] * (len(events) - 1)
-    assert {event["what"] for event in events[:-1]} == {
-        "who informs whom",
-        "how fast tasks saturate",
-        "how hard tasks are",
-    }
+    assert list(dict.fromkeys(event["what"] for event in events[:-1])) == list(STAGES)
     found = events[-1]["found"]
     assert found["budget"] == "200 units"
     assert sum(row["share"] for row in found["shares"]) == pytest.approx(1)

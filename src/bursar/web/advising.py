@@ -25,7 +25,7 @@ from bursar.web.events import Hub
 from bursar.web.problems import Problem
 
 ADVICE_FILE = "advice.json"
-STAGES = ("who informs whom", "how fast tasks saturate", "how hard tasks are")
+STAGES = ("who informs whom", "how fast tasks saturate", "how hard tasks are", "if one estimate is off")
 ASKED_AT = {"round", "spent"}
 SHOWN = {"budget", "shares", "gains", "whole", "reasons", "informs", "tables"}  # what the page needs of a split
 EVERY = 0.5  # seconds between two news of the progress
