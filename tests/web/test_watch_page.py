@@ -311,7 +311,7 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
     advice_script(served)
     page = watch(served)
     page.tab.fill("#split input", "2")
-    page.click("#split form button").sees("#split .busy", "Measuring who informs whom: 20 %")
+    page.click("#split form button").sees("#split .busy", "Measuring who informs whom: 15 %")
     assert page.tab.locator("#split form button").is_disabled()
     served.answer(1)  # what somebody else does leaves the question and its amount alone
     page.until(lambda: page.texts("#tiles .value")[0].startswith("1 of"))
