@@ -66,3 +66,13 @@ def every_split(problem):
     for counts in itertools.product(*ranges):
         if sum(n * price for n, price in zip(counts, problem.prices, strict=True)) <= problem.budget:
             yield counts
+
+
+def six_tasks(betas):
+    informs = np.full((6, 6), 0.1) + 0.9 * np.eye(6)
+    return made(betas, [1000.0] * 6, informs, [3, 5, 7, 4, 11, 6], 100_000)
+
+
+def two_alike():
+    nobody = Informativeness(("a", "b"), np.eye(2), np.zeros((2, 2)))
+    return Estimates(nobody, dict.fromkeys("ab", Rate(0.5, 0.5, 0.5, 50)))
