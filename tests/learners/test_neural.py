@@ -121,7 +121,7 @@ def test_frozen_layers_stay_as_they_were_and_the_others_do_not(folder, corpus):
 
 
 def test_a_shortened_encoder_is_its_lowest_layers_and_no_more(folder, corpus, tmp_path):
-    learner = NeuralLearner(corpus.schema, **options(folder, layers=1, frozen_layers=1))
+    learner = NeuralLearner(corpus.schema, **options(folder, layers=1, frozen_layers=1, precision="float32"))
     whole = load_encoder(str(folder)).eval()
     items = corpus.take(np.arange(5)).unlabelled()
     pieces = whole.pieces.make(items)

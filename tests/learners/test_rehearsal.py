@@ -117,7 +117,7 @@ def test_scores_are_those_of_the_learner(items, folder):
 
 
 def test_the_gradient_of_all_items_is_the_mean_of_those_of_parts(items, folder):
-    rehearsal = rehearsed(items, folder)
+    rehearsal = rehearsed(items, folder, precision="float32")
     whole = rehearsal.gradient(OTHERS, "intent")
     first, second = rehearsal.gradient(OTHERS[:5], "intent"), rehearsal.gradient(OTHERS[5:], "intent")
     assert len(whole) == sum(p.numel() for p in rehearsal.shared)

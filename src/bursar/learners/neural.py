@@ -23,6 +23,7 @@ from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Reading
 from bursar.learners.examples import Examples, Objective, linkable_spans
 from bursar.learners.learner import FitReport, Learner, Progress, in_codes_of, main_scores, no_progress
+from bursar.learners.precision import PRECISIONS, chosen_precision
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
@@ -50,6 +51,7 @@ class Settings(Schedule):
     dropout: float = 0.1  # in the heads
     smoothing: float = 0.1  # label smoothing (paper 1, section 7.3)
     temperature: bool = False  # fit a temperature for each task on development items
+    precision: str = "auto"  # of the encoder's products with weights: float32, bfloat16, or the faster one here
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,6 +68,8 @@ class Settings(Schedule):
             raise ConfigError(f"learner.heads = {self.heads!r}", fix='name tasks and styles: { slots = "crf" }')
         if not isinstance(self.encoder, str):
             raise ConfigError(f"learner.encoder = {self.encoder!r}", fix="name an encoder or its folder")
+        # What was computed in one precision is not found by a learner of another: the setting names the one in use.
+        object.__setattr__(self, "precision", chosen_precision(self.precision))
 
 
 class NeuralLearner(Learner):
@@ -86,6 +90,7 @@ class NeuralLearner(Learner):
             if name not in tasks:
                 raise ConfigError(f"learner.heads names {name!r}", fix=f"the tasks are {', '.join(tasks)}")
         self.encoder = load_encoder(self.settings.encoder)
+        self.encoder.compute_in(PRECISIONS[self.settings.precision])
         if self.settings.layers is not None:
             if self.settings.layers > self.encoder.depth:
                 raise ConfigError(

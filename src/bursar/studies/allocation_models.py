@@ -19,6 +19,7 @@ from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
 from bursar.studies.allocation_settings import DRAW, setting_of
 from bursar.studies.arms import Place, corpus_of
+from bursar.studies.defaults import with_defaults_of_then
 from bursar.studies.kept import kept
 
 Ask = Callable[[Mapping[str, Any]], dict[str, Any]]  # a unit to its result, which may be there already
@@ -51,7 +52,8 @@ def _corpus(data: str, folder: Path) -> Corpus:
 @lru_cache(maxsize=1)
 def _learner(data: str, folder: Path, options: str) -> Learner:
     """One learner for the trainings that follow one another: it remembers what its frozen layers made of the items."""
-    return make_learner(setting_of(data).learner, _corpus(data, folder).schema, json.loads(options))
+    name = setting_of(data).learner
+    return make_learner(name, _corpus(data, folder).schema, with_defaults_of_then(json.loads(options), name))
 
 
 def learner_for(unit: Mapping[str, Any], place: Place) -> Learner:

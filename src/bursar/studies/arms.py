@@ -29,6 +29,7 @@ from bursar.errors import ConfigError
 from bursar.learners import Learner, make_learner
 from bursar.selection import make_strategy
 from bursar.simulation import assistant_corpus
+from bursar.studies.defaults import with_defaults_of_then
 from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import overconfidence_error, r_squared
 
@@ -182,7 +183,7 @@ def config_of(arm: Arm, place: Place, allocation: Mapping[str, Any] | None = Non
                 "rounds": setup.rounds,
             },
             "strategy": {"name": arm.strategy, "weights": dict(arm.weights)},
-            "learner": {"name": "transformer", **learner},
+            "learner": {"name": "transformer", **with_defaults_of_then(learner)},
             "audit": {"share": setup.audit, "shadow": setup.shadow},
             **({"allocation": dict(allocation)} if allocation else {}),
         }

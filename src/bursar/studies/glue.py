@@ -24,6 +24,7 @@ from bursar.curriculum import Policy, StepLog, UniformPolicy, improve, learn_dyn
 from bursar.learners import Learner, make_learner
 from bursar.ragged import Ragged
 from bursar.studies.arms import Place
+from bursar.studies.defaults import with_defaults_of_then
 from bursar.studies.glue_findings import TASKS, analyse
 from bursar.studies.kept import kept
 from bursar.studies.study import STUDIES, Study
@@ -162,7 +163,9 @@ def _corpus(folder: Path) -> Corpus:
 def _learner(tasks: tuple[str, ...], folder: Path, options: str) -> Learner:
     """One learner for the trainings that follow one another: it remembers what it has read."""
     schema = _corpus(folder).schema
-    return make_learner("transformer", {name: schema[name] for name in tasks}, json.loads(options))
+    return make_learner(
+        "transformer", {name: schema[name] for name in tasks}, with_defaults_of_then(json.loads(options))
+    )
 
 
 def parts(unit: Mapping[str, Any], place: Place) -> tuple[Corpus, Corpus, Corpus]:

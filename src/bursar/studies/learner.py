@@ -24,6 +24,7 @@ from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
 from bursar.studies.arms import Place, corpus_of
+from bursar.studies.defaults import with_defaults_of_then
 from bursar.studies.findings import Cell, Findings, Table
 from bursar.studies.statistics import spread
 from bursar.studies.study import STUDIES, Run, Study
@@ -89,7 +90,7 @@ def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any
     rng = np.random.default_rng(training.seed)
     chosen, rest = _draw(corpus.in_split("train"), training.items, rng)
     dev, _ = _draw(corpus.in_split("dev"), training.dev, rng)
-    learner = make_learner("transformer", corpus.schema, dict(training.options))
+    learner = make_learner("transformer", corpus.schema, with_defaults_of_then(training.options))
     begun = time.monotonic()
     report = learner.fit(
         corpus.take(chosen),

@@ -17,6 +17,7 @@ from bursar.compute import Tell
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
 from bursar.studies.arms import Place, corpus_of
+from bursar.studies.defaults import with_defaults_of_then
 from bursar.studies.findings import Cell, Findings, Table
 from bursar.studies.statistics import spread
 from bursar.studies.study import STUDIES, Run, Study
@@ -51,7 +52,7 @@ def pick(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]
     def progress(what: str, done: float) -> None:
         tell((what, done))
 
-    learner = make_learner("transformer", corpus.schema, {**unit["options"], "sharing": sharing})
+    learner = make_learner("transformer", corpus.schema, with_defaults_of_then({**unit["options"], "sharing": sharing}))
     checkpoint = place.runs / f"overlap-{sharing}-{seed}.training"
     learner.fit(corpus.take(train), dev=corpus.take(dev), seed=seed, checkpoint=checkpoint, progress=progress)
     items = corpus.take(pool).unlabelled()

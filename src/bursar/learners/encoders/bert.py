@@ -13,18 +13,21 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, scaled_dot_product_attention
+from torch.nn.functional import gelu, linear, scaled_dot_product_attention
 
 from bursar.errors import LearnerError
 from bursar.learners.encoders.encoder import Batch, PieceMaker, TextEncoder
-from bursar.tasks.heads import Dropout
+from bursar.tasks.heads import Dropout, enough_rows
 
-FEWEST_ROWS = 16
 MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
 
 
 class Layer(nn.Module):
-    """Self-attention and feed-forward, each with its residual and normalisation after it."""
+    """Self-attention and feed-forward, each with its residual and normalisation after it.
+
+    With ``precision`` bfloat16 the products with weights are computed in two bytes; the weights themselves, attention
+    (faster in float32 on a processor), residuals and normalisations stay float32.
+    """
 
     def __init__(self, width: int, inner: int, heads: int, epsilon: float, drop: float) -> None:
         super().__init__()
@@ -37,16 +40,21 @@ class Layer(nn.Module):
         self.outer = nn.Linear(inner, width)
         self.outer_dropout = Dropout(drop)
         self.output_norm = nn.LayerNorm(width, eps=epsilon)
+        self.precision = torch.float32
 
     def attend(self, x: Tensor, stretches: list[tuple[int, int]]) -> Tensor:
         """The part before the first dropout."""
-        attended: Tensor = self.attended(self._mix(self.query_key_value(x), stretches))
-        return attended
+        mixed = self._mix(self._product(self.query_key_value, x).float(), stretches)
+        return self._product(self.attended, mixed).float()
+
+    def _product(self, weights: nn.Linear, x: Tensor) -> Tensor:
+        to = self.precision
+        return linear(x.to(to), weights.weight.to(to), weights.bias.to(to))
 
     def forward(self, x: Tensor, stretches: list[tuple[int, int]], attended: Tensor | None = None) -> Tensor:
         attended = self.attend(x, stretches) if attended is None else attended
         x = self.attention_norm(x + self.attended_dropout(attended))
-        fed = self.outer(gelu(self.inner(x)))
+        fed = self._product(self.outer, gelu(self._product(self.inner, x))).float()
         normed: Tensor = self.output_norm(x + self.outer_dropout(fed))
         return normed
 
@@ -120,7 +128,7 @@ class BertEncoder(TextEncoder):
         blank rows, for matrix products of a few rows are computed in another order than those of many.
         """
         real = len(hidden)
-        hidden = _enough_rows(hidden)
+        hidden = enough_rows(hidden)
         for layer in copies if copies is not None else self.layers[start:stop]:
             hidden, begun = layer(hidden, batch.stretches, begun), None
         return hidden[:real]
@@ -130,7 +138,12 @@ class BertEncoder(TextEncoder):
             return None
         layer = self.layers[start]
         assert isinstance(layer, Layer)
-        return layer.attend(_enough_rows(hidden), batch.stretches)
+        return layer.attend(enough_rows(hidden), batch.stretches)
+
+    def compute_in(self, precision: torch.dtype) -> None:
+        for layer in self.layers:
+            assert isinstance(layer, Layer)
+            layer.precision = precision
 
     def shorten(self, layers: int) -> None:
         self.layers, self.depth = self.layers[:layers], layers
@@ -140,13 +153,6 @@ class BertEncoder(TextEncoder):
 
     def trainable(self, frozen: int) -> list[nn.Parameter]:
         return list(self.layers[frozen:].parameters())
-
-
-def _enough_rows(hidden: Tensor) -> Tensor:
-    """The hidden states, with blank rows below them where there are very few."""
-    if len(hidden) >= FEWEST_ROWS:
-        return hidden
-    return torch.cat([hidden, hidden.new_zeros(FEWEST_ROWS - len(hidden), hidden.shape[1])])
 
 
 def _renamed(weights: dict[str, Tensor], depth: int) -> dict[str, Tensor]:

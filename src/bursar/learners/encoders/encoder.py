@@ -126,6 +126,9 @@ class Encoder(nn.Module, ABC):
         """What comes before the first dropout of layer ``start``: the same in every thinned version of it."""
         return None
 
+    def compute_in(self, precision: torch.dtype) -> None:
+        """Multiply by weights in this precision, where the encoder can; the weights themselves stay float32."""
+
     def shorten(self, layers: int) -> None:
         """Keep only the lowest layers."""
         raise LearnerError("the layers of this encoder cannot be left out", fix="take learner.layers away")

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from bursar.ragged import IntArray, Ragged, offsets_of
 from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Dropout, Encoded, Head
+from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
 
 if TYPE_CHECKING:
     from bursar.tasks.tagging import Tagging
@@ -148,7 +148,7 @@ class CrfHead(Head):
         self.register_buffer("impossible_transitions", inside & (label[:, None] != label), persistent=False)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Chain:
-        words: Tensor = self.output(self.dropout(encoded.words))
+        words: Tensor = apply(self.output, self.dropout(encoded.words))
         return Chain(
             words.double(),
             self.start.double().masked_fill(self.impossible_start, IMPOSSIBLE),

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks.beliefs import AnyBeliefs
 
+FEWEST_ROWS = 16  # in a matrix product whose rows must not depend on their company
+
 
 class Encoded(NamedTuple):
     """A batch as an encoder leaves it: one vector an item, and one for each word of each item, item after item."""
@@ -113,10 +115,15 @@ class Dropout(nn.Module):
 
 
 def apply(layer: nn.Linear, x: Tensor) -> Tensor:
-    """A linear layer on rows. A single row is computed as one of two: alone, it would have other last bits."""
-    if len(x) != 1:
-        return torch.nn.functional.linear(x, layer.weight, layer.bias)
-    return torch.nn.functional.linear(x.expand(2, -1), layer.weight, layer.bias)[:1]
+    """A linear layer on rows. Few rows get blank ones below them: alone, they would have other last bits."""
+    return torch.nn.functional.linear(enough_rows(x), layer.weight, layer.bias)[: len(x)]
+
+
+def enough_rows(x: Tensor) -> Tensor:
+    """The rows, with blank ones below where they are few: products of few rows are summed in another order."""
+    if len(x) >= FEWEST_ROWS:
+        return x
+    return torch.cat([x, x.new_zeros(FEWEST_ROWS - len(x), x.shape[1])])
 
 
 def random_mask(shape: Sequence[int], p: float) -> Tensor:

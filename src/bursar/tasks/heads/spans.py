@@ -17,7 +17,7 @@ from torch.nn.functional import gelu
 from bursar.errors import SchemaError
 from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Dropout, Encoded, Head
+from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
 from bursar.tasks.task import keys_of
 
 if TYPE_CHECKING:
@@ -168,10 +168,10 @@ class SpanHead(ChoiceHead):
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> SpanScores:
         found = all_spans(encoded.counts, int(self.longest))
         start, end = _in_batch(found, encoded.counts)
-        first, last, inside = self.words(encoded.words).chunk(3, dim=1)
+        first, last, inside = apply(self.words, encoded.words).chunk(3, dim=1)
         hidden = first.index_select(0, start) + last.index_select(0, end - 1) + highest(inside, start, end)
         hidden = gelu(hidden + self.lengths(end - 1 - start))
-        return SpanScores(self.output(self.dropout(hidden)), found.values, found.lengths, len(encoded.words))
+        return SpanScores(apply(self.output, self.dropout(hidden)), found.values, found.lengths, len(encoded.words))
 
 
 class PairHead(ChoiceHead):
@@ -197,7 +197,7 @@ class PairHead(ChoiceHead):
         pairs = all_pairs(spans)
         one, other = torch.from_numpy(pairs.values).unbind(dim=1)
         start, end = _in_batch(spans, encoded.counts)
-        first, last, between = self.words(encoded.words).tensor_split((2 * self.width, 4 * self.width), dim=1)
+        first, last, between = apply(self.words, encoded.words).tensor_split((2 * self.width, 4 * self.width), dim=1)
         types = self.types(torch.from_numpy(spans.values[:, 2].astype(np.int64)))
         source, target = (first.index_select(0, start) + last.index_select(0, end - 1) + types).chunk(2, dim=1)
         low, high = torch.minimum(end[one], end[other]), torch.maximum(start[one], start[other])
@@ -206,7 +206,7 @@ class PairHead(ChoiceHead):
         hidden = source.index_select(0, one) + target.index_select(0, other) + highest(between, low, high)
         hidden = gelu(hidden + self.gaps(gap))
         subjects = spans.values[pairs.values].reshape(-1, 6).astype(np.int32)
-        return SpanScores(self.output(self.dropout(hidden)), subjects, pairs.lengths, len(subjects))
+        return SpanScores(apply(self.output, self.dropout(hidden)), subjects, pairs.lengths, len(subjects))
 
 
 def highest(words: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
