@@ -49,7 +49,7 @@ class Live(Served):
     def answer(self, most=None):
         for want in self.site.live.wanted()[:most]:
             labels = {task: right(want.id)[task] for task in want.tasks}
-            self.site.desk.answer("Eve", want.id, labels, {}, "a lease that ran out")
+            self.site.desk.answer("Eve", want.id, labels, {}, None)
         self.site.changed()
 
     def trains_by(self, script):
@@ -167,7 +167,7 @@ def test_words_that_look_like_markup_stay_text(tmp_path, serve, watch):
     served = serve(place)
     for want in served.site.live.wanted():
         labels = dict.fromkeys(want.tasks, "a" if int(want.id[1:]) % 2 else "b")
-        served.site.desk.answer("Eve", want.id, labels, {}, "a lease that ran out")
+        served.site.desk.answer("Eve", want.id, labels, {}, None)
     served.site.trainer.failure = HOSTILE
     page = watch(served)
     assert HOSTILE in page.text("#lead")

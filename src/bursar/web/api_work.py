@@ -91,8 +91,8 @@ def release(site: SiteHere, me: CallerHere, id: Annotated[str, LEASE]) -> None:
 def answer(site: SiteHere, me: CallerHere, sent: AnswerRequest) -> ReceiptShown:
     """Labels for all tasks that were asked for. When this is answered, it is on disk.
 
-    The same answer again is no mistake: `repeated` says that it was there. An answer under a lease that has run out is
-    taken if nobody else has answered meanwhile.
+    The same answer again is no mistake: `repeated` says that it was there. A lease must be one that you were given for
+    this item. An answer under a lease that has run out is taken unless the item was given to somebody else meanwhile.
     """
     _check_seconds(site, sent.seconds)
     receipt = site.desk.answer(me.name, sent.item, sent.labels, sent.seconds, sent.lease)
@@ -110,8 +110,8 @@ def correct(site: SiteHere, me: CallerHere, sent: CorrectionRequest) -> ReceiptS
 
 @router.post("/skips", summary="Leave an item out")
 def skip(site: SiteHere, me: CallerHere, sent: SkipRequest) -> dict[str, Any]:
-    """The item leaves the round, and its money returns to the budget."""
-    site.desk.skip(me.name, sent.key, sent.item, sent.reason)
+    """The item leaves the round, and its money returns to the budget. An item that only others hold is refused."""
+    site.desk.skip(me.name, sent.key, sent.item, sent.reason, sent.lease)
     site.changed()
     return {}
 

@@ -120,10 +120,7 @@ class Desk:
         """The round that an answer belongs to, and whether it is the first, one beside it, or there already."""
         want = self.live.want(item)
         if want is not None:
-            if lease is None:
-                others = [who for who in self.queue.holders((want.round, item)) if who != person]
-                if len(others) >= self.queue.overlap.people_for(item):
-                    raise Problem(409, "leased_by_other", f"somebody else has item {item!r} before them now")
+            self._check_lease(person, (want.round, item), lease, self.queue.overlap.people_for(item))
             return want.round, ANSWER
         answers = [e for e in self._said.get(item, ()) if e.role in (ANSWER, OVERLAP)]
         if not answers:
@@ -152,7 +149,26 @@ class Desk:
                 f"somebody else has answered item {item!r} meanwhile",
                 fix="take the next item",
             )
+        people = {entry.person for entry in before}
+        self._check_lease(person, (round, item), lease, self.queue.overlap.people_for(item), people)
         return round, OVERLAP
+
+    def _check_lease(
+        self, person: str, key: Key, lease: str | None, room: int, answered: Collection[str] = frozenset()
+    ) -> None:
+        """Refuse a lease that this person was not given, and an item that others have taken meanwhile.
+
+        A lease that ran out still counts while there is room: nothing is lost that is in nobody's way.
+        """
+        if lease is not None and not self.queue.gave(lease, key[1], person):
+            raise Problem(
+                409, "no_lease", f"you were not given item {key[1]!r} under this lease", fix="take the next item"
+            )
+        holders = self.queue.holders(key)
+        if person not in holders and len({*holders, *answered}) >= room:
+            raise Problem(
+                409, "leased_by_other", f"somebody else is annotating item {key[1]!r} now", fix="take the next item"
+            )
 
     def correct(self, person: str, leads: bool, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
         """Put something else in the place of what the person said before; a lead may correct everybody."""
@@ -185,10 +201,12 @@ class Desk:
             self._refresh(item)
         return receipt
 
-    def skip(self, person: str, key: str, item: str, reason: str) -> None:
-        """Take an item out of the round; its money returns to the budget."""
+    def skip(self, person: str, key: str, item: str, reason: str, lease: str | None = None) -> None:
+        """Take an item out of the round; its money returns to the budget. Refused while only others hold the item."""
         with self._turn:
             want = self.live.want(item)
+            if want is not None:
+                self._check_lease(person, (want.round, item), lease, room=1)
             self.live.skip(key, item, reason, person)
         if want is not None:
             self.queue.settle((want.round, item), person, over=True)

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
+import json
 import secrets
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -135,6 +137,7 @@ class Queue:
         self.store = store
         self.seconds = seconds
         self.overlap = Overlap(**store.get("overlap", {}))
+        self._secret = store.secret("leases").encode()
         self._turn = threading.Lock()  # threads wait here and not in the database
 
     def set_overlap(self, chosen: Overlap) -> None:
@@ -162,7 +165,7 @@ class Queue:
             if chosen is None:
                 return None
             _forget_expired(connection, chosen.key, now)
-            lease = Lease(secrets.token_urlsafe(12), *chosen.key, person, now + self.seconds)
+            lease = Lease(self._new_id(chosen.item, person), *chosen.key, person, now + self.seconds)
             connection.execute(tables.leases.insert().values(**vars(lease)))
             return lease
 
@@ -183,6 +186,28 @@ class Queue:
         done = sa.and_(leases.round == key[0], leases.item == key[1])
         with self._turn, self.store.writing() as connection:
             connection.execute(tables.leases.delete().where(done if over else done & (leases.person == person)))
+
+    def gave(self, id: str, item: str, person: str) -> bool:
+        """Whether this lease was given to this person for this item, even if it ran out long ago.
+
+        An id is signed, so that a late answer is told from a made-up lease when the lease itself is forgotten. Leases
+        of earlier versions are not signed; they are known while they last.
+        """
+        nonce, _, signature = id.partition(".")
+        if hmac.compare_digest(signature.encode(), self._signature(nonce, item, person).encode()):
+            return True
+        leases = tables.leases.c
+        query = sa.select(leases.id).where(leases.id == id, leases.item == item, leases.person == person)
+        with self.store.reading() as connection:
+            return connection.execute(query).first() is not None
+
+    def _new_id(self, item: str, person: str) -> str:
+        nonce = secrets.token_urlsafe(12)
+        return f"{nonce}.{self._signature(nonce, item, person)}"
+
+    def _signature(self, nonce: str, item: str, person: str) -> str:
+        content = json.dumps([nonce, item, person]).encode()
+        return hashlib.blake2b(content, key=self._secret, digest_size=12).hexdigest()
 
     def holders(self, key: Key) -> list[str]:
         """Who holds an item now."""

@@ -14,6 +14,7 @@ const READ_ALOUD = 600; // characters of an item that are announced when it appe
 const FORGETFUL = "This browser keeps nothing: an answer that is not sent is lost with the tab.";
 const REFUSALS = {
   answered_by_other: "Somebody else answered this item while you had it before you.",
+  leased_by_other: "Your hold on this item ran out, and somebody else is annotating it now.",
   not_asked: "Nobody is asked about this item any more.",
 };
 const place = (id) => document.getElementById(id);
@@ -145,7 +146,8 @@ class Page {
   /** The server will not take it: tell why, and keep it for whoever wrote it. */
   showRefusal({ body, about, problem, path }, session = this.session) {
     const mine = problem.kind === "answered_before";
-    const mendable = body.labels && (mine || [400, 422].includes(problem.status));
+    const late = problem.kind === "leased_by_other"; // it can be sent again once the other person has let go
+    const mendable = body.labels && (mine || late || [400, 422].includes(problem.status));
     const why = REFUSALS[problem.kind] ?? [problem.message, problem.fix].filter(Boolean).map(sentence).join(" ");
     this.notices.add({
       text: body.labels ? `${why} What you said is kept here.` : `It was not skipped. ${why}`,
