@@ -28,6 +28,14 @@ def serve(
         str | None,
         typer.Option("--public", help="The address that people type, where a proxy stands before the server."),
     ] = None,
+    per_address: Annotated[
+        int,
+        typer.Option(
+            "--connections-per-address",
+            min=1,
+            help="Connections that one address may hold. A browser takes up to six: more where many people share one.",
+        ),
+    ] = 500,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Write a line for every request to standard error.")] = False,
 ) -> None:
@@ -45,5 +53,5 @@ def serve(
         if open_page:
             webbrowser.open(address)
 
-    serve_project(project, host=host, port=port, public=public, log=log, opened=opened)
+    serve_project(project, host=host, port=port, public=public, per_address=per_address, log=log, opened=opened)
     typer.echo("Closed.", err=True)

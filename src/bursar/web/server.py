@@ -20,10 +20,13 @@ from fastapi.staticfiles import StaticFiles
 from bursar.errors import ConfigError
 from bursar.web import api_files, api_lead, api_people, api_work, pages
 from bursar.web.api import refuse
+from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
+from bursar.web.logs import limited
 from bursar.web.security import Door, Guard
 from bursar.web.site import Site
 
 PORTS = 20  # that are tried, from the first
+QUEUE = 512  # connections that wait to be taken
 FAREWELL = 3  # seconds that requests under way have when the server ends
 
 
@@ -86,6 +89,11 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self.site = site
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(QUEUE)  # the system may queue more than are taken at once
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.site.hub.close()
         super().handle_exit(sig, frame)
@@ -97,10 +105,14 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = None,
     public: str | None = None,
+    per_address: int = PER_ADDRESS,
     log: bool = False,
     opened: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve a project until Ctrl-C. ``opened`` is told the address once people can come."""
+    """Serve a project until Ctrl-C. ``opened`` is told the address once people can come.
+
+    One address holds ``per_address`` connections at most; a proxy on this machine, before a ``public`` address, more.
+    """
     door = Door(host, public, (socket.gethostname(),))
     site = Site(folder, door)
     try:
@@ -112,6 +124,8 @@ def serve(
     logging.getLogger("bursar.web").setLevel(logging.INFO if log else logging.WARNING)
     config = uvicorn.Config(
         make_app(site),
+        http=protocol(Limits.under(descriptors(), per_address, proxy=public is not None)),
+        backlog=ACCEPTED_AT_ONCE,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -121,6 +135,8 @@ def serve(
         forwarded_allow_ips="127.0.0.1" if public else "",
         proxy_headers=public is not None,
     )
+    for name in ("asyncio", "uvicorn.error"):  # what they write is for strangers to decide
+        limited(name)
     server = _Server(config, site)
     shown = f"[{host}]" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "::") else host
     opened(public or f"http://{shown}:{listener.getsockname()[1]}")

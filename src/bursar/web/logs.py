@@ -1,0 +1,53 @@
+"""Log lines that somebody else decides the number of: written at most so often, with how many were left out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+EVERY = 10.0  # seconds
+
+
+class AtMost(logging.Filter):
+    """Lets one record of a kind pass in so many seconds; the next one says how many there were in between.
+
+    Records are of one kind if their text is the same before its values are filled in, up to the end of its first line.
+
+    >>> clock = iter([0.0, 1.0, 2.0, 11.0])
+    >>> filter = AtMost(10, lambda: next(clock))
+    >>> records = [logging.makeLogRecord({"msg": "no room"}) for _ in range(4)]
+    >>> [record.msg for record in records if filter.filter(record)]
+    ['no room', 'no room (and 2 more like it before)']
+    """
+
+    MOST_KINDS = 100
+
+    def __init__(self, seconds: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._seconds, self._clock = seconds, clock
+        self._passed: dict[str, tuple[float, int]] = {}  # by kind: when, and how many were left out since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = str(record.msg).split("\n", 1)[0][:200], self._clock()
+        passed, left_out = self._passed.get(kind, (float("-inf"), 0))
+        if now - passed < self._seconds:
+            self._passed[kind] = passed, left_out + 1
+            return False
+        if len(self._passed) >= self.MOST_KINDS:
+            self._passed.clear()
+        self._passed[kind] = now, 0
+        if left_out:
+            record.msg = f"{record.msg} (and {left_out} more like it before)"
+        return True
+
+
+def limited(name: str) -> logging.Logger:
+    """A logger that writes a line of a kind at most so often."""
+    logger = logging.getLogger(name)
+    if not any(isinstance(known, AtMost) for known in logger.filters):
+        logger.addFilter(AtMost())
+    return logger
+
+
+STORAGE_LOG = limited("bursar.web.storage")
