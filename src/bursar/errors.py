@@ -8,7 +8,10 @@ bursar.errors.DataError: a.jsonl:3: item 'u7': the label is not in the schema. F
 
 from __future__ import annotations
 
+import errno
 from os import PathLike
+
+FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE}
 
 
 class BursarError(Exception):
@@ -54,6 +57,23 @@ class ConfigError(BursarError):
 
 class LedgerError(BursarError):
     """A ledger that cannot be opened, or a submission that it refuses."""
+
+
+class StorageError(LedgerError):
+    """The disk or the database cannot be used now: full, read-only or gone. The same may work later."""
+
+    def __init__(self, message: str, *, fix: str | None = None, in_doubt: bool = False) -> None:
+        self.in_doubt = in_doubt  # the connection broke: the last write may have been kept, and others may have written
+        super().__init__(message, fix=fix)
+
+
+def is_storage_fault(wrong: BaseException) -> bool:
+    """Whether the storage is at fault, rather than what was asked of it.
+
+    >>> is_storage_fault(OSError(errno.ENOSPC, "No space left on device")), is_storage_fault(FileNotFoundError())
+    (True, False)
+    """
+    return isinstance(wrong, StorageError) or (isinstance(wrong, OSError) and wrong.errno in FAULTS)
 
 
 class SelectionError(BursarError):

@@ -1,4 +1,4 @@
-"""A lease is checked: whoever was not given an item neither answers nor skips it, and nothing of a late answer is lost."""
+"""A lease is checked: whoever was not given an item neither answers nor skips it, and no late answer is lost."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_item_that_another_person_holds_is_not_skipped_without_a_lease(crew):
     assert skip(crew("Bob"), taken, lease=None).status_code == 200
 
 
-# -- late, and sent again ------------------------------------------------------------------------------------------------
+# -- late, and sent again ----------------------------------------------------------------------------------------------
 def test_a_lease_that_ran_out_still_answers_and_skips_while_the_item_is_free(crew, later):
     known = [crew("Bob").take()]
     known.append(crew("Bob").take(known=[known[0]["lease"]["id"]]))
@@ -123,7 +123,7 @@ def test_a_lease_that_an_earlier_version_gave_is_known_while_it_lasts(crew, site
     assert crew("Bob").answer(taken, lease="as-it-was-before").status_code == 200
 
 
-# -- several people on one item ------------------------------------------------------------------------------------------
+# -- several people on one item ----------------------------------------------------------------------------------------
 def test_where_two_people_answer_an_item_a_third_takes_neither_place(crew, site):
     site.queue.set_overlap(Overlap(1.0, 2))
     bob, eve = crew("Bob").take(), crew("Eve").take()

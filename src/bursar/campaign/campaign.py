@@ -106,14 +106,16 @@ class Campaign:
             self._lock = None
 
     def begin(self) -> None:
-        """Before anything is written: be the only one in this folder, and on the campaign that it was started with.
+        """Before anything is written: be the only one at work, and on the campaign that it was started with.
 
         The seed items are chosen at once: they need no model.
         """
+        if not self._shares_lock:
+            self._lock = self._lock or Lock(self.folder / "lock")
+            if self.ledger.own():
+                self.books.look_again()
         if self._begun:
             return
-        if not self._shares_lock and self._lock is None:
-            self._lock = Lock(self.folder / "lock")
         self.models.check_policy()
         about = {"settings": self.config.digest, "corpus": self.parts.fingerprint}
         known = self.ledger.decision(0, "campaign")

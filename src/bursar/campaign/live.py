@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended, differences
+from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended, history
 from bursar.campaign.amendments import KIND as SETTINGS
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.books import CLOSED, SEEDS, Terms, Wanted
 from bursar.campaign.campaign import Campaign
+from bursar.campaign.certainty import Certainty
 from bursar.campaign.child import run_child
 from bursar.campaign.choices import choices
 from bursar.campaign.config import CampaignConfig
@@ -79,6 +80,7 @@ class LiveCampaign:
         self._campaign = Campaign(run.config, run.folder, parts=run.parts)
         self.ledger, self.books = self._campaign.ledger, self._campaign.books
         self._written = 0
+        self._certainty = Certainty(self.ledger, self._read)
         self._failure: str | None = None
         self._training = threading.Lock()  # one child at a time
         self._pace: tuple[int, dict[str, Any]] | None = None
@@ -111,19 +113,31 @@ class LiveCampaign:
     def refresh(self) -> None:
         """Look at what the ledger says now: a round may have been opened, or the campaign ended."""
         with self._turn:
-            self.books.look_again()
-            self._open = {want.id: want for want in self.books.open()}  # an item is open in one round at a time
-            self._terms = self.books.terms()
-            self._ended = self.books.ended
-            round = self.books.rounds_opened
-            told = self.ledger.keys()
-            self._answered = sum(want.key in told for want in self.books.wanted(round).values())
-            self._skipped = sum(skip.round == round for skip in self.ledger.skips())
-            self._count_money()
-            self._suggestions: dict[str, Mapping[str, Any]] = {}
-            for number in sorted({round, *(want.round for want in self._open.values())}):
-                self._suggestions |= left_for(self.folder / SUGGESTIONS, number).items
-            self._written += 1
+            self._certainty.read()
+
+    def catch_up(self) -> int:
+        """Before anything is handed out or written: hold the ledger and know what it says, after a fault as well.
+
+        How often a fault has left open what the ledger says, and all of it was read again.
+        """
+        with self._turn:
+            self._certainty.catch_up()
+            return self._certainty.doubts
+
+    def _read(self) -> None:
+        self.books.look_again()
+        self._open = {want.id: want for want in self.books.open()}  # an item is open in one round at a time
+        self._terms = self.books.terms()
+        self._ended = self.books.ended
+        round = self.books.rounds_opened
+        told = self.ledger.keys()
+        self._answered = sum(want.key in told for want in self.books.wanted(round).values())
+        self._skipped = sum(skip.round == round for skip in self.ledger.skips())
+        self._count_money()
+        self._suggestions: dict[str, Mapping[str, Any]] = {}
+        for number in sorted({round, *(want.round for want in self._open.values())}):
+            self._suggestions |= left_for(self.folder / SUGGESTIONS, number).items
+        self._written += 1
 
     def _count_money(self) -> None:
         by_item = self._by_item
@@ -164,6 +178,7 @@ class LiveCampaign:
     def ready(self) -> bool:
         """Whether the next round may be trained: all is answered or declined, or as much as the budget asks for."""
         with self._turn:
+            self.catch_up()
             return self._ended is None and self.books.complete(len(self._open), self._terms)
 
     @property
@@ -194,7 +209,7 @@ class LiveCampaign:
 
         The first answer of an item is what is bought; an ``overlap`` is somebody else's answer beside it.
         """
-        with self._turn:
+        with self._turn, self._certainty.deciding():
             if answer.role == OVERLAP:
                 return self._overlap(answer)
             want = self._open.get(answer.item)
@@ -255,7 +270,7 @@ class LiveCampaign:
         return self._restate(key, item, labels, annotator, ADJUDICATION)
 
     def _restate(self, key: str, item: str, labels: Mapping[str, Any], annotator: str, role: str) -> Receipt:
-        with self._turn:
+        with self._turn, self._certainty.deciding():
             annotations = tuple(Annotation(item, task, label) for task, label in labels.items())
             _check_given(item, labels)
             self.ledger.check(annotations)
@@ -275,7 +290,7 @@ class LiveCampaign:
 
     def skip(self, key: str, item: str, reason: str, annotator: str) -> None:
         """Take an item out of its round: nobody is asked about it again for these tasks, and its money is free."""
-        with self._turn:
+        with self._turn, self._certainty.deciding():
             want = self._open.get(item)
             if want is None:
                 self.corpus.positions([item])
@@ -317,7 +332,7 @@ class LiveCampaign:
     # -- what the lead decides ---------------------------------------------------------------------------------------
     def close_round(self, by: str = "somebody") -> None:
         """Go on without what is not answered: it returns to the pool."""
-        with self._turn:
+        with self._turn, self._certainty.deciding():
             returned: dict[int, list[str]] = {}
             for want in self._open.values():
                 returned.setdefault(want.round, []).append(want.id)
@@ -328,7 +343,7 @@ class LiveCampaign:
 
     def change(self, changes: Mapping[str, Any], by: str, key: str | None = None) -> None:
         """Change the budget, prices, strategy or limits from the next round on. The same key again changes nothing."""
-        with self._turn:
+        with self._turn, self._certainty.deciding():
             earlier = self.books.amendments()
             if key is not None and any(amendment.key == key for amendment in earlier):
                 return
@@ -351,25 +366,13 @@ class LiveCampaign:
             in_force = self._terms.config.model_dump(mode="json", include=set(FIXED))
             rounds = range(self.books.rounds_opened + 1)
             counts = {round: self.books.terms_of(round).changes for round in rounds}
-            made_so_far = self.books.amendments()
-            steps = [self.books.settings(number) for number in range(len(made_so_far) + 1)]
-            history = [
-                {
-                    "number": made.number,
-                    "changes": dict(made.changes),
-                    "differences": differences(steps[made.number - 1], steps[made.number]),
-                    "by": made.by,
-                    "at": made.at,
-                    "since_round": min((r for r, count in counts.items() if count >= made.number), default=None),
-                }
-                for made in made_so_far
-            ]
+            changes = history(self.config, self.books.amendments(), counts)
             config = self._terms.config
         fixed = {section: sorted(keys) for section, keys in FIXED.items()}
         return {
             "settings": in_force,
             "fixed": fixed,
-            "history": history,
+            "history": changes,
             "prices": self.prices(),
             "pace": self.measured_pace(),
             "choices": choices(config, self.corpus.schema, self.corpus.groups is not None),

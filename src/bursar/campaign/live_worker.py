@@ -3,7 +3,8 @@
 ``python -m bursar.campaign.live_worker FOLDER`` concludes the round and opens the next one. With ``--preview`` and
 changes as JSON it tells what they would buy and decides nothing. What it does is told on standard output, a JSON
 object a line: ``stage``, ``scored``, then ``opened``, ``waiting``, ``ended`` or ``preview``. Exit codes are those of
-the command line. It may be killed at any time: run again, it comes to the same end.
+the command line, and 75 where the storage was at fault. It may be killed at any time: run again, it comes to the same
+end.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from bursar.campaign.lock import Lock
 from bursar.campaign.preview import preview
 from bursar.campaign.runs import Run
 from bursar.campaign.suggestions import leave
-from bursar.errors import BursarError, ConfigError
+from bursar.errors import BursarError, ConfigError, is_storage_fault
 from bursar.learners import Learner
 
+NO_STORAGE = os.EX_TEMPFAIL  # the exit code that says: this may work as soon as the storage does
 SUGGESTIONS = "suggestions"  # the folder of what models leave for people
 Tell = Callable[[Mapping[str, Any]], None]
 
@@ -117,13 +119,13 @@ def main(arguments: list[str]) -> int:
     except BursarError as wrong:
         tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
         sys.stderr.write(f"{wrong}\n")
-        return 2
+        return NO_STORAGE if is_storage_fault(wrong) else 2
     except BrokenPipeError:
         return 1
     except Exception as broken:
         traceback.print_exc()
         tell({"event": "failed", "error": f"{type(broken).__name__}: {broken}", "fix": None})
-        return 1
+        return NO_STORAGE if is_storage_fault(broken) else 1
     return 0
 
 

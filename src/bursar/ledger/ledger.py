@@ -16,6 +16,7 @@ from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
 from bursar.ledger.checks import check_annotations, check_skip, check_submission, check_text, dump
 from bursar.ledger.migrations import migrate
+from bursar.ledger.ownership import Ownership
 from bursar.ledger.places import Store, check_server, holds_ledger, open_store
 from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, Submission, Timing
 from bursar.ledger.views import labelled, standing
@@ -40,6 +41,7 @@ class Ledger:
         self.corpus = corpus
         self.where = store.where
         self._store = store
+        self._ownership: Ownership | None = None
         self._vocabularies = {name: task.closed_vocabularies() for name, task in corpus.schema.items()}
 
     @classmethod
@@ -65,7 +67,23 @@ class Ledger:
         return holds_ledger(place)
 
     def close(self) -> None:
+        if self._ownership is not None:
+            self._ownership.release()
+            self._ownership = None
         self._store.writer.dispose()
+
+    def own(self) -> bool:
+        """Be the only one who decides for this ledger, until it is closed; true if others may have written before.
+
+        On a server the database sees to it, and this is to be called again after a fault: the right goes with the
+        connection. A file is held by its folder's lock.
+        """
+        if self._store.writer.dialect.name != "postgresql":
+            return False
+        ownership = self._ownership or Ownership(self._store)
+        taken = ownership.take()
+        self._ownership = ownership
+        return taken
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def submit(self, submission: Submission) -> Receipt:
@@ -281,6 +299,8 @@ class Ledger:
     def _writing(self) -> Iterator[sa.Connection]:
         again = "do it again when the database can be reached: nothing is recorded twice"
         with self._store.named(fix=again), self._store.writer.begin() as connection:
+            if self._ownership is not None:
+                self._ownership.check()
             yield connection
 
     @contextmanager

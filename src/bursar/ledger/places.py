@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bursar.errors import LedgerError
+from bursar.errors import LedgerError, StorageError
 from bursar.ledger.schema import versions
 
 PATIENCE = 30  # seconds that somebody waits for the server, or a writer for its turn
@@ -37,15 +37,25 @@ class Store:
     @contextmanager
     def named(self, doing: str = "", fix: str | None = None) -> Iterator[None]:
         """What goes wrong in the database is said with its place, and without its statements and secrets."""
-        try:
+        with named(f"{self.where}{doing}", fix, _secrets(self.writer.url)):
             yield
-        except (sa.exc.DBAPIError, sa.exc.TimeoutError) as wrong:
-            said = " ".join(str(getattr(wrong, "orig", None) or wrong).split()).rstrip(".")
-            if any(secret in said for secret in _secrets(self.writer.url)):
-                said = "the server's words are not shown, for they hold a password"
-            if "no password supplied" in said:
-                fix = "give it in PGPASSWORD or in the file ~/.pgpass"
-            raise LedgerError(f"{self.where}{doing}: {said}", fix=fix) from None
+
+
+@contextmanager
+def named(where: str, fix: str | None = None, secrets: Sequence[str] = ()) -> Iterator[None]:
+    """What goes wrong in a database becomes an error of ours: of what was written, or else of the storage."""
+    try:
+        yield
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as wrong:
+        said = " ".join(str(getattr(wrong, "orig", None) or wrong).split()).rstrip(".")
+        if any(secret in said for secret in secrets):
+            said = "the server's words are not shown, for they hold a password"
+        if "no password supplied" in said:
+            fix = "give it in PGPASSWORD or in the file ~/.pgpass"
+        if isinstance(wrong, (sa.exc.IntegrityError, sa.exc.DataError)):
+            raise LedgerError(f"{where}: {said}", fix=fix) from None
+        broke = isinstance(wrong, sa.exc.DBAPIError) and wrong.connection_invalidated
+        raise StorageError(f"{where}: {said}", fix=fix, in_doubt=broke) from None
 
 
 def open_store(place: str | Path) -> Store:
@@ -218,6 +228,8 @@ def _postgresql(url: sa.URL) -> Store:
     schema = found if isinstance(found, str) else None
     server = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
     options: dict[str, Any] = {"connect_timeout": PATIENCE, "application_name": "bursar", "client_encoding": "utf8"}
+    options |= {"keepalives_idle": PATIENCE, "keepalives_interval": 5, "keepalives_count": 3}  # seconds; a server that
+    options |= {"tcp_user_timeout": 1000 * PATIENCE}  # is cut off is noticed, and nobody waits for it for ever
     try:
         engine = sa.create_engine(
             server,

@@ -14,12 +14,14 @@ import threading
 import unicodedata
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import argon2
 import sqlalchemy as sa
 
+from bursar.errors import StorageError
 from bursar.web import store as tables
 from bursar.web.problems import Problem
 from bursar.web.store import Store
@@ -191,7 +193,7 @@ class Accounts:
             return None
         until = min(now + IDLE, found.created_at + OLDEST)
         if until - found.expires_at > TOUCH:
-            with self.store.writing() as connection:
+            with suppress(StorageError), self.store.writing() as connection:  # a full disk signs nobody out
                 connection.execute(tables.sessions.update().where(s.digest == found.digest).values(expires_at=until))
         return Caller(found.name, found.role, found.csrf, found.id, found.digest)
 
@@ -233,7 +235,7 @@ class Accounts:
         if found is None or (found.name is None and (found.person is not None or self.exist())):
             return None
         if found.used_at is None or now - found.used_at > TOUCH:
-            with self.store.writing() as connection:
+            with suppress(StorageError), self.store.writing() as connection:
                 connection.execute(tables.tokens.update().where(t.id == found.id).values(used_at=now))
         return Caller(found.name or YOU, found.role or "lead", None, found.person)
 

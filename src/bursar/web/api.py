@@ -12,15 +12,17 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
 
-from bursar.errors import BursarError, DataError
+from bursar.errors import BursarError, DataError, StorageError, is_storage_fault
 from bursar.ledger import Receipt
 from bursar.web.accounts import Caller, same_text
 from bursar.web.api_models import ReceiptShown, Wrong
-from bursar.web.problems import Problem
+from bursar.web.logs import STORAGE_LOG
+from bursar.web.problems import Problem, storage_unavailable
 from bursar.web.security import LOG, SAFE
 from bursar.web.site import Site
 
 CSRF = "X-CSRF-Token"
+RESENT = ("/api/next", "/api/answers", "/api/corrections", "/api/skips")  # the annotate page sends these again
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Wrong, "description": "What was given is wrong."},
     401: {"model": Wrong, "description": "Nobody is signed in."},
@@ -29,6 +31,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     409: {"model": Wrong, "description": "It does not fit what is there already."},
     422: {"model": Wrong, "description": "The request is not of the form that is described here."},
     429: {"model": Wrong, "description": "Too often; Retry-After says when."},
+    503: {"model": Wrong, "description": "Storage is full or unavailable; Retry-After says when to try again."},
 }
 
 _token = HTTPBearer(auto_error=False, description="A token from POST /api/tokens.")
@@ -93,6 +96,8 @@ def refuse(app: FastAPI, shown: Shown) -> None:
         return handle
 
     app.add_exception_handler(BursarError, answer(lambda _, wrong: problem_of(wrong)))
+    for fault in (StorageError, OSError):
+        app.add_exception_handler(fault, answer(_no_storage))
     app.add_exception_handler(RequestValidationError, answer(_not_of_the_form))
     app.add_exception_handler(HTTPException, answer(_http))
     app.add_exception_handler(Exception, answer(_broken))
@@ -125,6 +130,14 @@ def _http(request: Request, wrong: HTTPException) -> Problem:
     words = {404: "there is nothing at this address", 405: "this address does not take that method"}
     message = words.get(wrong.status_code, str(wrong.detail))
     return Problem(wrong.status_code, kinds.get(wrong.status_code, "bad_request"), message)
+
+
+def _no_storage(request: Request, wrong: Exception) -> Problem:
+    """The disk or the database is at fault. Where it is and what it said is in the log alone."""
+    if not is_storage_fault(wrong):
+        return _broken(request, wrong)
+    STORAGE_LOG.error("storage fault: %s", wrong)
+    return storage_unavailable(request.url.path in RESENT)
 
 
 def _broken(request: Request, wrong: Exception) -> Problem:

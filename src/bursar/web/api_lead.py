@@ -31,6 +31,7 @@ from bursar.web.api_models import (
 )
 from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.desk import Entry
+from bursar.web.events import for_annotators
 from bursar.web.problems import Problem
 from bursar.web.queue import Overlap
 from bursar.web.site import Site
@@ -46,9 +47,9 @@ async def events(site: SiteHere, me: CallerHere, request: Request) -> StreamingR
     first = await anext(stream)  # whoever is one too many is refused before anything is sent
 
     async def all_of_it() -> AsyncIterator[str]:
-        yield first
+        yield first if me.leads else for_annotators(first)
         async for text in stream:
-            yield text
+            yield text if me.leads else for_annotators(text)
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(all_of_it(), media_type="text/event-stream", headers=headers)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
+from bursar.web.accounts import Caller
 from bursar.web.api import REFUSALS, CallerHere, SiteHere, moment, receipt_shown
 from bursar.web.api_models import (
     AnswerRequest,
@@ -21,6 +22,7 @@ from bursar.web.api_models import (
     SkipRequest,
     StateShown,
 )
+from bursar.web.events import without_reason
 from bursar.web.images import png
 from bursar.web.problems import Problem
 from bursar.web.queue import Lease
@@ -40,7 +42,7 @@ def take_next(site: SiteHere, me: CallerHere, asked: NextRequest) -> NextReply:
     was. Nobody else is given the item while your lease holds, unless the project wants several answers to it.
     """
     given = site.desk.next(me.name, asked.known)
-    state = site.state()
+    state = state_for(site, me)
     if given is None:
         return _nothing(state, bool(site.live.wanted()))
     item = given.lease.item
@@ -64,7 +66,7 @@ def _nothing(state: dict[str, Any], wanted: bool) -> NextReply:
         words = f"The campaign is over: {why}. A lead can go on with more money or rounds under Decide."
         return NextReply(lease=None, reason="ended", message=words, retry_after=60)
     if state["phase"] == "failed":
-        words = f"The next round could not be prepared: {why} The lead can try again."
+        words = f"The next round could not be prepared{f': {why}' if why else '.'} The lead can try again."
         return NextReply(lease=None, reason="failed", message=words, retry_after=15)
     if wanted:
         words = "Everything that is left of this round is before somebody else."
@@ -149,7 +151,12 @@ def item(site: SiteHere, me: CallerHere, id: Annotated[str, ITEM]) -> dict[str, 
 @router.get("/state", summary="Where the campaign stands")
 def state(site: SiteHere, me: CallerHere) -> StateShown:
     """Round, phase, how much of the round is answered, and the money."""
-    return StateShown(**site.state())
+    return StateShown(**state_for(site, me))
+
+
+def state_for(site: Site, me: Caller) -> dict[str, Any]:
+    """Where the campaign stands, as far as it is for this person."""
+    return site.state() if me.leads else without_reason(site.state())
 
 
 def beginning(site: Site, id: str) -> str | None:

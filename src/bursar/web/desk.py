@@ -67,12 +67,22 @@ class Desk:
         self._items: dict[str, dict[str, None]] = {}  # by person: the items they said something of, in order
         self._answered: dict[int, dict[str, set[str]]] = {}  # by round and item: who answered
         self._short = _Short()
+        self._doubts = live.catch_up()
         for said in _entries(live.answers()):
             self._note(said)
+
+    def _catch_up(self) -> None:
+        """Where a fault of the storage left open what the ledger says, read it again. The caller has the turn."""
+        if self.live.catch_up() != self._doubts:
+            again = Desk(self.live, self.queue)
+            self._said, self._items, self._answered = again._said, again._items, again._answered
+            self._short, self._doubts = again._short, again._doubts
 
     # -- handing out -------------------------------------------------------------------------------------------------
     def next(self, person: str, known: Collection[str] = ()) -> Given | None:
         """What a person does next; nothing where all that is open is somebody's, or theirs already."""
+        with self._turn:
+            self._catch_up()
         lease = self.queue.next(person, self, known)
         if lease is None:
             return None
@@ -106,6 +116,7 @@ class Desk:
     ) -> Receipt:
         """Record an answer; when this returns, it is on disk. The same answer again changes nothing."""
         with self._turn:
+            self._catch_up()
             round, role = self._place_of(person, item, labels, lease)
             if role is None:
                 receipt = Receipt(self._own(person, item).key, repeated=True)
@@ -173,6 +184,7 @@ class Desk:
     def correct(self, person: str, leads: bool, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
         """Put something else in the place of what the person said before; a lead may correct everybody."""
         with self._turn:
+            self._catch_up()
             if not leads:
                 self._check_correctable(person, item)
             receipt = self.live.correct(key, item, dict(labels), person)
@@ -197,6 +209,7 @@ class Desk:
     def adjudicate(self, person: str, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
         """Say what stands where people disagreed."""
         with self._turn:
+            self._catch_up()
             receipt = self.live.adjudicate(key, item, dict(labels), person)
             self._refresh(item)
         return receipt
@@ -204,6 +217,7 @@ class Desk:
     def skip(self, person: str, key: str, item: str, reason: str, lease: str | None = None) -> None:
         """Take an item out of the round; its money returns to the budget. Refused while only others hold the item."""
         with self._turn:
+            self._catch_up()
             want = self.live.want(item)
             if want is not None:
                 self._check_lease(person, (want.round, item), lease, room=1)

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
+from bursar.errors import StorageError
+from bursar.web.logs import STORAGE_LOG
 from bursar.web.problems import Problem
 
 ROOM = 64  # events that wait for one reader
@@ -50,7 +52,10 @@ class Hub:
             await self._changed.wait()
             self._changed.clear()
             if self._readers:
-                self._spread(encode("state", await asyncio.to_thread(self._state)))
+                try:
+                    self._spread(encode("state", await asyncio.to_thread(self._state)))
+                except StorageError as fault:  # the next change is told again
+                    STORAGE_LOG.error("storage fault: %s", fault)
             await asyncio.sleep(PAUSE)
 
     def changed(self) -> None:
@@ -118,3 +123,18 @@ def encode(event: str, data: Mapping[str, Any]) -> str:
     'event: stage\\ndata: {"done":0.5}\\n\\n'
     """
     return f"event: {event}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+
+
+def without_reason(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state as annotators see it: why a training failed may hold paths and addresses, and is for leads.
+
+    >>> without_reason({"phase": "failed", "why": "/srv/project: Permission denied"})
+    {'phase': 'failed', 'why': None}
+    """
+    return {**state, "why": None} if state["phase"] == "failed" else dict(state)
+
+
+def for_annotators(text: str) -> str:
+    """An event as annotators see it."""
+    head, _, data = text.partition("data: ")
+    return encode("state", without_reason(json.loads(data))) if head == "event: state\n" else text

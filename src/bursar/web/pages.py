@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from bursar.corpus import FORMATS
+from bursar.errors import StorageError
 from bursar.report import render
 from bursar.web.accounts import LONGEST, SHORTEST, Caller
 from bursar.web.api import SiteHere, who
@@ -216,4 +217,10 @@ def page_of_problem(request: Request, problem: Problem) -> HTMLResponse | None:
     site: Site = request.app.state.site
     title = "Nothing here" if problem.status == 404 else "That did not work"
     words = problem.message[:1].upper() + problem.message[1:] + "."
-    return message(site, who(request, site), problem.status, title, words, problem.fix)
+    try:
+        shown = message(site, who(request, site), problem.status, title, words, problem.fix)
+    except StorageError:  # a page says who looks at it, and that cannot be read either
+        return None
+    if problem.retry_after is not None:
+        shown.headers["retry-after"] = str(problem.retry_after)
+    return shown

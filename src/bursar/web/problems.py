@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bursar.errors import BursarError
 
+RETRY = 5  # seconds after which a request that met a fault of the storage is sent again
+
 
 class Problem(BursarError):
     """A request that is refused.
@@ -24,3 +26,10 @@ class Problem(BursarError):
     def body(self) -> dict[str, str | None]:
         """What is sent."""
         return {"error": self.message, "fix": self.fix, "kind": self.kind}
+
+
+def storage_unavailable(resent: bool) -> Problem:
+    """The disk or the database cannot be used now; ``resent`` if the page will try again by itself."""
+    kept = "your answer is kept in this browser, and the page sends it again by itself"
+    fix = f"{kept if resent else f'try again in {RETRY} seconds'}; the server's log says what is wrong"
+    return Problem(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)

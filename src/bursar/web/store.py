@@ -16,7 +16,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
 
-from bursar.errors import ConfigError
+from bursar.errors import ConfigError, LedgerError
+from bursar.ledger.places import named
 
 STORE_FILE = "web.sqlite"
 VERSION = 1
@@ -83,6 +84,7 @@ class Store:
 
     def __init__(self, engine: sa.Engine, clock: Callable[[], float] = time.time) -> None:
         self._engine = engine
+        self._where = str(engine.url.database)
         self.clock = clock
 
     @classmethod
@@ -95,9 +97,8 @@ class Store:
         try:
             path.touch(mode=0o600)  # hashes of passwords are nobody else's business
             store._create(path)
-        except (sa.exc.DatabaseError, OSError) as wrong:
-            reason = wrong.orig if isinstance(wrong, sa.exc.DatabaseError) else wrong
-            raise ConfigError(f"{path} cannot be opened: {reason}") from None
+        except (LedgerError, OSError) as wrong:
+            raise ConfigError(f"{path} cannot be opened: {str(wrong).removeprefix(f'{path}: ')}") from None
         return store
 
     def _create(self, path: Path) -> None:
@@ -114,13 +115,13 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """One transaction, alone: all of it is kept or nothing."""
-        with self._engine.begin() as connection:
+        with named(self._where), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Look without waiting for those who write."""
-        with self._engine.connect() as connection:
+        with named(self._where), self._engine.connect() as connection:
             yield connection.execution_options(reading=True)
 
     # -- settings ----------------------------------------------------------------------------------------------------

@@ -13,12 +13,18 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
+
+from bursar.campaign.live_worker import NO_STORAGE
+from bursar.errors import StorageError, is_storage_fault
+from bursar.web.logs import STORAGE_LOG
 
 LOG = logging.getLogger("bursar.web")
 
 PAUSES = (1.0, 5.0, 20.0)  # seconds before a child that crashed is started again; after the last it has failed
+LATER = 5.0  # seconds before a child that found no storage is started again, however often that is
 WRONG = 2  # the exit code that says: this will not get better by trying again
 TAIL = 40  # lines of what a child complained of
 
@@ -35,12 +41,13 @@ class Trainer:
         told: Told,
         ended: Callable[[], None],
         pauses: Sequence[float] = PAUSES,
+        later: float = LATER,
     ) -> None:
         self._command = list(command)
         self._ready = ready
         self._told = told
         self._ended = ended  # a child has ended, well or not
-        self._pauses = pauses
+        self._pauses, self._later = pauses, later
         self._woken = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -91,8 +98,17 @@ class Trainer:
                 while not self._stopped.is_set() and self.failure is None and self._ready():
                     self._run()
             except Exception as broken:  # whatever it is, people must see it
-                LOG.exception("training cannot be started")
-                self._fail(f"{type(broken).__name__}: {broken}")
+                if is_storage_fault(broken):
+                    self._wait(broken)
+                else:
+                    LOG.exception("training cannot be started")
+                    self._fail(f"{type(broken).__name__}: {broken}")
+
+    def _wait(self, fault: object) -> None:
+        """Storage that is full or gone comes back: this is tried until it does."""
+        STORAGE_LOG.error("training waits for the storage: %s", fault)
+        self._stopped.wait(self._later)
+        self._woken.set()
 
     def _run(self) -> None:
         """One child from beginning to end."""
@@ -102,6 +118,9 @@ class Trainer:
         if code == 0:
             self._crashes = 0
             self._ended()
+            return
+        if code == NO_STORAGE:
+            self._wait(complaint)
             return
         LOG.error("training ended with code %d: %s", code, complaint)
         if code == WRONG or self._crashes >= len(self._pauses):
@@ -161,7 +180,8 @@ class Trainer:
     def _fail(self, message: str) -> None:
         self.failure = message
         self._told("failed", {"message": message})
-        self._ended()
+        with suppress(StorageError):  # what was decided is looked at when the storage is back
+            self._ended()
 
 
 def training_command(folder: Path) -> list[str]:

@@ -4,9 +4,19 @@ const PATIENCE = 20000; // milliseconds
 
 /** The server is not there, or cannot answer now: the same call may work later. */
 export class Unreachable extends Error {
-  constructor(message, after = null) {
+  constructor(message, after = null, kind = "") {
     super(message);
     this.after = after; // seconds, where the server said so
+    this.kind = kind;
+  }
+
+  get storage() {
+    return this.kind === "storage_unavailable";
+  }
+
+  /** Seconds before the next try: longer each time, and never sooner than the server said. */
+  pause(pauses, tries) {
+    return Math.max(this.after ?? 0, pauses[Math.min(tries, pauses.length - 1)]);
   }
 }
 
@@ -54,7 +64,9 @@ export class Api {
     if (reply.ok) return reply.status === 204 ? {} : readJson(reply);
     if (reply.status === 401) throw new SignedOut("Nobody is signed in.");
     if (reply.status >= 500 || reply.status === 429 || reply.status === 408) {
-      throw new Unreachable(`The server answered ${reply.status}.`, Number(reply.headers.get("Retry-After")) || null);
+      const { error, kind } = await readJson(reply).catch(() => ({}));
+      const after = Number(reply.headers.get("Retry-After")) || null;
+      throw new Unreachable(error ?? `The server answered ${reply.status}.`, after, kind);
     }
     const said = await readJson(reply).catch(() => ({}));
     if (reply.status === 403 && method !== "GET" && again) {

@@ -14,6 +14,7 @@ export class Outbox {
     this.tries = 0;
     this.timer = null;
     this.trouble = null; // why the last try stopped
+    this.pause = 0; // seconds before the next one
   }
 
   get waiting() {
@@ -73,10 +74,11 @@ export class Outbox {
   }
 
   later(problem) {
-    const pause = problem.after ?? PAUSES[Math.min(this.tries, PAUSES.length - 1)];
-    this.tries += 1;
     clearTimeout(this.timer);
-    if (!(problem instanceof SignedOut)) this.timer = setTimeout(() => this.flush(), 1000 * pause);
+    if (problem instanceof SignedOut) return;
+    this.pause = problem.pause(PAUSES, this.tries);
+    this.tries += 1;
+    this.timer = setTimeout(() => this.flush(), 1000 * this.pause);
   }
 
   kept() {

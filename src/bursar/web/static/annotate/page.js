@@ -19,6 +19,8 @@ const REFUSALS = {
 };
 const place = (id) => document.getElementById(id);
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+const unsavedWords = (number, pause) =>
+  `Saving failed: storage is full or unavailable. Your ${number === 1 ? "answer is" : `${number} answers are`} kept in this browser; trying again in ${pause} s.`;
 const unsentWords = (number) => `${count(number, "answer")} ${number === 1 ? "waits" : "wait"} to be sent`;
 
 class Page {
@@ -68,8 +70,8 @@ class Page {
     if (problem instanceof SignedOut) {
       this.waiting.show("signed_out", { waiting, links: [["Sign in", "/login?next=/annotate"]] });
     } else if (problem instanceof Unreachable) {
-      this.waiting.show("offline", { waiting });
-      this.later(problem.after ?? PAUSES[Math.min(this.tries, PAUSES.length - 1)]);
+      this.waiting.show(problem.storage ? "storage" : "offline", { waiting });
+      this.later(problem.pause(PAUSES, this.tries));
       this.tries += 1;
     } else {
       this.waiting.show("trouble", { message: [problem.message, problem.fix].filter(Boolean).map(sentence).join(" ") });
@@ -218,9 +220,10 @@ class Page {
   }
 
   drawUnsent() {
-    const { waiting, trouble } = this.session?.outbox ?? { waiting: 0 };
-    shown(place("unsent"), waiting && trouble).textContent = waiting ? unsentWords(waiting) : "";
-    if (this.waiting.shows("offline")) this.waiting.show("offline", { waiting });
+    const { waiting, trouble, pause } = this.session?.outbox ?? { waiting: 0 };
+    const words = trouble?.storage ? unsavedWords(waiting, pause) : unsentWords(waiting);
+    shown(place("unsent"), waiting && trouble).textContent = waiting ? words : "";
+    for (const reason of ["offline", "storage"]) if (this.waiting.shows(reason)) this.waiting.show(reason, { waiting });
   }
 
   drawActions() {

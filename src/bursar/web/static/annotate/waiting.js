@@ -19,6 +19,10 @@ const WORDS = {
     title: "The server cannot be reached",
     text: "Nothing is lost: what you have done is kept in this browser. This page tries again by itself.",
   },
+  storage: {
+    title: "Storage is full or unavailable",
+    text: "Nothing can be saved now, so no item is given out. What you have done is kept in this browser. This page tries again by itself.",
+  },
   elsewhere: {
     title: "You have this project open in another tab",
     text: "Go on there, or close that tab and this one takes over.",

@@ -1,0 +1,105 @@
+"""Who decides for a ledger on a PostgreSQL server: one process at a time, whichever machine or folder it runs in.
+
+The right is an advisory lock of the database, held by a session of its own. It goes with the session: when the process
+ends, however it ends, and when the database restarts. So it is looked at again before every write.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+
+import sqlalchemy as sa
+
+from bursar.errors import StorageError
+from bursar.ledger.places import Store
+
+KEY = "hashtextextended('bursar owner ' || current_schema(), 0)"
+TAKE = f"SELECT pg_try_advisory_lock({KEY})"
+HOLDER = f"""
+SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = {KEY}
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+# A machine that lost its power says no goodbye: the database finds out by itself, within a minute.
+SETTINGS = """
+SELECT set_config('application_name', %s, false), set_config('tcp_keepalives_idle', '30', false),
+       set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)
+"""
+
+
+class Ownership:
+    """Held from ``take`` to ``release``, unless its session breaks in between."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._session: sa.Connection | None = None
+        self._turn = threading.Lock()
+
+    def take(self, patience: float = 3.0) -> bool:
+        """Hold the ledger, or say who does; false if it was held already.
+
+        It is taken between two writes, so whoever held it before has finished theirs.
+        """
+        with self._turn:
+            if self._is_held():
+                return False
+            until = time.monotonic() + patience  # a holder that is just ending needs a moment
+            while not self._try():
+                if time.monotonic() > until:
+                    raise StorageError(
+                        f"{self._store.where}: another process works with this ledger{self._holder()}",
+                        fix="stop it first, or name another schema in ledger.url",
+                    )
+                time.sleep(0.1)
+            return True
+
+    def check(self) -> None:
+        """Refuse to write where the right was lost, and with it the certainty that nobody else has written."""
+        with self._turn:
+            if not self._is_held():
+                raise StorageError(f"{self._store.where}: the connection that holds this ledger broke", in_doubt=True)
+
+    def release(self) -> None:
+        """Let others have it."""
+        with self._turn:
+            self._drop()
+
+    def _is_held(self) -> bool:
+        """Whether the session lives: while it does, it holds the lock."""
+        if self._session is None:
+            return False
+        try:
+            self._session.exec_driver_sql("SELECT 1")
+            self._session.commit()
+        except sa.exc.SQLAlchemyError:
+            self._drop()
+            return False
+        return True
+
+    def _try(self) -> bool:
+        taken = False
+        try:
+            with self._store.named(), self._store.writer.begin():
+                session = self._store.writer.connect().execution_options(reading=True, isolation_level="AUTOCOMMIT")
+                self._session = session
+                session.detach()  # it is not one of those that are lent out in turn
+                session.exec_driver_sql(SETTINGS, (f"bursar on {socket.gethostname()}, process {os.getpid()}",))
+                taken = bool(session.exec_driver_sql(TAKE).scalar_one())
+                session.commit()
+        finally:
+            if not taken:
+                self._drop()
+        return taken
+
+    def _holder(self) -> str:
+        with self._store.named(), self._store.reader.connect() as connection:
+            found = connection.exec_driver_sql(HOLDER).scalar()
+        return f": {found}" if found else ""
+
+    def _drop(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None

@@ -1,0 +1,126 @@
+"""One ledger on a PostgreSQL server, two servers that want it: the second is refused, whatever its folder."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.live import Answer, LiveCampaign
+from bursar.campaign.runs import Run
+from bursar.errors import LedgerError, StorageError
+from bursar.web.queue import Overlap
+from tests.postgres import PostgresServer
+from tests.web.processes import Server, people_with_tokens
+from tests.web.small import make_project, right
+
+
+@pytest.fixture(scope="module")
+def database():
+    """A PostgreSQL server that these tests may restart."""
+    server = PostgresServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def folders(database, tmp_path, request):
+    """Two projects in folders of their own, with one ledger."""
+    url = database.url(schema=request.node.name[:60])
+    return [make_project(tmp_path / name, ledger={"url": url}) for name in ("first", "second")]
+
+
+def restart(database):
+    database.kill()
+    database.start()
+
+
+# -- two processes -----------------------------------------------------------------------------------------------------
+def test_a_second_server_on_the_same_ledger_is_refused_until_the_first_is_gone(folders):
+    first, second = (Server(folder) for folder in folders)
+    try:
+        first.start()
+        with pytest.raises(AssertionError) as refused:
+            second.start()
+        assert second.process.returncode == 2
+        who = f"bursar on {socket.gethostname()}, process {first.process.pid}"
+        assert f"another process works with this ledger: {who}. Fix: stop it first" in str(refused.value)
+        first.kill()  # no goodbye
+        second.start()
+        assert second.call("GET", "/api/state", None)[1]["phase"] == "annotating"
+    finally:
+        for server in (first, second):
+            if server.process is not None and server.process.poll() is None:
+                server.kill()
+
+
+def test_a_server_that_lost_the_ledger_to_another_hands_nothing_out_and_goes_on_when_it_has_it_again(folders, database):
+    tokens = people_with_tokens(folders[0], ["Anna"], Overlap())
+    first = Server(folders[0]).start()
+    try:
+        _, taken = first.call("POST", "/api/next", tokens["Anna"], {})
+        restart(database)  # the right to the ledger goes with the connection
+        other = LiveCampaign.open(folders[1])
+        item = taken["item"]["id"]
+        body = {"key": "first-answer", "lease": taken["lease"]["id"], "item": item, "labels": right(item)}
+        for path, sent in (("/api/answers", body), ("/api/next", {"known": [taken["lease"]["id"]]})):
+            status, said = first.call("POST", path, tokens["Anna"], sent)
+            assert (status, said["kind"]) == (503, "storage_unavailable")
+        others = [want.id for want in other.wanted() if want.id != item][:2]
+        for one in others:
+            other.answer(Answer(one, right(one), "Bob"))
+        other.close()
+        status, said = first.call("POST", "/api/answers", tokens["Anna"], body)
+        assert (status, said["repeated"]) == (200, False)
+        state = first.call("GET", "/api/state", tokens["Anna"])[1]
+        assert (state["answered"], state["open"]) == (3, 5)  # with what the other server wrote
+        _, following = first.call("POST", "/api/next", tokens["Anna"], {})
+        assert following["item"]["id"] not in (item, *others)
+    finally:
+        first.kill()
+
+
+# -- whoever else works with a ledger ----------------------------------------------------------------------------------
+def test_a_campaign_that_runs_by_itself_is_refused_beside_a_server_and_the_other_way_round(folders):
+    live = LiveCampaign.open(folders[0])
+    run = Run.open(folders[1])
+    campaign = Campaign(run.config, folders[1], parts=run.parts)
+    try:
+        with pytest.raises(LedgerError, match=f"another process works with this ledger: .*process {os.getpid()}"):
+            campaign.begin()
+        live.close()
+        campaign.begin()
+        with pytest.raises(LedgerError, match="another process works with this ledger"):
+            LiveCampaign.open(folders[0])
+    finally:
+        campaign.close()
+    LiveCampaign.open(folders[0]).close()
+
+
+def test_reading_needs_no_right_to_a_ledger(folders):
+    live = LiveCampaign.open(folders[0])
+    assert Run.open(folders[1]).result()["name"] == "Small project"
+    live.close()
+
+
+def test_ledgers_in_other_schemas_are_held_apart(database, tmp_path):
+    urls = [database.url(schema=name) for name in ("one of two", "two of two")]
+    lives = [LiveCampaign.open(make_project(tmp_path / str(at), ledger={"url": url})) for at, url in enumerate(urls)]
+    for live in lives:
+        live.close()
+
+
+def test_after_a_restart_of_the_database_nothing_is_written_before_the_ledger_is_held_again(folders, database):
+    live = LiveCampaign.open(folders[0])
+    restart(database)
+    with pytest.raises(StorageError, match="the connection that holds this ledger broke") as lost:
+        live.ledger.decide((7, "trial", "nothing"))
+    assert lost.value.in_doubt
+    assert live.ledger.decision(7, "trial") is None
+    live.catch_up()
+    live.ledger.decide((7, "trial", "something"))
+    with pytest.raises(LedgerError, match="another process works with this ledger"):
+        LiveCampaign.open(folders[1])
+    live.close()
