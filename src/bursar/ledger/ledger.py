@@ -80,10 +80,12 @@ class Ledger:
         """
         if self._store.writer.dialect.name != "postgresql":
             return False
-        ownership = self._ownership or Ownership(self._store)
-        taken = ownership.take()
+        if self._ownership is not None:
+            return self._ownership.take()
+        ownership = Ownership(self._store)
+        ownership.take(patience=3.0)  # a holder that is just ending needs a moment
         self._ownership = ownership
-        return taken
+        return True
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def submit(self, submission: Submission) -> Receipt:

@@ -24,6 +24,7 @@ WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint <<
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 # A machine that lost its power says no goodbye: the database finds out by itself, within a minute.
+BREATH = 2.0  # seconds after a failed attempt in which no other is made: many may ask at once, and each would wait
 SETTINGS = """
 SELECT set_config('application_name', %s, false), set_config('tcp_keepalives_idle', '30', false),
        set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)
@@ -37,8 +38,9 @@ class Ownership:
         self._store = store
         self._session: sa.Connection | None = None
         self._turn = threading.Lock()
+        self._failed: tuple[float, StorageError] | None = None  # when, and why
 
-    def take(self, patience: float = 3.0) -> bool:
+    def take(self, patience: float = 0.0) -> bool:
         """Hold the ledger, or say who does; false if it was held already.
 
         It is taken between two writes, so whoever held it before has finished theirs.
@@ -46,15 +48,24 @@ class Ownership:
         with self._turn:
             if self._is_held():
                 return False
-            until = time.monotonic() + patience  # a holder that is just ending needs a moment
-            while not self._try():
-                if time.monotonic() > until:
-                    raise StorageError(
-                        f"{self._store.where}: another process works with this ledger{self._holder()}",
-                        fix="stop it first, or name another schema in ledger.url",
-                    )
-                time.sleep(0.1)
+            if self._failed is not None and time.monotonic() - self._failed[0] < BREATH:
+                raise StorageError(self._failed[1].message, fix=self._failed[1].fix)
+            try:
+                self._take(time.monotonic() + patience)
+            except StorageError as fault:
+                self._failed = time.monotonic(), fault
+                raise
+            self._failed = None
             return True
+
+    def _take(self, until: float) -> None:
+        while not self._try():
+            if time.monotonic() > until:
+                raise StorageError(
+                    f"{self._store.where}: another process works with this ledger{self._holder()}",
+                    fix="stop it first, or name another schema in ledger.url",
+                )
+            time.sleep(0.1)
 
     def check(self) -> None:
         """Refuse to write where the right was lost, and with it the certainty that nobody else has written."""

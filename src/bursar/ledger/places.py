@@ -20,7 +20,8 @@ import sqlalchemy as sa
 from bursar.errors import LedgerError, StorageError
 from bursar.ledger.schema import versions
 
-PATIENCE = 30  # seconds that somebody waits for the server, or a writer for its turn
+PATIENCE = 30  # seconds that a writer waits for its turn
+CUT_OFF = 10  # seconds after which a server that does not answer is taken for gone
 EXAMPLE = "postgresql://name@host/database?schema=spring"
 LONGEST_SCHEMA = 63  # bytes; the server would cut the rest off without a word
 
@@ -227,9 +228,9 @@ def _postgresql(url: sa.URL) -> Store:
     found = url.query.get("schema")
     schema = found if isinstance(found, str) else None
     server = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
-    options: dict[str, Any] = {"connect_timeout": PATIENCE, "application_name": "bursar", "client_encoding": "utf8"}
-    options |= {"keepalives_idle": PATIENCE, "keepalives_interval": 5, "keepalives_count": 3}  # seconds; a server that
-    options |= {"tcp_user_timeout": 1000 * PATIENCE}  # is cut off is noticed, and nobody waits for it for ever
+    options: dict[str, Any] = {"connect_timeout": CUT_OFF, "application_name": "bursar", "client_encoding": "utf8"}
+    options |= {"keepalives_idle": CUT_OFF, "keepalives_interval": 5, "keepalives_count": 3}
+    options |= {"tcp_user_timeout": 1000 * CUT_OFF}  # milliseconds
     try:
         engine = sa.create_engine(
             server,
