@@ -111,6 +111,7 @@ class Crew:
         self.trouble: list[str] = []
         self.holding: dict[str, set[str]] = defaultdict(set)
         self.lost = 0  # lines that broke
+        self.faults = 0  # requests that met a storage that is out, and were sent again
         self._lock = threading.Lock()
         self._over = threading.Event()
 
@@ -135,17 +136,24 @@ class Crew:
             try:
                 if unsent is None:
                     status, given = call(connection, "POST", "/api/next", token, {})
-                    unsent = self._taken(name, status, given)
+                    if not self._is_fault(status):
+                        unsent = self._taken(name, status, given)
                     time.sleep(rng.uniform(0.5, 1.5) * self.think)
                     continue
                 began = time.perf_counter()
                 status, said = call(connection, "POST", "/api/answers", token, unsent)
-                self._saved(name, unsent, status, said, time.perf_counter() - began)
-                unsent = None
+                if not self._is_fault(status):
+                    self._saved(name, unsent, status, said, time.perf_counter() - began)
+                    unsent = None
             except (OSError, http.client.HTTPException):
                 self.lost += 1
                 connection = None
                 time.sleep(0.1)
+
+    def _is_fault(self, status: int) -> bool:
+        self.faults += status == 503
+        time.sleep(0.5 if status == 503 else 0)
+        return status == 503
 
     def _taken(self, name: str, status: int, given: dict) -> dict | None:
         if status != 200:

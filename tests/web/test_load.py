@@ -10,6 +10,7 @@ import pytest
 from bursar.campaign.live import LiveCampaign
 from bursar.web.queue import Overlap, Queue
 from bursar.web.store import STORE_FILE, Store
+from tests.postgres import PostgresServer
 from tests.web.processes import Crew, Server, people_with_tokens
 from tests.web.small import make_project, right
 
@@ -18,9 +19,10 @@ SHARED = Overlap(0.2, 2)
 QUICK = 100  # milliseconds in which 19 of 20 answers are on disk
 
 
-def annotate_and_kill(folder, *, items, seconds, kills, think):
-    """Everybody annotates for a while, and meanwhile the server is killed and started again."""
-    make_project(folder, items=items, budget={"seed_items": items})
+def annotate_and_kill(folder, *, items, seconds, kills, think, database=None):
+    """Everybody annotates for a while, and meanwhile the server, or its database, is killed and started again."""
+    ledger = {} if database is None else {"ledger": {"url": database.url(schema="load")}}
+    make_project(folder, items=items, budget={"seed_items": items}, **ledger)
     tokens = people_with_tokens(folder, PEOPLE, SHARED)
     server = Server(folder).start()
     crew = Crew(server.port, tokens, SHARED, think)
@@ -28,8 +30,9 @@ def annotate_and_kill(folder, *, items, seconds, kills, think):
     def meanwhile():
         for _ in range(kills):
             time.sleep(seconds / (kills + 1))
-            server.kill()
-            server.start()
+            for killed in [server] if database is None else [database]:
+                killed.kill()
+                killed.start()
 
     try:
         crew.run(seconds, meanwhile)
@@ -39,6 +42,7 @@ def annotate_and_kill(folder, *, items, seconds, kills, think):
         server.process.kill()
     assert code == 0, words
     assert crew.trouble == [], words[-4000:]
+    assert bool(crew.faults) == (database is not None), words[-4000:]
     assert all(person["holds"] <= 1 for person in held)
     return crew
 
@@ -78,6 +82,16 @@ def test_a_server_that_is_killed_under_load_loses_and_doubles_nothing(tmp_path):
     assert crew.lost  # the kill was felt
     assert len(crew.seconds) > 50
     assert sorted(crew.seconds)[len(crew.seconds) // 2] < 10  # a busy machine; the soak test measures
+
+
+def test_a_database_that_is_killed_under_load_loses_and_doubles_nothing(tmp_path):
+    database, folder = PostgresServer(), tmp_path / "project"
+    try:
+        crew = annotate_and_kill(folder, items=2000, seconds=10, kills=2, think=0.4, database=database)
+        check_books(folder, crew, items=2000)
+    finally:
+        database.stop()
+    assert len(crew.seconds) > 50
 
 
 @pytest.mark.soak
