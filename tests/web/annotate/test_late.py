@@ -1,0 +1,28 @@
+"""An answer whose item was given to somebody else meanwhile: it is kept, told, and can be sent once the item is free."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.web.annotate.samples import KINDS
+
+pytestmark = pytest.mark.browser
+
+
+def test_an_answer_to_an_item_that_somebody_else_took_over_is_kept_and_sent_when_they_let_go(own_project, hand):
+    served = own_project({"intent": KINDS["intent"]}, {"text": "one"}, {"text": "two"})
+    page = hand(served).ready()
+    page.expected.append("409 (Conflict)")
+    store, clock = served.site.store, served.site.store.clock
+    store.clock = lambda: clock() + 2 * served.site.queue.seconds  # the page's lease has run out
+    item = served.site.live.wanted()[0].id
+    lease = served.site.desk.next("somebody else").lease
+    assert lease.item == item
+    page.press("3").send()
+    page.sees(".notice-bar", "somebody else is annotating it now").sees(".notice-bar", "What you said is kept here")
+    assert served.answers() == []
+    served.site.queue.release(lease.id, "somebody else")
+    page.click('.notice-bar button:has-text("Open it again")')
+    page.until(lambda: page.chosen("intent") == ["table"])
+    page.send()
+    assert [(answer["item"], answer["labels"]) for answer in served.answers()] == [(item, {"intent": "table"})]
