@@ -1,4 +1,4 @@
-"""Whether a process still knows what its ledger says: a fault of the storage may have cut it off."""
+"""Keeps memory and ledger in step across storage faults."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bursar.ledger import Ledger
 
 
 class Certainty:
-    """Keeps what is in memory in step with a ledger, by ``read``, which reads all of it again.
+    """Whether what a process has in memory is what the ledger says; ``read`` loads all of it again.
 
-    A connection that broke leaves two things open: whether the last write was kept, and whether somebody else took the
-    ledger and wrote. ``doubts`` counts how often that was so, for those who keep more of the ledger in memory.
+    A broken connection leaves two questions open: was the last write kept, and has another process written since?
+    ``doubts`` counts these cases, for callers that cache more of the ledger.
     """
 
     def __init__(self, ledger: Ledger, read: Callable[[], None]) -> None:
@@ -23,21 +23,21 @@ class Certainty:
         self.doubts = 0
 
     def catch_up(self) -> None:
-        """Before anything is handed out or written: hold the ledger, and know what it says. Else the fault is told."""
+        """Hold the ledger and know what it says. Call it before handing out or writing; raises while storage is out."""
         if self._ledger.own():
             self._doubt()
         if self._stale:
             self.read()
 
     def read(self) -> None:
-        """Read the ledger again; what is half read is not known."""
+        """Read the ledger again. If that fails half-way, the next call starts over."""
         self._stale = True
         self._read()
         self._stale = False
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """Write something on what the ledger says."""
+        """Around a write: memory is current before it, and marked as uncertain if the connection breaks in it."""
         self.catch_up()
         try:
             yield

@@ -116,9 +116,9 @@ class LiveCampaign:
             self._certainty.read()
 
     def catch_up(self) -> int:
-        """Before anything is handed out or written: hold the ledger and know what it says, after a fault as well.
+        """Hold the ledger and know what it says; call it before handing out or writing. Reads again after a fault.
 
-        How often a fault has left open what the ledger says, and all of it was read again.
+        Returns how often a fault made that necessary.
         """
         with self._turn:
             self._certainty.catch_up()

@@ -73,10 +73,10 @@ class Ledger:
         self._store.writer.dispose()
 
     def own(self) -> bool:
-        """Be the only one who decides for this ledger, until it is closed; true if others may have written before.
+        """Be the only process that writes to this ledger, until it is closed; true if others may have written before.
 
-        On a server the database sees to it, and this is to be called again after a fault: the right goes with the
-        connection. A file is held by its folder's lock.
+        On a server this takes a lock of the database, which is lost with its connection: call this again after a
+        fault. A ledger in a file is covered by the lock of its folder.
         """
         if self._store.writer.dialect.name != "postgresql":
             return False

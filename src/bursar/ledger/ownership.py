@@ -1,7 +1,7 @@
-"""Who decides for a ledger on a PostgreSQL server: one process at a time, whichever machine or folder it runs in.
+"""Ownership of a ledger on a PostgreSQL server: one process at a time writes to it, from whichever machine or folder.
 
-The right is an advisory lock of the database, held by a session of its own. It goes with the session: when the process
-ends, however it ends, and when the database restarts. So it is looked at again before every write.
+It is an advisory lock, held by a session of its own. The lock is gone when the session is: when the process ends,
+however it ends, and when the database restarts. So it is checked before every write.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = {KEY}
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-# A machine that lost its power says no goodbye: the database finds out by itself, within a minute.
-BREATH = 2.0  # seconds after a failed attempt in which no other is made: many may ask at once, and each would wait
+# With these, the database notices within a minute that a machine has lost its power.
+PAUSE = 2.0  # seconds without a new attempt after one that failed: of many requests at once, only one has to wait
 SETTINGS = """
 SELECT set_config('application_name', %s, false), set_config('tcp_keepalives_idle', '30', false),
        set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)
@@ -41,14 +41,14 @@ class Ownership:
         self._failed: tuple[float, StorageError] | None = None  # when, and why
 
     def take(self, patience: float = 0.0) -> bool:
-        """Hold the ledger, or say who does; false if it was held already.
+        """Take the lock, or raise an error that names its holder; false if this process held it already.
 
-        It is taken between two writes, so whoever held it before has finished theirs.
+        It is taken between two writes, so a write of the last owner is finished by then.
         """
         with self._turn:
             if self._is_held():
                 return False
-            if self._failed is not None and time.monotonic() - self._failed[0] < BREATH:
+            if self._failed is not None and time.monotonic() - self._failed[0] < PAUSE:
                 raise StorageError(self._failed[1].message, fix=self._failed[1].fix)
             try:
                 self._take(time.monotonic() + patience)
@@ -68,13 +68,13 @@ class Ownership:
             time.sleep(0.1)
 
     def check(self) -> None:
-        """Refuse to write where the right was lost, and with it the certainty that nobody else has written."""
+        """Refuse to write if the lock was lost: another process may have written since."""
         with self._turn:
             if not self._is_held():
                 raise StorageError(f"{self._store.where}: the connection that holds this ledger broke", in_doubt=True)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Let another process take it."""
         with self._turn:
             self._drop()
 

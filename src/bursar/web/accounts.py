@@ -193,7 +193,7 @@ class Accounts:
             return None
         until = min(now + IDLE, found.created_at + OLDEST)
         if until - found.expires_at > TOUCH:
-            with suppress(StorageError), self.store.writing() as connection:  # a full disk signs nobody out
+            with suppress(StorageError), self.store.writing() as connection:  # a full disk ends no session
                 connection.execute(tables.sessions.update().where(s.digest == found.digest).values(expires_at=until))
         return Caller(found.name, found.role, found.csrf, found.id, found.digest)
 

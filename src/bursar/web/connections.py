@@ -1,9 +1,9 @@
-"""How many connections the server holds, and for how long: whoever says nothing makes room for those who do.
+"""Limits on connections: how many there are, and how long an idle one lasts.
 
-The server beneath waits for the head of a request for ever, and takes connections until there are no descriptors left.
-Here a head and a body have to come within some seconds, an answer has to be read, and an address holds so many
-connections. Where there are more, the one that has waited longest without a request is closed for the new one. A
-connection whose request is being answered, such as one that listens for news, is never closed for that.
+uvicorn waits for the head of a request for ever, and accepts connections until no descriptors are left. Here the head
+and the body of a request have to arrive in time, a response has to be read, and an address has a limit. At the limit,
+the connection that has been idle longest is closed in favour of the new one. A connection whose request is being
+answered, such as a stream of events, is never closed for that.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ class Desk:
     ) -> None:
         """Refuse a lease that this person was not given, and an item that others have taken meanwhile.
 
-        A lease that ran out still counts while there is room: nothing is lost that is in nobody's way.
+        A lease that ran out still counts while the item is free, so that late work is not lost.
         """
         if lease is not None and not self.queue.gave(lease, key[1], person):
             raise Problem(

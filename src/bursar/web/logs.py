@@ -1,4 +1,4 @@
-"""Log lines that somebody else decides the number of: written at most so often, with how many were left out."""
+"""Rate-limited log lines, for what any client can cause as often as it likes."""
 
 from __future__ import annotations
 

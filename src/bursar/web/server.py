@@ -135,7 +135,7 @@ def serve(
         forwarded_allow_ips="127.0.0.1" if public else "",
         proxy_headers=public is not None,
     )
-    for name in ("asyncio", "uvicorn.error"):  # what they write is for strangers to decide
+    for name in ("asyncio", "uvicorn.error"):  # any client can cause their lines
         limited(name)
     server = _Server(config, site)
     shown = f"[{host}]" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "::") else host

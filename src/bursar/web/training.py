@@ -105,7 +105,7 @@ class Trainer:
                     self._fail(f"{type(broken).__name__}: {broken}")
 
     def _wait(self, fault: object) -> None:
-        """Storage that is full or gone comes back: this is tried until it does."""
+        """Try again after a while, as often as it takes: storage comes back."""
         STORAGE_LOG.error("training waits for the storage: %s", fault)
         self._stopped.wait(self._later)
         self._woken.set()

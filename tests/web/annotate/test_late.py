@@ -1,4 +1,4 @@
-"""An answer whose item was given to somebody else meanwhile: it is kept, told, and can be sent once the item is free."""
+"""An answer whose item was given to somebody else meanwhile is kept, and can be sent once the item is free."""
 
 from __future__ import annotations
 
