@@ -122,10 +122,9 @@ def test_a_storage_fault_is_answered_503_with_when_to_try_again_and_without_its_
     assert (state["answered"], state["skipped"]) == (2, 0)
 
 
-def test_an_answer_that_the_ledger_has_though_its_commit_broke_is_found_and_counted_once(storage, lead, open_site):
+@pytest.mark.parametrize("storage", [LostDatabase], indirect=True)  # a file says at once whether it was written
+def test_an_answer_that_the_ledger_has_though_its_commit_broke_is_found_and_counted_once(storage, lead):
     """The database commits, and goes before it can say so."""
-    if isinstance(storage, FullDisk):
-        pytest.skip("a file says at once whether it was written")
     site = lead.app.app.state.site
     taken = lead.take()
     ledger, commit = site.live.ledger, site.live.ledger._store.writer.dialect.do_commit
