@@ -44,7 +44,7 @@ export class Desk {
     this.textRoot = el("div", { class: "text" });
     const parts = [];
     if (item.image) {
-      const place = el("div", { class: "image" });
+      const place = el("div", { class: "image", on: { click: () => this.focus() } }); // keys stay with the task
       this.picture = showPicture(place, item);
       parts.push(place);
     }
@@ -199,9 +199,14 @@ export class Desk {
     this.advance(name);
   }
 
+  acceptActive(target) {
+    if (this.hasFocus(target)) this.accept(this.active);
+  }
+
+  /** For every task that has no answer yet: what somebody has answered stays as it is. */
   acceptAll() {
-    const open = this.tasks.filter((task) => this.pending(task));
-    if (!open.length) return this.hooks.tell("The model suggests nothing here.");
+    const open = this.tasks.filter((task) => this.missingOf(task) && this.pending(task));
+    if (!open.length) return this.hooks.tell("The model suggests nothing for what is still to do.");
     const states = Object.fromEntries(open.map((task) => [task.name, this.suggested(task)]));
     this.take(editAll(this.draft, states), open.at(-1).name, `${count(open.length, "suggestion")} taken`);
     this.advance(this.active);
@@ -265,12 +270,23 @@ export class Desk {
     if (name && name !== this.active) this.activate(name, false);
   }
 
+  /** Whether something on the page belongs to a task: its panel, or the text while a task draws upon it. */
+  isPartOfTask(node) {
+    return this.places.panels.contains(node) || (this.mounted !== null && this.textRoot.contains(node));
+  }
+
+  /** Whether keys pressed there are for the task that is worked on: in a part of a task, or with nothing focused. */
+  hasFocus(target) {
+    return target === document.body || this.isPartOfTask(target);
+  }
+
   /** A key for the task that is worked on, or for the image. */
   key(event) {
     if (this.picture && ["+", "=", "-"].includes(event.key)) {
       this.picture.zoom(event.key === "-" ? -1 : 1);
       return true;
     }
+    if (!this.hasFocus(event.target)) return false;
     return this.panels.get(this.active)?.view.key(event) ?? false;
   }
 

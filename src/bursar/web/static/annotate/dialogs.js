@@ -12,9 +12,11 @@ export const REASONS = [
 
 const KEYS = [
   ["↵", "send, and take the next item"],
-  ["Tab, j, k", "to the next task, or the one before"],
+  ["Tab", "to the next task; after the last, to Send"],
+  ["⇧ Tab", "to the task before"],
+  ["j, k", "to the next task or the one before, round and round"],
   ["a", "accept the suggestion for this task"],
-  ["⇧ A", "accept all suggestions"],
+  ["⇧ A", "accept the suggestions for all tasks without an answer"],
   ["s", "skip this item, with a reason"],
   ["b", "back to what you sent before"],
   ["Ctrl Z", "undo; with ⇧ do it again"],
@@ -82,18 +84,16 @@ export function showKeys(root, tasks) {
   const row = ([key, what]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, what));
   const table = (name, rows) => el("section", {}, el("h3", {}, name), el("dl", { class: "keys" }, rows.map(row)));
   const close = el("button", { type: "submit", class: "button primary" }, "Close");
-  open(
-    root,
-    el(
-      "form",
-      { method: "dialog" },
-      el("h2", {}, "Keys"),
-      el("div", { class: "key-tables" }, table("Everywhere", KEYS), tasks.map(([name, rows]) => table(name, rows))),
-      el("div", { class: "buttons" }, close),
-    ),
-    "Keys",
+  const form = el(
+    "form",
+    { method: "dialog" },
+    el("h2", {}, "Keys"),
+    el("div", { class: "key-tables" }, table("Everywhere", KEYS), tasks.map(([name, rows]) => table(name, rows))),
+    el("div", { class: "buttons" }, close),
   );
+  const dialog = open(root, form, "Keys");
   close.focus();
+  return dialog;
 }
 
 function open(root, content, name) {

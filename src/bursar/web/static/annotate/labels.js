@@ -135,7 +135,8 @@ export class Palette {
   }
 
   focus() {
-    this.list.querySelector('[tabindex="0"]')?.focus();
+    const choice = this.list.querySelector('[tabindex="0"]');
+    (choice?.hidden ? this.search : choice)?.focus(); // a search that was left may hide it
   }
 
   clicked(event) {

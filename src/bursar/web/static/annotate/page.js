@@ -6,6 +6,7 @@ import { askReason, showKeys } from "./dialogs.js";
 import { count, isTyping, shown, strokeOf } from "./dom.js";
 import { kindOf } from "./kinds.js";
 import { Notices } from "./notices.js";
+import { stopAfter } from "./order.js";
 import { Session } from "./session.js";
 import { Waiting } from "./waiting.js";
 
@@ -205,7 +206,8 @@ class Page {
   }
 
   showKeys() {
-    showKeys(document.body, (this.desk?.tasks ?? []).map((task) => [task.name, kindOf(task).keys(task)]));
+    const tasks = (this.desk?.tasks ?? []).map((task) => [task.name, kindOf(task).keys(task)]);
+    showKeys(document.body, tasks).addEventListener("close", () => this.desk?.focus());
   }
 
   // -- what is drawn around the item --------------------------------------------------------------------------------
@@ -284,7 +286,7 @@ class Page {
       if (stroke.key === "b" && !held) this.goBack();
       return;
     }
-    const taken = held ? this.controlKey(stroke) : this.plainKey(stroke);
+    const taken = held ? this.controlKey(stroke) : stroke.key === "Tab" ? this.tabKey(stroke) : this.plainKey(stroke);
     if (taken) event.preventDefault();
   }
 
@@ -295,6 +297,14 @@ class Page {
     else if (key === "z") this.desk.undo();
     else return false;
     return true;
+  }
+
+  /** Tab goes from task to task, whatever of a task is focused; before the first and after the last it goes on. */
+  tabKey({ shiftKey, target }) {
+    const stop = stopAfter(target, shiftKey ? -1 : 1, this.desk, place("panels"));
+    if (stop?.task !== undefined) this.desk.activate(stop.task);
+    else stop?.node.focus();
+    return stop !== null;
   }
 
   plainKey(stroke) {
@@ -310,7 +320,7 @@ class Page {
     if (this.desk.key(stroke)) return true;
     const act = {
       Enter: () => this.send(),
-      a: () => (shiftKey ? this.desk.acceptAll() : this.desk.accept(this.desk.active)),
+      a: () => (shiftKey ? this.desk.acceptAll() : this.desk.acceptActive(target)),
       s: () => this.skip(),
       b: () => this.goBack(),
       j: () => this.desk.step(1),

@@ -7,7 +7,7 @@ import { same } from "./draft.js";
 import { Palette } from "./labels.js";
 import { byPlace, entitiesOf, retyped, withLink, withoutEntity, withoutLink } from "./links.js";
 import { arcBetween, arcLevels, drawLight, drawMarks } from "./marks.js";
-import { noneButton, rowsOf, sameStretch, spanAfter, spanAt, spanText, withSpans } from "./spans.js";
+import { noneButton, sameStretch, showRows, spanAfter, spanAt, spanText, withSpans } from "./spans.js";
 import { shortened } from "./text.js";
 
 const HIGHEST = 6; // levels of arcs
@@ -365,8 +365,7 @@ class LinkView {
       picked: active && at === this.link,
       name: `${this.say(from)} ${label} ${this.say(to)}`,
     }));
-    this.list.replaceChildren(...rowsOf(rows, { drop: (at) => this.dropLink(at), pick: (at) => this.pickRow(at) }));
-    shown(this.list, rows.length > 0);
+    showRows(this.list, rows, { drop: (at) => this.dropLink(at), pick: (at) => this.pickRow(at) });
     this.none.draw(rows.length > 0, state.none, suggestion);
   }
 

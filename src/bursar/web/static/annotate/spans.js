@@ -42,12 +42,23 @@ export function spanAfter(spans, word, picked) {
   return next < 0 ? 0 : next;
 }
 
-/** A list of what was marked, each line with a button that takes it back. */
-export function rowsOf(entries, { drop, pick = () => {} }) {
-  const rows = entries.slice(0, MOST_ROWS).map(({ parts, hue, picked, name }, at) =>
+/** Show a list of what was marked, each line with a button that takes it back. Lines stay while they say the same:
+ *  whoever presses a button in another task's list makes that task active, and must not lose the button by it. */
+export function showRows(list, entries, { drop, pick = () => {} }) {
+  const said = JSON.stringify(entries.map(({ hue, name }) => [hue, name]));
+  if (list.dataset.said !== said) {
+    list.dataset.said = said;
+    list.replaceChildren(...rowsOf(entries, { drop, pick }));
+  }
+  [...list.children].forEach((row, at) => row.classList.toggle("picked", Boolean(entries[at]?.picked)));
+  list.hidden = entries.length === 0;
+}
+
+function rowsOf(entries, { drop, pick }) {
+  const rows = entries.slice(0, MOST_ROWS).map(({ parts, hue, name }, at) =>
     el(
       "li",
-      { class: `entry ${hueOf(hue)}${picked ? " picked" : ""}` },
+      { class: `entry ${hueOf(hue)}` },
       button("pick", () => pick(at), {}, parts),
       button("drop", () => drop(at), { "aria-label": `Delete ${name}` }, "×"),
     ),

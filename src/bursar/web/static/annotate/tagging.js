@@ -4,7 +4,7 @@ import { Board } from "./board.js";
 import { count, el, hueOf, quoted } from "./dom.js";
 import { Palette } from "./labels.js";
 import { drawLight, drawMarks } from "./marks.js";
-import { noneButton, overlap, rowsOf, sameStretch, spanAfter, spanAt, spanText, withSpan, withSpans } from "./spans.js";
+import { noneButton, overlap, sameStretch, showRows, spanAfter, spanAt, spanText, withSpan, withSpans } from "./spans.js";
 import { shortened } from "./text.js";
 
 export const tagging = {
@@ -239,7 +239,6 @@ class SpanView {
       picked: active && index === this.picked,
       name: `${span[2]}: ${shortened(this.bench.passage.slice(span[0], span[1]))}`,
     }));
-    this.list.replaceChildren(...rowsOf(rows, { drop: (at) => this.drop(at), pick: (at) => this.pick(at) }));
-    this.list.hidden = rows.length === 0;
+    showRows(this.list, rows, { drop: (at) => this.drop(at), pick: (at) => this.pick(at) });
   }
 }
