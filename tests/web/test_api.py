@@ -32,7 +32,7 @@ def test_an_item_comes_with_all_that_a_page_needs(you):
     taken = you.take()
     assert taken["tasks"] == ["intent", "slots"]
     assert (taken["round"], taken["purpose"], taken["suggestions"]) == (0, "answer", {})
-    assert taken["progress"] == {"answered": 0, "asked": 8, "mine": 0}
+    assert taken["progress"] == {"round": 0, "answered": 0, "asked": 8, "skipped": 0, "mine": 0}
     assert taken["lease"]["seconds"] == 600
     item = taken["item"]
     letters = list(item["text"])
@@ -55,7 +55,7 @@ def test_an_answer_is_charged_once_and_counted(you):
         assert you.post("/api/answers", json=again).json()["repeated"] is True
     state = you.get("/api/state").json()
     assert (state["answered"], state["spent"]) == (1, first.json()["cost_units"])
-    assert you.take()["progress"] == {"answered": 1, "asked": 8, "mine": 1}
+    assert you.take()["progress"] == {"round": 0, "answered": 1, "asked": 8, "skipped": 0, "mine": 1}
 
 
 def test_a_lease_that_a_killed_server_left_behind_goes_with_the_repeated_answer(you, site):

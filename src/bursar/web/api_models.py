@@ -72,11 +72,13 @@ class LeaseShown(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far the round is."""
+    """How far the newest round is; what was skipped is among what was asked."""
 
+    round: int
     answered: int
     asked: int
-    mine: int
+    skipped: int
+    mine: int = Field(description="Items of the round that you answered.")
 
 
 class NextReply(BaseModel):

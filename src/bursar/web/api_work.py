@@ -43,8 +43,9 @@ def take_next(site: SiteHere, me: CallerHere, asked: NextRequest) -> NextReply:
     """
     given = site.desk.next(me.name, asked.known)
     state = state_for(site, me)
+    progress = _progress(site, me, state)
     if given is None:
-        return _nothing(state, bool(site.live.wanted()))
+        return _nothing(state, bool(site.live.wanted())).model_copy(update={"progress": progress})
     item = given.lease.item
     return NextReply(
         lease=_lease_shown(site, given.lease),
@@ -53,10 +54,19 @@ def take_next(site: SiteHere, me: CallerHere, asked: NextRequest) -> NextReply:
         suggestions=site.live.suggestions(item),
         round=given.lease.round,
         purpose="answer" if given.purpose == "answer" else "overlap",
-        progress=Progress(
-            answered=state["answered"], asked=state["asked"], mine=site.desk.answered_by(me.name, state["round"])
-        ),
+        progress=progress,
     )
+
+
+@router.get("/progress", summary="How far the round is")
+def progress(site: SiteHere, me: CallerHere) -> Progress:
+    """The same that comes with the next item, for a page that goes on with one that it has."""
+    return _progress(site, me, site.state())
+
+
+def _progress(site: Site, me: Caller, state: dict[str, Any]) -> Progress:
+    counts = {name: state[name] for name in ("round", "answered", "asked", "skipped")}
+    return Progress(**counts, mine=site.desk.answered_by(me.name, state["round"]))
 
 
 def _nothing(state: dict[str, Any], wanted: bool) -> NextReply:

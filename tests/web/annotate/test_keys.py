@@ -48,7 +48,7 @@ def test_after_spans_are_marked_tab_goes_on_to_the_next_task_and_leaves_the_clas
 
 def test_after_spans_are_marked_by_keys_tab_goes_on_and_back(project, hand):
     served = project(ORDER, SENTENCE)
-    page = hand(served).ready().press("3", "End", "1", "Tab", "2", "Shift+Tab", "2", "Shift+Tab", "1").send()
+    hand(served).ready().press("3", "End", "1", "Tab", "2", "Shift+Tab", "2", "Shift+Tab", "1").send()
     assert served.said() == {"intent": "alarm", "slots": [[7, 8, "city"]], "similarity": 2}
 
 
@@ -126,7 +126,7 @@ def test_to_accept_all_leaves_what_was_answered_as_it_is(project, hand):
         "slots": {"label": [[4, 6, "city"]], "confidence": 0.9},
         "mood": {"label": "bad", "confidence": 0.9},
     }
-    page = hand(served).ready().press("1", "End", "1", "Shift+A").send()
+    hand(served).ready().press("1", "End", "1", "Shift+A").send()
     assert served.said() == {"intent": "alarm", "slots": [[7, 8, "time"]], "mood": "bad"}
 
 

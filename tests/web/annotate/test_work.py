@@ -259,6 +259,33 @@ def test_rounds_follow_each_other_without_a_click_until_the_end_is_told(own_proj
     page.sees("#waiting h1", "The campaign has ended").sees('#waiting a[href="/watch"]')
 
 
+# -- the progress strip ----------------------------------------------------------------------------------------------
+def strip(page):
+    bar = "(() => { const bar = document.getElementById('progress-bar'); return bar.value / bar.max; })()"
+    return page.text("#round"), page.text("#progress"), page.tab.evaluate(bar)
+
+
+def test_the_progress_is_there_after_a_reload_with_a_draft(own_project, hand):
+    served = own_project(KINDS, *({"text": f"item {number}"} for number in range(4)))
+    page = hand(served).ready().press("1", "n").send()
+    page.press("2")
+    page.tab.reload()
+    page.ready().sees("#status", "not sent")
+    assert strip(page) == ("First items", "1 of 4 answered, 1 by you", 0.25)
+
+
+def test_the_progress_reaches_the_end_when_the_round_is_done_also_where_items_were_skipped(own_project, hand):
+    served = own_project({"intent": KINDS["intent"]}, *({"text": f"item {number}"} for number in range(3)))
+    page = hand(served).ready().press("1").send()
+    page.press("s", "3").send("Enter")
+    assert strip(page) == ("First items", "1 of 2 answered, 1 by you, 1 skipped", 0.5)
+    page.press("1", "Enter").sees("#waiting h1", "The next round is being prepared")
+    assert strip(page) == ("First items", "2 of 2 answered, 2 by you, 1 skipped", 1)
+    page.tab.reload()
+    page.sees("#waiting h1", "The next round is being prepared")
+    assert strip(page) == ("First items", "2 of 2 answered, 2 by you, 1 skipped", 1)
+
+
 # -- the real thing, killed ------------------------------------------------------------------------------------------
 @pytest.mark.soak
 def test_a_server_that_is_killed_again_and_again_has_every_answer_once(tmp_path, hand):

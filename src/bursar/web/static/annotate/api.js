@@ -47,6 +47,7 @@ export class Api {
 
   next = (known = []) => this.call("POST", "/next", { known });
   item = (id) => this.call("GET", `/items/${encodeURIComponent(id)}`);
+  progress = () => this.call("GET", "/progress");
   mine = (limit = 50) => this.call("GET", `/mine?limit=${limit}`);
   renew = (lease) => this.call("POST", `/leases/${encodeURIComponent(lease)}/renew`, {});
 

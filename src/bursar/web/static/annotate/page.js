@@ -100,6 +100,7 @@ class Page {
     this.clear();
     const links = reason === "ended" && this.session.me.role === "lead" ? [["See what it brought", "/watch"]] : [];
     this.waiting.show(reason, { message, links });
+    this.drawStrip();
     this.later(after);
     this.events = this.api.events();
     this.events.addEventListener("stage", (event) => {
@@ -212,13 +213,15 @@ class Page {
 
   // -- what is drawn around the item --------------------------------------------------------------------------------
   drawStrip() {
-    const { progress, opened } = this.session;
-    const round = opened?.round ?? null;
-    place("round").textContent = round === null ? "" : round === 0 ? "First items" : `Round ${round}`;
-    place("progress-bar").max = progress?.asked || 1;
-    place("progress-bar").value = progress?.answered ?? 0;
-    const { answered, asked, mine } = progress ?? {};
-    place("progress").textContent = progress ? `${answered} of ${asked} answered, ${mine} by you` : "";
+    const { progress } = this.session;
+    if (!progress) return;
+    const { round, answered, asked, skipped, mine } = progress;
+    const all = asked - skipped; // what is skipped leaves the round
+    place("round").textContent = round === 0 ? "First items" : `Round ${round}`;
+    place("progress-bar").max = all || 1;
+    place("progress-bar").value = all ? answered : 1;
+    const left = skipped ? `, ${skipped} skipped` : "";
+    place("progress").textContent = `${answered} of ${all} answered, ${mine} by you${left}`;
   }
 
   drawUnsent() {

@@ -52,9 +52,16 @@ export class Session {
 
   /** Whatever comes next: a draft of an earlier day, a new item, or waiting. */
   async goOn() {
-    const found = (await this.work.resume()) ?? (await this.work.next(this.unsent()));
-    if (found.item) this.open(found);
-    else this.page.showNothing(found);
+    const found = (await this.resumed()) ?? (await this.work.next(this.unsent()));
+    if (found.item) return this.open(found);
+    this.progress = found.progress ?? this.progress;
+    this.page.showNothing(found);
+  }
+
+  /** A draft, opened again. It was not just given, so how far the round is has to be asked for. */
+  async resumed() {
+    const opened = await this.work.resume();
+    return opened && { ...opened, progress: await this.api.progress().catch(() => null) };
   }
 
   unsent() {
@@ -183,9 +190,7 @@ export class Session {
     const name = this.outbox.add({ path, body, about });
     this.work.forget(opened.draft);
     this.work.close(opened);
-    if (path === "/answers" && this.progress) {
-      this.progress = { ...this.progress, answered: this.progress.answered + 1, mine: this.progress.mine + 1 };
-    }
+    if (this.progress) this.progress = counted(this.progress, path, opened.draft.purpose);
     this.sent = this.outbox.flush();
     try {
       if (path === "/corrections") return await this.leaveCorrection(saved((await this.sent)[name]));
@@ -257,6 +262,14 @@ function withLabels(opened, labels) {
   const { item, tasks } = opened;
   const states = Object.fromEntries(tasks.map((task) => [task.name, kindOf(task).read(labels[task.name], task, item)]));
   return { ...opened, draft: { ...opened.draft, states, edited: true } };
+}
+
+/** How far the round is once this is sent; the server's own count follows with the next item. */
+function counted(progress, path, purpose) {
+  const { answered, skipped, mine } = progress;
+  if (path === "/skips") return { ...progress, skipped: skipped + 1 };
+  if (path !== "/answers") return progress;
+  return { ...progress, answered: answered + (purpose === "answer" ? 1 : 0), mine: mine + 1 }; // not beside another's
 }
 
 /** What to say of a change, by what became of it. */
