@@ -27,7 +27,7 @@ from bursar.campaign.pace import usual_rates
 from bursar.campaign.pricing import measured_rates
 from bursar.campaign.runs import Run
 from bursar.campaign.shown import shown_item, shown_prices, shown_tasks
-from bursar.campaign.suggestions import left_for
+from bursar.campaign.suggestions import left_for, offered
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import LabelError, LedgerError
@@ -200,8 +200,11 @@ class LiveCampaign:
         return shown_item(self.corpus, id)
 
     def suggestions(self, id: str) -> dict[str, Any]:
-        """What the newest model says of an open item: by task a label and how sure it is. Not of what measures it."""
-        return dict(self._suggestions.get(id, {}))
+        """What the newest model says of an open item: by task a label and how sure it is, where it has an idea.
+
+        Nothing of what measures the model.
+        """
+        return offered(self._suggestions.get(id, {}))
 
     # -- what people say ---------------------------------------------------------------------------------------------
     def answer(self, answer: Answer) -> Receipt:

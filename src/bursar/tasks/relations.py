@@ -54,6 +54,10 @@ class Relations(Task):
     code_columns = {"labels": (6,), "entity_types": (2, 5)}
     vocabularies = ("labels", "entity_types")
 
+    @property
+    def may_be_empty(self) -> bool:
+        return True
+
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
         if not isinstance(value, list):
             raise LabelError("relations must be a list of [span, span, relation]")

@@ -62,6 +62,10 @@ class Tagging(Task):
         if not isinstance(self.every_word, bool):
             raise SchemaError(f"task {self.name!r}: every_word must be true or false")
 
+    @property
+    def may_be_empty(self) -> bool:
+        return not self.every_word
+
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
         code = vocabulary["labels"].code
         if self.every_word:

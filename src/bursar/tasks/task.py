@@ -129,6 +129,11 @@ class Task(ABC):
         return labels.lengths
 
     # -- model -----------------------------------------------------------------------------------------------------
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether an answer may say nothing, as of no spans: choice 0 of its beliefs then means that."""
+        return False
+
     @abstractmethod
     def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
         """The part of a model that turns encoder vectors into beliefs about this task."""

@@ -13,6 +13,7 @@ from bursar.uncertainty.confidence import confidences
 from bursar.uncertainty.measures import (
     MEASURES,
     Measure,
+    above_chance,
     bald,
     dropout_agreement,
     entropy_confidence,
@@ -28,6 +29,7 @@ __all__ = [
     "MEASURES",
     "Measure",
     "Reliability",
+    "above_chance",
     "bald",
     "calibration_error",
     "calibration_summary",

@@ -75,6 +75,41 @@ def least_confidence(beliefs: AnyBeliefs) -> FloatArray:
     return _unit_means(_best(_pass_mean(beliefs.values), beliefs.choices), beliefs.offsets)
 
 
+def above_chance(beliefs: AnyBeliefs, may_be_empty: bool = False) -> FloatArray:
+    """How far the most probable choice is from a guess among k choices, 0, on the way to certainty, 1.
+
+    That is (p − 1/k) / (1 − 1/k), averaged over units, so that it means the same for two labels and for two hundred.
+    Of a number, where a guess may lie anywhere in the range, as by entropy.
+
+    >>> above_chance(Beliefs.of([[0.5, 0.5], [0.75, 0.25]], units=[1, 1])).tolist()
+    [0.0, 0.5]
+    >>> above_chance(Beliefs.of([[0.25, 0.25, 0.25, 0.25], [0.625, 0.125, 0.125, 0.125]], units=[1, 1])).tolist()
+    [0.0, 0.5]
+
+    An answer that ``may_be_empty`` has choice 0 for "nothing here", which most units are and which says little about
+    the others: the average is over units that are something. That all are nothing is as sure as the least sure unit.
+
+    >>> words = Beliefs.of([[0.875, 0.125], [0.375, 0.625], [0.875, 0.125], [0.625, 0.375]], units=[2, 2])
+    >>> above_chance(words, may_be_empty=True).tolist()
+    [0.25, 0.25]
+    """
+    if isinstance(beliefs, Estimates):
+        return _narrowness(beliefs)
+    p = _pass_mean(beliefs.values)
+    chance = 1 / np.maximum(np.diff(beliefs.choices), 2)  # a unit with a single choice is certain anyway
+    lift: FloatArray = np.clip((_best(p, beliefs.choices) - chance) / (1 - chance), 0, 1)
+    if not may_be_empty:
+        return _unit_means(lift, beliefs.offsets)
+    some = (_winners(p, beliefs.choices) > beliefs.choices[:-1]).astype(float)
+    count = _segment_sums(some, beliefs.offsets)
+    means = _segment_sums(lift * some, beliefs.offsets) / np.maximum(count, 1)
+    least = np.ones(len(beliefs))
+    filled = np.flatnonzero(beliefs.units > 0)
+    if len(filled):
+        least[filled] = np.minimum.reduceat(lift, beliefs.offsets[:-1][filled])
+    return np.where(count > 0, means, least)
+
+
 def margin(beliefs: AnyBeliefs) -> FloatArray:
     """The probability of the most probable choice less that of the runner-up. Of a number, as by entropy.
 

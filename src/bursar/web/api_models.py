@@ -87,7 +87,11 @@ class NextReply(BaseModel):
     lease: LeaseShown | None
     item: dict[str, Any] | None = None
     tasks: list[str] | None = None
-    suggestions: dict[str, Any] | None = None
+    suggestions: dict[str, Any] | None = Field(
+        default=None,
+        description="By task, where the model does better than a guess: `label`, `confidence` from a guess among the "
+        "labels (0) to certainty (1), and `sure`, the same in words.",
+    )
     round: int | None = None
     purpose: Literal["answer", "overlap"] | None = None
     progress: Progress | None = None

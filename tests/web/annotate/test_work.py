@@ -14,8 +14,8 @@ pytestmark = pytest.mark.browser
 
 # -- suggestions -----------------------------------------------------------------------------------------------------
 SAYS = {
-    "intent": {"label": "table", "confidence": 0.72},
-    "slots": {"label": [[4, 6, "city"], [7, 8, "time"]], "confidence": 0.6},
+    "intent": {"label": "table", "confidence": 0.82, "sure": "very likely"},
+    "slots": {"label": [[4, 6, "city"], [7, 8, "time"]], "confidence": 0.6, "sure": "likely"},
 }
 
 
@@ -23,8 +23,9 @@ def test_a_suggestion_is_shown_and_is_no_answer_until_somebody_takes_it(project,
     served = project(KINDS, SENTENCE)
     served.suggestions = SAYS
     page = hand(served).ready()
-    assert page.text(".label.ghost").split("\n") == ["3", "table", "72 %"]
+    assert page.text(".label.ghost").split("\n") == ["3", "table"]
     assert page.texts(".flag.ghost bdi") == ["city", "time"]
+    assert page.texts(".task .sure") == ["very likely", "likely"]
     assert (page.chosen("intent"), page.spans()) == ([], [])
     page.press("Enter").sees("#status", "Still to do: intent: choose a label; slots: mark the spans")
     page.press("a")
@@ -60,8 +61,9 @@ def test_all_suggestions_are_taken_and_taken_back_at_once(project, hand):
 )
 def test_a_suggestion_of_every_kind_is_drawn_and_taken_with_one_key(project, hand, tasks, text, label):
     served = project(tasks, text)
-    served.suggestions = {name: {"label": said, "confidence": 0.5} for name, said in label.items()}
+    served.suggestions = {n: {"label": said, "confidence": 0.5, "sure": "likely"} for n, said in label.items()}
     page = hand(served).ready()
+    assert page.texts(".task .sure") == ["likely"] * len(label)
     for name in label:
         assert page.count(".ghost") > 0
         assert not page.answered(name)
@@ -73,8 +75,8 @@ def test_a_suggestion_of_every_kind_is_drawn_and_taken_with_one_key(project, han
 
 def test_a_number_that_is_suggested_is_marked_on_the_scale_and_taken_to_the_nearest_step(project, hand):
     served = project(SCORE, "A man plays.", pair="Somebody plays music.")
-    served.suggestions = {"similarity": {"label": 3.2177, "confidence": 0.6}}
-    page = hand(served).ready().sees(".remark", "The model says 3.22 (60 % sure).").sees(".mark")
+    served.suggestions = {"similarity": {"label": 3.2177, "confidence": 0.6, "sure": "likely"}}
+    page = hand(served).ready().sees(".remark", "The model says 3.22.").sees(".mark").sees(".sure", "likely")
     page.press("a").send()
     assert served.said() == {"similarity": 3.2}
 

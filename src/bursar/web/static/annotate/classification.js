@@ -36,7 +36,6 @@ function panel(root, bench) {
       palette.draw({
         chosen: state === null ? [] : [state],
         suggested: suggestion ? [suggestion.label] : [],
-        confidence: suggestion?.confidence ?? null,
         numbers: bench.active,
       });
     },

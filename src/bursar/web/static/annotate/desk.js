@@ -1,7 +1,7 @@
 // One item before one person: the item itself, a panel for each task, and the draft that both show.
 
 import { edit, editAll, redo, same, undo } from "./draft.js";
-import { button, count, el, kbd, quoted } from "./dom.js";
+import { button, count, el, kbd, quoted, shown } from "./dom.js";
 import { kindOf } from "./kinds.js";
 import { showPicture } from "./picture.js";
 import { Passage } from "./text.js";
@@ -76,17 +76,18 @@ export class Desk {
     const title = button("title", () => this.activate(task.name), { id }, quoted(task.name));
     const status = el("span", { class: "status" });
     const hint = { title: "Take what the model suggests" };
+    const sure = el("span", { class: "sure", title: "How sure the model is of its suggestion" });
     const accept = button("accept", () => this.accept(task.name), hint, "Accept ", kbd("a"));
     const summary = el("div", { class: "summary", on: { click: () => this.activate(task.name) } });
     const body = el("div", { class: "body" });
     const root = el(
       "section",
       { class: "task", "data-task": task.name, "data-kind": task.kind, "aria-labelledby": id },
-      el("header", {}, el("h2", {}, title), status, accept),
+      el("header", {}, el("h2", {}, title), status, sure, accept),
       summary,
       body,
     );
-    const panel = { task, kind, root, title, status, accept, summary, body };
+    const panel = { task, kind, root, title, status, sure, accept, summary, body };
     panel.view = kind.open(body, this.bench(task));
     return panel;
   }
@@ -131,7 +132,7 @@ export class Desk {
     }
   }
 
-  drawHeader({ task, kind, root, title, status, accept, summary, body }) {
+  drawHeader({ task, kind, root, title, status, sure, accept, summary, body }) {
     const state = this.draft.states[task.name];
     const missing = this.missingOf(task);
     const active = this.active === task.name;
@@ -146,6 +147,7 @@ export class Desk {
     status.setAttribute("aria-label", missing ? `to do: ${missing}` : "answered");
     const suggestion = this.draft.suggestions?.[task.name];
     accept.hidden = !this.pending(task);
+    shown(sure, !accept.hidden).textContent = suggestion?.sure ?? "";
     summary.hidden = !folded;
     if (!folded) return;
     const ghost = Boolean(missing && suggestion);

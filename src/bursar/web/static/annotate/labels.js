@@ -1,6 +1,6 @@
 // A choice of labels: by click, by the keys 1 to 9, or by typing a part of the name.
 
-import { breakable, digitOf, el, hueOf, kbd, percent, shown } from "./dom.js";
+import { breakable, digitOf, el, hueOf, kbd, shown } from "./dom.js";
 
 export const NUMBERED = 9; // labels that have a key of their own
 let palettes = 0;
@@ -67,7 +67,6 @@ export class Palette {
       },
       el("span", { class: "key", "aria-hidden": "true" }, at < NUMBERED ? String(at + 1) : ""),
       breakable(label),
-      el("span", { class: "sure" }),
     );
   }
 
@@ -92,8 +91,8 @@ export class Palette {
     return search;
   }
 
-  /** Show which labels are chosen, which are suggested and how surely, and whether number keys are for these. */
-  draw({ chosen = [], suggested = [], confidence = null, numbers = true } = {}) {
+  /** Show which labels are chosen, which are suggested, and whether number keys are for these. */
+  draw({ chosen = [], suggested = [], numbers = true } = {}) {
     this.buttons.forEach((button, at) => {
       const label = this.labels[at];
       const on = chosen.includes(label);
@@ -102,10 +101,6 @@ export class Palette {
       button.classList.toggle("ghost", ghost && !on);
       if (this.single) button.setAttribute("aria-checked", String(on));
       else button.setAttribute("aria-pressed", String(on));
-      const sure = ghost && confidence !== null ? percent(confidence) : "";
-      const place = button.querySelector(".sure");
-      if (place.textContent !== sure) place.textContent = sure;
-      place.title = sure ? "how sure the model is of this suggestion" : "";
     });
     this.root.classList.toggle("numbered", numbers);
     const first = this.labels.indexOf(chosen[0] ?? suggested[0]);

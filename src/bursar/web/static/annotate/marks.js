@@ -1,6 +1,6 @@
 // Spans drawn upon a text: a tint behind the words, a rule and the label beneath them, on as many levels as needed.
 
-import { el, hueOf, percent, quoted, svg } from "./dom.js";
+import { el, hueOf, quoted, svg } from "./dom.js";
 import { shortened } from "./text.js";
 
 export const LEVEL = 21; // pixels of a level of labels under a line
@@ -8,7 +8,7 @@ const ARC = 30; // pixels of a level of arcs above a line
 const MOST = 6; // levels; what does not fit stands on the last
 const pen = document.createElement("canvas").getContext("2d");
 
-/** Draws `marks` ({ start, end, label, hue, ghost, confidence, picked, name }) on a board, and says where they are. */
+/** Draws `marks` ({ start, end, label, hue, ghost, picked, name }) on a board, and says where they are. */
 export function drawMarks(board, marks, { arcs = 0 } = {}) {
   const font = getComputedStyle(board.over).fontFamily;
   const lay = () => marks.map((mark) => boxesOf(board, mark.start, mark.end));
@@ -150,19 +150,16 @@ function plateWidth(label) {
 }
 
 function chip(board, mark, index, box, level, look, width) {
-  const known = mark.ghost && mark.confidence !== undefined;
-  const sure = known ? el("span", { class: "sure" }, percent(mark.confidence)) : null;
   const about = { tabindex: -1, "data-mark": index, "aria-label": mark.name, title: mark.name };
-  const node = el("button", { type: "button", class: `flag ${look}`, ...about }, quoted(mark.label), sure);
+  const node = el("button", { type: "button", class: `flag ${look}`, ...about }, quoted(mark.label));
   const room = chipWidth(mark, getComputedStyle(board.over).fontFamily);
   const left = board.passage.direction === "rtl" ? box.right - room : box.left - 2;
   return placed(node, Math.max(0, Math.min(left, width - room)), box.bottom + 4 + level * LEVEL);
 }
 
-function chipWidth({ label, ghost, confidence }, font) {
+function chipWidth({ label }, font) {
   pen.font = `600 11.5px ${font}`;
-  const sure = ghost && confidence !== undefined ? ` ${percent(confidence)}` : "";
-  return Math.min(pen.measureText(label + sure).width + 14, 200);
+  return Math.min(pen.measureText(label).width + 14, 200);
 }
 
 /** Make room between lines; true if that moved the text. */

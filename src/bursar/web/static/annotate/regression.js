@@ -1,6 +1,6 @@
 // Regression: a number an item. A state is the number, what was typed if that is none, or null.
 
-import { el, percent } from "./dom.js";
+import { el } from "./dom.js";
 
 /** How far one press of an arrow key goes: what the task says, or a power of ten that makes 50 to 500 steps. */
 export function stepOf({ low, high, step }) {
@@ -118,8 +118,7 @@ function panel(root, bench) {
         return;
       }
       mark.style.setProperty("--at", (suggestion.label - task.low) / (task.high - task.low));
-      const number3 = Number(suggestion.label.toPrecision(3));
-      said.textContent = `The model says ${number3} (${percent(suggestion.confidence)} sure).`;
+      said.textContent = `The model says ${Number(suggestion.label.toPrecision(3))}.`;
     },
     key(event) {
       if (event.key === "Backspace" || event.key === "Delete") bench.set(null, `${task.name}: taken back`);

@@ -1,6 +1,6 @@
 // Lists of spans `[start, end, label]`, in words: pure functions, and the list that a panel shows of them.
 
-import { button, el, hueOf, kbd, percent, quoted } from "./dom.js";
+import { button, el, hueOf, kbd, quoted } from "./dom.js";
 import { shortened } from "./text.js";
 
 const MOST_ROWS = 100;
@@ -69,15 +69,13 @@ function rowsOf(entries, { drop, pick }) {
 
 /** The button that says there is nothing to mark: shown while there is nothing, pressed when that was said. */
 export function noneButton(name, act) {
-  const sure = el("span", { class: "sure" });
-  const root = button("none", act, { "aria-pressed": "false" }, kbd("n"), el("span", {}, name), sure);
+  const root = button("none", act, { "aria-pressed": "false" }, kbd("n"), el("span", {}, name));
   const draw = (some, none, suggestion) => {
     const ghost = suggestion?.label.length === 0 && !none;
     root.hidden = some;
     root.setAttribute("aria-pressed", String(none));
     root.classList.toggle("on", none);
     root.classList.toggle("ghost", ghost);
-    sure.textContent = ghost ? percent(suggestion.confidence) : "";
   };
   return { root, draw };
 }

@@ -219,7 +219,7 @@ class SpanView {
     const ghosts = state.none || !suggestion ? [] : suggestion.label.filter((span) => !hidden(span));
     for (const [start, end, label] of ghosts) {
       const name = `Suggested: ${label}. Click to take it.`;
-      marks.push({ start, end, label, hue: hue(label), ghost: true, confidence: suggestion.confidence, name });
+      marks.push({ start, end, label, hue: hue(label), ghost: true, name });
     }
     this.marks = marks;
     drawMarks(this.board, marks);

@@ -188,7 +188,7 @@ function sound(suggestions, item, tasks) {
     try {
       const kind = kindOf(task);
       kind.accept(kind.start(task, item), said.label, task, item);
-      found[task.name] = { label: said.label, confidence: Number(said.confidence ?? 0) };
+      found[task.name] = { label: said.label, sure: String(said.sure ?? "") };
     } catch {
       continue;
     }
