@@ -415,3 +415,20 @@ def test_a_migration_that_fails_leaves_the_ledger_as_it_was(ledger, ledger_place
     assert "half" not in ledger_place.tables()
     monkeypatch.undo()
     assert not ledger.submit(bought()).repeated
+
+
+def test_a_skip_that_is_undone_counts_no_more_and_stays_to_be_read(ledger):
+    for key, item in (("k", "u1"), ("l", "u2")):
+        ledger.skip(Skip(key, item, "not English", annotator="Ann", round=2))
+    ledger.undo_skip("k", "Lea")
+    before = ledger.fingerprint()
+    assert ledger.undo_skip("k", "Max").undone_by == "Lea"  # the same again changes nothing
+    assert ledger.fingerprint() == before
+    assert [skip.key for skip in ledger.skips()] == ["l"]
+    first, second = ledger.skips(undone=True)
+    assert (first.key, first.reason, first.undone_by, second.undone_by) == ("k", "not English", "Lea", None)
+    assert first.undone_at >= first.created_at
+    assert ledger.skip(Skip("k", "u1", "not English", annotator="Ann", round=2)).repeated
+    assert ledger.skips("u1") == []
+    with pytest.raises(LedgerError, match="no skip under the key 'm'"):
+        ledger.undo_skip("m", "Lea")

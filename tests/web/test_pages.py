@@ -161,6 +161,39 @@ def test_where_people_differ_a_lead_decides_and_no_text_is_run(served, tab_of):
     assert complaints(found) == []
 
 
+def test_a_skip_reaches_the_lead_with_its_reason_and_is_asked_about_again(served, tab_of):
+    for name, role in (("Anna", "lead"), ("Bob", "annotator")):
+        served.site.accounts.add(name, role, PASSWORD)
+    bob, anna = tab_of(), tab_of(390)
+    bob.tab.goto(f"{served.url}/annotate")
+    sign_in(bob.tab, "Bob")
+    bob.tab.locator(".task.active").wait_for()
+    text = bob.tab.locator("#stage").inner_text()
+    bob.tab.keyboard.press("s")
+    bob.tab.locator(".reason", has_text="None of the labels").click()
+    bob.tab.fill("dialog textarea", "is it <b>a song</b>?")
+    bob.tab.get_by_role("button", name="Skip this item").click()
+    bob.tab.locator("#progress", has_text="1 skipped").wait_for()
+    anna.tab.goto(f"{served.url}/review")
+    sign_in(anna.tab, "Anna")
+    card = anna.tab.locator(".skip")
+    card.wait_for()
+    assert card.locator(".text").inner_text() == text
+    assert card.locator(".person").inner_text() == "Bob"
+    assert card.locator("q").inner_text() == "None of the labels fits: is it <b>a song</b>?"
+    assert anna.tab.evaluate(OVERFLOW) <= 0
+    card.get_by_role("button", name="Ask again").click()
+    anna.tab.locator("#told", has_text="is asked about again").wait_for()
+    anna.tab.locator("#no-skips").wait_for()
+    assert served.site.live.state().skipped == 0
+    anna.tab.check("#all-skips")
+    anna.tab.locator(".skip", has_text="asked again by Anna").wait_for()
+    anna.tab.goto(f"{served.url}/annotate")  # an item that nobody has comes in its old place: first
+    anna.tab.locator(".task.active").wait_for()
+    assert anna.tab.locator("#stage").inner_text() == text
+    assert complaints(bob) == complaints(anna) == []
+
+
 def test_the_share_of_overlap_is_set(served, tab_of):
     tab = tab_of().tab
     tab.goto(f"{served.url}/review")

@@ -10,7 +10,9 @@ import time
 
 import pytest
 
+from bursar.web.problems import Problem
 from bursar.web.training import Trainer
+from tests.web.annotating import until
 
 TELLS = """
 import json, sys
@@ -158,3 +160,21 @@ def test_the_command_line_of_a_child_is_one_that_exists():
     )
     assert found.returncode == 2
     assert "no such folder" in found.stderr
+
+
+def test_no_training_begins_while_it_is_held_and_none_is_held_while_it_runs():
+    asked = []
+
+    def ready():
+        asked.append(time.monotonic())
+        return len(asked) == 1
+
+    trainer = Trainer([sys.executable, "-c", "import time; time.sleep(60)"], ready, lambda *told: None, lambda: None)
+    with trainer.held():
+        trainer.start()
+        time.sleep(0.2)
+        assert (asked, trainer.phase) == ([], "idle")
+    until(lambda: trainer.phase == "training")
+    with pytest.raises(Problem, match="being trained"), trainer.held():
+        pass
+    trainer.stop()

@@ -104,22 +104,6 @@ def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str,
     ]
 
 
-def history(config: CampaignConfig, made: Sequence[Amendment], by_round: Mapping[int, int]) -> list[dict[str, Any]]:
-    """Every change as JSON, with what it changed and the first round under it; ``by_round`` counts changes in force."""
-    steps = [config, *(amended(config, [one.changes for one in made[: at + 1]]) for at in range(len(made)))]
-    return [
-        {
-            "number": one.number,
-            "changes": dict(one.changes),
-            "differences": differences(steps[one.number - 1], steps[one.number]),
-            "by": one.by,
-            "at": one.at,
-            "since_round": min((round for round, count in by_round.items() if count >= one.number), default=None),
-        }
-        for one in made
-    ]
-
-
 def _leaves(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     found: dict[tuple[str, ...], Any] = {}
     for key, value in table.items():

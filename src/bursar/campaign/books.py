@@ -11,11 +11,11 @@ from itertools import groupby
 from typing import Any
 
 from bursar.campaign.amendments import KIND as SETTINGS
-from bursar.campaign.amendments import Amendment, amended
+from bursar.campaign.amendments import Amendment, amended, differences
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.pace import prices_at, usual_rates
 from bursar.campaign.pricing import charges_of, measured_rates
-from bursar.errors import ConfigError
+from bursar.errors import ConfigError, LedgerError
 from bursar.ledger import Annotation, Ledger, Submission
 from bursar.selection import Strategy
 from bursar.tasks import CostModel
@@ -123,6 +123,27 @@ class Books:
             for task in ([skip.task] if skip.task is not None else self.wanted(skip.round)[skip.item].tasks)
         }
 
+    def check_undo(self, key: str, terms: Terms) -> None:
+        """Refuse to undo a skip whose item is asked about for other tasks, or which there is no money for.
+
+        Where its round is closed, its item returns to the pool and costs nothing yet.
+        """
+        skip = next((skip for skip in self.ledger.skips() if skip.key == key), None)
+        if skip is None:
+            return  # it was undone before; or there is none, as the ledger will say
+        if any(want.id == skip.item for want in self.open()):
+            raise LedgerError(f"item {skip.item!r} is asked about for other tasks", fix="ask again when it is answered")
+        want = self.wanted(skip.round).get(skip.item)
+        if want is None or skip.round in self.ledger.decided(CLOSED):
+            return
+        if want.purpose in SEEDS and terms.config.budget.total is None:
+            return  # what comes before the rounds is paid beside their money
+        last = max(self.rounds_opened, terms.config.budget.rounds)
+        if self.allowance(last, terms) < _price(want, terms):
+            raise LedgerError(
+                f"no money is left to ask about item {skip.item!r} again", fix="raise the budget under Decide first"
+            )
+
     def complete(self, waiting: int, terms: Terms) -> bool:
         """Whether the newest round is far enough for the next one, with so many items that all rounds wait for."""
         if not waiting:
@@ -162,6 +183,23 @@ class Books:
     def amendments(self) -> list[Amendment]:
         """What has been changed since the campaign began."""
         return [Amendment.of(number, body) for number, body in self.ledger.decisions(SETTINGS)]
+
+    def history(self) -> list[dict[str, Any]]:
+        """What was changed when and by whom, and from which round on it counts."""
+        counts = {round: self.terms_of(round).changes for round in range(self.rounds_opened + 1)}
+        made_so_far = self.amendments()
+        steps = [self.settings(number) for number in range(len(made_so_far) + 1)]
+        return [
+            {
+                "number": made.number,
+                "changes": dict(made.changes),
+                "differences": differences(steps[made.number - 1], steps[made.number]),
+                "by": made.by,
+                "at": made.at,
+                "since_round": min((r for r, count in counts.items() if count >= made.number), default=None),
+            }
+            for made in made_so_far
+        ]
 
     def settings(self, changes: int | None = None) -> CampaignConfig:
         """The campaign's settings after so many changes, or all."""
@@ -215,7 +253,7 @@ class Books:
         else:
             seeds, spent = sum(self.ledger.spent(purpose=p) for p in SEEDS), self.ledger.spent()
         for want in self.open():
-            price = 1 if by_item else sum(want.estimate.values())
+            price = _price(want, terms)
             spent += price
             seeds += price if want.purpose in SEEDS else 0
         free = seeds + self._income(round, terms) - spent
@@ -265,6 +303,11 @@ class Books:
             if earlier and max(newest) <= max(earlier):
                 return f"{budget.patience} rounds brought no better development score"
         return None
+
+
+def _price(want: Wanted, terms: Terms) -> int:
+    """What an answer is thought to cost: money, or one item where the budget counts those."""
+    return 1 if terms.config.budget.counts == "items" else sum(want.estimate.values())
 
 
 def end_kind(changes: int) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended, history
+from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended
 from bursar.campaign.amendments import KIND as SETTINGS
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.books import CLOSED, SEEDS, Terms, Wanted
@@ -291,18 +291,35 @@ class LiveCampaign:
             self._note()
             return receipt
 
-    def skip(self, key: str, item: str, reason: str, annotator: str) -> None:
+    def skip(self, key: str, item: str, reason: str, annotator: str) -> Receipt:
         """Take an item out of its round: nobody is asked about it again for these tasks, and its money is free."""
         with self._turn, self._certainty.deciding():
+            self.corpus.positions([item])
+            if self.was_skipped(key, item):
+                return Receipt(key, repeated=True)
             want = self._open.get(item)
             if want is None:
-                self.corpus.positions([item])
-                if any(skip.key == key for skip in self.ledger.skips(item)):
-                    return
                 raise LedgerError(f"nobody waits for item {item!r} any more", fix="take the next item")
-            self.ledger.skip(Skip(key, item, reason.strip() or "no reason given", None, want.round, annotator))
+            skip = Skip(key, item, reason.strip() or "no reason given", None, want.round, annotator)
+            receipt = self.ledger.skip(skip)
             self._settle(want, None)
             self._skipped += want.round == self.books.rounds_opened
+            return receipt
+
+    def was_skipped(self, key: str, item: str) -> bool:
+        """Whether this skip is on record, even if it was undone since."""
+        return any(skip.key == key for skip in self.ledger.skips(item, undone=True))
+
+    def undo_skip(self, key: str, by: str) -> Skip:
+        """Ask again about what was skipped, for the tasks of then; if its round is closed, it returns to the pool."""
+        with self._turn, self._certainty.deciding():
+            if self._training.locked():
+                raise LedgerError("the next round is being trained", fix="ask again when it is open")
+            self.refresh()  # another process may have opened a round
+            self.books.check_undo(key, self._terms)
+            undone = self.ledger.undo_skip(key, by)
+            self.refresh()
+            return undone
 
     def _settle(self, want: Wanted, cost: int | None) -> None:
         """An item is open no more: it was bought at this cost, or declined."""
@@ -367,15 +384,13 @@ class LiveCampaign:
         """What the next round is decided by, what was changed when and by whom, and what measured seconds say."""
         with self._turn:
             in_force = self._terms.config.model_dump(mode="json", include=set(FIXED))
-            rounds = range(self.books.rounds_opened + 1)
-            counts = {round: self.books.terms_of(round).changes for round in rounds}
-            changes = history(self.config, self.books.amendments(), counts)
+            history = self.books.history()
             config = self._terms.config
         fixed = {section: sorted(keys) for section, keys in FIXED.items()}
         return {
             "settings": in_force,
             "fixed": fixed,
-            "history": changes,
+            "history": history,
             "prices": self.prices(),
             "pace": self.measured_pace(),
             "choices": choices(config, self.corpus.schema, self.corpus.groups is not None),
@@ -417,8 +432,9 @@ class LiveCampaign:
     # -- training ----------------------------------------------------------------------------------------------------
     def next_round(self, progress: Progress = no_progress) -> None:
         """Train, score and select in a process of its own, and wait for it. It may be stopped and run again."""
-        if not self._training.acquire(blocking=False):
-            raise LedgerError(f"{self.folder}: the next round is being trained already", fix="wait for it")
+        with self._turn:  # not while a skip is being undone
+            if not self._training.acquire(blocking=False):
+                raise LedgerError(f"{self.folder}: the next round is being trained already", fix="wait for it")
         try:
             self._failure = None
             run_child(self.folder, None, progress)

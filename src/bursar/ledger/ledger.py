@@ -21,6 +21,8 @@ from bursar.ledger.places import Store, check_server, holds_ledger, open_store
 from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, Submission, Timing
 from bursar.ledger.views import labelled, standing
 
+UNDONE = "skip undone"  # a kind of decision
+
 
 class Ledger:
     """Annotations and money of one corpus, in a file of SQLite or on a PostgreSQL server.
@@ -138,6 +140,20 @@ class Ledger:
             elif dict(known) != row:
                 raise _used_before(skip.key, "skip")
         return Receipt(skip.key, repeated=known is not None)
+
+    def undo_skip(self, key: str, by: str) -> Skip:
+        """Record that a skip counts no more, as a decision of its own; to undo it again changes nothing."""
+        check_text(key, by)
+        d = tables.decisions.c
+        with self._writing() as connection:
+            if connection.execute(sa.select(tables.skips.c.id).where(tables.skips.c.key == key)).first() is None:
+                raise LedgerError(f"there is no skip under the key {key!r:.200}", fix="look at what was skipped")
+            if key not in _undone(connection):
+                count = sa.select(sa.func.count()).where(d.kind == UNDONE)
+                row = {"round": connection.execute(count).scalar_one() + 1, "kind": UNDONE}  # numbered, not of a round
+                row |= {"body": dump({"skip": key, "by": by}), "created_at": tables.now()}
+                _append(connection, tables.decisions, _next_numbers(connection, tables.decisions)[0], [row])
+        return next(skip for skip in self.skips(undone=True) if skip.key == key)
 
     def decide(self, *decisions: tuple[int, str, Any]) -> None:
         """Record what was decided, as (round, kind, body), all of it or nothing.
@@ -264,14 +280,16 @@ class Ledger:
         with self._reading() as connection:
             return [Timing(*row) for row in connection.execute(query.order_by(t.id))]
 
-    def skips(self, item: str | None = None) -> list[Skip]:
-        """What people would not annotate, of all items or one, in the order it came."""
+    def skips(self, item: str | None = None, undone: bool = False) -> list[Skip]:
+        """What people would not annotate, of all items or one, in the order it came; and what was undone, if asked."""
         columns = [column for column in tables.skips.c if column.name != "id"]
         query = sa.select(*columns).order_by(tables.skips.c.id)
         if item is not None:
             query = query.where(tables.skips.c.item == item)
         with self._reading() as connection:
-            return [Skip(**row) for row in connection.execute(query).mappings()]
+            rows = connection.execute(query).mappings().all()
+            gone = _undone(connection)
+        return [Skip(**row, **gone.get(row["key"], {})) for row in rows if undone or row["key"] not in gone]
 
     def view(self, ids: Iterable[str] | None = None) -> Corpus:
         """The annotated items, all or just some ids, as a corpus that holds what the ledger knows and nothing else.
@@ -326,6 +344,14 @@ def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
     d = tables.decisions.c
     found: str | None = connection.execute(sa.select(d.body).where(d.round == round, d.kind == kind)).scalar()
     return found
+
+
+def _undone(connection: sa.Connection) -> dict[str, dict[str, Any]]:
+    """By the key of a skip, by whom it was undone and when."""
+    d = tables.decisions.c
+    rows = connection.execute(sa.select(d.body, d.created_at).where(d.kind == UNDONE)).all()
+    bodies = [(json.loads(body), at) for body, at in rows]
+    return {body["skip"]: {"undone_by": body["by"], "undone_at": at} for body, at in bodies}
 
 
 def _used_before(key: str, what: str) -> LedgerError:

@@ -69,7 +69,10 @@ class Submission:
 
 @dataclass(frozen=True)
 class Skip:
-    """Somebody would not annotate an item, for one task or at all, and said why. The ``key`` is the sender's."""
+    """Somebody would not annotate an item, for one task or at all, and said why. The ``key`` is the sender's.
+
+    A skip that was undone stays in the ledger and counts no more.
+    """
 
     key: str
     item: str
@@ -78,6 +81,8 @@ class Skip:
     round: int = 0
     annotator: str = "somebody"
     created_at: str = field(default="", compare=False)  # by the ledger's clock
+    undone_by: str | None = field(default=None, compare=False)
+    undone_at: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

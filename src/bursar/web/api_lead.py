@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
+from bursar.ledger.records import Skip
 from bursar.web.agreement import alike
 from bursar.web.api import REFUSALS, CallerHere, LeadHere, SiteHere, receipt_shown
 from bursar.web.api_models import (
@@ -27,7 +28,11 @@ from bursar.web.api_models import (
     ReceiptShown,
     RoundRequest,
     SettingsRequest,
+    SkipList,
+    SkipShown,
     StateShown,
+    Undone,
+    UndoRequest,
 )
 from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.desk import Entry
@@ -179,6 +184,48 @@ def adjudicate(site: SiteHere, me: LeadHere, sent: CorrectionRequest) -> Receipt
     receipt = site.desk.adjudicate(me.name, sent.key, sent.item, sent.labels)
     site.changed()
     return receipt_shown(site, sent.key, receipt)
+
+
+@router.get("/skips", tags=["reviewing"], summary="What people skipped, and why")
+def skips(
+    site: SiteHere,
+    me: LeadHere,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+    which: Annotated[str, Query(pattern="^(all|open)$", description="All, or those that were not undone.")] = "open",
+) -> SkipList:
+    """The newest first."""
+    found = site.live.ledger.skips(undone=which == "all")[::-1]
+    return SkipList(skips=[_skip_shown(site, skip) for skip in found[offset : offset + limit]], total=len(found))
+
+
+@router.post("/skips/undo", tags=["reviewing"], summary="Ask again about what was skipped")
+def undo_skip(site: SiteHere, me: LeadHere, sent: UndoRequest) -> Undone:
+    """The item is asked about again for the same tasks; what was said with the skip stays in the ledger.
+
+    Where its round has been closed since, it goes back to the pool. Refused while the next round is being trained. To
+    undo the same skip again changes nothing.
+    """
+    with site.trainer.held():
+        asked = site.desk.undo_skip(me.name, sent.skip)
+    site.changed()
+    return Undone(asked=asked)
+
+
+def _skip_shown(site: Site, skip: Skip) -> SkipShown:
+    want = site.live.books.wanted(skip.round).get(skip.item)
+    tasks = [skip.task] if skip.task is not None else list(want.tasks) if want is not None else []
+    return SkipShown(
+        key=skip.key,
+        item=site.live.item(skip.item),
+        tasks=tasks,
+        person=skip.annotator,
+        reason=skip.reason,
+        at=skip.created_at,
+        round=skip.round,
+        undone_by=skip.undone_by,
+        undone_at=skip.undone_at,
+    )
 
 
 @router.get("/agreement", tags=["reviewing"], summary="How far people agree")

@@ -127,6 +127,39 @@ class SkipRequest(Message):
     reason: str = Field(default="", max_length=2000)
 
 
+class SkipShown(BaseModel):
+    """An item that somebody skipped."""
+
+    key: str = Field(description="By which it is undone.")
+    item: dict[str, Any]
+    tasks: list[str] = Field(description="For which it was asked about.")
+    person: str
+    reason: str
+    at: str
+    round: int
+    undone_by: str | None
+    undone_at: str | None
+
+
+class SkipList(BaseModel):
+    """What people skipped, the newest first."""
+
+    skips: list[SkipShown]
+    total: int
+
+
+class UndoRequest(Message):
+    """Ask again about an item that was skipped."""
+
+    skip: str = Field(min_length=1, max_length=1000, description="The skip's `key`.")
+
+
+class Undone(BaseModel):
+    """The skip counts no more."""
+
+    asked: bool = Field(description="The item is asked about now; otherwise it is back in the pool.")
+
+
 class ReceiptShown(BaseModel):
     """It is on disk."""
 

@@ -219,11 +219,18 @@ class Desk:
         with self._turn:
             self._catch_up()
             want = self.live.want(item)
-            if want is not None:
+            if want is not None and not self.live.was_skipped(key, item):
                 self._check_lease(person, (want.round, item), lease, room=1)
-            self.live.skip(key, item, reason, person)
-        if want is not None:
+            receipt = self.live.skip(key, item, reason, person)
+        if want is not None and not receipt.repeated:
             self.queue.settle((want.round, item), person, over=True)
+
+    def undo_skip(self, by: str, key: str) -> bool:
+        """Ask again about what was skipped; whether it is asked about now, or back in the pool."""
+        with self._turn:
+            self._catch_up()
+            skip = self.live.undo_skip(key, by)
+        return self._is_wanted((skip.round, skip.item))
 
     def close_round(self, by: str) -> None:
         """Go on without what is not answered."""

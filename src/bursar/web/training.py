@@ -12,14 +12,15 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from bursar.campaign.live_worker import NO_STORAGE
 from bursar.errors import StorageError, is_storage_fault
 from bursar.web.logs import STORAGE_LOG
+from bursar.web.problems import Problem
 
 LOG = logging.getLogger("bursar.web")
 
@@ -52,6 +53,7 @@ class Trainer:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._child: subprocess.Popen[str] | None = None
+        self._starting = threading.Lock()  # from the question whether the round is complete to the child's start
         self._crashes = 0
         self._complaint: str | None = None  # what the child said was wrong
         self.failure: str | None = None  # why it has failed for good
@@ -80,6 +82,14 @@ class Trainer:
         self._told("retry", {})
         self.wake()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No training begins meanwhile; refused while one is under way. For what opens an item again."""
+        with self._starting:
+            if self._child is not None:
+                raise Problem(409, "training", "the next round is being trained", fix="try again when it is open")
+            yield
+
     def stop(self) -> None:
         """End the child and stop watching."""
         self._stopped.set()
@@ -95,8 +105,8 @@ class Trainer:
             self._woken.wait()
             self._woken.clear()
             try:
-                while not self._stopped.is_set() and self.failure is None and self._ready():
-                    self._run()
+                while not self._stopped.is_set() and self.failure is None and (child := self._begin()):
+                    self._run(child)
             except Exception as broken:  # whatever it is, people must see it
                 if is_storage_fault(broken):
                     self._wait(broken)
@@ -110,9 +120,26 @@ class Trainer:
         self._stopped.wait(self._later)
         self._woken.set()
 
-    def _run(self) -> None:
+    def _begin(self) -> subprocess.Popen[str] | None:
+        """Start a child, if the round is complete."""
+        with self._starting:
+            if not self._ready():
+                return None
+            self._complaint = None
+            self._child = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,  # open for as long as this process lives
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+            )
+            return self._child
+
+    def _run(self, child: subprocess.Popen[str]) -> None:
         """One child from beginning to end."""
-        code, complaint = self._listen()
+        code, complaint = self._listen(child)
         if self._stopped.is_set():
             return
         if code == 0:
@@ -130,18 +157,8 @@ class Trainer:
         self._stopped.wait(self._pauses[self._crashes])
         self._crashes += 1
 
-    def _listen(self) -> tuple[int, str]:
-        """Start a child and pass on what it tells; its exit code and its last words."""
-        child = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,  # open for as long as this process lives
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-        self._child, self._complaint = child, None
+    def _listen(self, child: subprocess.Popen[str]) -> tuple[int, str]:
+        """Pass on what a child tells; its exit code and its last words."""
         assert child.stdout is not None
         assert child.stderr is not None
         words: deque[str] = deque(maxlen=TAIL)

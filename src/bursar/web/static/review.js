@@ -3,6 +3,7 @@
 import { Api, SignedOut } from "./annotate/api.js";
 import { el, hueOf } from "./annotate/dom.js";
 import { newKey } from "./annotate/store.js";
+import { showSkips } from "./skips.js";
 
 const api = new Api();
 const told = document.getElementById("told");
@@ -89,6 +90,13 @@ function shown(item, task, label) {
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
+/** An item as it is read: its image, or its text and the one beside it. */
+function itemParts(item) {
+  if (item.kind === "image") return [el("img", { src: item.image, alt: `Item ${item.id}`, loading: "lazy" })];
+  const second = item.second ? [el("p", { class: "text pair", dir: "auto" }, item.second.text)] : [];
+  return [el("p", { class: "text", dir: "auto" }, item.text ?? ""), ...second];
+}
+
 // -- one item --------------------------------------------------------------------------------------------------------
 function caseOf({ item, answers, disagree, adjudicated }) {
   const names = [...new Set(answers.flatMap((answer) => Object.keys(answer.labels)))];
@@ -148,12 +156,9 @@ function caseOf({ item, answers, disagree, adjudicated }) {
 
   box.append(
     el("div", { class: "top" }, el("span", { class: "mono" }, item.id), adjudicated ? el("span", {}, "decided by ", el("bdi", {}, adjudicated.person)) : null),
-    item.kind === "image"
-      ? el("img", { src: item.image, alt: `Item ${item.id}`, loading: "lazy" })
-      : el("p", { class: "text", dir: "auto" }, item.text ?? ""),
+    ...itemParts(item),
+    ...names.map(taskPart),
   );
-  if (item.second) box.append(el("p", { class: "text pair", dir: "auto" }, item.second.text));
-  box.append(...names.map(taskPart));
   if (disagree.length) box.append(el("div", { class: "foot" }, save));
   return box;
 }
@@ -226,5 +231,10 @@ async function showAgreement() {
 const me = await attempt(() => api.me());
 if (me) {
   tasks = new Map(me.project.tasks.map((task) => [task.name, task]));
-  await Promise.all([load(), showAgreement()]);
+  const tell = (words) => {
+    told.textContent = words;
+    told.className = "notice";
+    told.hidden = false;
+  };
+  await Promise.all([load(), showAgreement(), showSkips({ api, attempt, itemParts, tell })]);
 }
