@@ -10,6 +10,9 @@ export const REASONS = [
   "I am not sure",
 ];
 
+const WHAT_FOLLOWS =
+  "It leaves the round for everybody, and its money goes back to the budget. A lead reads your reason and may ask again.";
+
 const KEYS = [
   ["↵", "send, and take the next item"],
   ["Tab", "to the next task; after the last, to Send"],
@@ -43,7 +46,7 @@ export function askReason(root) {
       "form",
       { method: "dialog" },
       el("h2", {}, "Skip this item?"),
-      el("p", { class: "hint" }, "It leaves the round for everybody, and its money goes back to the budget."),
+      el("p", { class: "hint" }, WHAT_FOLLOWS),
       el("fieldset", {}, el("legend", { class: "unseen" }, "Reason"), choices),
       text,
       el("div", { class: "buttons" }, button("button", () => dialog.close(), {}, "Keep it"), skip),
