@@ -10,13 +10,12 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
-from bursar.campaign.config import BUILTIN
+from bursar.campaign.config import BUILTIN, CostsSection
 from bursar.corpus import Corpus
 from bursar.report.curves import curves_of
 from bursar.report.spending import items_of, labels_of, round_name
 from bursar.report.story import reliability_of, trust_of
 from bursar.report.wording import THIN, Money, Scale, arm_name, counted, sentence, strategy_name
-from bursar.tasks import CostModel
 
 PACKAGES = ("bursar", "torch", "transformers", "numpy", "plotly")
 
@@ -151,19 +150,21 @@ def settings(result: Mapping[str, Any], corpus: Corpus) -> dict[str, dict[str, s
 
 def _prices(result: Mapping[str, Any], corpus: Corpus) -> dict[str, str]:
     """The price list, defaults included."""
-    costs = result["config"]["costs"]
-    options = ("unit", "currency", "pricing", "reserve")
-    given = {key: value for key, value in costs.items() if key not in options}
-    model = CostModel.of(list(corpus.schema.values()), given, unit=costs["unit"], currency=costs["currency"])
+    costs = CostsSection.model_validate(result["config"]["costs"])
+    model = costs.model(corpus.schema.values())
     money = Money.of(result)
     lists = {"reading": model.reading, **model.own}
     found = {}
     for thing, prices in lists.items():
         paid = [f"{money.brief(units)} {key.replace('_', ' ')}" for key, units in prices.items() if units]
         found[thing] = ", ".join(paid) or "free"
-    found["counted on"] = "known labels" if costs["pricing"] == "gold" else "predicted labels"
-    if costs["pricing"] == "predicted":
-        found["kept back for overruns"] = f"{100 * costs['reserve']:g}{THIN}%"
+    if costs.hourly is not None:
+        found["an hour of annotation"] = f"{costs.currency}{costs.hourly:g}"
+    if costs.measured:
+        found["from the first round on"] = "prices follow the seconds that annotators take"
+    found["counted on"] = "known labels" if costs.pricing == "gold" else "predicted labels"
+    if costs.pricing == "predicted":
+        found["kept back for overruns"] = f"{100 * costs.reserve:g}{THIN}%"
     return found
 
 
