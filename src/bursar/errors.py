@@ -88,6 +88,10 @@ class LearnerError(BursarError):
     """A learner that cannot be made, trained, saved or loaded as asked."""
 
 
+class UntrustedError(LearnerError):
+    """A saved model that could run code when it is loaded, and nobody said that it may."""
+
+
 class CheckpointError(LearnerError):
     """A training cannot be taken up from a file: it is damaged, or of another training."""
 

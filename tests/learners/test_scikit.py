@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from bursar.corpus import CorpusBuilder
-from bursar.errors import ConfigError, LearnerError
+from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
 from bursar.learners.scikit import ESTIMATORS, Choice, ScikitLearner, documents, word_signs
@@ -234,7 +237,7 @@ def test_a_damaged_folder_is_refused(harm, corpus, tmp_path):
     learner = ScikitLearner(corpus.schema)
     learner.fit(few(corpus))
     learner.save(tmp_path)
-    saved, about = tmp_path / "estimators.joblib", tmp_path / "learner.json"
+    saved, about = tmp_path / "estimators.skops", tmp_path / "learner.json"
     match harm:
         case "gone":
             saved.unlink()
@@ -245,4 +248,113 @@ def test_a_damaged_folder_is_refused(harm, corpus, tmp_path):
         case "no json":
             about.write_text("{")
     with pytest.raises(LearnerError, match="holds no learner that can be loaded"):
+        learner.restore(tmp_path)
+
+
+# -- keeping -------------------------------------------------------------------------------------------------------
+class Own(LogisticRegression):
+    """An estimator of somebody's own."""
+
+
+class Odd(LogisticRegression):
+    """One that holds what only a pickle can."""
+
+    def fit(self, rows, targets):
+        self.kept_ = 1 + 2j
+        return super().fit(rows, targets)
+
+
+def beliefs_of(learner, items):
+    return [
+        array.tobytes()
+        for found in learner.believe(items).values()
+        for array in ((found.values,) if hasattr(found, "values") else (found.means, found.variances))
+    ]
+
+
+def saved_and_restored(corpus, tmp_path, trust=False, train=60, **options):
+    learner, other = (ScikitLearner(corpus.schema, **options) for _ in range(2))
+    learner.fit(few(corpus, items=train), seed=3)
+    learner.save(tmp_path)
+    other.restore(tmp_path, trust=trust)
+    test = corpus.split("test") if "test" in corpus.splits else corpus
+    assert beliefs_of(other, test) == beliefs_of(learner, test)
+
+
+@pytest.mark.parametrize("features", ["words", "encoder"])
+@pytest.mark.parametrize("estimator", list(ESTIMATORS))
+def test_every_named_estimator_believes_the_same_to_the_bit_when_restored(
+    estimator, features, corpus, bundled, tmp_path
+):
+    saved_and_restored(corpus, tmp_path, estimator=estimator, features=features, encoder=bundled)
+    assert (tmp_path / "estimators.skops").exists()
+
+
+@pytest.mark.parametrize("estimator", ["logistic", "random-forest"])
+def test_numbers_are_believed_the_same_when_restored(estimator, tmp_path):
+    schema = {"kind": "regression", "low": 0, "high": 9}
+    saved_and_restored(sentences([n % 7 for n in range(40)], schema), tmp_path, train=40, estimator=estimator)
+
+
+def test_images_are_believed_the_same_when_restored(tmp_path):
+    saved_and_restored(images(30), tmp_path, train=20)
+
+
+def test_a_task_of_which_one_label_was_seen_is_believed_the_same_when_restored(tmp_path):
+    saved_and_restored(sentences(["a"] * 12), tmp_path, train=12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "file", "what"),
+    [(Own(), "estimators.skops", "test_scikit.Own"), (Odd(), "estimators.joblib", "a pickle")],
+)
+def test_an_estimator_of_ones_own_is_loaded_only_with_trust(estimator, file, what, corpus, tmp_path):
+    with pytest.raises(UntrustedError) as refused:
+        saved_and_restored(corpus, tmp_path, estimator=estimator)
+    assert str(tmp_path / file) in refused.value.message
+    assert what in refused.value.message
+    saved_and_restored(corpus, tmp_path, trust=True, estimator=estimator)
+
+
+def broken(tree, **changes):
+    """A tree with other nodes."""
+    state = tree.__getstate__()
+    state["nodes"] = state["nodes"].copy()
+    for field, value in changes.items():
+        state["nodes"][field][0] = value
+    made = type(tree)(tree.n_features, np.array([tree.n_classes[0]]), 1)
+    made.__setstate__(state)
+    return made
+
+
+@pytest.mark.parametrize(
+    "changes", [{"left_child": 10**6}, {"right_child": -7}, {"left_child": 0}, {"feature": 10**6}, {"feature": -3}]
+)
+def test_a_forest_whose_trees_lead_elsewhere_is_refused(changes, corpus, tmp_path):
+    learner = ScikitLearner(corpus.schema, estimator="random-forest")
+    learner.fit(few(corpus))
+    member = learner._models["intent"].estimator.estimators_[5]
+    member.tree_ = broken(member.tree_, **changes)
+    learner.save(tmp_path)
+    with pytest.raises(LearnerError, match="a tree of its forest"):
+        learner.restore(tmp_path)
+
+
+def test_trees_that_nobody_checks_need_trust(corpus, tmp_path):
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    with pytest.raises(UntrustedError, match="Tree"):
+        saved_and_restored(
+            corpus.with_tasks(["intent"]), tmp_path, estimator=GradientBoostingClassifier(n_estimators=2)
+        )
+
+
+def test_another_estimator_than_the_options_say_is_refused(corpus, tmp_path):
+    from sklearn.linear_model import SGDClassifier
+
+    learner = ScikitLearner(corpus.schema)
+    learner.fit(few(corpus))
+    learner._models["intent"] = replace(learner._models["intent"], estimator=SGDClassifier())
+    learner.save(tmp_path)
+    with pytest.raises(LearnerError, match="task 'intent' has a SGDClassifier, and not a LogisticRegression"):
         learner.restore(tmp_path)

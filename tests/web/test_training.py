@@ -148,7 +148,7 @@ def test_stopping_ends_the_child_at_once(begin):
 
 
 def test_the_command_line_of_a_child_is_one_that_exists():
-    from bursar.web.training import training_command
+    from bursar.campaign.child import training_command
 
     found = subprocess.run(
         [*training_command("no such folder")],

@@ -49,7 +49,8 @@ class Campaign:
 
     ``ask`` and ``tell`` are all that an annotator needs, simulated or not; ``run`` is the loop of the two. Campaigns
     that run one after the other may share a ``learner``, and with it what it remembers of the items' frozen layers.
-    ``lock=False`` is for a process that works for another one, which holds the folder.
+    ``lock=False`` is for a process that works for another one, which holds the folder. ``trust`` loads saved models
+    that could run code, which are refused otherwise: give it where you know who made the folder.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Campaign:
         watcher: Watcher | None = None,
         learner: Learner | None = None,
         lock: bool = True,
+        trust: bool = False,
     ) -> None:
         self.config = config
         self.folder = folder
@@ -73,7 +75,7 @@ class Campaign:
         self.ledger = Ledger.open(config.ledger_place(folder), self.corpus)
         self.books = Books(config, self.ledger)
         self.terms = self.books.first_terms
-        self.models = Models(folder / "models", config, self.corpus.schema, learner)
+        self.models = Models(folder / "models", config, self.corpus.schema, learner, trust=trust)
         self.pool = self.parts.pool
         if config.costs.pricing == "gold":
             self.pool = fully_labelled(self.corpus, self.pool)

@@ -15,15 +15,21 @@ from bursar.errors import ComputeError, ConfigError
 from bursar.learners.learner import Progress
 
 WRONG = 2  # the exit code that says: this will not get better by trying again
+PYTHON = (sys.executable, "-P", "-m")  # -P: never a module from the folder that the command is given in
 TAIL = 20  # lines of what a child complained of
 
 
-def run_child(folder: Path, changes: Mapping[str, Any] | None, progress: Progress) -> dict[str, Any]:
+def run_child(
+    folder: Path, changes: Mapping[str, Any] | None, progress: Progress, *, trust: bool = False
+) -> dict[str, Any]:
     """Let a child train the next round, or preview it with changes; what it told last, apart from its stages."""
-    command = [sys.executable, "-m", "bursar.campaign.live_worker", str(folder)]
-    if changes is not None:
-        command += ["--preview", json.dumps(changes)]
-    return listen(command, progress)
+    return listen(training_command(folder, trust, changes), progress)
+
+
+def training_command(folder: Path, trust: bool = False, changes: Mapping[str, Any] | None = None) -> list[str]:
+    """What trains the next round of a project, or previews it with changes."""
+    options = (["--trust"] if trust else []) + ([] if changes is None else ["--preview", json.dumps(changes)])
+    return [*PYTHON, "bursar.campaign.live_worker", *options, "--", str(folder)]
 
 
 def listen(

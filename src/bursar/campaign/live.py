@@ -77,7 +77,7 @@ class LiveCampaign:
         self.corpus = run.parts.corpus
         self._folder_lock = lock
         self._turn = threading.RLock()
-        self._campaign = Campaign(run.config, run.folder, parts=run.parts)
+        self._campaign = Campaign(run.config, run.folder, parts=run.parts, trust=run.trust)
         self.ledger, self.books = self._campaign.ledger, self._campaign.books
         self._written = 0
         self._certainty = Certainty(self.ledger, self._read)
@@ -87,10 +87,13 @@ class LiveCampaign:
         self._previews: dict[str, dict[str, Any]] = {}
 
     @classmethod
-    def open(cls, folder: str | Path) -> LiveCampaign:
-        """The campaign of a run's folder; a new one has its seed items chosen."""
+    def open(cls, folder: str | Path, *, trust: bool = False) -> LiveCampaign:
+        """The campaign of a run's folder; a new one has its seed items chosen.
+
+        ``trust`` lets its trainings load saved models that could run code, which are refused otherwise.
+        """
         folder = Path(folder)
-        run = Run.open(folder)
+        run = Run.open(folder, trust=trust)
         lock = Lock(folder / "run.lock", patience=0.5)
         try:
             live = cls(run, lock)
@@ -437,7 +440,7 @@ class LiveCampaign:
                 raise LedgerError(f"{self.folder}: the next round is being trained already", fix="wait for it")
         try:
             self._failure = None
-            run_child(self.folder, None, progress)
+            run_child(self.folder, None, progress, trust=self.run.trust)
         except Exception as wrong:
             self._failure = str(wrong)
             raise
@@ -450,7 +453,7 @@ class LiveCampaign:
         with self._turn:
             key = f"{self._written} {self._checked(changes) if changes else 'as it is'}"
         if key not in self._previews:
-            found = run_child(self.folder, changes, progress)
+            found = run_child(self.folder, changes, progress, trust=self.run.trust)
             with self._turn:
                 self._previews[key] = found
                 for old in list(self._previews)[:-PREVIEWS]:

@@ -4,11 +4,12 @@
 changes as JSON it tells what they would buy and decides nothing. What it does is told on standard output, a JSON
 object a line: ``stage``, ``scored``, then ``opened``, ``waiting``, ``ended`` or ``preview``. Exit codes are those of
 the command line, and 75 where the storage was at fault. It may be killed at any time: run again, it comes to the same
-end.
+end. ``--trust`` loads saved models that could run code.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import stat
@@ -34,12 +35,12 @@ SUGGESTIONS = "suggestions"  # the folder of what models leave for people
 Tell = Callable[[Mapping[str, Any]], None]
 
 
-def next_round(folder: Path, tell: Tell) -> str:
+def next_round(folder: Path, tell: Tell, *, trust: bool = False) -> str:
     """Train, score and select; what came of it: ``opened``, ``ended``, or ``waiting`` for the rest of the answers."""
-    run = Run.open(folder)
+    run = Run.open(folder, trust=trust)
     lock = Lock(folder / "training.lock", patience=30)  # whoever was killed with its server needs a moment to go
     try:
-        campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False)
+        campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False, trust=trust)
 
         def offered(offer: Offer, learner: Learner) -> None:
             waiting = campaign.books.open()
@@ -61,10 +62,10 @@ def next_round(folder: Path, tell: Tell) -> str:
         lock.release()
 
 
-def preview_round(folder: Path, changes: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+def preview_round(folder: Path, changes: Mapping[str, Any], tell: Tell, *, trust: bool = False) -> dict[str, Any]:
     """What the next round would buy under changed settings, beside what it would buy now."""
-    run = Run.open(folder)
-    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False)
+    run = Run.open(folder, trust=trust)
+    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False, trust=trust)
     try:
         found = preview(campaign, changes, folder / SUGGESTIONS)
     finally:
@@ -93,9 +94,11 @@ def round_done(done: float) -> float:
 
 def main(arguments: list[str]) -> int:
     """Work as a child; the exit code."""
-    if len(arguments) not in (1, 3) or (len(arguments) == 3 and arguments[1] != "--preview"):
-        sys.stderr.write("usage: python -m bursar.campaign.live_worker FOLDER [--preview CHANGES]\n")
-        return 2
+    reader = argparse.ArgumentParser(prog="python -m bursar.campaign.live_worker")
+    reader.add_argument("folder", type=Path)
+    reader.add_argument("--trust", action="store_true")
+    reader.add_argument("--preview", metavar="CHANGES", type=json.loads)
+    given = reader.parse_args(arguments)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what anybody else prints is no event
     last = {"line": ""}
@@ -110,12 +113,11 @@ def main(arguments: list[str]) -> int:
     end_with_parent()
     with suppress(OSError):
         os.nice(5)  # whoever annotates comes first
-    folder = Path(arguments[0])
     try:
-        if len(arguments) == 3:
-            preview_round(folder, json.loads(arguments[2]), tell)
+        if given.preview is not None:
+            preview_round(given.folder, given.preview, tell, trust=given.trust)
         else:
-            next_round(folder, tell)
+            next_round(given.folder, tell, trust=given.trust)
     except BursarError as wrong:
         tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
         sys.stderr.write(f"{wrong}\n")

@@ -7,12 +7,13 @@ import json
 import shutil
 from collections.abc import Mapping
 from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
-from bursar.errors import CheckpointError, LabelError
+from bursar.errors import CheckpointError, LabelError, UntrustedError
 from bursar.learners import FitReport, Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
@@ -24,14 +25,24 @@ KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
 class Models:
-    """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed."""
+    """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed.
+
+    The folder may come from anybody: a model that could run code is refused, unless ``trust`` says that it may.
+    """
 
     def __init__(
-        self, folder: Path, config: CampaignConfig, tasks: Mapping[str, Task], learner: Learner | None = None
+        self,
+        folder: Path,
+        config: CampaignConfig,
+        tasks: Mapping[str, Task],
+        learner: Learner | None = None,
+        *,
+        trust: bool = False,
     ) -> None:
         self.folder = folder
         self.config = config
         self.tasks = tasks
+        self.trust = trust
         self.policy = config.learner.task_policy
         self._learner = learner
         self._fitted: tuple[str, float | None] | None = None
@@ -40,7 +51,7 @@ class Models:
         """The models of the same campaign with other settings; these ones where they make no difference."""
         if config.strategy.make().alone == self.config.strategy.make().alone:
             return self
-        return Models(self.folder, config, self.tasks)
+        return Models(self.folder, config, self.tasks, trust=self.trust)
 
     def fitted(
         self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None
@@ -163,10 +174,14 @@ class Models:
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     def _load(self, place: Path, learner: Learner) -> tuple[float | None] | None:
-        """Fill the learner from disk; ``None`` if it is not there or cannot be trusted."""
+        """Fill the learner from disk; ``None`` if it is not there or damaged. What could run code is refused."""
+        # A learner whose files carry no code need not know of trust.
+        trusted: dict[str, Any] = {"trust": True} if self.trust and can_trust(learner) else {}
         try:
             best = json.loads((place / "fit.json").read_text())["best"]
-            learner.restore(place)
+            learner.restore(place, **trusted)
+        except UntrustedError:
+            raise
         except Exception:  # whatever a learner may raise over a damaged file: it is trained again
             return None
         return (best,)
@@ -182,6 +197,11 @@ class Models:
         oldest_first = sorted((p for p in self.folder.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime_ns)
         for old in oldest_first[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def can_trust(learner: Learner) -> bool:
+    """Whether a learner has files that may need trust: ``restore`` takes it then."""
+    return "trust" in signature(learner.restore).parameters
 
 
 def _said(items: Corpus) -> list[Any]:

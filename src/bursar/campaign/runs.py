@@ -33,15 +33,21 @@ CONFIG_FILE = "campaign.json"
 
 
 class Run:
-    """A folder with a campaign's ledger, its models and those of the strategies beside it."""
+    """A folder with a campaign's ledger, its models and those of the strategies beside it.
 
-    def __init__(self, folder: Path, config: CampaignConfig, parts: Parts | None = None) -> None:
+    ``trust`` says that models which could run code may be loaded from it.
+    """
+
+    def __init__(
+        self, folder: Path, config: CampaignConfig, parts: Parts | None = None, *, trust: bool = False
+    ) -> None:
         self.folder = folder
         self.config = config
         self.parts = parts or load_parts(config)
+        self.trust = trust
 
     @classmethod
-    def open(cls, folder: Path) -> Run:
+    def open(cls, folder: Path, *, trust: bool = False) -> Run:
         """A run that was started before."""
         try:
             stored = json.loads((folder / CONFIG_FILE).read_text())
@@ -56,7 +62,7 @@ class Run:
             if corpus.get(part) == part:
                 del corpus[part]
         config = parse_config(stored["campaign"], str(folder / CONFIG_FILE))
-        run = cls(folder, config, load_parts(_beside(folder, config)))
+        run = cls(folder, config, load_parts(_beside(folder, config)), trust=trust)
         run._check_corpus(stored["corpus"])
         return run
 
@@ -69,7 +75,7 @@ class Run:
     def campaign(self, arm: str, watcher: Watcher | None = None) -> Campaign:
         """The campaign of one arm."""
         config = self.config if arm == self.arms[0] else self.config.arm(arm)
-        return Campaign(config, self._folder_of(arm), parts=self.parts, watcher=watcher)
+        return Campaign(config, self._folder_of(arm), parts=self.parts, watcher=watcher, trust=self.trust)
 
     def ledger_place(self, arm: str) -> str | Path:
         """Where an arm's ledger is: in its folder, or on a server, where every arm has a schema of its own."""
@@ -238,7 +244,7 @@ def run_campaign(
             arm, what, arguments = event
             getattr(watchers[arm], what)(*arguments)
 
-        run_all([_Arm(run if workers <= 1 else None, run.folder, arm) for arm in run.arms], workers, tell)
+        run_all([_Arm(run if workers <= 1 else None, run.folder, arm, run.trust) for arm in run.arms], workers, tell)
     if oracle is None:
         return run.result()
     try:
@@ -256,9 +262,10 @@ class _Arm:
     run: Run | None
     folder: Path
     name: str
+    trust: bool
 
     def __call__(self, tell: Tell) -> None:
-        run = self.run or Run.open(self.folder)
+        run = self.run or Run.open(self.folder, trust=self.trust)
         campaign = run.campaign(self.name, _Teller(self.name, tell))
         try:
             campaign.run(GoldAnnotator(run.parts.corpus))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bursar.cli.serve import TrustOption
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,12 +54,13 @@ def run(
     fresh: FreshOption = False,
     seed: SeedOption = None,
     workers: WorkersOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a campaign against gold labels, or go on with one that was stopped."""
     from bursar.campaign import load_config
 
-    _run(load_config(campaign), folder, fresh, seed, workers, as_json)
+    _run(load_config(campaign), folder, fresh, seed, workers, as_json, trust)
 
 
 def report(
@@ -78,7 +80,13 @@ def report(
 
 
 def _run(
-    config: CampaignConfig, folder: Path | None, fresh: bool, seed: int | None, workers: int | None, as_json: bool
+    config: CampaignConfig,
+    folder: Path | None,
+    fresh: bool,
+    seed: int | None,
+    workers: int | None,
+    as_json: bool,
+    trust: bool = False,
 ) -> None:
     from bursar.campaign import Run, run_campaign
     from bursar.cli.show import RunDisplay
@@ -94,7 +102,7 @@ def _run(
         _clear(place)
     if place.exists() and not place.is_dir():
         raise ConfigError(f"{place} is a file, not a run's folder", fix="choose another --run folder")
-    current = Run(place, config)
+    current = Run(place, config, trust=trust)
     workers = workers or cores()
     if as_json:
         result = run_campaign(current, workers=workers)

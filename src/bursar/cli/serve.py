@@ -8,6 +8,13 @@ from typing import Annotated
 
 import typer
 
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Load saved models that could run code, such as an estimator of your own. Only if you know who made them.",
+    ),
+]
 ProjectArgument = Annotated[Path, typer.Argument(help="The project's folder, such as runs/demo.")]
 
 
@@ -38,6 +45,7 @@ def serve(
     ] = 500,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Write a line for every request to standard error.")] = False,
+    trust: TrustOption = False,
 ) -> None:
     """Annotate, watch and decide in a browser. Ctrl-C ends it; nothing that was acknowledged is ever lost.
 
@@ -53,5 +61,7 @@ def serve(
         if open_page:
             webbrowser.open(address)
 
-    serve_project(project, host=host, port=port, public=public, per_address=per_address, log=log, opened=opened)
+    serve_project(
+        project, host=host, port=port, public=public, per_address=per_address, log=log, trust=trust, opened=opened
+    )
     typer.echo("Closed.", err=True)

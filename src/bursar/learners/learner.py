@@ -133,7 +133,11 @@ class Learner(ABC):
 
     @abstractmethod
     def restore(self, folder: Path) -> None:
-        """Believe again what was believed when this was saved, by a learner of the same tasks and options."""
+        """Believe again what was believed when this was saved, by a learner of the same tasks and options.
+
+        The folder may come from anybody, so loading it must run no code of its own. A learner whose files could do so
+        takes ``trust: bool = False`` as well, and refuses them with ``UntrustedError`` unless it is true.
+        """
 
     # -- what follows from beliefs -----------------------------------------------------------------------------------
     def predict(self, items: Corpus) -> dict[str, Ragged]:

@@ -17,7 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
@@ -29,8 +28,9 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from bursar.corpus import Corpus
-from bursar.errors import ConfigError, LearnerError
+from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners.encoders import BUNDLED
+from bursar.learners.estimator_files import load_estimators, save_estimators
 from bursar.learners.features import FeatureLearner, Model, classes_of, pixels, variance_of
 from bursar.learners.frozen import FrozenEncoder, frozen
 from bursar.learners.learner import Progress
@@ -75,6 +75,10 @@ class Choice:
     labels: int
     units: int  # how many it was fitted on
 
+    def learned(self) -> dict[str, Any]:
+        """What was learned beside the estimator, for JSON."""
+        return {"seen": self.seen.tolist(), "units": self.units}
+
     def believe(self, rows: Any) -> tuple[NDArray[Any], ...]:
         found = np.zeros((rows.shape[0], self.labels))
         if len(found):
@@ -92,6 +96,10 @@ class Number:
 
     estimator: Any
     variance: float
+
+    def learned(self) -> dict[str, Any]:
+        """What was learned beside the estimator, for JSON."""
+        return {"variance": self.variance}
 
     def believe(self, rows: Any) -> tuple[NDArray[Any], ...]:
         means = np.asarray(self.estimator.predict(rows)).reshape(-1) if rows.shape[0] else np.zeros(0)
@@ -194,11 +202,10 @@ class ScikitLearner(FeatureLearner):
             return
         # A training set without a single word still has a vocabulary.
         if any(isinstance(task, Tagging) for task in self.tasks.values()):
-            table = CountVectorizer(analyzer=list, binary=True, max_features=MOST_SIGNS, dtype=np.float64)
-            self._tables["words"] = table.fit(all_signs(annotated) or [[""]])
+            self._tables["words"] = _new_table("words").fit(all_signs(annotated) or [[""]])
         if not all(isinstance(task, Tagging) for task in self.tasks.values()):
             found = documents(annotated)
-            self._tables["items"] = TfidfVectorizer(analyzer=terms).fit(found if any(found) else [[""]])
+            self._tables["items"] = _new_table("items").fit(found if any(found) else [[""]])
 
     def rows(self, task: Task, items: Corpus, progress: Progress) -> Any:
         tags = isinstance(task, Tagging)
@@ -233,28 +240,76 @@ class ScikitLearner(FeatureLearner):
 
     # -- keeping ---------------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
-        """The fitted estimators, as joblib writes them, the tasks and the options."""
+        """The fitted estimators in a file of skops; as JSON the vocabularies, the tasks and the options."""
         self._must_have_learned()
         folder.mkdir(parents=True, exist_ok=True)
-        joblib.dump((self._tables, self._models), folder / "estimators.joblib")
+        models: dict[str, Any] = dict(self._models)
+        save_estimators(folder, {name: model.estimator for name, model in models.items()})
+        learned = {
+            "tables": {name: _written(table) for name, table in self._tables.items()},
+            "models": {name: model.learned() for name, model in models.items()},
+        }
+        (folder / "learned.json").write_text(json.dumps(learned))
         (folder / "learner.json").write_text(json.dumps(self._about(), indent=1))
 
-    def restore(self, folder: Path) -> None:
-        """Believe again what was saved. Loading runs code from the file: restore only what you saved yourself."""
+    def restore(self, folder: Path, *, trust: bool = False) -> None:
+        """Believe again what was saved. A file that could run code is refused, unless you ``trust`` it."""
         try:
             if json.loads((folder / "learner.json").read_text()) != self._about():
                 raise LearnerError("it is a learner of other tasks or options")
-            tables, models = joblib.load(folder / "estimators.joblib")
-            if set(models) != set(self.tasks):
+            estimators = load_estimators(folder, trust)
+            learned = json.loads((folder / "learned.json").read_text())
+            tables = {name: _table(name, learned["tables"][name]) for name in learned["tables"]}
+            if {*estimators} != {*learned["models"]} or {*estimators} != {*self.tasks}:
                 raise LearnerError("its estimators are for other tasks")
+            models = {
+                name: self._restored(task, estimators[name], learned["models"][name], dense=not tables)
+                for name, task in self.tasks.items()
+            }
+        except UntrustedError:
+            raise
         except Exception as wrong:  # whatever a damaged file may raise
             raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
         self._tables, self._models = tables, models
+
+    def _restored(self, task: Task, estimator: Any, learned: Mapping[str, Any], dense: bool) -> Model:
+        known = type(self._make(task.kind, dense))
+        if type(estimator) is not known and (estimator is not None or isinstance(task, Regression)):
+            raise LearnerError(f"task {task.name!r} has a {type(estimator).__name__}, and not a {known.__name__}")
+        if isinstance(task, Regression):
+            return Number(estimator, float(learned["variance"]))
+        seen = np.array(learned["seen"], dtype=np.int64)
+        if not len(seen) or not ((seen >= 0) & (seen < classes_of(task))).all():
+            raise LearnerError(f"task {task.name!r} has seen labels that there are not")
+        return Choice(estimator, seen, classes_of(task), int(learned["units"]))
 
     def _about(self) -> dict[str, object]:
         encoder = None if self.encoder is None else [self.encoder.name, self.encoder.layers]
         options = {"estimator": self._described, "features": self.features, "encoder": encoder}
         return {"learner": self.name, "options": options, "tasks": self._described_tasks()}
+
+
+def _new_table(what: str) -> Any:
+    """What counts the signs of words, or weighs the terms of items."""
+    if what == "words":
+        return CountVectorizer(analyzer=list, binary=True, max_features=MOST_SIGNS, dtype=np.float64)
+    return TfidfVectorizer(analyzer=terms)
+
+
+def _written(table: Any) -> dict[str, Any]:
+    """All that a fitted table has learned, for JSON: its vocabulary in order, and what each term weighs."""
+    weights = {"weights": table.idf_.tolist()} if isinstance(table, TfidfVectorizer) else {}
+    return {"vocabulary": sorted(table.vocabulary_, key=table.vocabulary_.__getitem__)} | weights
+
+
+def _table(what: str, learned: Mapping[str, Any]) -> Any:
+    """A table that has learned this before."""
+    table = _new_table(what)
+    table.vocabulary_ = {str(term): place for place, term in enumerate(learned["vocabulary"])}
+    table.fixed_vocabulary_ = False
+    if isinstance(table, TfidfVectorizer):
+        table.idf_ = np.array(learned["weights"], dtype=np.float64)
+    return table
 
 
 def _can_train(estimator: Any, task: Task) -> bool:

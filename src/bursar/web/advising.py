@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bursar.campaign.child import listen
+from bursar.campaign.child import PYTHON, listen
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError
 from bursar.web.api_models import AdviceShown
@@ -117,7 +116,7 @@ class Advising:
 
 def advice_command(folder: Path, amount: str) -> list[str]:
     """What works out how to split so much money."""
-    return [sys.executable, "-m", "bursar.web.advice_worker", str(folder), amount]
+    return [*PYTHON, "bursar.web.advice_worker", str(folder), amount]
 
 
 def _kept(path: Path) -> Advice | None:

@@ -107,14 +107,16 @@ def serve(
     public: str | None = None,
     per_address: int = PER_ADDRESS,
     log: bool = False,
+    trust: bool = False,
     opened: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve a project until Ctrl-C. ``opened`` is told the address once people can come.
 
     One address holds ``per_address`` connections at most; a proxy on this machine, before a ``public`` address, more.
+    ``trust`` lets trainings load saved models that could run code, which are refused otherwise.
     """
     door = Door(host, public, (socket.gethostname(),))
-    site = Site(folder, door)
+    site = Site(folder, door, trust=trust)
     try:
         listener = find_port(host, port)
     except BaseException:

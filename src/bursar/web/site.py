@@ -10,6 +10,7 @@ from typing import Any
 
 import argon2
 
+from bursar.campaign.child import training_command
 from bursar.campaign.live import LiveCampaign, State
 from bursar.campaign.runs import CONFIG_FILE
 from bursar.errors import ConfigError
@@ -22,7 +23,7 @@ from bursar.web.problems import Problem
 from bursar.web.queue import SECONDS, Queue
 from bursar.web.security import Door
 from bursar.web.store import STORE_FILE, Store
-from bursar.web.training import Trainer, training_command
+from bursar.web.training import Trainer
 
 
 def check_project(folder: Path) -> None:
@@ -41,10 +42,11 @@ class Site:
         *,
         seconds: float = SECONDS,
         hasher: argon2.PasswordHasher | None = None,
+        trust: bool = False,
     ) -> None:
         check_project(folder)
         self.door = door or Door()
-        self.live = LiveCampaign.open(folder)
+        self.live = LiveCampaign.open(folder, trust=trust)
         try:
             self.store = Store.open(folder / STORE_FILE)
             self.accounts = Accounts(self.store, hasher)
@@ -55,7 +57,7 @@ class Site:
             self.live.close()
             raise
         self.hub = Hub(self.state)
-        self.trainer = Trainer(training_command(folder), self.live.ready, self._told, self._trained)
+        self.trainer = Trainer(training_command(folder, trust), self.live.ready, self._told, self._trained)
         self.previews = Previews(self.live, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
         self._reporting = threading.Lock()

@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, Literal
 
 from bursar.campaign.live_worker import NO_STORAGE
@@ -199,8 +197,3 @@ class Trainer:
         self._told("failed", {"message": message})
         with suppress(StorageError):  # what was decided is looked at when the storage is back
             self._ended()
-
-
-def training_command(folder: Path) -> list[str]:
-    """What trains the next round of a project."""
-    return [sys.executable, "-m", "bursar.campaign.live_worker", str(folder)]

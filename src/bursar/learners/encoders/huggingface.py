@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -23,12 +24,19 @@ class HuggingFaceEncoder(TextEncoder):
 
     @classmethod
     def load(cls, name: str) -> HuggingFaceEncoder:
-        """From a folder or, online, from the hub."""
+        """From a folder or, online, from the hub. No code that comes with it is run, whoever made it."""
         from transformers import AutoModel, AutoTokenizer
 
         try:
-            tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
-            model = AutoModel.from_pretrained(name)
+            tokenizer = AutoTokenizer.from_pretrained(
+                name, use_fast=True, add_prefix_space=True, trust_remote_code=False
+            )
+            model = AutoModel.from_pretrained(name, trust_remote_code=False, weights_only=True)
+        except UnpicklingError:
+            raise LearnerError(
+                f"the encoder {name!r} cannot be loaded: its weights are a pickle that holds more than arrays",
+                fix="use an encoder with the file model.safetensors",
+            ) from None
         except (OSError, ValueError) as wrong:
             raise LearnerError(
                 f"the encoder {name!r} cannot be loaded: {str(wrong).splitlines()[0]}",
