@@ -45,6 +45,34 @@ def test_a_file_that_is_not_there_not_toml_or_not_text_is_refused_by_name(tmp_pa
         load_config(tmp_path / "bytes.toml")
 
 
+WHOLE = 'name = "spring"\ntasks = ["intent", "slots"]\n\n[budget]\nper_round = 500\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\n \n", "is empty"),
+        (b"# tasks = ['intent']\n# nothing else\n", "is empty"),
+        (WHOLE[:16].encode(), "names no tasks and no corpus"),
+        (WHOLE[:35].encode(), "is not TOML, or not all of it"),
+        (WHOLE[:-5].rstrip(" =5").encode(), "is not TOML, or not all of it"),
+        (b"tasks = []\n[corpus]\n", "names no tasks and no corpus"),
+        (b"[budget]\nrounds = 3\n", "names no tasks and no corpus"),
+        (bytes(range(256)), "cannot be read as text"),
+        (b"\x00" * 40, "is not TOML"),
+        (b"tasks = " + b"[" * 5000, "is not TOML"),
+    ],
+)
+def test_a_file_that_is_empty_cut_off_or_no_campaign_is_refused_with_what_it_needs(tmp_path, content, said):
+    (tmp_path / "spring.toml").write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "spring.toml")
+    assert f"{tmp_path / 'spring.toml'} {said}" in caught.value.message
+    assert "tasks" in caught.value.fix
+    assert "[corpus]" in caught.value.fix
+
+
 def test_a_relative_corpus_is_found_beside_the_file(tmp_path):
     (tmp_path / "data.jsonl").write_text('{"text": "x"}\n')
     (tmp_path / "c.toml").write_text('[corpus]\nsource = "data.jsonl"\n')
@@ -52,7 +80,7 @@ def test_a_relative_corpus_is_found_beside_the_file(tmp_path):
 
 
 def test_the_name_of_a_campaign_is_that_of_its_file(tmp_path):
-    (tmp_path / "spring.toml").write_text("")
+    (tmp_path / "spring.toml").write_text('tasks = ["intent"]')
     assert load_config(tmp_path / "spring.toml").name == "spring"
 
 

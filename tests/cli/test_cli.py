@@ -240,3 +240,25 @@ def test_tasks_can_be_left_out_and_renamed_on_the_way(bursar, data, tmp_path):
     code, out, _ = bursar("data", "stats", tmp_path / "other.jsonl", "--json")
     assert code == 0
     assert list(json.loads(out)["tasks"]) == ["entities"]
+
+
+@pytest.mark.parametrize("campaign", ["/dev/null", "empty.toml", "cut.toml", "."])
+def test_what_is_no_campaign_is_not_run(bursar, tmp_path, campaign):
+    (tmp_path / "empty.toml").touch()
+    (tmp_path / "cut.toml").write_text('tasks = ["intent", "slo')
+    before = sorted(tmp_path.iterdir())
+    code, _, err = bursar("run", campaign)
+    assert code == 2
+    assert campaign in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_strategy_beside_that_the_learner_cannot_serve_stops_the_run_before_it_begins(bursar, tmp_path):
+    (tmp_path / "spring.toml").write_text(
+        'tasks = ["intent"]\ncompare = ["RANDOM", "BALD"]\n[learner]\nname = "scikit"\n'
+    )
+    for fresh in ([], ["--fresh"]):
+        code, _, err = bursar("run", "spring.toml", *fresh)
+        assert code == 2
+        assert "spring.toml: strategy BALD needs dropout passes, which the learner 'scikit' does not give" in err
+    assert not (tmp_path / "runs").exists()

@@ -81,6 +81,8 @@ def test_its_campaign_file_says_the_same_as_the_run(bursar, tmp_path):
         (["--tasks", TASKS, "--budget", "0.01"], "too few to begin with"),
         (["--tasks", TASKS, "--budget", "10", "--strategy", "MT-AVGG"], "did you mean 'MT-AVG'"),
         (["--tasks", TASKS, "--budget", "10", "--learner", "oracle"], "no learner 'oracle'"),
+        (["--tasks", TASKS, "--budget", "10", "--learner", "scikit", "--strategy", "BALD"], "needs dropout passes"),
+        (["--tasks", TASKS, "--budget", "10", "--learner", "scikit", "--strategy", "BADGE"], "needs vectors of items"),
         (["--tasks", TASKS, "--budget", "10", "--hourly", "0"], "costs.hourly"),
         (["--tasks", TASKS, "--budget", "10", "--price", "mood.per_item=1"], "costs.mood"),
         (["--tasks", TASKS, "--budget", "10", "--price", "much"], "is no price"),

@@ -401,6 +401,23 @@ def wait_for(browser, holds):
     return state
 
 
+def test_a_strategy_that_the_learner_cannot_serve_is_neither_offered_nor_taken_nor_previewed(you, site):
+    changes = {"strategy": {"name": "BALD"}}
+    said = refused(you.post("/api/settings", json={"changes": changes, "key": "k" * 8}), 400, "bad_config").json()
+    begun = you.post("/api/preview", json={"changes": changes}).json()
+    until = time.monotonic() + 60
+    while not (found := you.get(f"/api/preview/{begun['job']}").json())["done"]:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    for wrong in (said, found["wrong"]):
+        assert "strategy BALD needs dropout passes, which the learner 'scikit' does not give" in wrong["error"]
+        assert "transformer" in wrong["fix"]
+    assert site.live.books.amendments() == []
+    offered = [one["name"] for one in you.get("/api/settings").json()["choices"]["strategies"]]
+    assert "MT-AVG" in offered
+    assert not {"BALD", "K-CENTER"} & {*offered}
+
+
 def test_settings_are_changed_once_and_stand_in_the_ledger(you, site):
     before = you.get("/api/settings").json()
     assert before["settings"]["budget"]["per_round"] == 0.8

@@ -3,7 +3,8 @@
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.books import Ask
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.config import CampaignConfig, load_config
+from bursar.campaign.campaign_file import load_config
+from bursar.campaign.config import CampaignConfig
 from bursar.campaign.runs import Run, run_campaign
 
 __all__ = ["Ask", "Campaign", "CampaignConfig", "GoldAnnotator", "Run", "load_config", "run_campaign"]

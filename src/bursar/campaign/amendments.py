@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bursar.campaign.checks import check_served
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.pace import check_unit
 from bursar.campaign.scoring import check_facets
@@ -76,6 +77,7 @@ def check_amended(before: CampaignConfig, after: CampaignConfig, corpus: Corpus)
         raise ConfigError("nothing would be changed", fix="say what is to be another than it is")
     tasks = list(corpus.schema.values())
     strategy = after.strategy.make()
+    check_served(after, beside=False)
     check_facets(strategy, corpus.schema, after.limits, corpus.groups is not None)
     strategy.weights_of(tuple(corpus.schema))
     check_split(after, corpus.schema)

@@ -18,6 +18,7 @@ from bursar.allocation.rates import AT_RANDOM
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.books import PRICES, WAITS, Ask, Books, Terms, Wanted, end_kind
+from bursar.campaign.checks import check_served
 from bursar.campaign.choosing import Known, Offer, entries_of, round_to, written
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.lock import Lock
@@ -122,6 +123,7 @@ class Campaign:
         about = {"settings": self.config.digest, "corpus": self.parts.fingerprint}
         known = self.ledger.decision(0, "campaign")
         if known is None:
+            check_served(self.config)
             self.models.check(self.corpus)
             check_informer(self.config, self.corpus.schema)
         elif known != about:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bursar.allocation.methods import METHODS
+from bursar.campaign.checks import lacks
 from bursar.campaign.config import NO_SPLIT, CampaignConfig
 from bursar.selection import STRATEGIES, Strategy, make_strategy
 from bursar.selection.strategy import DECISIONS, FAMILIES, MATCHING, split_name
@@ -92,11 +93,18 @@ def parts_of(name: str) -> dict[str, Any]:
 def choices(config: CampaignConfig, tasks: Mapping[str, Task], has_groups: bool) -> dict[str, Any]:
     """All of this for the tasks of a corpus, and what their items can be grouped by."""
     classes = [f"label:{name}" for name, task in tasks.items() if isinstance(task, Classification)]
+    chosen = parts_of(config.strategy.name)
+    offered = [
+        one
+        for one in strategies(tasks)
+        if one["name"] == chosen["base"] or not lacks(config, make_strategy(one["name"]))
+    ]
+    by_place = not lacks(config, make_strategy("RANDOM+IDMR", bins="cluster"))
     return {
-        "strategies": strategies(tasks),
+        "strategies": offered,  # those that the learner can serve, and the one in force
         "spendings": spendings(),
         "splits": splits(config, tasks),
-        "strategy": parts_of(config.strategy.name),
-        "bins": ["length", "cluster", *classes],
+        "strategy": chosen,
+        "bins": ["length", *(["cluster"] if by_place or config.strategy.bins == "cluster" else []), *classes],
         "groups": [*(["group"] if has_groups else []), *classes],
     }

@@ -1,10 +1,9 @@
-"""One TOML file describes a campaign. What is wrong with it is said with the key and the fix."""
+"""What a campaign is described by, key by key. What is wrong is said with the key and the fix."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
@@ -24,7 +23,7 @@ from bursar.allocation.informativeness import INFORMERS
 from bursar.allocation.methods import METHODS
 from bursar.allocation.rates import RATERS
 from bursar.compute import make_engine
-from bursar.curriculum.policy import Policy, is_file, make_policy, read_policy
+from bursar.curriculum.policy import Policy, make_policy, read_policy
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
 from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
@@ -404,42 +403,6 @@ class CampaignConfig(Section):
     def ledger_place(self, folder: Path) -> str | Path:
         """Where the ledger is: in a file in the campaign's folder, or where the campaign says."""
         return self.ledger.url if self.ledger is not None else folder / "ledger.sqlite"
-
-
-def load_config(path: str | Path) -> CampaignConfig:
-    """A campaign from its TOML file; relative paths are taken from the file's folder."""
-    path = Path(path)
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise ConfigError(f"{path} cannot be read: {wrong}") from None
-    except tomllib.TOMLDecodeError as wrong:
-        raise ConfigError(f"{path} is not TOML: {wrong}") from None
-    raw.setdefault("name", path.stem)
-    corpus = raw.get("corpus")
-    if isinstance(corpus, dict):
-        _resolve(corpus, "source", path.parent)
-        _resolve(corpus.get("options"), "layer", path.parent)
-    allocation = raw.get("allocation")
-    if isinstance(allocation, dict):
-        _resolve(allocation.get("rater_settings"), "law", path.parent)
-    learner = raw.get("learner")
-    _resolve(learner, "encoder", path.parent)
-    if isinstance(learner, dict) and is_file(policy := learner.get("policy")):
-        _resolve(learner, "policy", path.parent)
-    elif isinstance(learner, dict) and isinstance(policy, dict) and is_file(policy.get("name")):
-        _resolve(policy, "name", path.parent)
-    return parse_config(raw, str(path))
-
-
-def _resolve(table: Any, key: str, folder: Path) -> None:
-    """A path relative to the campaign's file, made whole so that it holds from every folder."""
-    if isinstance(table, dict) and isinstance(value := table.get(key), str) and value != BUILTIN:
-        network, colon, file = value.rpartition(":")  # such as bilstm:vectors.txt
-        if (folder / file).exists():
-            table[key] = f"{network}{colon}{(folder / file).resolve()}"
 
 
 def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig:

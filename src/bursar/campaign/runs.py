@@ -16,6 +16,7 @@ import numpy as np
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices, savings
 from bursar.campaign.campaign import Campaign
+from bursar.campaign.checks import check_arms
 from bursar.campaign.config import BUILTIN, CampaignConfig, parse_config
 from bursar.campaign.curves import area
 from bursar.campaign.gap import Told, ask_oracle, current_answer, judged_tasks
@@ -232,6 +233,7 @@ def run_campaign(
     Where the campaign has an oracle section, the search for the best order follows; ``progress`` and ``told`` hear of
     it. If the run turns out to have nothing to compare, the result says why.
     """
+    check_arms(run.config, run.parts.corpus)
     oracle = run.config.oracle
     if oracle is not None:  # what can never be judged is refused before anything is bought
         judged_tasks(run, oracle.judge)

@@ -135,6 +135,11 @@ def check_facets(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSe
     for key, task in labels:
         if not isinstance(tasks[task], Classification):
             raise ConfigError(f"{key}: task {task!r} has more than one label an item", fix="use a classification task")
+    if strategy.one_label and not any(isinstance(task, Classification) for task in tasks.values()):
+        raise ConfigError(
+            f"strategy {strategy.name} needs a task with one label an item, and none of {', '.join(tasks)} is one",
+            fix="add a classification task, or use BALD",
+        )
     if limits.group is not None and limits.group.by == "group" and not has_groups:
         raise ConfigError("limits.group: the items of this corpus have no groups", fix="use by = 'label:TASK'")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]  # what is going on, and how far it is, 0 to 1
 ITEMS_A_PART = 4096  # scored at a time
 Scores = dict[str, dict[str, float]]  # task to score name to score
+# What some strategies need of a learner beside beliefs, as a message names it.
+PASSES = "dropout passes"
+VECTORS = "vectors of items"
 
 
 def no_progress(what: str, done: float) -> None:
@@ -62,6 +66,14 @@ class Learner(ABC):
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.tasks = dict(tasks)
+
+    @classmethod
+    def gives(cls, options: Mapping[str, Any]) -> frozenset[str]:
+        """What it gives beside beliefs when it is made with these options: ``PASSES``, ``VECTORS``.
+
+        A strategy that needs more is refused before anything is bought. A learner with dropout has its own ``gives``.
+        """
+        return frozenset({VECTORS} if cls.vectors is not Learner.vectors else ())
 
     @abstractmethod
     def fit(
@@ -251,27 +263,41 @@ def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any
         raise ConfigError(f"learner {name!r}: {wrong}") from None
 
 
-def _neural(**usual: Any) -> Callable[..., Learner]:
-    """The neural learner with other defaults, imported only when it is asked for."""
+def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str] | None:
+    """What a learner gives beside beliefs, known without making it; ``None`` if whoever registered it did not say.
 
-    def make(tasks: Mapping[str, Task], **options: Any) -> Learner:
-        from bursar.learners.neural import NeuralLearner
-
-        return NeuralLearner(tasks, **(usual | options))
-
-    return make
-
-
-def _probe(tasks: Mapping[str, Task], **options: Any) -> Learner:
-    from bursar.learners.probe import ProbeLearner
-
-    return ProbeLearner(tasks, **options)
+    >>> sorted(gives("transformer")), sorted(gives("scikit"))
+    (['dropout passes', 'vectors of items'], [])
+    >>> sorted(gives("cnn")), sorted(gives("cnn", {"dropout": 0.5}))
+    (['vectors of items'], ['dropout passes', 'vectors of items'])
+    """
+    says = getattr(LEARNERS[name], "gives", None)
+    return None if says is None else says(dict(options or {}))
 
 
-def _scikit(tasks: Mapping[str, Task], **options: Any) -> Learner:
-    from bursar.learners.scikit import ScikitLearner
+@dataclass(frozen=True)
+class _Later:
+    """A learner of ours, imported when it is made; what it gives is known before."""
 
-    return ScikitLearner(tasks, **options)
+    module: str
+    name: str
+    says: Callable[[Mapping[str, Any]], frozenset[str]]
+    usual: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, tasks: Mapping[str, Task], **options: Any) -> Learner:
+        made: Learner = getattr(import_module(f"bursar.learners.{self.module}"), self.name)(
+            tasks, **{**self.usual, **options}
+        )
+        return made
+
+    def gives(self, options: Mapping[str, Any]) -> frozenset[str]:
+        return self.says({**self.usual, **options})
+
+
+def neural_gives(options: Mapping[str, Any]) -> frozenset[str]:
+    """Dropout is in a transformer's layers and, where the options say so, in the heads."""
+    thins = options.get("dropout") != 0 or str(options.get("encoder", "")).partition(":")[0] not in UNTHINNED
+    return frozenset({PASSES, VECTORS} if thins else {VECTORS})
 
 
 # Paper 4's small networks are trained as its authors do (errata 26): Adam at one rate, plain cross-entropy.
@@ -287,8 +313,9 @@ _SMALL = {
     "smoothing": 0.0,
     "dropout": 0.0,
 }
-LEARNERS.add("transformer", _neural())
-for _name in ("bilstm", "cnn", "aoe", "image-cnn"):
-    LEARNERS.add(_name, _neural(**_SMALL, encoder=_name))
-LEARNERS.add("probe", _probe)
-LEARNERS.add("scikit", _scikit)
+UNTHINNED = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders without dropout of their own
+LEARNERS.add("transformer", _Later("neural", "NeuralLearner", neural_gives))
+for _name in UNTHINNED:
+    LEARNERS.add(_name, _Later("neural", "NeuralLearner", neural_gives, {**_SMALL, "encoder": _name}))
+LEARNERS.add("probe", _Later("probe", "ProbeLearner", lambda options: frozenset({VECTORS})))
+LEARNERS.add("scikit", _Later("scikit", "ScikitLearner", lambda options: frozenset()))

@@ -22,7 +22,7 @@ from bursar.learners.calibration import fit_temperature, scaled_loss
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Reading
 from bursar.learners.examples import Examples, Objective, linkable_spans
-from bursar.learners.learner import FitReport, Learner, Progress, in_codes_of, main_scores, no_progress
+from bursar.learners.learner import FitReport, Learner, Progress, in_codes_of, main_scores, neural_gives, no_progress
 from bursar.learners.precision import PRECISIONS, chosen_precision
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
@@ -78,6 +78,10 @@ class NeuralLearner(Learner):
     Options are those of ``Settings``; the encoder is the bundled one, another that is known by name, a folder, or a
     name on the hub.
     """
+
+    @classmethod
+    def gives(cls, options: Mapping[str, Any]) -> frozenset[str]:
+        return neural_gives(options)
 
     def __init__(self, tasks: Mapping[str, Task], **options: object) -> None:
         super().__init__(tasks)

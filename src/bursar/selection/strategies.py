@@ -176,7 +176,12 @@ def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -
 
 
 @strategy(
-    "BATCHBALD", "high mutual information as a batch", measure="bald", weighted=True, needs=frozenset({"beliefs"})
+    "BATCHBALD",
+    "high mutual information as a batch",
+    measure="bald",
+    weighted=True,
+    needs=frozenset({"beliefs"}),
+    one_label=True,
 )
 def joint_information(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """BatchBALD (Kirsch et al. 2019) on tasks with one label an item; of the others each item's own BALD is added.

@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import InfeasibleError, SelectionError
+from bursar.learners.learner import PASSES, VECTORS
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
 from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.match import BINS, Binning, Matching
 from bursar.selection.spend import Mode, Spend, spend
+from bursar.uncertainty import MEASURES
 
 Choose = Callable[[Candidates, int, np.random.Generator], "Selection | IntArray"]
 Value = Callable[[Candidates], FloatArray]
@@ -64,6 +66,7 @@ class Strategy:
     weights: Mapping[str, float] = field(default_factory=dict)  # β of tasks; all alike if empty
     weighted: bool = False  # whether weights mean something to it
     matching: Matching | None = None
+    one_label: bool = False  # needs a task with one label an item
     walks: bool = False  # chooses by an order of its own that limits can be kept along
 
     def select(self, pool: Candidates, budget: int, seed: int = 0, *, in_items: bool = False) -> Selection:
@@ -101,6 +104,12 @@ class Strategy:
             raise SelectionError(f"strategy {self.name} neither scores nor chooses", fix="mend the strategy")
         chosen = self.choose(pool, budget, rng)
         return chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
+
+    @property
+    def asks(self) -> frozenset[str]:
+        """What it needs of a learner beside beliefs."""
+        passes = {PASSES} if MEASURES[self.measure].passes > 1 else set()
+        return frozenset(passes | ({VECTORS} if "features" in self.needs else set()))
 
     @property
     def keeps_limits(self) -> bool:

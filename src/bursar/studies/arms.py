@@ -20,6 +20,7 @@ import numpy as np
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_slices, savings
 from bursar.campaign.campaign import Campaign
+from bursar.campaign.checks import check_served
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.lock import Lock
 from bursar.campaign.splits import Parts, load_parts
@@ -164,7 +165,7 @@ def config_of(arm: Arm, place: Place, allocation: Mapping[str, Any] | None = Non
     learner = {"sharing": sharing, "smoothing": arm.smoothing, **setup.learner}
     if sharing != "gated":
         learner.pop("gated_layers", None)
-    return parse_config(
+    config = parse_config(
         {
             "name": "arm",
             "seed": arm.seed,
@@ -188,6 +189,8 @@ def config_of(arm: Arm, place: Place, allocation: Mapping[str, Any] | None = Non
             **({"allocation": dict(allocation)} if allocation else {}),
         }
     )
+    check_served(config)
+    return config
 
 
 def _begin_from_round_0(

@@ -1,0 +1,68 @@
+"""A campaign's TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from bursar.campaign.checks import check_served
+from bursar.campaign.config import BUILTIN, CampaignConfig, parse_config
+from bursar.curriculum.policy import is_file
+from bursar.errors import ConfigError
+
+LEAST = 'name at least the tasks, as in tasks = ["intent", "slots"], or a [corpus] with a source'
+
+
+def load_config(path: str | Path) -> CampaignConfig:
+    """A campaign from its TOML file; relative paths are taken from the file's folder.
+
+    A file that names neither tasks nor a corpus is refused: it may be the wrong one, or what is left of one.
+    """
+    path = Path(path)
+    raw = _read(path)
+    corpus = raw.get("corpus")
+    if not raw.get("tasks") and not corpus:
+        what = "names no tasks and no corpus" if raw else "is empty"
+        raise ConfigError(f"{path} {what}, so it is no campaign", fix=LEAST)
+    raw.setdefault("name", path.stem)
+    if isinstance(corpus, dict):
+        _resolve(corpus, "source", path.parent)
+        _resolve(corpus.get("options"), "layer", path.parent)
+    allocation = raw.get("allocation")
+    if isinstance(allocation, dict):
+        _resolve(allocation.get("rater_settings"), "law", path.parent)
+    learner = raw.get("learner")
+    _resolve(learner, "encoder", path.parent)
+    if isinstance(learner, dict) and is_file(policy := learner.get("policy")):
+        _resolve(learner, "policy", path.parent)
+    elif isinstance(learner, dict) and isinstance(policy, dict) and is_file(policy.get("name")):
+        _resolve(policy, "name", path.parent)
+    config = parse_config(raw, str(path))
+    try:
+        check_served(config)
+    except ConfigError as wrong:
+        raise ConfigError(f"{path}: {wrong.message}", fix=wrong.fix) from None
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What is in the file, as a table."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path} is a folder", fix="give the campaign's TOML file") from None
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise ConfigError(f"{path} cannot be read as text: {wrong}", fix=LEAST) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as wrong:
+        raise ConfigError(f"{path} is not TOML, or not all of it: {wrong}", fix=LEAST) from None
+
+
+def _resolve(table: Any, key: str, folder: Path) -> None:
+    """A path relative to the campaign's file, made whole so that it holds from every folder."""
+    if isinstance(table, dict) and isinstance(value := table.get(key), str) and value != BUILTIN:
+        network, colon, file = value.rpartition(":")  # such as bilstm:vectors.txt
+        if (folder / file).exists():
+            table[key] = f"{network}{colon}{(folder / file).resolve()}"

@@ -1,0 +1,64 @@
+"""Can a campaign's learner serve its strategies? Asked before anything is bought or trained."""
+
+from __future__ import annotations
+
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.scoring import check_facets
+from bursar.corpus import Corpus
+from bursar.errors import ConfigError
+from bursar.learners.learner import LEARNERS, PASSES, gives
+from bursar.selection import STRATEGIES, Strategy
+
+SHOWN = 8  # names of strategies that would do
+
+
+def check_arms(config: CampaignConfig, corpus: Corpus) -> None:
+    """Refuse a campaign if its strategy, or one that it is compared with, could not choose a round on this corpus."""
+    check_served(config)
+    for name in (config.strategy.name, *config.compare):
+        arm = config.arm(name)
+        check_facets(arm.strategy.make(), corpus.schema, arm.limits, corpus.groups is not None)
+
+
+def check_served(config: CampaignConfig, *, beside: bool = True) -> None:
+    """Refuse a strategy that needs what the learner does not give; those ``beside`` it as well.
+
+    >>> from bursar.campaign.config import parse_config
+    >>> check_served(parse_config({"strategy": {"name": "BALD"}, "learner": {"name": "bilstm", "dropout": 0.5}}))
+    >>> check_served(parse_config({"compare": ["K-CENTER"], "learner": {"name": "scikit"}}))
+    Traceback (most recent call last):
+        ...
+    bursar.errors.ConfigError: strategy K-CENTER needs vectors of items, which the learner 'scikit' does not give. \
+Fix: use a learner that does: transformer, bilstm, cnn, aoe, image-cnn or probe; or a strategy that needs none: \
+RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
+    """
+    for name in (config.strategy.name, *(config.compare if beside else ())):
+        strategy = config.arm(name).strategy.make()
+        if lacking := lacks(config, strategy):
+            raise ConfigError(
+                f"strategy {strategy.name} needs {' and '.join(sorted(lacking))}, "
+                f"which the learner {config.learner.name!r} does not give",
+                fix=_way_out(config, lacking),
+            )
+
+
+def lacks(config: CampaignConfig, strategy: Strategy) -> frozenset[str]:
+    """What a strategy needs and the campaign's learner does not give; nothing if the learner does not say."""
+    given = gives(config.learner.name, config.learner.options)
+    return frozenset() if given is None else strategy.asks - given
+
+
+def _way_out(config: CampaignConfig, lacking: frozenset[str]) -> str:
+    learner = config.learner
+    ways = []
+    if PASSES in lacking and not lacking - (gives(learner.name, {**learner.options, "dropout": 0.5}) or frozenset()):
+        ways.append("set learner.dropout = 0.5")
+    if others := [name for name in LEARNERS if not lacking - (gives(name) or frozenset())]:
+        ways.append(f"use a learner that does: {_listed(others)}")
+    served = [name for name in STRATEGIES if not lacks(config, STRATEGIES[name])]
+    names = ", ".join(served[:SHOWN]) + (", …" if len(served) > SHOWN else "")
+    return "; or ".join([*ways, f"a strategy that needs none: {names}" if ways else f"use a strategy such as {names}"])
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
