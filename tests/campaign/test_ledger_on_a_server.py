@@ -106,5 +106,5 @@ def test_a_wrong_address_is_refused_with_the_key_and_without_the_password(sectio
 
 
 def test_the_section_is_read_from_a_file(tmp_path):
-    (tmp_path / "spring.toml").write_text(f'[ledger]\nurl = "{URL}"\n')
+    (tmp_path / "spring.toml").write_text(f'tasks = ["intent"]\n[ledger]\nurl = "{URL}"\n')
     assert load_config(tmp_path / "spring.toml").ledger.url == URL

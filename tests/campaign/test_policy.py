@@ -107,13 +107,14 @@ def test_the_file_of_a_policy_is_found_beside_the_campaigns(tmp_path, monkeypatc
     (tmp_path / "campaigns" / "policies").mkdir(parents=True)
     file = tmp_path / "campaigns" / "policies" / "learned.json"
     FixedPolicy({"intent": 1, "slots": 3}).save(file)
-    (tmp_path / "campaigns" / "c.toml").write_text('[learner]\npolicy = "policies/learned.json"\n')
+    (tmp_path / "campaigns" / "c.toml").write_text('tasks = ["intent"]\n[learner]\npolicy = "policies/learned.json"\n')
     monkeypatch.chdir(tmp_path)
     assert load_config("campaigns/c.toml").learner.task_policy == FixedPolicy({"intent": 1, "slots": 3})
 
 
 def test_a_table_names_a_policy_and_its_settings(tmp_path):
-    (tmp_path / "c.toml").write_text('[learner]\nepochs = 3\n[learner.policy]\nname = "size"\ntemperature = 2\n')
+    policy = '[learner.policy]\nname = "size"\ntemperature = 2\n'
+    (tmp_path / "c.toml").write_text(f'tasks = ["intent"]\n[learner]\nepochs = 3\n{policy}')
     learner = load_config(tmp_path / "c.toml").learner
     assert learner.task_policy == make_policy("size", temperature=2)
     assert learner.options == {"epochs": 3}
@@ -139,7 +140,7 @@ def test_what_is_no_policy_is_refused_with_the_file_and_a_way_out(learner, said,
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "other.json").write_text('{"weights": {}}')
-    (tmp_path / "c.toml").write_text(f"[learner]\n{learner}\n")
+    (tmp_path / "c.toml").write_text(f'tasks = ["intent"]\n[learner]\n{learner}\n')
     with pytest.raises(ConfigError) as caught:
         load_config(tmp_path / "c.toml")
     assert said in str(caught.value)

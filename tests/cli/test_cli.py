@@ -249,7 +249,8 @@ def test_what_is_no_campaign_is_not_run(bursar, tmp_path, campaign):
     before = sorted(tmp_path.iterdir())
     code, _, err = bursar("run", campaign)
     assert code == 2
-    assert campaign in err
+    assert f"bursar: {campaign} is " in err
+    assert "name at least the tasks" in err
     assert sorted(tmp_path.iterdir()) == before
 
 

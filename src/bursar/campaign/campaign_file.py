@@ -53,7 +53,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file") from None
     except IsADirectoryError:
-        raise ConfigError(f"{path} is a folder", fix="give the campaign's TOML file") from None
+        raise ConfigError(f"{path} is a folder, and no campaign's TOML file", fix=LEAST) from None
     except (OSError, UnicodeDecodeError) as wrong:
         raise ConfigError(f"{path} cannot be read as text: {wrong}", fix=LEAST) from None
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
