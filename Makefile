@@ -39,8 +39,9 @@ check: setup  ## style, types, the rooms of the house, the examples in docstring
 bench: setup  ## every side-by-side measurement, one JSON line a case
 	$(BIN)/bursar bench --json
 
-soak: setup  ## the long kill, load and fuzz runs
-	$(BIN)/python -m pytest -m soak
+soak: setup  ## a thousand random kills, counted in docs/soak.json (in pieces: KILLS=100); long load and fuzz runs
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak $(if $(KILLS),--kills $(KILLS))
+	$(if $(KILLS),,$(BIN)/python -m pytest -m soak)
 
 clean:
 	rm -rf .venv .label-studio .mypy_cache .ruff_cache .pytest_cache build dist

@@ -73,9 +73,10 @@ def place_for_ledger(
     from tests.ledger.ledgers import PostgresPlace, SQLitePlace
 
     def fresh(engine: str) -> SQLitePlace | PostgresPlace:
+        folder = tmp_path_factory.mktemp("ledger")
         if engine == "sqlite":
-            return SQLitePlace(tmp_path_factory.mktemp("ledger") / "ledger.sqlite")
-        return PostgresPlace(request.getfixturevalue("postgres"), f"test {uuid.uuid4().hex[:12]}")
+            return SQLitePlace(folder / "ledger.sqlite")
+        return PostgresPlace(request.getfixturevalue("postgres"), f"test {uuid.uuid4().hex[:12]}", folder)
 
     return fresh
 

@@ -36,10 +36,10 @@ share = 0.15
 """
 
 
-def start(folder, toml):
+def start(folder, toml, *more):
     """The command as a user types it, in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "bursar", "run", str(toml), "--run", str(folder), "--json"],
+        [sys.executable, "-m", "bursar", "run", str(toml), "--run", str(folder), "--json", *more],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -47,8 +47,17 @@ def start(folder, toml):
     )
 
 
-def finish(folder, toml):
-    process = start(folder, toml)
+def strike(process, alone):
+    """Kill a run with all its workers, or the process alone: its workers must notice."""
+    if alone:
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def finish(folder, toml, *more):
+    process = start(folder, toml, *more)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors.decode()
 
@@ -87,20 +96,10 @@ def kill_and_resume(undisturbed, kills, seed):
                 break  # it got to the end; the next strikes hit a new run
             except subprocess.TimeoutExpired:
                 struck += 1
-                if struck % 2:
-                    os.killpg(process.pid, signal.SIGKILL)
-                else:  # the process alone: its workers must notice
-                    process.kill()
-                process.wait()
+                strike(process, alone=struck % 2 == 0)
         finish(folder, toml)
         assert fingerprints(folder) == expected
 
 
 def test_a_campaign_killed_several_times_ends_in_the_same_ledger(undisturbed):
     kill_and_resume(undisturbed, kills=4, seed=1)
-
-
-@pytest.mark.soak
-def test_a_campaign_killed_a_hundred_times_ends_in_the_same_ledger(undisturbed):
-    for seed in range(20):
-        kill_and_resume(undisturbed, kills=5, seed=100 + seed)

@@ -22,7 +22,7 @@ def small(**more):
 
 
 def ledgers(run):
-    return [Ledger.open(run.ledger_place(arm), run.parts.corpus) for arm in run.arms]
+    return [run.open_ledger(arm) for arm in run.arms]
 
 
 def test_a_run_on_a_server_has_the_ledgers_of_one_in_files_and_can_be_taken_up_from_them(

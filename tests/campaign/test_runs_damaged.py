@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bursar.campaign import Run
-from bursar.campaign.runs import CONFIG_FILE
+from bursar.campaign.config import CONFIG_FILE
 from bursar.errors import ConfigError
 
 

@@ -14,7 +14,7 @@ from bursar.ledger import Annotation, Charge, Ledger, Skip, Submission, migratio
 from bursar.ledger import schema as tables
 from tests.ledger.ledgers import SQLitePlace, bought
 
-TABLES = ["submissions", "entries", "charges", "decisions", "timings", "skips"]
+TABLES = ["submissions", "entries", "charges", "decisions", "timings", "skips", "log"]
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

@@ -36,6 +36,7 @@ class SQLitePlace:
 
     def __init__(self, path: Path) -> None:
         self.place = path
+        self.folder = path.parent
 
     def open(self, items: Any = None) -> Ledger:
         return Ledger.open(self.place, items or corpus())
@@ -50,16 +51,16 @@ class SQLitePlace:
 
 
 class PostgresPlace:
-    """A schema of a server."""
+    """A schema of a server, and the folder of the run whose ledger is there."""
 
     engine = "postgresql"
 
-    def __init__(self, server: PostgresServer, schema: str) -> None:
-        self.server, self.schema = server, schema
+    def __init__(self, server: PostgresServer, schema: str, folder: Path) -> None:
+        self.server, self.schema, self.folder = server, schema, folder
         self.place = server.url(schema=schema)
 
     def open(self, items: Any = None) -> Ledger:
-        return Ledger.open(self.place, items or corpus())
+        return Ledger.open(self.place, items or corpus(), folder=self.folder)
 
     def raw(self, statement: str) -> list[tuple[Any, ...]]:
         """What the database answers to a statement, past the ledger."""

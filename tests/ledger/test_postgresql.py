@@ -192,9 +192,9 @@ def test_a_database_that_cannot_keep_all_text_is_refused(postgres):
         Ledger.open(postgres.url(database="ascii"), corpus())
 
 
-def test_a_schema_that_holds_something_else_is_refused_and_left_as_it_was(postgres):
+def test_a_schema_that_holds_something_else_is_refused_and_left_as_it_was(postgres, tmp_path):
     postgres.raw("CREATE SCHEMA others")
-    theirs = PostgresPlace(postgres, "others")
+    theirs = PostgresPlace(postgres, "others", tmp_path)
     theirs.raw("CREATE TABLE submissions (title TEXT)")
     with pytest.raises(LedgerError, match='"submissions" already exists'):
         theirs.open()

@@ -26,7 +26,6 @@ from bursar.campaign.worth import can_probe, counts, for_blocks_of, importance_o
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
-from bursar.ledger import Ledger
 from bursar.ragged import IntArray
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
@@ -127,7 +126,7 @@ class Measured:
 def material_of_run(folder: Path) -> Material:
     """What a run has been told so far."""
     run = Run.open(folder)
-    if not Ledger.exists(run.ledger_place(run.arms[0])):
+    if not run.has_ledger(run.arms[0]):
         raise AllocationError(f"{folder} has bought nothing yet", fix="ask about the campaign's file instead")
     campaign = run.campaign(run.arms[0])
     try:

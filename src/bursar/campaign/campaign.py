@@ -21,6 +21,7 @@ from bursar.campaign.books import PRICES, WAITS, Ask, Books, Terms, Wanted, end_
 from bursar.campaign.checks import check_served
 from bursar.campaign.choosing import Known, Offer, entries_of, round_to, written
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
 from bursar.campaign.pricing import prices_of, typical_counts
@@ -36,7 +37,7 @@ from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
-from bursar.ledger import Ledger, Receipt, Submission
+from bursar.ledger import Receipt, Submission
 from bursar.ragged import IntArray, Ragged
 from bursar.selection import Candidates
 from bursar.tasks import CostModel, Prices
@@ -73,7 +74,7 @@ class Campaign:
         check_facets(config.strategy.make(), self.corpus.schema, config.limits, self.corpus.groups is not None)
         check_split(config, self.corpus.schema)
         self.watcher = watcher or Nobody()
-        self.ledger = Ledger.open(config.ledger_place(folder), self.corpus)
+        self.ledger = open_ledger(config, folder, self.corpus)
         self.books = Books(config, self.ledger)
         self.terms = self.books.first_terms
         self.models = Models(folder / "models", config, self.corpus.schema, learner, trust=trust)

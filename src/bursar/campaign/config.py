@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import (
@@ -35,6 +34,7 @@ from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
 
 BUILTIN = "builtin"
+CONFIG_FILE = "campaign.json"  # in a run's folder: what the run was started with
 NO_SPLIT = "none"  # a method of splitting
 
 
@@ -399,10 +399,6 @@ class CampaignConfig(Section):
         if not (chosen.by_label and chosen.keeps_limits):
             changed["allocation"] = None
         return self.model_copy(update=changed)
-
-    def ledger_place(self, folder: Path) -> str | Path:
-        """Where the ledger is: in a file in the campaign's folder, or where the campaign says."""
-        return self.ledger.url if self.ledger is not None else folder / "ledger.sqlite"
 
 
 def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig:

@@ -103,7 +103,7 @@ def question_of(run: Run, judge: str = PROBE, finish_by: str | None = None) -> Q
     if not len(run.parts.test):
         raise ConfigError(f"{run.folder}: the campaign has no test items to judge orders on", fix="name corpus.test")
     _check_begun(run, finish_by)
-    ledgers = {arm: Ledger.open(run.ledger_place(arm), run.parts.corpus) for arm in run.arms}
+    ledgers = {arm: run.open_ledger(arm) for arm in run.arms}
     try:
         _check_finished(run, ledgers, finish_by)
         _check_simulated(run, ledgers)
@@ -148,7 +148,7 @@ def judged_tasks(run: Run, judge: str = PROBE) -> tuple[list[str], dict[str, str
 def _check_begun(run: Run, finish_by: str | None) -> None:
     """Every arm has a ledger: opening one that is not there would make it."""
     for arm in run.arms:
-        if not Ledger.exists(run.ledger_place(arm)):
+        if not run.has_ledger(arm):
             raise _unfinished(run, f"{arm} has not begun", finish_by)
 
 

@@ -17,9 +17,10 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices, savings
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
-from bursar.campaign.config import BUILTIN, CampaignConfig, parse_config
+from bursar.campaign.config import BUILTIN, CONFIG_FILE, CampaignConfig, parse_config
 from bursar.campaign.curves import area
 from bursar.campaign.gap import Told, ask_oracle, current_answer, judged_tasks
+from bursar.campaign.ledgers import has_ledger, open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.splits import Parts, load_parts
@@ -29,8 +30,6 @@ from bursar.compute import Tell, make_engine, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
-
-CONFIG_FILE = "campaign.json"
 
 
 class Run:
@@ -75,15 +74,21 @@ class Run:
 
     def campaign(self, arm: str, watcher: Watcher | None = None) -> Campaign:
         """The campaign of one arm."""
-        config = self.config if arm == self.arms[0] else self.config.arm(arm)
-        return Campaign(config, self._folder_of(arm), parts=self.parts, watcher=watcher, trust=self.trust)
+        return Campaign(self.config_of(arm), self.folder_of(arm), parts=self.parts, watcher=watcher, trust=self.trust)
 
-    def ledger_place(self, arm: str) -> str | Path:
-        """Where an arm's ledger is: in its folder, or on a server, where every arm has a schema of its own."""
-        config = self.config if arm == self.arms[0] else self.config.arm(arm)
-        return config.ledger_place(self._folder_of(arm))
+    def open_ledger(self, arm: str) -> Ledger:
+        """An arm's ledger: in its folder, or on a server, where every arm has a schema of its own."""
+        return open_ledger(self.config_of(arm), self.folder_of(arm), self.parts.corpus)
 
-    def _folder_of(self, arm: str) -> Path:
+    def has_ledger(self, arm: str) -> bool:
+        """Whether an arm has or had a ledger."""
+        return has_ledger(self.config_of(arm), self.folder_of(arm))
+
+    def config_of(self, arm: str) -> CampaignConfig:
+        """The campaign of one arm as it is configured."""
+        return self.config if arm == self.arms[0] else self.config.arm(arm)
+
+    def folder_of(self, arm: str) -> Path:
         """The run's own folder for the strategy, folders below for the others."""
         return self.folder if arm == self.arms[0] else self.folder / "compare" / arm
 
@@ -134,7 +139,7 @@ class Run:
 
     def _begun(self) -> Any | None:
         """What was decided first; ``None`` where nothing was, as in a campaign that was refused at the door."""
-        ledger = Ledger.open(self.config.ledger_place(self.folder), self.parts.corpus)
+        ledger = self.open_ledger(self.arms[0])
         try:
             return ledger.decision(0, "campaign")
         finally:
@@ -163,7 +168,7 @@ class Run:
         """Everything a report shows, as JSON."""
         arms = {}
         for arm in self.arms:
-            if arm == self.arms[0] or Ledger.exists(self.ledger_place(arm)):
+            if arm == self.arms[0] or self.has_ledger(arm):
                 arms[arm] = self._arm_result(arm)
         corpus = self.parts.corpus
         return {

@@ -25,7 +25,6 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
-from bursar.ledger import Ledger
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.groups import groups_of
 
@@ -75,7 +74,7 @@ class Subject:
 # -- what is asked about -----------------------------------------------------------------------------------------------
 def subject_of_run(run: Run) -> Subject:
     """A run as far as it is: what it has bought, and its development items beside that."""
-    if not Ledger.exists(run.ledger_place(run.arms[0])):
+    if not run.has_ledger(run.arms[0]):
         raise ConfigError(f"{run.folder} has bought nothing yet", fix="ask about the campaign's file instead")
     campaign = run.campaign(run.arms[0])
     try:

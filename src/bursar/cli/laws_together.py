@@ -127,7 +127,7 @@ def check(
 def _subject(what: Path, data_format: str | None, items: int | None) -> tuple[Run | None, Subject]:
     """The run, if it is one, and what is asked about."""
     from bursar.campaign import Run, load_config
-    from bursar.campaign.runs import CONFIG_FILE
+    from bursar.campaign.config import CONFIG_FILE
     from bursar.campaign.splits import load_parts
     from bursar.campaign.together import subject_of_campaign, subject_of_corpus, subject_of_run
 

@@ -120,7 +120,8 @@ def oracle(
 def _open(campaign: Path, folder: Path | None) -> tuple[Run, CampaignConfig, str | None]:
     """The run, the campaign as it was given, and the command that finishes the run, where that is known."""
     from bursar.campaign import Run, load_config
-    from bursar.campaign.runs import CONFIG_FILE, differences
+    from bursar.campaign.config import CONFIG_FILE
+    from bursar.campaign.runs import differences
 
     if campaign.is_dir():
         if folder is not None:
@@ -151,7 +152,7 @@ def _open(campaign: Path, folder: Path | None) -> tuple[Run, CampaignConfig, str
 
 def _check_place(place: Path, command: str | None) -> None:
     """Refuse a folder that is no simulated run, and say why."""
-    from bursar.campaign.runs import CONFIG_FILE
+    from bursar.campaign.config import CONFIG_FILE
 
     if (place / CONFIG_FILE).exists():
         return

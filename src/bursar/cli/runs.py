@@ -120,8 +120,8 @@ def _run(
 
 def _clear(place: Path) -> None:
     """Remove a run's folder, and nothing that is not one."""
+    from bursar.campaign.config import CONFIG_FILE
     from bursar.campaign.lock import Lock
-    from bursar.campaign.runs import CONFIG_FILE
 
     if not place.exists():
         return

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from bursar.corpus import Corpus
 from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
 from bursar.ledger.checks import check_annotations, check_skip, check_submission, check_text, dump
+from bursar.ledger.head import HeadFile
+from bursar.ledger.log import DECISION, SKIP, SUBMISSION, append, head_of
+from bursar.ledger.losses import note_head, refuse_loss
 from bursar.ledger.migrations import migrate
 from bursar.ledger.ownership import Ownership
 from bursar.ledger.places import Store, check_server, holds_ledger, open_store
@@ -39,34 +43,40 @@ class Ledger:
     {'intent': 'alarm'}
     """
 
-    def __init__(self, store: Store, corpus: Corpus) -> None:
+    def __init__(self, store: Store, corpus: Corpus, head: HeadFile | None = None) -> None:
         self.corpus = corpus
         self.where = store.where
         self._store = store
         self._ownership: Ownership | None = None
+        self._head = head
         self._vocabularies = {name: task.closed_vocabularies() for name, task in corpus.schema.items()}
 
     @classmethod
-    def open(cls, place: str | Path, corpus: Corpus) -> Ledger:
+    def open(cls, place: str | Path, corpus: Corpus, *, folder: Path | None = None, begun: bool = False) -> Ledger:
         """The ledger in this file or at this URL, made or brought up to date if need be.
 
         A URL is ``postgresql://name@host/database?schema=spring``: one schema, one ledger. ``:memory:`` is for trying
-        things.
+        things. A ledger that has lost entries is refused: ``folder`` is where the head file of a ledger on a server
+        is, and ``begun`` says that there was a ledger, even if there is no head file.
         """
+        head = HeadFile.beside(place, folder)
+        refuse_loss(place, head, begun)
         store = open_store(place)
         try:
             with store.named(" cannot be opened as a ledger"):
                 check_server(store)
                 migrate(store)
+                note_head(store, place, head)
         except BaseException:
             store.writer.dispose()
             raise
-        return cls(store, corpus)
+        return cls(store, corpus, head)
 
     @staticmethod
-    def exists(place: str | Path) -> bool:
-        """Whether there is a ledger in this file or at this URL; none is made."""
-        return holds_ledger(place)
+    def exists(place: str | Path, folder: Path | None = None) -> bool:
+        """Whether there is or was a ledger in this file or at this URL; none is made."""
+        head = HeadFile.beside(place, folder)
+        return (head is not None and head.path.exists()) or holds_ledger(place)
 
     def close(self) -> None:
         if self._ownership is not None:
@@ -117,9 +127,10 @@ class Ledger:
             if known is not None:
                 raise _used_before(submission.key, "submission")
             number, *firsts = _next_numbers(connection, tables.submissions, *parts)
-            _append(connection, tables.submissions, number, [head | {"created_at": tables.now()}])
+            written = {tables.submissions: [{"id": number, **head, "created_at": tables.now()}]}
             for (table, rows), first in zip(parts.items(), firsts, strict=True):
-                _append(connection, table, first, [{"submission": number, **row} for row in rows])
+                written[table] = [{"id": id, "submission": number, **row} for id, row in enumerate(rows, start=first)]
+            _record(connection, SUBMISSION, written)
         return Receipt(submission.key, repeated=False, cost=sum(c.actual for c in submission.charges))
 
     def check(self, annotations: Sequence[Annotation]) -> None:
@@ -136,7 +147,8 @@ class Ledger:
             known = connection.execute(sa.select(*columns).where(tables.skips.c.key == skip.key)).mappings().first()
             if known is None:
                 (number,) = _next_numbers(connection, tables.skips)
-                _append(connection, tables.skips, number, [row | {"created_at": tables.now()}])
+                written = {"id": number, **row, "created_at": tables.now()}
+                _record(connection, SKIP, {tables.skips: [written]})
             elif dict(known) != row:
                 raise _used_before(skip.key, "skip")
         return Receipt(skip.key, repeated=known is not None)
@@ -150,9 +162,10 @@ class Ledger:
                 raise LedgerError(f"there is no skip under the key {key!r:.200}", fix="look at what was skipped")
             if key not in _undone(connection):
                 count = sa.select(sa.func.count()).where(d.kind == UNDONE)
-                row = {"round": connection.execute(count).scalar_one() + 1, "kind": UNDONE}  # numbered, not of a round
+                (number,) = _next_numbers(connection, tables.decisions)
+                row = {"id": number, "round": connection.execute(count).scalar_one() + 1, "kind": UNDONE}  # no round's
                 row |= {"body": dump({"skip": key, "by": by}), "created_at": tables.now()}
-                _append(connection, tables.decisions, _next_numbers(connection, tables.decisions)[0], [row])
+                _record(connection, DECISION, {tables.decisions: [row]})
         return next(skip for skip in self.skips(undone=True) if skip.key == key)
 
     def decide(self, *decisions: tuple[int, str, Any]) -> None:
@@ -167,8 +180,8 @@ class Ledger:
                 known = _decision(connection, round, kind)
                 if known is None:
                     (number,) = _next_numbers(connection, tables.decisions)
-                    row = {"round": round, "kind": kind, "body": text, "created_at": tables.now()}
-                    _append(connection, tables.decisions, number, [row])
+                    row = {"id": number, "round": round, "kind": kind, "body": text, "created_at": tables.now()}
+                    _record(connection, DECISION, {tables.decisions: [row]})
                 elif known != text:
                     raise LedgerError(f"{self.where}: round {round} has another {kind} already")
 
@@ -318,10 +331,14 @@ class Ledger:
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         again = "do it again when the database can be reached: nothing is recorded twice"
-        with self._store.named(fix=again), self._store.writer.begin() as connection:
-            if self._ownership is not None:
-                self._ownership.check()
-            yield connection
+        with self._store.named(fix=again):
+            with self._store.writer.begin() as connection:
+                if self._ownership is not None:
+                    self._ownership.check()
+                yield connection
+                head = head_of(connection) if self._head is not None else None
+            if self._head is not None and head is not None:  # committed first: a head file is never ahead
+                self._head.advance(head)
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
@@ -331,13 +348,20 @@ class Ledger:
 
 def _next_numbers(connection: sa.Connection, *numbered: sa.Table) -> list[int]:
     """The number of the next row of each table: they follow each other without a gap."""
-    newest = (sa.select(sa.func.coalesce(sa.func.max(table.c.id), 0)).scalar_subquery() for table in numbered)
-    return [number + 1 for number in connection.execute(sa.select(*newest)).one()]
+    return [number + 1 for number in connection.execute(_newest(*numbered)).one()]
 
 
-def _append(connection: sa.Connection, table: sa.Table, first: int, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        connection.execute(table.insert(), [{"id": first + at, **row} for at, row in enumerate(rows)])
+@cache
+def _newest(*numbered: sa.Table) -> sa.Select[Any]:
+    return sa.select(*(sa.select(sa.func.coalesce(sa.func.max(t.c.id), 0)).scalar_subquery() for t in numbered))
+
+
+def _record(connection: sa.Connection, kind: str, written: Mapping[sa.Table, Sequence[Mapping[str, Any]]]) -> None:
+    """Write the rows of one record, its own first, and its entry in the log."""
+    for table, rows in written.items():
+        if rows:
+            connection.execute(table.insert(), rows)
+    append(connection, kind, next(iter(written.values()))[0]["id"], written)
 
 
 def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:

@@ -6,11 +6,16 @@ stays what it was when it was released. Add to the end; never edit what is there
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import sqlalchemy as sa
 
 from bursar.errors import LedgerError
+from bursar.ledger.log import begin_log
 from bursar.ledger.places import Store
 from bursar.ledger.schema import now, versions
+
+Step = str | Callable[[sa.Connection], None]
 
 
 # -- SQLite ------------------------------------------------------------------------------------------------------------
@@ -32,7 +37,7 @@ def _not_replaced_sqlite(table: str, same: str) -> str:
     )
 
 
-SQLITE = [
+SQLITE: list[Sequence[Step]] = [
     [
         """CREATE TABLE versions (
             version INTEGER NOT NULL PRIMARY KEY,
@@ -109,6 +114,17 @@ SQLITE = [
         _not_replaced_sqlite("timings", " OR (submission = NEW.submission AND what = NEW.what)"),
         _not_replaced_sqlite("skips", " OR key = NEW.key"),
     ],
+    [
+        """CREATE TABLE log (
+            id INTEGER NOT NULL PRIMARY KEY,
+            kind TEXT NOT NULL,
+            record INTEGER NOT NULL,
+            digest TEXT NOT NULL
+        )""",
+        begin_log,
+        *_unchanged_sqlite("log"),
+        _not_replaced_sqlite("log", ""),
+    ],
 ]
 
 
@@ -122,7 +138,7 @@ def _unchanged_postgresql(table: str) -> str:
 
 
 # Keys and items may be of any length, so their indexes are of hashes; EXCLUDE … WITH = says that no two are alike.
-POSTGRESQL = [
+POSTGRESQL: list[Sequence[Step]] = [
     [
         """CREATE TABLE versions (
             version INTEGER NOT NULL PRIMARY KEY,
@@ -198,6 +214,16 @@ POSTGRESQL = [
         _unchanged_postgresql("timings"),
         _unchanged_postgresql("skips"),
     ],
+    [
+        """CREATE TABLE log (
+            id INTEGER NOT NULL PRIMARY KEY,
+            kind TEXT NOT NULL,
+            record INTEGER NOT NULL,
+            digest TEXT NOT NULL
+        )""",
+        begin_log,
+        _unchanged_postgresql("log"),
+    ],
 ]
 
 MIGRATIONS = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
@@ -207,19 +233,24 @@ def migrate(store: Store) -> None:
     """Bring a ledger to the newest version, all of it or nothing; refuse one from a newer Bursar."""
     steps = MIGRATIONS[store.writer.dialect.name]
     with store.reader.connect() as connection:
-        if _version(connection, store.where, len(steps)) == len(steps):
+        if version_of(connection, store.where) == len(steps):
             return
     with store.writer.begin() as connection:
         if store.schema is not None and not sa.inspect(connection).has_schema(store.schema):
             connection.execute(sa.schema.CreateSchema(store.schema))
-        version = _version(connection, store.where, len(steps))  # again: somebody else may have been faster
+        version = version_of(connection, store.where)  # again: somebody else may have been faster
         for number, statements in enumerate(steps[version:], start=version + 1):
             for statement in statements:
-                connection.exec_driver_sql(statement)
+                if callable(statement):
+                    statement(connection)
+                else:
+                    connection.exec_driver_sql(statement)
             connection.execute(versions.insert().values(version=number, applied_at=now()))
 
 
-def _version(connection: sa.Connection, where: str, newest: int) -> int:
+def version_of(connection: sa.Connection, where: str) -> int:
+    """The version of a ledger's tables, 0 where there are none."""
+    newest = len(MIGRATIONS[connection.dialect.name])
     if not sa.inspect(connection).has_table(versions.name):
         return 0
     version = connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0

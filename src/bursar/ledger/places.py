@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 
@@ -23,6 +24,7 @@ from bursar.ledger.schema import versions
 PATIENCE = 30  # seconds that a writer waits for its turn
 CUT_OFF = 10  # seconds after which a server that does not answer is taken for gone
 EXAMPLE = "postgresql://name@host/database?schema=spring"
+RESTORE = "put a backup of the file back, with its -wal file if there is one"
 LONGEST_SCHEMA = 63  # bytes; the server would cut the rest off without a word
 
 
@@ -53,15 +55,44 @@ def named(where: str, fix: str | None = None, secrets: Sequence[str] = ()) -> It
             said = "the server's words are not shown, for they hold a password"
         if "no password supplied" in said:
             fix = "give it in PGPASSWORD or in the file ~/.pgpass"
+        if _is_damage(wrong):
+            raise LedgerError(f"{where}: {said}", fix=RESTORE) from None
         if isinstance(wrong, (sa.exc.IntegrityError, sa.exc.DataError)):
             raise LedgerError(f"{where}: {said}", fix=fix) from None
         broke = isinstance(wrong, sa.exc.DBAPIError) and wrong.connection_invalidated
         raise StorageError(f"{where}: {said}", fix=fix, in_doubt=broke) from None
 
 
+def _is_damage(wrong: Exception) -> bool:
+    """Whether this says that a file is no database, or not a whole one."""
+    code = getattr(getattr(wrong, "orig", None), "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 def open_store(place: str | Path) -> Store:
     """The store of a file or URL, not yet looked into."""
     return _postgresql(read_url(str(place))) if is_url(place) else _sqlite(str(place))
+
+
+@contextmanager
+def looking_at(place: str | Path) -> Iterator[sa.Connection]:
+    """A connection that sees one moment and changes nothing, not even a write-ahead log left from a crash."""
+    if is_url(place):
+        store = open_store(place)
+    else:
+        file = f"file:{quote(str(Path(place).absolute()))}?mode=ro"
+        engine = sa.create_engine(
+            "sqlite://",
+            creator=lambda: sqlite3.connect(file, uri=True, timeout=PATIENCE, isolation_level=None),
+            poolclass=sa.pool.NullPool,
+        )
+        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+        store = Store(engine, engine, str(place))
+    try:
+        with store.named(" cannot be opened as a ledger"), store.reader.connect() as connection:
+            yield connection
+    finally:
+        store.writer.dispose()
 
 
 def holds_ledger(place: str | Path) -> bool:

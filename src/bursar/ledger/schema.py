@@ -75,6 +75,14 @@ skips = Table(
     Column("reason", Text, nullable=False),
     Column("created_at", Text, nullable=False),
 )
+log = Table(  # every submission, skip and decision in the order of recording; entry 0 is the ledger itself
+    "log",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),  # ledger, submission, skip or decision
+    Column("record", Integer, nullable=False),  # its number there; of the ledger: how many entries it began with
+    Column("digest", Text, nullable=False),  # of the record and the digest before; of the ledger: its random id
+)
 # What two ledgers must have in common to say the same: neither a clock nor seconds. Roles are in the digests.
 CONTENT = {
     submissions: ("id", "key", "digest", "round", "purpose", "annotator"),

@@ -123,7 +123,10 @@ def run_arm(
     finally:
         campaign.close()
     result["seconds"] = round(time.monotonic() - begun, 1)
-    shutil.rmtree(folder, ignore_errors=True)  # all that counts is in the result
+    grave = folder.with_name(f".{folder.name}.removed")  # in one step: half a folder would look like a lost ledger
+    shutil.rmtree(grave, ignore_errors=True)
+    folder.rename(grave)
+    shutil.rmtree(grave, ignore_errors=True)  # all that counts is in the result
     return result
 
 

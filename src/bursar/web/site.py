@@ -11,8 +11,8 @@ from typing import Any
 import argon2
 
 from bursar.campaign.child import training_command
+from bursar.campaign.config import CONFIG_FILE
 from bursar.campaign.live import LiveCampaign, State
-from bursar.campaign.runs import CONFIG_FILE
 from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
 from bursar.web.advising import Advising

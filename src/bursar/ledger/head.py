@@ -1,0 +1,122 @@
+"""The head file: how far a project's ledger had come, kept beside it so that a ledger that lost entries is noticed.
+
+It is written after every commit, before the commit is acknowledged. So a process that is killed may leave it behind
+the ledger, never ahead of it: a ledger that ends before its head file has lost entries.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from bursar.errors import LedgerError, StorageError
+from bursar.ledger.log import Head
+from bursar.ledger.places import is_url
+
+NAME = "ledger.head"
+SLOT = 256  # bytes of a line; entries take turns, so that a write cut short by a power failure spoils one of two
+
+
+class HeadFile:
+    """Two lines of JSON, the newer of which counts. Written in place, on disk when ``advance`` returns.
+
+    >>> import tempfile
+    >>> file = HeadFile(Path(tempfile.mkdtemp()) / NAME)
+    >>> file.advance(Head("a" * 32, 7, "b" * 32)); file.advance(Head("a" * 32, 6, "c" * 32)); file.read().entry
+    7
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def beside(cls, place: str | Path, folder: Path | None) -> HeadFile | None:
+        """The head file of a ledger: beside its file, or in the folder of the run whose ledger is on a server."""
+        if is_url(place):
+            return None if folder is None else cls(folder / NAME)
+        return None if str(place) == ":memory:" else cls(Path(place).with_suffix(".head"))
+
+    def read(self) -> Head | None:
+        """The newest entry that was noted; ``None`` if the file is missing or was never written to."""
+        try:
+            with self._held(os.O_RDONLY, fcntl.LOCK_SH) as file:
+                return self._read(file)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as wrong:
+            raise LedgerError(f"{self.path} cannot be read: {wrong.strerror}") from None
+
+    def advance(self, head: Head) -> None:
+        """Note the newest entry, unless another process has noted a newer one of the same ledger."""
+        with self._writing() as file:
+            known = self._read(file)
+            if known is None:
+                self._write(file, 0, _line(head) + _line(head))
+            elif known.ledger != head.ledger:
+                raise LedgerError(f"{self.path} belongs to another ledger by now", fix="open the project again")
+            elif head.entry > known.entry:
+                self._write(file, SLOT * (head.entry % 2), _line(head))
+
+    def replace(self, head: Head) -> None:
+        """Note this entry, whatever was noted before."""
+        with self._writing() as file:
+            self._write(file, 0, _line(head) + _line(head))
+
+    @contextmanager
+    def _writing(self) -> Iterator[int]:
+        try:
+            with self._held(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as file:
+                yield file
+        except OSError as wrong:  # the ledger has it already
+            fix = "do it again when it can be written: nothing is recorded twice"
+            raise StorageError(f"{self.path} cannot be written: {wrong.strerror}", fix=fix, in_doubt=True) from None
+
+    @contextmanager
+    def _held(self, flags: int, lock: int) -> Iterator[int]:
+        file = os.open(self.path, flags, 0o666)
+        try:
+            fcntl.flock(file, lock)
+            yield file
+        finally:
+            os.close(file)
+
+    def _read(self, file: int) -> Head | None:
+        text = os.pread(file, 2 * SLOT, 0)
+        if not text:  # made, and killed before it was written to
+            return None
+        found = [head for head in map(_head, (text[:SLOT], text[SLOT:])) if head is not None]
+        if not found:
+            raise LedgerError(f"{self.path} is damaged: it does not say how many entries this project had")
+        return max(found, key=lambda head: head.entry)
+
+    @staticmethod
+    def _write(file: int, at: int, text: bytes) -> None:
+        os.pwrite(file, text, at)
+        os.fdatasync(file)
+
+
+def _line(head: Head) -> bytes:
+    """A head as one line of JSON of a fixed length, with a check sum."""
+    about = asdict(head)
+    text = json.dumps(about | {"check": _check(about)})
+    return text.ljust(SLOT - 1).encode() + b"\n"
+
+
+def _head(line: bytes) -> Head | None:
+    """The head in a line; ``None`` if the line is damaged."""
+    try:
+        about = json.loads(line)
+        check = about.pop("check")
+        return Head(**about) if check == _check(about) else None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _check(about: dict[str, str | int]) -> int:
+    return zlib.crc32(json.dumps(about, sort_keys=True).encode())

@@ -1,0 +1,229 @@
+"""The log: one entry for every submission, skip and decision, each with a digest of itself and of all before it.
+
+So one digest vouches for everything up to its entry. The chain starts from the ledger's random id, so that no two
+ledgers share a digest. What goes into a digest never changes: it has to come out the same for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+import sqlalchemy as sa
+
+from bursar.ledger import schema as tables
+
+LEDGER, SUBMISSION, SKIP, DECISION = "ledger", "submission", "skip", "decision"
+LOSS = "accepted loss"  # kind of the decision that goes on without what is missing
+# What a record is made of: rows of tables, found by a column. Clocks and seconds count. As of version 3 of the tables:
+# a column that comes later is no part of these digests.
+PARTS: dict[str, dict[sa.Table, tuple[str, tuple[str, ...]]]] = {
+    SUBMISSION: {
+        tables.submissions: ("id", ("id", "key", "digest", "round", "purpose", "annotator", "created_at", "role")),
+        tables.entries: ("submission", ("id", "submission", "item", "task", "label")),
+        tables.charges: ("submission", ("id", "submission", "item", "what", "estimate", "actual")),
+        tables.timings: ("submission", ("id", "submission", "item", "what", "seconds")),
+    },
+    SKIP: {tables.skips: ("id", ("id", "key", "item", "round", "task", "annotator", "reason", "created_at"))},
+    DECISION: {tables.decisions: ("id", ("id", "round", "kind", "body", "created_at"))},
+}
+BATCH = 1000  # entries that are read at once
+_FIRST = sa.select(tables.log.c.digest).where(tables.log.c.id == 0).scalar_subquery()
+_HEAD = sa.select(_FIRST, tables.log.c.id, tables.log.c.digest).order_by(tables.log.c.id.desc()).limit(1)
+
+Rows = Mapping[sa.Table, Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Head:
+    """The newest entry of a ledger, and the id of the ledger that it belongs to."""
+
+    ledger: str
+    entry: int
+    digest: str
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+def begin_log(connection: sa.Connection) -> None:
+    """Give a ledger its id, and an entry to every record that is there already."""
+    id = uuid.uuid4().hex
+    records = [
+        {"kind": kind, "record": number}
+        for kind, parts in PARTS.items()
+        for number in connection.execute(sa.select(next(iter(parts)).c.id).order_by(sa.text("id"))).scalars()
+    ]
+    rows = [{"id": 0, "kind": LEDGER, "record": len(records), "digest": id}]
+    digest = id
+    for first in range(0, len(records), BATCH):
+        batch = records[first : first + BATCH]
+        for at, (entry, content) in enumerate(_contents(connection, batch), start=first + 1):
+            digest = _link(digest, entry["kind"], content)
+            rows.append({"id": at, **entry, "digest": digest})
+    connection.execute(tables.log.insert(), rows)
+
+
+def append(connection: sa.Connection, kind: str, record: int, rows: Rows) -> None:
+    """Add the entry of a record that was just written."""
+    content = {
+        table.name: [_plain(table, names, row) for row in rows.get(table, ())]
+        for table, (_, names) in PARTS[kind].items()
+    }
+    _append(connection, kind, record, content)
+
+
+def _append(connection: sa.Connection, kind: str, record: int, content: Mapping[str, Any]) -> None:
+    newest = head_of(connection)
+    digest = _link(newest.digest, kind, content)
+    connection.execute(tables.log.insert(), {"id": newest.entry + 1, "kind": kind, "record": record, "digest": digest})
+
+
+def relog(connection: sa.Connection, records: Sequence[tuple[str, int]]) -> None:
+    """Give an entry to records that have none."""
+    for kind, number in records:
+        (found,) = _records(connection, kind, [number]).values()
+        _append(connection, kind, number, found)
+
+
+def _link(before: str, kind: str, content: Mapping[str, Any] | None) -> str:
+    text = json.dumps([before, kind, content], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _plain(table: sa.Table, names: Sequence[str], row: Mapping[str, Any]) -> list[Any]:
+    """A row as every engine gives it back: whole numbers, text, and no minus before a zero."""
+    types = _types(table)
+    return [None if row[name] is None else types[name](row[name]) for name in names]
+
+
+@cache
+def _types(table: sa.Table) -> dict[str, Callable[[Any], Any]]:
+    makers: dict[type, Callable[[Any], Any]] = {int: int, str: str, float: lambda value: float(value) + 0.0}
+    return {column.name: makers[column.type.python_type] for column in table.c}
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+def head_of(connection: sa.Connection) -> Head:
+    """The newest entry."""
+    return Head(*connection.execute(_HEAD).one())
+
+
+def digest_at(connection: sa.Connection, entry: int) -> str | None:
+    """The digest of an entry; ``None`` if it is not there."""
+    found: str | None = connection.execute(sa.select(tables.log.c.digest).where(tables.log.c.id == entry)).scalar()
+    return found
+
+
+def began_with(connection: sa.Connection) -> int:
+    """The number of entries that a ledger had when its log was begun."""
+    return int(connection.execute(sa.select(tables.log.c.record).where(tables.log.c.id == 0)).scalar() or 0)
+
+
+def last_loss(connection: sa.Connection) -> int:
+    """The newest entry that accepts a loss; 0 if none does."""
+    d, g = tables.decisions.c, tables.log.c
+    query = sa.select(sa.func.max(g.id)).where(
+        g.kind == DECISION, g.record.in_(sa.select(d.id).where(d.kind == LOSS).scalar_subquery())
+    )
+    known = connection.execute(sa.select(d.id).where(d.kind == LOSS).limit(1)).scalar()
+    return 0 if known is None else int(connection.execute(query).scalar() or 0)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a walk over the log found."""
+
+    problems: list[str]
+    content: str  # digest of all records as they are now, whatever the log says of them
+    unlogged: list[tuple[str, int]]  # records without an entry
+
+
+def audit_log(connection: sa.Connection, first: int = 1) -> Audit:
+    """Compare entries with their records and with each other, from one entry on.
+
+    What an accepted loss has vouched for is no problem any more. Records without an entry are looked for only where
+    the walk begins at the first.
+    """
+    problems: list[str] = []
+    number, before, content = first - 1, digest_at(connection, first - 1), ""
+    logged: dict[str, set[int]] = {kind: set() for kind in PARTS}
+    for entry, found in _walk(connection, first):
+        if entry["id"] != number + 1:
+            problems.append(_gap(number + 1, entry["id"] - 1))
+            before = None
+        number, kind, record = entry["id"], entry["kind"], entry["record"]
+        if kind == DECISION and first == 1 and _accepts(found, content):
+            problems.clear()
+        if found is None:
+            problems.append(f"entry {number}: {kind} {record} is missing")
+        elif before is not None and entry["digest"] != _link(before, kind, found):
+            problems.append(f"entry {number}: {kind} {record} is not what was recorded")
+        before, content = entry["digest"], _link(content, kind, found)
+        logged.setdefault(kind, set()).add(record)
+    unlogged = _unlogged(connection, logged) if first == 1 else []
+    problems += [f"{kind} {record} is in no entry" for kind, record in unlogged]
+    return Audit(problems, content, unlogged)
+
+
+def _walk(connection: sa.Connection, first: int) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Every entry from one on, with the content of its record; ``None`` where that is missing."""
+    g = tables.log.c
+    while True:
+        query = sa.select(tables.log).where(g.id >= first).order_by(g.id).limit(BATCH)
+        entries = [dict(row) for row in connection.execute(query).mappings()]
+        yield from _contents(connection, entries)
+        if len(entries) < BATCH:
+            return
+        first = entries[-1]["id"] + 1
+
+
+def _contents(
+    connection: sa.Connection, entries: Sequence[dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Entries with the content of their records, a few queries for all of them."""
+    held = {kind: _records(connection, kind, [e["record"] for e in entries if e["kind"] == kind]) for kind in PARTS}
+    for entry in entries:
+        yield entry, held.get(entry["kind"], {}).get(entry["record"])
+
+
+def _records(connection: sa.Connection, kind: str, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
+    if not numbers:
+        return {}
+    main = next(iter(PARTS[kind]))
+    found: dict[int, dict[str, Any]] = {}
+    for table, (by, names) in PARTS[kind].items():
+        key = table.c[by]
+        query = sa.select(*(table.c[name] for name in names)).where(key.between(min(numbers), max(numbers)))
+        rows = connection.execute(query.order_by(key, table.c.id)).mappings()
+        for number, group in groupby(rows, key=lambda row: int(row[by])):
+            if table is main:
+                found[number] = {part.name: [] for part in PARTS[kind]}
+            if number in found:
+                found[number][table.name] = [_plain(table, names, dict(row)) for row in group]
+    return found
+
+
+def _accepts(found: Mapping[str, Any] | None, content: str) -> bool:
+    """Whether this is a decision to go on with exactly what is here."""
+    if found is None or not found["decisions"]:
+        return False
+    _, _, kind, body, _ = found["decisions"][0]
+    return bool(kind == LOSS and json.loads(body).get("content") == content)
+
+
+def _unlogged(connection: sa.Connection, logged: Mapping[str, set[int]]) -> list[tuple[str, int]]:
+    return [
+        (kind, number)
+        for kind, parts in PARTS.items()
+        for number in connection.execute(sa.select(next(iter(parts)).c.id).order_by(sa.text("id"))).scalars()
+        if number not in logged[kind]
+    ]
+
+
+def _gap(first: int, last: int) -> str:
+    return f"entry {first} is missing" if first == last else f"entries {first} to {last} are missing"

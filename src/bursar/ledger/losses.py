@@ -1,0 +1,136 @@
+"""Ledgers that have lost entries: how that is found at opening, and how to go on nevertheless."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from bursar.errors import LedgerError
+from bursar.ledger import schema as tables
+from bursar.ledger.checks import dump
+from bursar.ledger.head import HeadFile
+from bursar.ledger.log import DECISION, LOSS, Head, append, audit_log, began_with, digest_at, head_of, last_loss, relog
+from bursar.ledger.migrations import migrate, version_of
+from bursar.ledger.places import Store, holds_ledger, is_url, looking_at, open_store, read_url, shown
+
+TAIL = 500  # entries that are compared with their digests at every opening; ``bursar check`` compares all
+
+
+# -- at opening --------------------------------------------------------------------------------------------------------
+def refuse_loss(place: str | Path, file: HeadFile | None, begun: bool = False) -> None:
+    """Refuse a ledger that has fewer or other entries than its project knows of. Nothing is written."""
+    if file is not None and (lost := find_loss(place, file, begun)):
+        raise LedgerError(lost, fix=way_out(place, file))
+
+
+def find_loss(place: str | Path, file: HeadFile, begun: bool = False) -> str | None:
+    """What has been lost of a ledger, in a sentence; ``None`` if nothing has, as far as a quick look can tell."""
+    try:
+        known = file.read()
+    except LedgerError as damaged:
+        return damaged.message
+    had = f": this project had {_entries(known.entry)}" if known is not None else ""
+    if gone := _gone(place):
+        return f"{_shown(place)} {gone}{had or ', and this project was begun'}" if known is not None or begun else None
+    if known is None:
+        lost = begun and is_url(place) and not holds_ledger(place)
+        return f"{_shown(place)} holds no ledger, and this project was begun" if lost else None
+    with looking_at(place) as connection:
+        if version_of(connection, _shown(place)) == 0:
+            return f"{_shown(place)} holds no ledger{had}"
+        found = compare(connection, known)
+    return None if found is None else f"{_shown(place)} {found}"
+
+
+def compare(connection: sa.Connection, known: Head) -> str | None:
+    """How a ledger differs from what its head file says; ``None`` if it only goes on from there."""
+    if version_of(connection, "") < 3:
+        return f"is from before entries were numbered: this project had {_entries(known.entry)}"
+    own = head_of(connection)
+    if own.ledger != known.ledger:
+        return f"is another ledger than this project's, which had {_entries(known.entry)}"
+    if own.entry < known.entry:
+        return f"ends at entry {own.entry}: this project had {_entries(known.entry)}"
+    if digest_at(connection, known.entry) != known.digest:
+        return f"is damaged: entry {known.entry} is not what this project recorded"
+    problems = audit_log(connection, max(1, own.entry - TAIL + 1, last_loss(connection))).problems
+    return f"is damaged: {problems[0]}" if problems else None
+
+
+def note_head(store: Store, place: str | Path, file: HeadFile | None) -> None:
+    """Bring the head file up to date; refuse a ledger in a file that must have had one and has none."""
+    if file is None:
+        return
+    with store.reader.connect() as connection:
+        head, began = head_of(connection), began_with(connection)
+    # A folder without a head file may be another machine's, if the ledger is on a server.
+    if not is_url(place) and head.entry > began and file.read() is None:
+        raise LedgerError(
+            f"{file.path} is missing: it says how many entries this project had", fix=way_out(place, file)
+        )
+    file.path.parent.mkdir(parents=True, exist_ok=True)  # which is there already unless the ledger is on a server
+    file.advance(head)
+
+
+def way_out(place: str | Path, file: HeadFile) -> str:
+    """How to restore a ledger, and how to go on without what is lost."""
+    name = Path(place).name
+    restore = (
+        "restore the database from a newer backup"
+        if is_url(place)
+        else f"put a backup of {name} back, with {name}-wal if there is one"
+    )
+    return f"{restore}; to go on without what is lost: bursar check {file.path.parent} --accept-loss"
+
+
+# -- going on ----------------------------------------------------------------------------------------------------------
+def accept_loss(place: str | Path, file: HeadFile, lost: str) -> int:
+    """Go on with what is there, and record that as an entry; its number."""
+    try:
+        had: Any = vars(file.read() or Head("", 0, ""))
+    except LedgerError:
+        had = None
+    if not is_url(place) and Path(place).exists() and not Path(place).stat().st_size:
+        Path(place).unlink()
+    store = open_store(place)
+    try:
+        with store.named(" cannot be opened as a ledger"):
+            migrate(store)
+            with store.writer.begin() as connection:
+                kept = head_of(connection).entry
+                relog(connection, audit_log(connection).unlogged)
+                body = {"lost": lost, "had": had, "kept": kept, "content": audit_log(connection).content}
+                _decide(connection, body)
+                head = head_of(connection)
+            file.replace(head)
+    finally:
+        store.writer.dispose()
+    return head.entry
+
+
+def _decide(connection: sa.Connection, body: dict[str, Any]) -> None:
+    d = tables.decisions.c
+    newest = connection.execute(sa.select(sa.func.coalesce(sa.func.max(d.id), 0))).scalar_one()
+    before = connection.execute(sa.select(sa.func.count()).where(d.kind == LOSS)).scalar_one()
+    row = {"id": newest + 1, "round": before + 1, "kind": LOSS, "body": dump(body), "created_at": tables.now()}
+    connection.execute(tables.decisions.insert(), row)
+    append(connection, DECISION, newest + 1, {tables.decisions: [row]})
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+def _gone(place: str | Path) -> str | None:
+    if is_url(place):
+        return None
+    if not Path(place).exists():
+        return "is missing"
+    return None if Path(place).stat().st_size else "is empty"
+
+
+def _shown(place: str | Path) -> str:
+    return shown(read_url(str(place))) if is_url(place) else str(place)
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} entr{'y' if count == 1 else 'ies'}"
