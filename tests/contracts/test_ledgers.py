@@ -12,6 +12,7 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import DataError, LedgerError
 from bursar.ledger import Annotation, Charge, Ledger, Skip, Submission, migrations
 from bursar.ledger import schema as tables
+from bursar.ledger.losses import audit_entries
 from tests.ledger.ledgers import SQLitePlace, bought
 
 TABLES = ["submissions", "entries", "charges", "decisions", "timings", "skips", "log"]
@@ -382,6 +383,16 @@ def test_the_tables_are_those_that_queries_expect(ledger, ledger_place):
     for name, table in tables.metadata.tables.items():
         ledger_place.raw(f"SELECT {', '.join(table.c.keys())} FROM {name}")
     assert set(TABLES) == set(tables.metadata.tables) - {"versions"}
+
+
+def test_the_log_has_an_entry_with_a_digest_for_everything_that_was_recorded(ledger, ledger_place):
+    fill(ledger)
+    odd = {"round": True, "annotator": "Zoë 😀 \u2028", "timings": (("intent", -0.0), ("reading", 1e-300))}
+    ledger.submit(bought("odd", item="u4", label=None, cost=2**62, **odd))
+    ledger.decide((2, "x", 7), (2, "y", {"z": 0.1}))
+    kinds = [kind for (kind,) in ledger_place.raw("SELECT kind FROM log ORDER BY id")]
+    assert kinds == ["ledger", *4 * ["submission"], "skip", "decision", "submission", "decision", "decision"]
+    assert audit_entries(ledger_place.place) == (len(kinds) - 1, [])
 
 
 # -- versions ----------------------------------------------------------------------------------------------------------

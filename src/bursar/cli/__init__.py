@@ -11,6 +11,7 @@ import typer
 from bursar.cli import (
     allocate,
     bench,
+    check,
     data,
     label_studio,
     laws,
@@ -42,6 +43,7 @@ app.add_typer(label_studio.app, name="label-studio")
 runs.register(app)
 new.register(app)
 serve.register(app)
+check.register(app)
 oracle.register(app)
 select.register(app)
 allocate.register(app)

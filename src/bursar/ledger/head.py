@@ -52,11 +52,20 @@ class HeadFile:
         except OSError as wrong:
             raise LedgerError(f"{self.path} cannot be read: {wrong.strerror}") from None
 
+    @property
+    def knows_entries(self) -> bool:
+        """Whether anything was ever recorded in the ledger, as far as this can be read."""
+        try:
+            known = self.read()
+        except LedgerError:
+            return True
+        return known is not None and known.entry > 0
+
     def advance(self, head: Head) -> None:
         """Note the newest entry, unless another process has noted a newer one of the same ledger."""
         with self._writing() as file:
             known = self._read(file)
-            if known is None:
+            if known is None or not known.entry:  # a ledger that nothing was recorded in may have been made anew
                 self._write(file, 0, _line(head) + _line(head))
             elif known.ledger != head.ledger:
                 raise LedgerError(f"{self.path} belongs to another ledger by now", fix="open the project again")

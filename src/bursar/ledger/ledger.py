@@ -66,7 +66,7 @@ class Ledger:
             with store.named(" cannot be opened as a ledger"):
                 check_server(store)
                 migrate(store)
-                note_head(store, place, head)
+                note_head(store, head)
         except BaseException:
             store.writer.dispose()
             raise
@@ -76,7 +76,7 @@ class Ledger:
     def exists(place: str | Path, folder: Path | None = None) -> bool:
         """Whether there is or was a ledger in this file or at this URL; none is made."""
         head = HeadFile.beside(place, folder)
-        return (head is not None and head.path.exists()) or holds_ledger(place)
+        return (head is not None and head.knows_entries) or holds_ledger(place)
 
     def close(self) -> None:
         if self._ownership is not None:
@@ -230,6 +230,17 @@ class Ledger:
         with self._reading() as connection:
             rows = connection.execute(sa.select(c.item, sa.func.sum(c.actual)).group_by(c.item)).all()
         return sum(int(amount) for item, amount in rows if item in wanted)
+
+    def charged(self) -> dict[str, dict[str, int]]:
+        """Money spent by submission's key and by thing."""
+        s, c = tables.submissions.c, tables.charges.c
+        query = sa.select(s.key, c.what, c.actual).join_from(tables.charges, tables.submissions).order_by(c.id)
+        found: dict[str, dict[str, int]] = {}
+        with self._reading() as connection:
+            for key, what, actual in connection.execute(query):
+                paid = found.setdefault(key, {})
+                paid[what] = paid.get(what, 0) + int(actual)
+        return found
 
     def spending(self) -> list[dict[str, Any]]:
         """Money by round, purpose and thing: estimate, actual, for how many items, and for how many answers on them.

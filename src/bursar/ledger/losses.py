@@ -15,6 +15,7 @@ from bursar.ledger.log import DECISION, LOSS, Head, append, audit_log, began_wit
 from bursar.ledger.migrations import migrate, version_of
 from bursar.ledger.places import Store, holds_ledger, is_url, looking_at, open_store, read_url, shown
 
+NUMBERED = 3  # version of the tables that first had a log
 TAIL = 500  # entries that are compared with their digests at every opening; ``bursar check`` compares all
 
 
@@ -31,45 +32,74 @@ def find_loss(place: str | Path, file: HeadFile, begun: bool = False) -> str | N
         known = file.read()
     except LedgerError as damaged:
         return damaged.message
-    had = f": this project had {_entries(known.entry)}" if known is not None else ""
-    if gone := _gone(place):
-        return f"{_shown(place)} {gone}{had or ', and this project was begun'}" if known is not None or begun else None
     if known is None:
-        lost = begun and is_url(place) and not holds_ledger(place)
-        return f"{_shown(place)} holds no ledger, and this project was begun" if lost else None
-    with looking_at(place) as connection:
-        if version_of(connection, _shown(place)) == 0:
-            return f"{_shown(place)} holds no ledger{had}"
-        found = compare(connection, known)
-    return None if found is None else f"{_shown(place)} {found}"
+        return _without_head(place, file, begun)
+    if not known.entry:
+        return None
+    found = _gone(place)
+    if found is None:
+        with looking_at(place) as connection:
+            found = _compare(connection, known)
+    return None if found is None else f"{_shown(place)} {found}: this project had {_entries(known.entry)}"
 
 
-def compare(connection: sa.Connection, known: Head) -> str | None:
+def _without_head(place: str | Path, file: HeadFile, begun: bool) -> str | None:
+    """What a ledger without a head file has lost. One on a server may be new to this machine and to its folder."""
+    gone = _gone(place)
+    if is_url(place):
+        gone = "holds no ledger" if begun and not holds_ledger(place) else None
+    elif gone is None:
+        with looking_at(place) as connection:
+            written = version_of(connection) >= NUMBERED and head_of(connection).entry > began_with(connection)
+        if written and file.read() is None:  # again: another process may just have made both
+            return f"{file.path} is missing: it says how many entries this project had"
+    return f"{_shown(place)} {gone}: this project was begun" if gone and begun else None
+
+
+def _compare(connection: sa.Connection, known: Head) -> str | None:
     """How a ledger differs from what its head file says; ``None`` if it only goes on from there."""
-    if version_of(connection, "") < 3:
-        return f"is from before entries were numbered: this project had {_entries(known.entry)}"
+    version = version_of(connection)
+    if version < NUMBERED:
+        return "is from before entries were numbered" if version else "holds no ledger"
     own = head_of(connection)
     if own.ledger != known.ledger:
-        return f"is another ledger than this project's, which had {_entries(known.entry)}"
+        return "is another ledger than this project's"
     if own.entry < known.entry:
-        return f"ends at entry {own.entry}: this project had {_entries(known.entry)}"
+        return f"ends at entry {own.entry}"
     if digest_at(connection, known.entry) != known.digest:
-        return f"is damaged: entry {known.entry} is not what this project recorded"
+        return f"has another entry {known.entry} than this project recorded"
     problems = audit_log(connection, max(1, own.entry - TAIL + 1, last_loss(connection))).problems
-    return f"is damaged: {problems[0]}" if problems else None
+    return f"is damaged ({problems[0]})" if problems else None
 
 
-def note_head(store: Store, place: str | Path, file: HeadFile | None) -> None:
-    """Bring the head file up to date; refuse a ledger in a file that must have had one and has none."""
+def audit_entries(place: str | Path) -> tuple[int, list[str]]:
+    """The number of a ledger's entries, and what is wrong with any of them."""
+    with looking_at(place) as connection:
+        if version_of(connection) < NUMBERED:  # it has digests when it is opened next
+            return 0, []
+        return head_of(connection).entry, audit_log(connection).problems
+
+
+def file_problems(place: str | Path) -> list[str]:
+    """What is wrong with the file of a database; nothing where a server looks after it."""
+    if is_url(place):
+        return []
+    try:
+        with looking_at(place) as connection:
+            said = list(connection.exec_driver_sql("PRAGMA integrity_check").scalars())
+            strays = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    except LedgerError as wrong:
+        return [str(wrong)]
+    problems = [] if said == ["ok"] else [f"{place}: {line}" for line in said]
+    return problems + [f"{place}: row {row} of {table} is of no known {parent}" for table, row, parent, _ in strays]
+
+
+def note_head(store: Store, file: HeadFile | None) -> None:
+    """Bring the head file up to date."""
     if file is None:
         return
     with store.reader.connect() as connection:
-        head, began = head_of(connection), began_with(connection)
-    # A folder without a head file may be another machine's, if the ledger is on a server.
-    if not is_url(place) and head.entry > began and file.read() is None:
-        raise LedgerError(
-            f"{file.path} is missing: it says how many entries this project had", fix=way_out(place, file)
-        )
+        head = head_of(connection)
     file.path.parent.mkdir(parents=True, exist_ok=True)  # which is there already unless the ledger is on a server
     file.advance(head)
 

@@ -248,7 +248,7 @@ def migrate(store: Store) -> None:
             connection.execute(versions.insert().values(version=number, applied_at=now()))
 
 
-def version_of(connection: sa.Connection, where: str) -> int:
+def version_of(connection: sa.Connection, where: str = "the ledger") -> int:
     """The version of a ledger's tables, 0 where there are none."""
     newest = len(MIGRATIONS[connection.dialect.name])
     if not sa.inspect(connection).has_table(versions.name):

@@ -24,7 +24,10 @@ from bursar.ledger.schema import versions
 PATIENCE = 30  # seconds that a writer waits for its turn
 CUT_OFF = 10  # seconds after which a server that does not answer is taken for gone
 EXAMPLE = "postgresql://name@host/database?schema=spring"
-RESTORE = "put a backup of the file back, with its -wal file if there is one"
+RESTORE = (
+    "put a backup of the file back, with its -wal file if there is one; to begin anew, move the file away, "
+    "and then: bursar check PROJECT --accept-loss"
+)
 LONGEST_SCHEMA = 63  # bytes; the server would cut the rest off without a word
 
 

@@ -1,0 +1,222 @@
+"""Verifies a project on demand: settings, data, ledgers, money, models and whatever else its folder holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from bursar.campaign.books import GIVEN, Books
+from bursar.campaign.config import CONFIG_FILE, CampaignConfig
+from bursar.campaign.ledgers import LEDGER_FILE, ledger_place
+from bursar.campaign.live_worker import SUGGESTIONS
+from bursar.campaign.lock import Lock
+from bursar.campaign.pricing import charges_of
+from bursar.campaign.runs import Run
+from bursar.errors import BursarError, ConfigError
+from bursar.ledger import Annotation, Ledger
+from bursar.ledger.head import HeadFile
+from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss, way_out
+from bursar.ledger.records import ANSWER, OVERLAP
+
+PAID = (ANSWER, OVERLAP)
+SHOWN = 5  # problems of one kind that are named; the rest is counted
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked, what was found, and what is wrong with it."""
+
+    what: str
+    found: str
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The ledger of one campaign in a project, and what is needed to read it."""
+
+    arm: str  # " of RANDOM", say; nothing for the project's own campaign
+    folder: Path
+    place: str | Path
+    begun: bool
+    config: CampaignConfig | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"ledger{self.arm}"
+
+    @property
+    def head(self) -> HeadFile:
+        """What the folder knows of the ledger."""
+        found = HeadFile.beside(self.place, self.folder)
+        assert found is not None  # only a ledger in memory has none
+        return found
+
+
+# -- the whole project -------------------------------------------------------------------------------------------------
+def verify_project(folder: Path) -> list[Finding]:
+    """Check everything in a project's folder; nothing is changed but the tables of an older ledger."""
+    run, settings = _settings(folder)
+    found = [settings]
+    for kept in _ledgers(folder, run):
+        found += _verify_ledger(kept, run)
+        found += _verify_files(kept)
+    return found
+
+
+def accept_losses(folder: Path) -> list[str]:
+    """Go on with the ledgers of a project as they are, and record that in each one that has lost entries."""
+    run, _ = _settings(folder)
+    lock = Lock(folder / "run.lock", patience=0.5)
+    told = []
+    try:
+        for kept in _ledgers(folder, run):
+            if lost := _lost(kept):
+                entry = accept_loss(kept.place, kept.head, lost)
+                told.append(f"{lost}. Accepted: this is entry {entry} of the ledger")
+    finally:
+        lock.release()
+    return told
+
+
+def _lost(kept: Kept) -> str | None:
+    lost = find_loss(kept.place, kept.head, kept.begun)
+    if lost is None and (problems := audit_entries(kept.place)[1]):
+        lost = f"{kept.place} is damaged: {'; '.join(_few(problems))}"
+    return lost
+
+
+def _settings(folder: Path) -> tuple[Run | None, Finding]:
+    """The run in a folder; none where there is only a ledger, or where settings or data cannot be read."""
+    what = "settings and data"
+    if not (folder / CONFIG_FILE).exists():
+        if not Ledger.exists(folder / LEDGER_FILE):
+            raise ConfigError(f"{folder} holds no run", fix="name the folder of a run or a project")
+        return None, Finding(what, f"no {CONFIG_FILE}: the ledger alone is checked")
+    try:
+        run = Run.open(folder)
+    except BursarError as wrong:
+        return None, Finding(what, "cannot be used", (str(wrong),))
+    return run, Finding(what, f"{len(run.parts.corpus):,} items, as at the start")
+
+
+def _ledgers(folder: Path, run: Run | None) -> Iterator[Kept]:
+    if run is None:
+        yield Kept("", folder, folder / LEDGER_FILE, begun=(folder / CONFIG_FILE).exists())
+        return
+    for arm in run.arms:
+        first = arm == run.arms[0]
+        if first or run.has_ledger(arm):
+            config, place = run.config_of(arm), run.folder_of(arm)
+            yield Kept("" if first else f" of {arm}", place, ledger_place(config, place), first, config)
+
+
+# -- ledgers -----------------------------------------------------------------------------------------------------------
+def _verify_ledger(kept: Kept, run: Run | None) -> list[Finding]:
+    try:
+        lost = find_loss(kept.place, kept.head, kept.begun)
+    except BursarError as wrong:
+        return [Finding(kept.name, "cannot be read", (str(wrong),))]
+    if lost is not None:
+        return [Finding(kept.name, "entries are lost", (f"{lost}. Fix: {way_out(kept.place, kept.head)}",))]
+    broken = file_problems(kept.place)
+    if broken:
+        return [Finding(kept.name, "the file is damaged", _few(broken))]
+    if run is None or kept.config is None:
+        return [_verify_entries(kept)]
+    try:
+        ledger = Ledger.open(kept.place, run.parts.corpus, folder=kept.folder)
+    except BursarError as wrong:
+        return [Finding(kept.name, "cannot be opened", (str(wrong),))]
+    try:
+        books = Books(kept.config, ledger)
+        checked = {"answers": _wrong_answers(books), "money": _wrong_charges(books)}
+        rest = [Finding(f"{kept.name}: {what}", words, _few(wrong)) for what, (words, wrong) in checked.items()]
+        return [_verify_entries(kept), *rest]
+    finally:
+        ledger.close()
+
+
+def _verify_entries(kept: Kept) -> Finding:
+    count, problems = audit_entries(kept.place)
+    return Finding(f"{kept.name}: entries", f"{count:,}, compared with their digests", _few(problems))
+
+
+def _wrong_answers(books: Books) -> tuple[str, list[str]]:
+    """Answers that are of no item or task of the corpus, or cannot be decoded."""
+    ledger, problems = books.ledger, []
+    answers = ledger.answers()
+    for answer in answers:
+        try:
+            ledger.check([Annotation(answer.item, answer.task, answer.label)])
+        except BursarError as wrong:
+            problems.append(f"{answer.key!r} by {answer.annotator}: {wrong.message}")
+    return f"{len(answers):,}, all of known items and tasks", problems
+
+
+def _wrong_charges(books: Books) -> tuple[str, list[str]]:
+    """Answers that were not charged what their labels cost at the prices of the round that asked."""
+    ledger, problems = books.ledger, []
+    corpus = ledger.corpus
+    charged = ledger.charged()
+    for key, answers in groupby(ledger.answers(), key=lambda answer: answer.key):
+        said = list(answers)
+        item, round, purpose = said[0].item, said[0].round, said[0].purpose
+        paid = charged.pop(key, {})
+        want = books.wanted(round).get(item)
+        due: dict[str, int] = {}
+        if want is not None and purpose != GIVEN and said[0].role in PAID:
+            labels = [Annotation(item, answer.task, answer.label) for answer in said]
+            one = corpus.take(corpus.positions([item]))
+            charges = charges_of(books.terms_of(round).costs, one, labels, want.estimate)
+            due = {charge.what: charge.actual for charge in charges}
+        if paid != due:
+            problems.append(f"{key!r}: {sum(paid.values())} was charged, and {sum(due.values())} is due")
+    problems += [f"{key!r}: {sum(paid.values())} was charged for no answer" for key, paid in charged.items()]
+    return f"{books.terms().costs.show(ledger.spent())} spent, charge by charge", problems
+
+
+# -- other files -------------------------------------------------------------------------------------------------------
+def _verify_files(kept: Kept) -> Iterator[Finding]:
+    """What models left, and the server's own database."""
+    models = sorted((kept.folder / "models").glob("*/fit.json"))
+    if models:
+        yield _readable(f"models{kept.arm}", models, lambda file: json.loads(file.read_text())["best"])
+    left = sorted((kept.folder / SUGGESTIONS).glob("round-*.json"))
+    if left:
+        yield _readable(
+            f"suggestions{kept.arm}", left, lambda file: json.loads(file.read_text(encoding="utf-8"))["items"]
+        )
+    pools = sorted((kept.folder / SUGGESTIONS).glob("pool-*.npz"))
+    if pools:
+        yield _readable("what models say of the pool", pools, _read_arrays)
+    server = kept.folder / "web.sqlite"
+    if server.exists():
+        yield Finding("accounts and leases", server.name, _few(file_problems(server)))
+
+
+def _read_arrays(file: Path) -> None:
+    with np.load(file, allow_pickle=False) as arrays:
+        for name in arrays.files:
+            arrays[name]
+
+
+def _readable(what: str, files: Sequence[Path], read: Callable[[Path], object]) -> Finding:
+    problems = []
+    for file in files:
+        try:
+            read(file)
+        except Exception as wrong:  # whatever a damaged file makes its reader say
+            problems.append(f"{file} cannot be read: {wrong}")
+    return Finding(what, f"{len(files):,} read", _few(problems))
+
+
+def _few(problems: Sequence[str]) -> tuple[str, ...]:
+    more = len(problems) - SHOWN
+    return (*problems[:SHOWN], *([f"and {more:,} more"] if more > 0 else []))

@@ -1,0 +1,47 @@
+"""``bursar check``: verify a project."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the command line."""
+    app.command()(check)
+
+
+def check(
+    project: Annotated[Path, typer.Argument(help="The folder of a project or a run.")],
+    accept_loss: Annotated[
+        bool,
+        typer.Option("--accept-loss", help="Go on with a ledger that has lost entries; the ledger records that."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
+) -> None:
+    """Verify a project: its settings and data, every entry of its ledgers, answers, money, models and other files.
+
+    Exit code 0: all is sound. 2: there are problems, each of them named.
+    """
+    from bursar.campaign.verify import accept_losses, verify_project
+    from bursar.cli.show import print_table
+
+    accepted = accept_losses(project) if accept_loss else []
+    found = verify_project(project)
+    problems = [f"{finding.what}: {problem}" for finding in found for problem in finding.problems]
+    if as_json:
+        about = {"project": str(project), "sound": not problems, "accepted": accepted}
+        typer.echo(json.dumps(about | {"checks": [asdict(finding) for finding in found]}, ensure_ascii=False))
+    else:
+        for line in accepted:
+            typer.echo(line)
+        rows = [(finding.what, finding.found, "problems" if finding.problems else "ok") for finding in found]
+        print_table(str(project), ("checked", "found", ""), rows, numbers=False)
+        for problem in problems:
+            typer.echo(f"bursar: {problem}", err=True)
+    if problems:
+        raise typer.Exit(2)
