@@ -116,7 +116,7 @@ class Crew:
         self._over = threading.Event()
 
     def run(self, seconds: float, meanwhile=lambda: None) -> None:
-        threads = [threading.Thread(target=self._annotate, args=entry) for entry in self.tokens.items()]
+        threads = [threading.Thread(target=self._annotate, args=entry, daemon=True) for entry in self.tokens.items()]
         for thread in threads:
             thread.start()
         began = time.monotonic()
