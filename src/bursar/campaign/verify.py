@@ -18,7 +18,7 @@ from bursar.campaign.lock import Lock
 from bursar.campaign.pricing import charges_of
 from bursar.campaign.runs import Run
 from bursar.errors import BursarError, ConfigError
-from bursar.ledger import Annotation, Ledger
+from bursar.ledger import Annotation, Answer, Ledger
 from bursar.ledger.head import HeadFile
 from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss, way_out
 from bursar.ledger.records import ANSWER, OVERLAP
@@ -162,24 +162,29 @@ def _wrong_answers(books: Books) -> tuple[str, list[str]]:
 
 def _wrong_charges(books: Books) -> tuple[str, list[str]]:
     """Answers that were not charged what their labels cost at the prices of the round that asked."""
-    ledger, problems = books.ledger, []
-    corpus = ledger.corpus
-    charged = ledger.charged()
-    for key, answers in groupby(ledger.answers(), key=lambda answer: answer.key):
-        said = list(answers)
-        item, round, purpose = said[0].item, said[0].round, said[0].purpose
+    charged, problems = books.ledger.charged(), []
+    for key, answers in groupby(books.ledger.answers(), key=lambda answer: answer.key):
         paid = charged.pop(key, {})
-        want = books.wanted(round).get(item)
-        due: dict[str, int] = {}
-        if want is not None and purpose != GIVEN and said[0].role in PAID:
-            labels = [Annotation(item, answer.task, answer.label) for answer in said]
-            one = corpus.take(corpus.positions([item]))
-            charges = charges_of(books.terms_of(round).costs, one, labels, want.estimate)
-            due = {charge.what: charge.actual for charge in charges}
+        try:
+            due = _due(books, list(answers))
+        except BursarError:  # it cannot be decoded, which the check of answers says
+            continue
         if paid != due:
             problems.append(f"{key!r}: {sum(paid.values())} was charged, and {sum(due.values())} is due")
     problems += [f"{key!r}: {sum(paid.values())} was charged for no answer" for key, paid in charged.items()]
-    return f"{books.terms().costs.show(ledger.spent())} spent, charge by charge", problems
+    return f"{books.terms().costs.show(books.ledger.spent())} spent, charge by charge", problems
+
+
+def _due(books: Books, answers: list[Answer]) -> dict[str, int]:
+    """What one submission costs, by thing; nothing if it is a correction, or labels that came with the data."""
+    first, corpus = answers[0], books.ledger.corpus
+    want = books.wanted(first.round).get(first.item)
+    if want is None or first.purpose == GIVEN or first.role not in PAID:
+        return {}
+    labels = [Annotation(answer.item, answer.task, answer.label) for answer in answers]
+    item = corpus.take(corpus.positions([first.item]))
+    charges = charges_of(books.terms_of(first.round).costs, item, labels, want.estimate)
+    return {charge.what: charge.actual for charge in charges}
 
 
 # -- other files -------------------------------------------------------------------------------------------------------
