@@ -34,7 +34,7 @@ from tests.web.processes import Crew, Server, people_with_tokens
 from tests.web.small import make_project
 from tests.web.test_load import SHARED, check_books
 
-TARGETS = {"ledger": 600, "campaign": 120, "server": 280}
+TARGETS = {"ledger": 700, "campaign": 100, "server": 200}
 PIECES = {"ledger": 25, "campaign": 10, "server": 20}  # kills between two writes of the counts
 OUT = Path(__file__).parents[1] / "docs" / "soak.json"
 TOML = """
