@@ -20,6 +20,7 @@ from bursar.ledger.log import Head
 from bursar.ledger.places import is_url
 
 NAME = "ledger.head"
+_sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 SLOT = 256  # bytes of a line; entries take turns, so that a write cut short by a power failure spoils one of two
 
 
@@ -107,7 +108,7 @@ class HeadFile:
     @staticmethod
     def _write(file: int, at: int, text: bytes) -> None:
         os.pwrite(file, text, at)
-        os.fdatasync(file)
+        _sync(file)
 
 
 def _line(head: Head) -> bytes:

@@ -12,10 +12,9 @@ from bursar.ledger import schema as tables
 from bursar.ledger.checks import dump
 from bursar.ledger.head import HeadFile
 from bursar.ledger.log import DECISION, LOSS, Head, append, audit_log, began_with, digest_at, head_of, last_loss, relog
-from bursar.ledger.migrations import migrate, version_of
+from bursar.ledger.migrations import NUMBERED, migrate, version_of
 from bursar.ledger.places import Store, holds_ledger, is_url, looking_at, open_store, read_url, shown
 
-NUMBERED = 3  # version of the tables that first had a log
 TAIL = 500  # entries that are compared with their digests at every opening; ``bursar check`` compares all
 
 

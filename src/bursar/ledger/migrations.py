@@ -227,6 +227,7 @@ POSTGRESQL: list[Sequence[Step]] = [
 ]
 
 MIGRATIONS = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
+NUMBERED = next(version for version, steps in enumerate(SQLITE, start=1) if begin_log in steps)  # first with a log
 
 
 def migrate(store: Store) -> None:
