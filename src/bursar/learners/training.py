@@ -20,6 +20,8 @@ from bursar.learners.learner import FitReport, Progress
 from bursar.learners.steps import Steered, joint_steps
 from bursar.ragged import IntArray
 
+READS_NO_CODE = (2, 6)  # the first torch whose ``weights_only`` holds what it says (CVE-2025-32434)
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -340,6 +342,11 @@ class Checkpoint:
         """What was saved, or nothing if nothing was."""
         if not self.file.exists():
             return None
+        if tuple(map(int, torch.__version__.split(".")[:2])) < READS_NO_CODE:
+            raise CheckpointError(
+                f"the checkpoint {self.file} is not read: torch {torch.__version__} may run code from such a file",
+                fix="install torch 2.6 or newer, or delete the file to train from the start",
+            )
         try:
             saved: dict[str, Any] = torch.load(self.file, weights_only=True)
             about = saved.pop("about")
