@@ -29,7 +29,7 @@ def database():
 @pytest.fixture
 def folders(database, tmp_path, request):
     """Two projects in folders of their own, with one ledger."""
-    url = database.url(schema=request.node.name[:60])
+    url = database.url(schema=request.node.name[:40])
     return [make_project(tmp_path / name, ledger={"url": url}) for name in ("first", "second")]
 
 
