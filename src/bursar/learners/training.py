@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Schedule:
 
     epochs: int = 30
     steps: int | None = None  # about so many steps, however many items there are, instead of epochs
+    least_steps: int = 0  # epochs are added until there are so many: few labels need as many updates as many do
     batch_size: int = 16
     learning_rate: float = 3e-4
     head_learning_rate: float = 3e-3
@@ -36,6 +38,8 @@ class Schedule:
     warmup: float = 0.1  # share of the steps during which the learning rate grows
     decay: bool = True  # and shrinks to nothing afterwards
     clip: float = 1.0
+    layer_decay: float = 1.0  # a layer's learning rate over that of the layer above it
+    average: float = 0.0  # share of the steps, the last ones, whose weights are averaged for the model
     patience: int = 6  # evaluations without a better score before training stops
     evaluate_every: int = 2  # epochs; an eighth of them where steps are given
     checkpoint_seconds: float = 30.0  # how much work a crash may cost, where a checkpoint is asked for
@@ -51,6 +55,9 @@ class Schedule:
                 "weight_decay": (0, 1),
                 "warmup": (0, 1),
                 "clip": (0, 1e9),
+                "least_steps": (0, 10_000_000),
+                "layer_decay": (0, 1),
+                "average": (0, 1),
                 "patience": (1, 100_000),
                 "evaluate_every": (1, 100_000),
                 "checkpoint_seconds": (0, 1e9),
@@ -77,10 +84,13 @@ class Schedule:
 
         >>> Schedule(steps=100).in_epochs(7), Schedule(steps=100).in_epochs(50), Schedule().in_epochs(50)
         ((15, 2), (2, 1), (30, 2))
+        >>> Schedule(least_steps=300).in_epochs(3), Schedule(least_steps=300).in_epochs(50)
+        ((100, 13), (30, 2))
         """
-        if self.steps is None:
+        wanted = self.steps or self.least_steps
+        if self.steps is None and self.epochs * steps_an_epoch >= wanted:
             return self.epochs, self.evaluate_every
-        epochs = -(-self.steps // steps_an_epoch)
+        epochs = -(-wanted // steps_an_epoch)
         return epochs, max(1, -(-epochs // 8))
 
 
@@ -158,6 +168,9 @@ class Training:
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.optimizer, self.rates = _optimizer(model, schedule, steps=steps)
         self.now, self.best = _State(), dict[str, Tensor]()
+        self.average = (
+            Average(self.trained, first=steps - round(schedule.average * steps)) if schedule.average else None
+        )
         self.steered: Steered | None = None
         if policy is not None:
             size = schedule.batch_size
@@ -181,14 +194,25 @@ class Training:
             if now.stale >= self.schedule.patience:
                 break
             self._keep()
-        if self.best:
-            self.model.load_state_dict(self.best, strict=False)
+        self._finish(score)
         best_score = now.best_score[0] if score is not None else None
         report = FitReport(len(self.lengths), now.step, best_score, tuple(now.history))
         if self.checkpoint is not None and self.checkpoint.is_worth_it():
             kept = {"report": asdict(report), "steps": self._steps_so_far(), "model": _trained_state(self.model)}
             self.checkpoint.save(kept)
         return report
+
+    def _finish(self, score: Callable[[], tuple[float, float]] | None) -> None:
+        """Put the model's best weights in place: the average, unless an evaluation on the way was better."""
+        now = self.now
+        if self.average is not None and self.average.weights:
+            self.average.put()
+            reached = score() if score is not None else None
+            if reached is None or reached >= now.best_score:
+                now.best_score = reached or now.best_score
+                return
+        if self.best:
+            self.model.load_state_dict(self.best, strict=False)
 
     def _epoch(self, progress: Progress) -> None:
         now, size = self.now, self.schedule.batch_size
@@ -245,6 +269,8 @@ class Training:
         self.optimizer.step()
         self.rates.step()
         self.now.total += loss.item()
+        if self.average is not None:
+            self.average.add(self.now.step)
 
     # -- kept and taken up again ---------------------------------------------------------------------------------------
     def _keep(self) -> None:
@@ -258,6 +284,7 @@ class Training:
                     "optimizer": self.optimizer.state_dict(),
                     "rates": self.rates.state_dict(),
                     "random": torch.get_rng_state(),
+                    "average": self.average.weights if self.average is not None else None,
                 }
             )
 
@@ -280,7 +307,45 @@ class Training:
         self.optimizer.load_state_dict(saved["optimizer"])
         self.rates.load_state_dict(saved["rates"])
         torch.set_rng_state(saved["random"])
+        if self.average is not None:
+            self.average.weights = saved["average"]
         return None
+
+
+class Average:
+    """The mean of the weights after each step from a first one on.
+
+    A model that is trained on few items jumps from step to step; the mean of its last weights does not (Izmailov et al.
+    2018), and needs no development items to be chosen by.
+
+    >>> weight = nn.Parameter(torch.tensor([0.0]))
+    >>> average = Average([weight], first=1)
+    >>> for step, value in enumerate([9.0, 1.0, 2.0]):
+    ...     _ = weight.data.fill_(value)
+    ...     average.add(step)
+    >>> average.put(); weight.item()
+    1.5
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], first: int) -> None:
+        self.parameters, self.first = list(parameters), first
+        self.weights: list[Tensor] = []
+
+    def add(self, step: int) -> None:
+        """Take in the weights as they are after this step, counted from 0."""
+        if step < self.first:
+            return
+        now = [p.detach() for p in self.parameters]
+        if not self.weights:
+            self.weights = [p.clone() for p in now]
+        else:
+            torch._foreach_lerp_(self.weights, now, 1 / (step - self.first + 1))
+
+    def put(self) -> None:
+        """Give the parameters their mean."""
+        with torch.no_grad():
+            for parameter, mean in zip(self.parameters, self.weights, strict=True):
+                parameter.copy_(mean)
 
 
 def _trained_state(model: nn.Module) -> dict[str, Tensor]:
@@ -291,13 +356,13 @@ def _optimizer(
     model: nn.Module, schedule: Schedule, steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
     """AdamW, faster for what starts from nothing (heads and gates) than for the encoder, with warm-up and decay."""
-    groups: dict[bool, list[nn.Parameter]] = {False: [], True: []}
+    groups: dict[float, list[nn.Parameter]] = {}
+    depth = getattr(getattr(model, "encoder", None), "depth", 0)
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            groups[name.startswith(("heads.", "gates."))].append(parameter)
-    rates = {False: schedule.learning_rate, True: schedule.head_learning_rate}
+            groups.setdefault(_rate(name, schedule, depth), []).append(parameter)
     optimizer = torch.optim.AdamW(
-        [{"params": parameters, "lr": rates[new]} for new, parameters in groups.items() if parameters],
+        [{"params": parameters, "lr": rate} for rate, parameters in groups.items()],
         weight_decay=schedule.weight_decay,
         fused=True,
     )
@@ -308,6 +373,15 @@ def _optimizer(
         return min((step + 1) / warm, falling)
 
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+
+def _rate(name: str, schedule: Schedule, depth: int) -> float:
+    """The learning rate of a parameter by its name: lower layers of an encoder of this depth may be slower."""
+    if name.startswith(("heads.", "gates.")):
+        return schedule.head_learning_rate
+    layer = re.search(r"layers\.(\d+)\.", name)
+    below = depth - 1 - int(layer.group(1)) if layer is not None and name.startswith("encoder.") else 0
+    return schedule.learning_rate * schedule.layer_decay**below
 
 
 class Checkpoint:

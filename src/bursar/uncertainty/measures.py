@@ -118,10 +118,20 @@ def margin(beliefs: AnyBeliefs) -> FloatArray:
     """
     if isinstance(beliefs, Estimates):
         return _narrowness(beliefs)
+    return _unit_means(unit_margins(beliefs)[0], beliefs.offsets)
+
+
+def unit_margins(beliefs: Beliefs) -> tuple[FloatArray, IntArray]:
+    """Of every unit, by how much its most probable choice leads, and which that is: (units,), (units,).
+
+    >>> lead, choice = unit_margins(Beliefs.of([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], units=[2]))
+    >>> lead.tolist(), choice.tolist()
+    ([0.5, 0.0], [0, 1])
+    """
     p = _pass_mean(beliefs.values)
-    best = _best(p, beliefs.choices)
-    p[_winners(p, beliefs.choices)] = 0
-    return _unit_means(best - _segment_maxima(p, beliefs.choices), beliefs.offsets)
+    best, winners = _best(p, beliefs.choices), _winners(p, beliefs.choices)
+    p[winners] = 0
+    return best - _segment_maxima(p, beliefs.choices), winners - beliefs.choices[:-1]
 
 
 def _entropies(p: FloatArray, choices: IntArray) -> FloatArray:
