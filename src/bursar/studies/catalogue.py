@@ -18,6 +18,7 @@ MODULES = (
     "beyond",
     "demo",
     "learner",
+    "training",
     "overlap",
     "bandit",
     "glue",
