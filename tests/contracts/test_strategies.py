@@ -8,11 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import ConfigError, SelectionError
-from bursar.selection import STRATEGIES, Candidates, Evidence, Facets, make_strategy
+from bursar.selection import STRATEGIES, Candidates, Evidence, Facets, Units, make_strategy
 from bursar.tasks import Beliefs, Prices
 
 TASKS = ("intent", "slots", "tree")
 PASSES, LABELS, WIDTH = 4, 3, 5
+
+
+def units_of(rng, items):
+    """Up to three units an item, some of them without a doubt."""
+    counts = rng.integers(0, 4, items)
+    doubt = rng.random(counts.sum()).round(1)
+    vectors = rng.normal(size=(counts.sum(), WIDTH)).astype(np.float32)
+    return Units(vectors, np.concatenate([[0], np.cumsum(counts)]), doubt)
 
 
 def evidence_of(rng, items, tasks):
@@ -23,6 +31,7 @@ def evidence_of(rng, items, tasks):
             "words": rng.integers(1, 12, many),
             "features": rng.normal(size=(many, WIDTH)),
             "labels": rng.integers(0, LABELS, (many, tasks)),
+            "units": {task: units_of(rng, many) for task in TASKS[:tasks]},
         }
 
     beliefs = {
@@ -95,7 +104,14 @@ def test_ties_go_by_id(name):
     """Pareto fronts are thinned across ties, as the paper has it, and the others draw."""
     one = np.ones(6, dtype=np.int64)
     same = Beliefs.of(np.tile(np.eye(LABELS)[[0, 1, 2, 0]][:, None], (1, 6, 1)), one)
-    evidence = Evidence(one, np.ones((6, WIDTH)), np.zeros((6, 2), dtype=np.int64), dict.fromkeys(TASKS[:2], same))
+    units = Units(np.ones((6, WIDTH), dtype=np.float32), np.arange(7), np.ones(6))
+    evidence = Evidence(
+        one,
+        np.ones((6, WIDTH)),
+        np.zeros((6, 2), dtype=np.int64),
+        dict.fromkeys(TASKS[:2], same),
+        units=dict.fromkeys(TASKS[:2], units),
+    )
     ids = ["f", "b", "e", "a", "d", "c"]
     pool = Candidates(ids, np.full((6, 2), 0.5), Prices(TASKS[:2], one, np.ones((6, 2), int)), evidence=evidence)
     chosen = make_strategy(name).select(pool, 6, seed=0)

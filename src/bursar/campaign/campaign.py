@@ -31,6 +31,7 @@ from bursar.campaign.scoring import Scored, check_facets, evidence_of, judged, l
 from bursar.campaign.splits import Parts, fully_labelled, load_parts, too_few
 from bursar.campaign.stopping import agreement, watched_items
 from bursar.campaign.summaries import confidence_summary
+from bursar.campaign.unit_space import UnitSpace
 from bursar.campaign.watching import Nobody, Watcher
 from bursar.campaign.worth import check_informer, check_split, measured
 from bursar.corpus import Corpus
@@ -95,6 +96,7 @@ class Campaign:
         self._shares_lock = not lock
         self._lock: Lock | None = None
         self._begun = False
+        self._space: UnitSpace | None = None
 
     @property
     def costs(self) -> CostModel:
@@ -408,10 +410,23 @@ class Campaign:
             scored = Scored(np.zeros((len(items), len(self.tasks))), self._gold(items))
         pool = self.corpus.take(items)
         aside = known.dev if known.dev is not None else self.corpus.take(items[:0])
-        evidence = evidence_of(strategy, learner, self.corpus, items, scored, known.bought, aside)
+        space = partial(self._unit_space, round, known, learner)
+        evidence = evidence_of(strategy, learner, self.corpus, items, scored, known.bought, aside, space)
         limits = limits_of(config.limits, pool, scored.guesses, config.budget.rounds if strategy.once else 1)
         prices = self._prices(items, scored.guesses, terms)
         return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, evidence), scored
+
+    def _unit_space(self, round: int, known: Known, learner: Learner | None) -> UnitSpace:
+        """Where units lie: found once, unless the learner can only say where its newest model puts items."""
+        assert learner is not None
+        if self._space is None or not self._space.lasting or not self._space.holds(known.bought):
+            items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
+
+            def tell(what: str, done: float) -> None:
+                self.watcher.stage(round - 1, what, done)
+
+            self._space = UnitSpace(learner, self.corpus.take(self._by_id(items)), tell)
+        return self._space
 
     def _free(self, known: Known) -> tuple[IntArray, Any]:
         """What a strategy may choose from, and for which tasks each: (items,) and (items, tasks)."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bursar.campaign.config import LimitsSection
+from bursar.campaign.unit_space import UnitDoubts, UnitSpace, units_of
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners import Learner
@@ -27,6 +28,7 @@ class Scored:
     confidence: FloatArray  # (items, tasks)
     guesses: Mapping[str, Ragged]
     beliefs: Mapping[str, AnyBeliefs] | None = None
+    doubts: Mapping[str, UnitDoubts] | None = None
 
     def take(self, items: IntArray) -> Scored:
         """Some of the items, without the beliefs."""
@@ -42,6 +44,7 @@ def score(
     confidence = np.zeros((len(items), len(names)))
     guesses: dict[str, list[Ragged]] = {name: [] for name in names}
     kept: dict[str, list[AnyBeliefs]] = {name: [] for name in names if "beliefs" in strategy.needs}
+    doubts: dict[str, list[UnitDoubts]] = {name: [] for name in names if "units" in strategy.needs}
     parts_of = learner.believe_in_parts(
         corpus.take(items), passes=measure.passes, seed=seed, progress=lambda _, done: tell(done)
     )
@@ -51,9 +54,14 @@ def score(
             guesses[name].append(corpus.schema[name].decode(beliefs[name]))
         for name, parts in kept.items():
             parts.append(beliefs[name])
+        for name, found in doubts.items():
+            found.append(UnitDoubts.of(corpus.schema[name], beliefs[name]))
     joined = {name: type(parts[0]).concatenate(parts) for name, parts in kept.items() if parts}  # type: ignore[arg-type]
     return Scored(
-        confidence, {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts}, joined or None
+        confidence,
+        {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts},
+        joined or None,
+        {name: UnitDoubts.concatenate(found) for name, found in doubts.items() if found} or None,
     )
 
 
@@ -83,6 +91,7 @@ def evidence_of(
     scored: Scored,
     labelled: Corpus,
     aside: Corpus,
+    space: Callable[[], UnitSpace],
 ) -> Evidence:
     """What the strategy looks at beside confidence, of the pool and of what is in no pool; nothing it does not need."""
     needs = strategy.needs
@@ -92,7 +101,11 @@ def evidence_of(
         others = Facets(), Facets()
     else:
         others = tuple(_facets(needs, learner, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
-    return Evidence(mine.words, mine.features, mine.labels, scored.beliefs, *others)
+    evidence = Evidence(mine.words, mine.features, mine.labels, scored.beliefs, *others)
+    if "units" not in needs or scored.doubts is None:
+        return evidence
+    units, known = units_of(space(), corpus.schema, pool, labelled, scored.doubts)
+    return replace(evidence, units=units, labelled=replace(evidence.labelled, units=known))
 
 
 def _facets(

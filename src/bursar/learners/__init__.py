@@ -1,5 +1,5 @@
 """Learners fit on annotated items and return beliefs. Anything with ``fit`` and ``believe`` is one."""
 
-from bursar.learners.learner import LEARNERS, FitReport, Learner, make_learner
+from bursar.learners.learner import LEARNERS, Embeddings, FitReport, Learner, make_learner
 
-__all__ = ["LEARNERS", "FitReport", "Learner", "make_learner"]
+__all__ = ["LEARNERS", "Embeddings", "FitReport", "Learner", "make_learner"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,14 @@ class FitReport:
             best = float(np.prod([(s or 0.0) ** n for s, n in zip(scores, tasks, strict=True)]) ** (1 / sum(tasks)))
         history = tuple({**entry, "model": at} for at, report in enumerate(reports) for entry in report.history)
         return cls(reports[0].items, sum(report.steps for report in reports), best, history)
+
+
+class Embeddings(NamedTuple):
+    """Vectors of items, and of their words where there are any."""
+
+    items: NDArray[np.float32]  # (items, width)
+    words: NDArray[np.float32] | None  # (words of all items, width), item after item
+    lasting: bool = True  # no training changes them
 
 
 class Learner(ABC):
@@ -127,6 +135,14 @@ class Learner(ABC):
             f"{type(self).__name__} has no vectors of items",
             fix="use a strategy that looks at confidence alone, or a learner with an encoder",
         )
+
+    def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
+        """Where items and their words lie before any training, like ones close to each other.
+
+        A learner whose encoder was pretrained has vectors of words as well, which no training changes. For others
+        it is where the trained model puts items.
+        """
+        return Embeddings(self.vectors(items, progress=progress), None, lasting=False)
 
     def rehearse(self, items: Corpus, *, trained: IntArray, known: IntArray, seed: int = 0) -> Rehearsal:
         """A training on the items at positions ``trained`` that can be stopped, tried out and put back.

@@ -19,10 +19,20 @@ from bursar.corpus import Corpus
 from bursar.curriculum import Course, Policy
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.calibration import fit_temperature, scaled_loss
+from bursar.learners.embed import pretrained_embeddings
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.encoders.encoder import Reading
 from bursar.learners.examples import Examples, Objective, linkable_spans
-from bursar.learners.learner import FitReport, Learner, Progress, in_codes_of, main_scores, neural_gives, no_progress
+from bursar.learners.learner import (
+    Embeddings,
+    FitReport,
+    Learner,
+    Progress,
+    in_codes_of,
+    main_scores,
+    neural_gives,
+    no_progress,
+)
 from bursar.learners.precision import PRECISIONS, chosen_precision
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
@@ -408,6 +418,13 @@ class NeuralLearner(Learner):
                     done += len(batch)
                     progress("reading", (number + done / len(readings)) / len(self.models))
         return found
+
+    def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
+        if not self.encoder.pretrained:
+            return super().embeddings(items, progress=progress)
+        readings = self._read(items)
+        batches = _by_length(np.array([reading.size for reading in readings], dtype=np.int64))
+        return pretrained_embeddings(self.encoder, readings, items.words, batches, progress)
 
     # -- readings and frozen layers, each computed once -----------------------------------------------------------
     def _read(self, items: Corpus) -> list[Any]:

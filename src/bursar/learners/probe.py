@@ -22,7 +22,7 @@ from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import BUNDLED
 from bursar.learners.features import Components, FeatureLearner, Model, Vectors, classes_of, pixels, variance_of
 from bursar.learners.frozen import FrozenEncoder, frozen
-from bursar.learners.learner import Progress, no_progress
+from bursar.learners.learner import Embeddings, Progress, no_progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Regression, Tagging, Task
 
@@ -287,6 +287,11 @@ class ProbeLearner(FeatureLearner):
             return self.encoder.item_vectors(items, progress)
         axes = self._axes or Components.of(pixels(items), self.components)
         return axes.project(pixels(items))
+
+    def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
+        if items.images is not None:
+            return super().embeddings(items, progress=progress)
+        return Embeddings(self.encoder.item_vectors(items, progress), self.encoder.word_vectors(items, progress))
 
     def model(self, task: Task, rows: Vectors, targets: NDArray[Any], seed: int) -> Model:
         if isinstance(task, Regression):

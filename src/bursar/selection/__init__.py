@@ -3,7 +3,7 @@
 from bursar.selection import strategies as _recipes  # noqa: F401  (they register themselves)
 from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion
-from bursar.selection.evidence import Evidence, Facets
+from bursar.selection.evidence import Evidence, Facets, Units
 from bursar.selection.limits import GroupCap, Limit, Limits
 from bursar.selection.spend import greedy_by_confidence, spend
 from bursar.selection.strategy import STRATEGIES, Strategy, make_strategy, scored, strategy
@@ -19,6 +19,7 @@ __all__ = [
     "Limits",
     "Selection",
     "Strategy",
+    "Units",
     "average",
     "greedy_by_confidence",
     "make_strategy",

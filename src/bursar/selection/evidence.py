@@ -10,24 +10,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import SelectionError
-from bursar.ragged import IntArray
+from bursar.ragged import FloatArray, IntArray, flat_positions, offsets_of
 from bursar.tasks import AnyBeliefs
 
 Self = TypeVar("Self", bound="Facets")
 
 
 @dataclass(frozen=True, eq=False)
+class Units:
+    """The units of items for one task: where each lies, how doubtful it is, and whose it is.
+
+    >>> units = Units(np.eye(3, dtype=np.float32), np.array([0, 2, 3]), np.array([0.5, 0.0, 1.0]))
+    >>> units.take(np.array([1, 0])).doubt.tolist()
+    [1.0, 0.5, 0.0]
+    """
+
+    vectors: NDArray[np.float32]  # (units, width)
+    offsets: IntArray  # (items + 1,)
+    doubt: FloatArray  # (units,), 0 where a label would teach nothing
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, items: IntArray) -> Units:
+        """The units of some of the items, in this order."""
+        places = flat_positions(self.offsets, items)
+        return Units(self.vectors[places], offsets_of(np.diff(self.offsets)[items]), self.doubt[places])
+
+
+@dataclass(frozen=True, eq=False)
 class Facets:
-    """Sides of items by which they can be told apart. What nobody asked for is not there."""
+    """Optional features of items. What no strategy asked for is not there."""
 
     words: IntArray | None = None  # (items,) how long they are
     features: NDArray[np.floating[Any]] | None = None  # (items, width) where the encoder puts them
     labels: IntArray | None = None  # (items, tasks) the label of each task, guessed or known; −1 if there is none
+    units: Mapping[str, Units] | None = field(default=None, kw_only=True)  # by task
 
     def take(self: Self, items: IntArray) -> Self:
         """The facets of some of the items."""
         arrays = {name: getattr(self, name) for name in ("words", "features", "labels")}
-        return replace(self, **{name: array[items] for name, array in arrays.items() if array is not None})
+        some: dict[str, Any] = {name: array[items] for name, array in arrays.items() if array is not None}
+        if self.units is not None:
+            some["units"] = {task: units.take(items) for task, units in self.units.items()}
+        return replace(self, **some)
 
     def want(self, name: str) -> Any:
         """A facet that a strategy cannot do without."""

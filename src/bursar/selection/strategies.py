@@ -23,6 +23,7 @@ from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.combine import shares, urgencies
+from bursar.selection.cover import PRICE_POWER, Coverage, buy_cover
 from bursar.selection.diversify import badge, batch_bald, k_center
 from bursar.selection.fronts import fronts, thinned
 from bursar.selection.spend import greedy_by_confidence, spend_joint
@@ -173,6 +174,26 @@ def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -
     beliefs = pool.evidence.want("beliefs")
     doubts = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
     return badge(pool.evidence.want("features"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights)
+
+
+@strategy(
+    "COVER",
+    "units near what the model doubts and no label is near to yet, over all tasks",
+    weighted=True,
+    walks=True,
+    needs=frozenset({"units"}),
+)
+def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+    """Doubt covered at the level of units: see ``cover``."""
+    units, known = pool.evidence.want("units"), pool.evidence.labelled.units or {}
+    weights = np.ones(len(pool.tasks)) if pool.weights is None else len(pool.tasks) * pool.weights
+    tasks = [
+        Coverage(units[task], known[task].vectors if task in known else units[task].vectors[:0], rng, weight=weight)
+        for task, weight in zip(pool.tasks, weights.tolist(), strict=True)
+    ]
+    able = np.asarray(pool.open.all(axis=1))
+    items, certificate = buy_cover(tasks, pool.prices.joint(), budget, pool.limits.together(), able, PRICE_POWER)
+    return Selection.joint(pool, items, certificate)
 
 
 @strategy(

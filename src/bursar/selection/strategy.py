@@ -109,7 +109,7 @@ class Strategy:
     def asks(self) -> frozenset[str]:
         """What it needs of a learner beside beliefs."""
         passes = {PASSES} if MEASURES[self.measure].passes > 1 else set()
-        return frozenset(passes | ({VECTORS} if "features" in self.needs else set()))
+        return frozenset(passes | ({VECTORS} if self.needs & {"features", "units"} else set()))
 
     @property
     def keeps_limits(self) -> bool:

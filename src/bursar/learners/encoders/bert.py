@@ -74,6 +74,8 @@ class Layer(nn.Module):
 class BertEncoder(TextEncoder):
     """A BERT model that reads batches without padding."""
 
+    pretrained = True
+
     def __init__(self, settings: dict[str, Any], pieces: PieceMaker) -> None:
         super().__init__()
         self.width, self.depth = int(settings["hidden_size"]), int(settings["num_hidden_layers"])

@@ -91,6 +91,7 @@ class Encoder(nn.Module, ABC):
     width: int
     depth: int = 0  # how many layers there are to freeze or to copy
     reads_words: bool = True  # whether it has vectors for words too
+    pretrained: bool = False  # whether its layers know anything before they are trained
 
     @abstractmethod
     def keys(self, items: Corpus) -> list[Hashable]:

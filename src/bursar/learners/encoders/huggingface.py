@@ -16,6 +16,8 @@ from bursar.tasks.heads import Dropout
 class HuggingFaceEncoder(TextEncoder):
     """A model of the transformers library. Its layers run as one: none of them can be frozen by number."""
 
+    pretrained = True
+
     def __init__(self, model: Any, pieces: PieceMaker) -> None:
         super().__init__()
         self.model, self.pieces = model, pieces

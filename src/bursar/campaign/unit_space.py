@@ -1,0 +1,126 @@
+"""Where the units of a campaign's items lie: what coverage of doubt is measured in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.corpus import Corpus
+from bursar.learners import Learner
+from bursar.learners.features import Components
+from bursar.learners.learner import Progress, no_progress
+from bursar.ragged import FloatArray, IntArray, Ragged, flat_positions, offsets_of
+from bursar.selection import Units
+from bursar.tasks import AnyBeliefs, Task
+from bursar.uncertainty.units import label_words, unit_doubts, unit_words
+
+Vectors = NDArray[np.float32]
+
+WIDTH = 64  # dimensions that are kept: as good as all of them on development sets, at a sixth of the work
+FITTED_ON = 20_000  # vectors that the dimensions are found from
+
+
+@dataclass(frozen=True, eq=False)
+class UnitDoubts:
+    """The units of one task that are doubtful at all: how much so, whose they are, and which words they are about."""
+
+    doubt: FloatArray  # (units,)
+    offsets: IntArray  # (items + 1,)
+    words: IntArray | None  # (units, words): places in the item; None if a unit is the whole item
+    spans: bool  # whether units are spans or pairs of spans, rather than words
+
+    @classmethod
+    def of(cls, task: Task, beliefs: AnyBeliefs) -> UnitDoubts:
+        """Those of a part of the pool."""
+        doubt, words = unit_doubts(task, beliefs), unit_words(task, beliefs)
+        kept = np.flatnonzero(doubt > 0)
+        owners = np.repeat(np.arange(len(beliefs)), beliefs.units)
+        offsets = offsets_of(np.bincount(owners[kept], minlength=len(beliefs)))
+        spans = getattr(beliefs, "subjects", None) is not None
+        return cls(doubt[kept], offsets, None if words is None else words[kept], spans)
+
+    @staticmethod
+    def concatenate(parts: list[UnitDoubts]) -> UnitDoubts:
+        words = [part.words for part in parts if part.words is not None]
+        return UnitDoubts(
+            np.concatenate([part.doubt for part in parts]),
+            offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
+            np.concatenate(words) if words else None,
+            any(part.spans for part in parts),
+        )
+
+
+class UnitSpace:
+    """The vectors of items and of their words, in few dimensions and of length 1; computed once where they last."""
+
+    def __init__(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> None:
+        found = learner.embeddings(items.unlabelled(), progress=progress)
+        self.lasting = found.lasting
+        self._place = {id: at for at, id in enumerate(items.ids.tolist())}
+        self._items = _reduced(found.items)
+        self._words = None if found.words is None else _reduced(found.words)
+        self._offsets = offsets_of(items.words)
+
+    def units(self, items: Corpus, doubts: UnitDoubts) -> Units:
+        """The doubtful units of items. Without vectors of words an item is one unit, with all of its doubt."""
+        rows = self._rows(items)
+        if doubts.words is not None and self._words is not None:
+            owners = np.repeat(rows, np.diff(doubts.offsets))
+            return Units(self._mean_of(owners, doubts.words), doubts.offsets, doubts.doubt)
+        total = np.add.reduceat(np.append(doubts.doubt, 0.0), doubts.offsets[:-1]) if len(items) else np.zeros(0)
+        total = np.where(np.diff(doubts.offsets) > 0, total, 0.0)
+        return Units(self._items[rows], np.arange(len(items) + 1), total)
+
+    def labelled(self, task: Task, items: Corpus, doubts: UnitDoubts) -> Units:
+        """The units of items that have the task's label: nothing is doubtful about them."""
+        items = items.take(np.flatnonzero(items.labels[task.name].present))
+        rows = self._rows(items)
+        if doubts.words is None or self._words is None:
+            vectors, counts = self._items[rows], np.ones_like(items.words)
+        elif doubts.spans:
+            gold: Ragged = items.labels[task.name].rows
+            vectors, counts = self._mean_of(np.repeat(rows, gold.lengths), label_words(gold)), gold.lengths
+        else:
+            vectors, counts = self._words[flat_positions(self._offsets, rows)], items.words
+        return Units(vectors, offsets_of(counts), np.zeros(len(vectors)))
+
+    def holds(self, items: Corpus) -> bool:
+        """Whether all of these items have a place in it."""
+        return all(id in self._place for id in items.ids.tolist())
+
+    def _rows(self, items: Corpus) -> IntArray:
+        return np.array([self._place[id] for id in items.ids.tolist()], dtype=np.int64)
+
+    def _mean_of(self, rows: IntArray, words: IntArray) -> Vectors:
+        """Of every unit of an item, the mean of the vectors of its words."""
+        assert self._words is not None
+        if words.shape[1] == 1:
+            found: Vectors = self._words[self._offsets[rows] + words[:, 0]]
+            return found
+        means: Vectors = self._words[self._offsets[rows][:, None] + words].mean(axis=1)
+        return _of_length_1(means)
+
+
+def _reduced(vectors: Vectors) -> Vectors:
+    """The directions in which vectors differ most, each vector of length 1."""
+    if not len(vectors):
+        return np.zeros((0, WIDTH), dtype=np.float32)
+    some = vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), FITTED_ON)).astype(np.int64)]
+    return _of_length_1(Components.of(some, WIDTH).project(vectors))
+
+
+def _of_length_1(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    found: Vectors = vectors / np.maximum(lengths, 1e-9)
+    return found
+
+
+def units_of(
+    space: UnitSpace, tasks: Mapping[str, Task], pool: Corpus, labelled: Corpus, doubts: Mapping[str, UnitDoubts]
+) -> tuple[dict[str, Units], dict[str, Units]]:
+    """The doubtful units of a pool and the known ones of what is labelled, by task."""
+    mine = {name: space.units(pool, doubts[name]) for name in tasks}
+    return mine, {name: space.labelled(task, labelled, doubts[name]) for name, task in tasks.items()}

@@ -1,0 +1,37 @@
+"""Where a pretrained encoder puts items and words, before any training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from bursar.learners.encoders.encoder import Encoder
+from bursar.learners.learner import Embeddings, Progress
+from bursar.ragged import IntArray, flat_positions, offsets_of
+
+
+def pretrained_embeddings(
+    encoder: Encoder, readings: Sequence[Any], counts: IntArray, batches: Iterator[IntArray], progress: Progress
+) -> Embeddings:
+    """Items as the last layer has them, and words as the layer at two thirds has them; ``counts`` says how many words.
+
+    The top of a sentence encoder is made for whole sentences; a word's own meaning is clearest below it.
+    """
+    items = np.zeros((len(readings), encoder.width), dtype=np.float32)
+    words = np.zeros((int(counts.sum()), encoder.width), dtype=np.float32)
+    offsets, middle, done = offsets_of(counts), -(-2 * encoder.depth // 3), 0
+    training = encoder.training
+    encoder.eval()
+    with torch.inference_mode():
+        for places in batches:
+            batch = encoder.batch([readings[at] for at in places])
+            half = encoder.run(encoder.embed(batch), batch, 0, middle)
+            words[flat_positions(offsets, places)] = encoder.pool(half, batch).words.numpy()
+            items[places] = encoder.pool(encoder.run(half, batch, middle, encoder.depth), batch).items.numpy()
+            done += len(places)
+            progress("reading", done / len(readings))
+    encoder.train(training)
+    return Embeddings(items, words)
