@@ -89,7 +89,7 @@ class LearnerError(BursarError):
 
 
 class UntrustedError(LearnerError):
-    """A saved model that could run code when it is loaded, and nobody said that it may."""
+    """A saved model that could run code when it is loaded, and that was not allowed."""
 
 
 class CheckpointError(LearnerError):

@@ -71,7 +71,7 @@ def check_forest(forest: BaseForest) -> None:
             if ((child <= nodes) | (child >= tree.node_count)).any():
                 raise LearnerError("a tree of its forest leads nowhere")
         if not ((tree.feature[nodes] >= 0) & (tree.feature[nodes] < width)).all():
-            raise LearnerError("a tree of its forest asks for features that there are not")
+            raise LearnerError("a tree of its forest asks for features that the model does not have")
 
 
 def _checked(found: Any) -> dict[str, Any]:

@@ -280,7 +280,7 @@ class ScikitLearner(FeatureLearner):
             return Number(estimator, float(learned["variance"]))
         seen = np.array(learned["seen"], dtype=np.int64)
         if not len(seen) or not ((seen >= 0) & (seen < classes_of(task))).all():
-            raise LearnerError(f"task {task.name!r} has seen labels that there are not")
+            raise LearnerError(f"task {task.name!r} was trained on labels that the task does not have")
         return Choice(estimator, seen, classes_of(task), int(learned["units"]))
 
     def _about(self) -> dict[str, object]:

@@ -30,7 +30,7 @@ class Schedule:
 
     epochs: int = 30
     steps: int | None = None  # about so many steps, however many items there are, instead of epochs
-    least_steps: int = 0  # epochs are added until there are so many: few labels need as many updates as many do
+    least_steps: int = 0  # epochs are added up to this floor: few labels need as many updates as many labels do
     batch_size: int = 16
     learning_rate: float = 3e-4
     head_learning_rate: float = 3e-3

@@ -43,7 +43,7 @@ class Limits:
 
     @classmethod
     def under(cls, descriptors: int, per_address: int, proxy: bool = False) -> Limits:
-        """What so many descriptors allow: no address has all of it."""
+        """The limits that this number of descriptors allows; no address gets all of them."""
         total = max(descriptors // 2, descriptors - RESERVED)
         return cls(total, min(per_address, 3 * total // 4), proxy)
 

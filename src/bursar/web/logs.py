@@ -10,7 +10,7 @@ EVERY = 10.0  # seconds
 
 
 class AtMost(logging.Filter):
-    """Lets one record of a kind pass in so many seconds; the next one says how many there were in between.
+    """Lets one record of a kind pass per interval; the next one says how many were held back.
 
     Records are of one kind if their text is the same before its values are filled in, up to the end of its first line.
 
