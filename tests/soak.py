@@ -1,6 +1,6 @@
 """A thousand random kills of whatever writes answers: a ledger's writer, ``bursar run`` and ``bursar serve``.
 
-``python -m tests.soak`` goes on where the counts in the file end; ``--kills 50`` does so many of them and stops. After
+``python -m tests.soak`` goes on where the counts in the file end; ``--kills 50`` stops after 50 of them. After
 every few kills the counts are written down: how many answers were acknowledged, and how many of those were lost.
 An opening that is refused after a kill, a doubled answer or another ending than an undisturbed run's is an error.
 """
@@ -189,7 +189,7 @@ PARTS: dict[str, Callable[[Path, Count, int, np.random.Generator], None]] = {
 
 
 def soak(out: Path, most: int | None) -> int:
-    """Go on with the counts in a file until all or so many kills are done; how many answers were lost in all."""
+    """Continue from the counts in a file, to the end or for a number of kills; returns how many answers were lost."""
     counts = _read(out)
     left = sum(TARGETS.values()) if most is None else most
     while left > 0 and (open_parts := [part for part in PARTS if counts[part].kills < TARGETS[part]]):
@@ -230,7 +230,7 @@ def _write(out: Path, counts: dict[str, Count]) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, help="so many kills, and then stop; all that are left if not given")
+    parser.add_argument("--kills", type=int, help="stop after this number of kills; by default, go on to the end")
     parser.add_argument("--out", type=Path, default=OUT, help="the file of the counts")
     given = parser.parse_args()
     sys.exit(1 if soak(given.out, given.kills) else 0)

@@ -85,7 +85,7 @@ def serving(tmp_path):
 
 
 def closed(line, seconds):
-    """Whether the other side hangs up within so many seconds."""
+    """Whether the other side hangs up within this number of seconds."""
     line.settimeout(seconds)
     try:
         while line.recv(4096):
