@@ -11,6 +11,7 @@ def config_of(**changes):
         "tasks": ["intent", "slots"],
         "corpus": {"items": 600, "dev_items": 30, "test_items": 40},
         "budget": {"seed_items": 20, "per_round": 200, "rounds": 3},
+        "strategy": {"name": "MT-AVG"},
         "learner": {"name": "word-counts"},
     }
     for section, values in changes.items():

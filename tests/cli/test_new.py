@@ -46,7 +46,7 @@ def test_a_file_of_texts_becomes_a_project_that_can_be_opened(bursar, tmp_path):
     data.unlink()  # the project has its own
     live = LiveCampaign.open(tmp_path / "project")
     purposes = [want.purpose for want in live.wanted()]
-    assert set(purposes) == {"seed", "dev"}
+    assert set(purposes) == {"seed"}  # no development items: training needs none
     assert live.state().budget == 100_000  # ten euros in hundredths of a cent
     assert live.config.costs.measured
     assert sum(sum(want.estimate.values()) for want in live.wanted()) < 50_000
@@ -125,7 +125,7 @@ def test_at_a_terminal_questions_are_asked_until_their_answers_can_be_used(bursa
     assert code == 0
     assert "Budget $25" in out
     live = LiveCampaign.open(tmp_path / "project")
-    assert (live.config.costs.hourly, live.config.strategy.name) == (20, "MT-AVG")
+    assert (live.config.costs.hourly, live.config.strategy.name) == (20, "AUTO")
     live.close()
 
 

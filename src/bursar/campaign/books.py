@@ -12,6 +12,7 @@ from typing import Any
 
 from bursar.campaign.amendments import KIND as SETTINGS
 from bursar.campaign.amendments import Amendment, amended, differences
+from bursar.campaign.checks import strategy_in_use
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.pace import prices_at, usual_rates
 from bursar.campaign.pricing import charges_of, measured_rates
@@ -21,7 +22,8 @@ from bursar.selection import Strategy
 from bursar.tasks import CostModel
 
 CLOSED, PRICES, WAITS = "closed", "prices", "waits"  # kinds of decisions
-SEEDS = ("seed", "dev")  # what is bought before the first round's money counts
+START = "start"  # items before the first model that were chosen, not drawn
+SEEDS = ("seed", START, "dev")  # what is bought before the first round's money counts
 GIVEN = "given"  # labels that came with the corpus, and cost nothing
 
 
@@ -238,7 +240,7 @@ class Books:
         costs = config.costs.model(self.tasks)
         if prices is not None:
             costs = CostModel.of(self.tasks, prices, unit=config.costs.unit, currency=config.costs.currency)
-        return Terms(config, config.strategy.make(), costs, number, prices)
+        return Terms(config, strategy_in_use(config), costs, number, prices)
 
     # -- money -------------------------------------------------------------------------------------------------------
     def allowance(self, round: int, terms: Terms) -> int:

@@ -17,8 +17,8 @@ import numpy as np
 from bursar.allocation.rates import AT_RANDOM
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
-from bursar.campaign.books import PRICES, WAITS, Ask, Books, Terms, Wanted, end_kind
-from bursar.campaign.checks import check_served
+from bursar.campaign.books import GIVEN, PRICES, START, WAITS, Ask, Books, Terms, Wanted, end_kind
+from bursar.campaign.checks import check_served, strategy_in_use
 from bursar.campaign.choosing import Known, Offer, entries_of, round_to, written
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.ledgers import open_ledger
@@ -29,6 +29,7 @@ from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.rationing import Rations, chosen_within
 from bursar.campaign.scoring import Scored, check_facets, evidence_of, judged, limits_of, open_labels, score
 from bursar.campaign.splits import Parts, fully_labelled, load_parts, too_few
+from bursar.campaign.start import covering_start, start_candidates
 from bursar.campaign.stopping import agreement, watched_items
 from bursar.campaign.summaries import confidence_summary
 from bursar.campaign.unit_space import UnitSpace
@@ -72,7 +73,7 @@ class Campaign:
         self.parts = parts or load_parts(config)
         self.corpus = self.parts.corpus
         self.tasks = list(self.corpus.schema.values())
-        check_facets(config.strategy.make(), self.corpus.schema, config.limits, self.corpus.groups is not None)
+        check_facets(strategy_in_use(config), self.corpus.schema, config.limits, self.corpus.groups is not None)
         check_split(config, self.corpus.schema)
         self.watcher = watcher or Nobody()
         self.ledger = open_ledger(config, folder, self.corpus)
@@ -136,7 +137,7 @@ class Campaign:
             )
         self.ledger.decide((0, "campaign", about))
         if self.ledger.decision(0, "selection") is None:
-            self.ledger.decide((0, "selection", self._seed_selection(self._seed_items)))
+            self.ledger.decide((0, "selection", self._first_selection()))
         self._begun = True
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
@@ -245,16 +246,42 @@ class Campaign:
         usable = all(column.present.any() for column in dev.labels.values())
         return Known(asked, self.books.declined(), bought, rest, dev if usable else None)
 
-    def _seed_selection(self, items: IntArray) -> dict[str, Any]:
-        """Random items for all tasks, before there is a model; the last of them are the development items."""
+    def _first_selection(self) -> dict[str, Any]:
+        """Items for all tasks before there is a model: drawn, or chosen to cover the pool; then development items."""
+        if self.terms.strategy.start != "cover" or self.corpus.texts is None:
+            return self._seed_selection(self._seed_items)
+        learner = self.models.untrained()
+        if not learner.pretrained:
+            return self._seed_selection(self._seed_items)
+        count, seed = self.config.budget.seed_items, self._round_seed(0)
+        free = np.setdiff1d(self.audit.outside_reserve(self.pool), self._seed_items[count:])
+        free = start_candidates(self._by_id(free), seed)
+        prices, by_item = self._prices(free, {}), self.config.budget.counts == "items"
+        chosen = covering_start(
+            learner,
+            self.corpus,
+            free,
+            self.corpus.in_split(GIVEN) if GIVEN in self.corpus.splits else free[:0],
+            prices,
+            count if by_item else round(count * self._typical_price),
+            in_items=by_item,
+            seed=seed,
+            progress=lambda what, done: self.watcher.stage(0, what, done),
+        )
+        return self._seed_selection(np.concatenate([chosen, self._seed_items[count:]]), START)
+
+    def _seed_selection(self, items: IntArray, purpose: str = "seed") -> dict[str, Any]:
+        """Items for all tasks, before there is a model; the last of them are the development items."""
+        aside = {int(item) for item in self._seed_items[self.config.budget.seed_items :]}
         prices = self._prices(items, {})
         if self.terms.config.budget.total is not None:
             purse = self.terms.costs.units(self.terms.config.budget.total) - self.ledger.spent()
             affordable = np.cumsum(prices.joint()) <= purse
             items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
-        entries = entries_of(self.corpus, items, prices, None, "seed")
-        for entry in entries[self.config.budget.seed_items :]:
-            entry["purpose"] = "dev"
+        entries = entries_of(self.corpus, items, prices, None, purpose)
+        for item, entry in zip(items.tolist(), entries, strict=True):
+            if item in aside:
+                entry["purpose"] = "dev"
         return {"budget": None, "items": entries}
 
     def _more_seed_items(self, known: Known) -> dict[str, Any] | None:
@@ -442,6 +469,8 @@ class Campaign:
             random_items = set(self.ledger.bought(purposes=("seed", "audit")))
             spent = self.ledger.spent_on(random_items)
             places = np.flatnonzero([item in random_items for item in known.annotated.ids.tolist()])
+            if not all(column.present[places].any() for column in known.annotated.labels.values()):
+                return found  # nothing random is labelled yet
             shadow, _ = self._model(round, known.annotated.take(places), known.dev, "training on random items")
             found |= {"shadow": self._values(shadow.predict(asked)), "shadow_spent": spent}
         return found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.scoring import check_facets
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS, PASSES, gives
 from bursar.selection import STRATEGIES, Strategy
+from bursar.selection.strategy import split_name
 
 SHOWN = 8  # names of strategies that would do
 
@@ -17,7 +20,7 @@ def check_arms(config: CampaignConfig, corpus: Corpus) -> None:
     check_served(config)
     for name in (config.strategy.name, *config.compare):
         arm = config.arm(name)
-        check_facets(arm.strategy.make(), corpus.schema, arm.limits, corpus.groups is not None)
+        check_facets(strategy_in_use(arm), corpus.schema, arm.limits, corpus.groups is not None)
 
 
 def check_served(config: CampaignConfig, *, beside: bool = True) -> None:
@@ -33,13 +36,44 @@ Fix: use a learner that does: transformer, bilstm, cnn, aoe, image-cnn or probe;
 RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
     """
     for name in (config.strategy.name, *(config.compare if beside else ())):
-        strategy = config.arm(name).strategy.make()
+        strategy = strategy_in_use(config.arm(name))
         if lacking := lacks(config, strategy):
             raise ConfigError(
                 f"strategy {strategy.name} needs {' and '.join(sorted(lacking))}, "
                 f"which the learner {config.learner.name!r} does not give",
                 fix=_way_out(config, lacking),
             )
+
+
+def strategy_in_use(config: CampaignConfig) -> Strategy:
+    """The campaign's strategy, or what it falls back to where the learner lacks what it asks for.
+
+    >>> from bursar.campaign.config import parse_config
+    >>> strategy_in_use(parse_config({})).start, strategy_in_use(parse_config({"learner": {"name": "scikit"}})).start
+    ('cover', 'random')
+    """
+    made = config.strategy.make()
+    if made.fallback is None or not _missing(config, made):
+        return made
+    others = split_name(config.strategy.name)[1]
+    section = config.strategy.model_copy(update={"name": "+".join([made.fallback, *others])})
+    return replace(section.make(), name=made.name, start="random")
+
+
+def fallback_notice(config: CampaignConfig) -> str | None:
+    """What the strategy falls back to and why, as a sentence; ``None`` if it does not."""
+    made = config.strategy.make()
+    if made.fallback is None or not (lacking := _missing(config, made)):
+        return None
+    return (
+        f"{made.name.lower()}: the learner {config.learner.name!r} gives no {' and no '.join(sorted(lacking))}, "
+        f"so items are chosen by {made.fallback} after a random start."
+    )
+
+
+def _missing(config: CampaignConfig, strategy: Strategy) -> frozenset[str]:
+    """What the learner is not known to give of what a strategy asks for."""
+    return strategy.asks - (gives(config.learner.name, config.learner.options) or frozenset())
 
 
 def lacks(config: CampaignConfig, strategy: Strategy) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import (
@@ -29,7 +30,7 @@ from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
 from bursar.oracle.chain import Plan
 from bursar.oracle.gap import STEPS, plan_of
 from bursar.oracle.searchers import PROBE, known_searcher
-from bursar.selection import Strategy, make_strategy
+from bursar.selection import STARTS, Strategy, make_strategy
 from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
 
@@ -110,7 +111,9 @@ class BudgetSection(Section):
 class StrategySection(Section):
     """How items are chosen."""
 
-    name: str = "MT-AVG"
+    later = frozenset({"start"})
+    name: str = "AUTO"
+    start: str | None = None  # how the items before the first model are chosen; the strategy's own way if not given
     weights: dict[str, int | float] = Field(default_factory=dict)  # β of tasks, where the strategy takes them
     bins: str = "length"  # of matching: length, cluster or label:TASK
     bin_count: int = Field(default=BINS, gt=0)
@@ -118,11 +121,14 @@ class StrategySection(Section):
     @model_validator(mode="after")
     def _known(self) -> StrategySection:
         self.make()
+        if self.start is not None and self.start not in STARTS:
+            raise ConfigError(f"strategy.start = {self.start!r}", fix=f"use {' or '.join(STARTS)}")
         return self
 
     def make(self) -> Strategy:
         """The strategy with its options."""
-        return make_strategy(self.name, weights=self.weights, bins=self.bins, bin_count=self.bin_count)
+        made = make_strategy(self.name, weights=self.weights, bins=self.bins, bin_count=self.bin_count)
+        return made if self.start is None else replace(made, start=self.start)
 
 
 class TaskLimit(Section):
@@ -388,7 +394,9 @@ class CampaignConfig(Section):
         """
         chosen = make_strategy(strategy)
         weights = self.strategy.weights if chosen.weighted else {}
-        mine = self.strategy.model_copy(update={"name": chosen.name, "weights": weights})
+        own = chosen.name == make_strategy(self.strategy.name).name
+        update = {"name": chosen.name, "weights": weights, "start": self.strategy.start if own else None}
+        mine = self.strategy.model_copy(update=update)
         share = self.audit.share if chosen.needs_model else 0.0
         audit = self.audit.model_copy(update={"share": share, "shadow": False})
         learner = self.learner

@@ -132,6 +132,10 @@ class Models:
         if self.policy is not None:
             self._make().check_policy(self.policy, self.config.learner.log_steps)
 
+    def untrained(self) -> Learner:
+        """The learner as it comes, or as it was trained last."""
+        return self._make()
+
     def _make(self) -> Learner:
         if self._learner is None:
             options = self.config.learner.options

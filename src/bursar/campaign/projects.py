@@ -41,7 +41,6 @@ READING = (1.0, 0.25)
 SECONDS = {"classification": (3.0, 0.0), "regression": (4.0, 0.0), "tagging": (2.0, 3.0)}
 SECONDS |= {"parsing": (2.0, 4.0), "relations": (3.0, 6.0)}
 OTHER_KINDS = (3.0, 3.0)
-TEXT_LEARNER = {"name": "transformer", "layers": 3, "frozen_layers": 2, "steps": 120, "learning_rate": 1e-3}
 FEWEST_HELD_OUT = 40  # labelled items, fewer than which are all given to the model
 HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # the share of labelled items, and the most of them
 
@@ -58,7 +57,7 @@ class Wishes:
     rounds: int | None = None
     seed_items: int | None = None
     dev_items: int | None = None
-    strategy: str = "MT-AVG"
+    strategy: str = "AUTO"
     learner: str | None = None
     forget_labels: bool = False
     seed: int = 0
@@ -267,9 +266,7 @@ def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tup
     """How many random items come before the first model: to train it, and to decide when training is over."""
     affordable = int(0.3 * wishes.budget / max(price, 1e-9))
     most = max(2, min(affordable, counts["train"] // 2))
-    dev = wishes.dev_items
-    if dev is None:
-        dev = 0 if counts["dev"] else min(20, most // 3)
+    dev = wishes.dev_items or 0  # training needs none
     if dev and counts["dev"]:
         raise ConfigError("the data has development items already", fix="leave --dev-items out")
     seed = wishes.seed_items if wishes.seed_items is not None else max(2, min(40, most - dev))
@@ -277,10 +274,7 @@ def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tup
 
 
 def _learner(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
-    usual = "image-cnn" if corpus.images is not None else "transformer"
-    if wishes.learner in (None, usual):
-        return dict(TEXT_LEARNER) if usual == "transformer" else {"name": usual}
-    return {"name": wishes.learner}
+    return {"name": wishes.learner or ("image-cnn" if corpus.images is not None else "transformer")}
 
 
 # -- making it ---------------------------------------------------------------------------------------------------------

@@ -74,6 +74,14 @@ class UnitSpace:
         total = np.where(np.diff(doubts.offsets) > 0, total, 0.0)
         return Units(self._items[rows], np.arange(len(items) + 1), total)
 
+    def all_units(self, task: Task, items: Corpus) -> Units:
+        """Every unit of items, all alike in doubt: what there is to learn before there is a model."""
+        rows = self._rows(items)
+        if task.counted == "item" or self._words is None:
+            return Units(self._items[rows], np.arange(len(items) + 1), np.ones(len(items)))
+        vectors = self._words[flat_positions(self._offsets, rows)]
+        return Units(vectors, offsets_of(items.words), np.ones(len(vectors)))
+
     def labelled(self, task: Task, items: Corpus, doubts: UnitDoubts) -> Units:
         """The units of items that have the task's label: nothing is doubtful about them."""
         items = items.take(np.flatnonzero(items.labels[task.name].present))

@@ -50,7 +50,9 @@ def new(
             "--price", help="A price in money, such as intent.per_item=0.02 or reading.per_word=0.001; guessed if not."
         ),
     ] = None,
-    strategy: Annotated[str | None, typer.Option("--strategy", help="How items are chosen, such as MT-AVG.")] = None,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", help="How items are chosen: auto, or any strategy by name.")
+    ] = None,
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="So many rounds; worked out if not.")] = None,
     seed_items: Annotated[
         int | None, typer.Option("--seed-items", min=1, help="Random items before the first model.")
@@ -101,7 +103,7 @@ def new(
         hourly=hourly,
         currency=currency if currency is not None else ask("In which currency?", "--currency", usual.currency, str),
         budget=budget if budget is not None else ask("How much may be spent in all?", "--budget", None, _amount),
-        strategy=strategy or ask("How shall items be chosen?", "--strategy", usual.strategy, _strategy),
+        strategy=strategy or ask("Strategy", "--strategy", usual.strategy.lower(), _strategy),
         prices=prices,
         rounds=rounds,
         seed_items=seed_items,
@@ -198,6 +200,8 @@ def _name_of(project: Path) -> str:
 
 def _tell(project: Path, draft: Draft, wishes: Wishes) -> None:
     """What was made, and what comes next."""
+    from bursar.campaign.checks import fallback_notice
+
     config, corpus, say = draft.config, draft.corpus, typer.echo
     costs = config.costs.model(corpus.schema.values())
     budget, sign = config.budget, config.costs.currency
@@ -216,9 +220,13 @@ def _tell(project: Path, draft: Draft, wishes: Wishes) -> None:
     say(f"  reading, {priced(costs.reading)}")
     if config.costs.measured:
         say("Prices are guesses; from the first round on they follow the pace of your annotators.")
-    first = f"{budget.seed_items} random items" + (f" and {budget.dev_items} to measure by" if budget.dev_items else "")
+    first = f"about {budget.seed_items} items before the first model" + (
+        f" and {budget.dev_items} to measure by" if budget.dev_items else ""
+    )
     say(f"Budget {sign}{wishes.budget:,g}: {first}, then up to {budget.rounds} rounds of {sign}{budget.per_round:,g}.")
-    say(f"Strategy {config.strategy.name}, learner {config.learner.name}.")
+    say(f"Strategy {config.strategy.name.lower()}, learner {config.learner.name}.")
+    if notice := fallback_notice(config):
+        say(notice)
     if not len(corpus.in_split("test")):
         say("There are no test items: scores come from random items that every round sets aside.")
     say("")

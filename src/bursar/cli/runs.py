@@ -89,6 +89,7 @@ def _run(
     trust: bool = False,
 ) -> None:
     from bursar.campaign import Run, run_campaign
+    from bursar.campaign.checks import fallback_notice
     from bursar.cli.show import RunDisplay
     from bursar.compute import cores
     from bursar.report import write_report
@@ -104,6 +105,8 @@ def _run(
         raise ConfigError(f"{place} is a file, not a run's folder", fix="choose another --run folder")
     current = Run(place, config, trust=trust)
     workers = workers or cores()
+    if notice := fallback_notice(config):
+        typer.echo(notice, err=True)
     if as_json:
         result = run_campaign(current, workers=workers)
         write_report(current)

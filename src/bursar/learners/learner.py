@@ -144,6 +144,11 @@ class Learner(ABC):
         """
         return Embeddings(self.vectors(items, progress=progress), None, lasting=False)
 
+    @property
+    def pretrained(self) -> bool:
+        """Whether ``embeddings`` can be asked for before any training."""
+        return False
+
     def rehearse(self, items: Corpus, *, trained: IntArray, known: IntArray, seed: int = 0) -> Rehearsal:
         """A training on the items at positions ``trained`` that can be stopped, tried out and put back.
 

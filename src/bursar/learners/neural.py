@@ -59,7 +59,7 @@ class Settings(Schedule):
     frozen_layers: int = 0  # how many of the encoder's lower layers stay as they are
     heads: Mapping[str, str] = field(default_factory=dict)  # task to the style of its head, such as slots = "crf"
     dropout: float = 0.1  # in the heads
-    smoothing: float = 0.1  # label smoothing (paper 1, section 7.3)
+    smoothing: float = 0.0  # label smoothing; 0.1 in paper 1, section 7.3
     temperature: bool = False  # fit a temperature for each task on development items
     precision: str = "auto"  # of the encoder's products with weights: float32, bfloat16, or the faster one here
 
@@ -418,6 +418,10 @@ class NeuralLearner(Learner):
                     done += len(batch)
                     progress("reading", (number + done / len(readings)) / len(self.models))
         return found
+
+    @property
+    def pretrained(self) -> bool:
+        return self.encoder.pretrained
 
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
         if not self.encoder.pretrained:

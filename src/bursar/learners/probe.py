@@ -288,6 +288,10 @@ class ProbeLearner(FeatureLearner):
         axes = self._axes or Components.of(pixels(items), self.components)
         return axes.project(pixels(items))
 
+    @property
+    def pretrained(self) -> bool:
+        return True
+
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
         if items.images is not None:
             return super().embeddings(items, progress=progress)

@@ -21,6 +21,7 @@ from bursar.learners.learner import FitReport, Progress
 from bursar.learners.steps import Steered, joint_steps
 from bursar.ragged import IntArray
 
+EPOCHS, LEAST_STEPS = 12, 250  # where the settings name neither epochs nor steps
 READS_NO_CODE = (2, 6)  # the first torch whose ``weights_only`` holds what it says (CVE-2025-32434)
 
 
@@ -28,9 +29,9 @@ READS_NO_CODE = (2, 6)  # the first torch whose ``weights_only`` holds what it s
 class Schedule:
     """How long and how fast to train. Defaults were chosen on development data."""
 
-    epochs: int = 30
-    steps: int | None = None  # about so many steps, however many items there are, instead of epochs
-    least_steps: int = 0  # epochs are added up to this floor: few labels need as many updates as many labels do
+    epochs: int | None = None  # 12 if neither epochs nor steps are given, and more up to a floor on updates
+    steps: int | None = None  # about this many steps, however many items there are, instead of epochs
+    least_steps: int | None = None  # the floor: 250, or none where epochs are given
     batch_size: int = 16
     learning_rate: float = 3e-4
     head_learning_rate: float = 3e-3
@@ -39,7 +40,7 @@ class Schedule:
     decay: bool = True  # and shrinks to nothing afterwards
     clip: float = 1.0
     layer_decay: float = 1.0  # a layer's learning rate over that of the layer above it
-    average: float = 0.0  # share of the steps, the last ones, whose weights are averaged for the model
+    average: float = 0.0  # share of the steps, the last ones, whose weights are averaged: no better than the decay
     patience: int = 6  # evaluations without a better score before training stops
     evaluate_every: int = 2  # epochs; an eighth of them where steps are given
     checkpoint_seconds: float = 30.0  # how much work a crash may cost, where a checkpoint is asked for
@@ -48,14 +49,12 @@ class Schedule:
         check_numbers(
             self,
             {
-                "epochs": (1, 100_000),
                 "batch_size": (1, 100_000),
                 "learning_rate": (0, 1),
                 "head_learning_rate": (0, 1),
                 "weight_decay": (0, 1),
                 "warmup": (0, 1),
                 "clip": (0, 1e9),
-                "least_steps": (0, 10_000_000),
                 "layer_decay": (0, 1),
                 "average": (0, 1),
                 "patience": (1, 100_000),
@@ -63,8 +62,8 @@ class Schedule:
                 "checkpoint_seconds": (0, 1e9),
             },
         )
-        if self.steps is not None:
-            check_numbers(self, {"steps": (1, 10_000_000)})
+        optional = {"epochs": (1, 100_000), "steps": (1, 10_000_000), "least_steps": (0, 10_000_000)}
+        check_numbers(self, {name: ends for name, ends in optional.items() if getattr(self, name) is not None})
 
     def epoch_of(self, items: int, *, steered: bool) -> int:
         """How many steps an epoch has: as many as see every item once.
@@ -82,14 +81,18 @@ class Schedule:
     def in_epochs(self, steps_an_epoch: int) -> tuple[int, int]:
         """How many epochs to train, and after how many of them each to evaluate.
 
-        >>> Schedule(steps=100).in_epochs(7), Schedule(steps=100).in_epochs(50), Schedule().in_epochs(50)
+        Few labels need as many updates as many labels do (Zhang et al. 2021), so there is a floor on them.
+
+        >>> Schedule(steps=100).in_epochs(7), Schedule(steps=100).in_epochs(50), Schedule(epochs=30).in_epochs(3)
         ((15, 2), (2, 1), (30, 2))
-        >>> Schedule(least_steps=300).in_epochs(3), Schedule(least_steps=300).in_epochs(50)
-        ((100, 13), (30, 2))
+        >>> Schedule().in_epochs(4), Schedule().in_epochs(50), Schedule(epochs=30, least_steps=300).in_epochs(3)
+        ((63, 8), (12, 2), (100, 13))
         """
-        wanted = self.steps or self.least_steps
-        if self.steps is None and self.epochs * steps_an_epoch >= wanted:
-            return self.epochs, self.evaluate_every
+        epochs = self.epochs or EPOCHS
+        floor = self.least_steps if self.least_steps is not None else 0 if self.epochs else LEAST_STEPS
+        wanted = self.steps or floor
+        if self.steps is None and epochs * steps_an_epoch >= wanted:
+            return epochs, self.evaluate_every
         epochs = -(-wanted // steps_an_epoch)
         return epochs, max(1, -(-epochs // 8))
 

@@ -12,6 +12,7 @@ from bursar.report.wording import THIN, Money, Scale, counted
 
 WHY = {
     "seed": "seed items",
+    "start": "first items",
     "dev": "development items",
     "strategy": "chosen",
     "overlap": "asked again",

@@ -95,8 +95,8 @@ def metric_name(metric: str) -> str:
 
 
 def arm_name(arm: str) -> str:
-    """A strategy as a sentence says it: names stay as they are, random is a word."""
-    return "random" if arm == "RANDOM" else arm
+    """A strategy as a sentence says it: names stay as they are, random and auto are words."""
+    return arm.lower() if arm in ("RANDOM", "AUTO") else arm
 
 
 def strategy_name(result: Mapping[str, Any]) -> str:

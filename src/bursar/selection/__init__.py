@@ -6,9 +6,10 @@ from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_
 from bursar.selection.evidence import Evidence, Facets, Units
 from bursar.selection.limits import GroupCap, Limit, Limits
 from bursar.selection.spend import greedy_by_confidence, spend
-from bursar.selection.strategy import STRATEGIES, Strategy, make_strategy, scored, strategy
+from bursar.selection.strategy import STARTS, STRATEGIES, Strategy, make_strategy, scored, strategy
 
 __all__ = [
+    "STARTS",
     "STRATEGIES",
     "Candidates",
     "Certificate",

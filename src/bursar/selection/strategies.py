@@ -196,6 +196,19 @@ def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Se
     return Selection.joint(pool, items, certificate)
 
 
+AUTO = "AUTO"
+STRATEGIES.add(
+    AUTO,
+    replace(
+        STRATEGIES["COVER"],
+        name=AUTO,
+        summary="our choice for any task: a start that covers the pool, then COVER",
+        start="cover",
+        fallback="MT-AVG",
+    ),
+)
+
+
 @strategy(
     "BATCHBALD",
     "high mutual information as a batch",

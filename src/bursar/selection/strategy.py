@@ -68,6 +68,8 @@ class Strategy:
     matching: Matching | None = None
     one_label: bool = False  # needs a task with one label an item
     walks: bool = False  # chooses by an order of its own that limits can be kept along
+    start: str = "random"  # how the items before the first model are chosen; one of ``STARTS``
+    fallback: str | None = None  # the strategy used in its place where the learner lacks what it asks for
 
     def select(self, pool: Candidates, budget: int, seed: int = 0, *, in_items: bool = False) -> Selection:
         """Which items, for which tasks, within the budget: in whole units of money, or a number of items."""
@@ -156,6 +158,10 @@ class Strategy:
         return selection
 
 
+STARTS = {
+    "random": "items drawn at random",
+    "cover": "items that cover the pool, word by word, by the encoder as it comes",
+}
 STRATEGIES: Registry[Strategy] = Registry("strategy", "bursar.strategies")
 FAMILIES: Registry[Strategy] = Registry("strategy", "bursar.strategy_families")  # of one task: its name comes last
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 THEN = {"precision": "float32"}
+TRANSFORMER_THEN = {**THEN, "epochs": 30, "smoothing": 0.1}
 WITHOUT_STEPS = ("probe", "scikit")  # learners that have none of these settings
 
 
@@ -17,6 +18,8 @@ def with_defaults_of_then(options: Mapping[str, Any], learner: str = "transforme
     """A unit's options of the learner, with the defaults that they were named under.
 
     >>> with_defaults_of_then({"steps": 120})
-    {'precision': 'float32', 'steps': 120}
+    {'precision': 'float32', 'epochs': 30, 'smoothing': 0.1, 'steps': 120}
     """
-    return dict(options) if learner in WITHOUT_STEPS else {**THEN, **options}
+    if learner in WITHOUT_STEPS:
+        return dict(options)
+    return {**(TRANSFORMER_THEN if learner == "transformer" else THEN), **options}
