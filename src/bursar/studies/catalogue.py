@@ -19,6 +19,7 @@ MODULES = (
     "demo",
     "learner",
     "training",
+    "savings",
     "overlap",
     "bandit",
     "glue",

@@ -14,17 +14,33 @@ import numpy as np
 
 from bursar.campaign import Run as CampaignRun
 from bursar.campaign import run_campaign
-from bursar.campaign.config import StrategySection
-from bursar.campaign.demo import demo_config
+from bursar.campaign.config import CampaignConfig, LearnerSection, StrategySection, parse_config
 from bursar.compute import Tell
 from bursar.studies.arms import Place
+from bursar.studies.defaults import with_defaults_of_then
 from bursar.studies.findings import Answer, Cell, Findings, Table
 from bursar.studies.outcomes import in_words
 from bursar.studies.statistics import paired_test
 from bursar.studies.study import STUDIES, Run, Study
 
+# The demo as it was when the study was run. Since then it trains all layers and chooses by auto.
+LEARNER = {"layers": 3, "frozen_layers": 2, "steps": 120, "learning_rate": 1e-3}
+SETTINGS = {
+    "name": "demo",
+    "tasks": ["intent", "slots"],
+    "compare": ["RANDOM"],
+    "corpus": {"items": 8000, "pool_items": 3000, "dev_items": 100, "test_items": 600},
+    "budget": {"seed_items": 60, "per_round": 900, "rounds": 5},
+    "strategy": {"name": "MT-MAX"},
+    "learner": LEARNER,
+}
 EXPLORED = ("MT-MAX", "MT-AVG", "MT-MIN", "RANDOM")
 CONFIRMED = ("MT-MAX", "RANDOM")
+
+
+def demo_config() -> CampaignConfig:
+    """The campaign that the study runs."""
+    return parse_config(SETTINGS, "demo")
 
 
 def grid(scale: str) -> list[dict[str, Any]]:
@@ -39,7 +55,8 @@ def grid(scale: str) -> list[dict[str, Any]]:
 def run_demo(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
     """The demo's campaign with a seed, and strategies beside it."""
     main, *others = unit["strategies"]
-    update = {"seed": unit["seed"], "strategy": StrategySection(name=main), "compare": others, "oracle": None}
+    learner = LearnerSection(name="transformer", **with_defaults_of_then(LEARNER))
+    update = {"seed": unit["seed"], "strategy": StrategySection(name=main), "compare": others, "learner": learner}
     begun = time.monotonic()
     folder = place.runs / f"demo-{unit['seed']}"
     result = run_campaign(CampaignRun(folder, demo_config().model_copy(update=update)))
