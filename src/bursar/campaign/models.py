@@ -158,8 +158,7 @@ class Models:
         place = self.folder / self._fitted[0]
         if not (place / "fit.json").is_file():  # somebody removed it
             self._save(place, self._make(), self._fitted[1])
-        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
-        return SavedModel(self.config.learner.name, self._options, self.tasks, files, self.trust)
+        return SavedModel.read(place, self.config.learner.name, self._options, self.tasks, self.trust)
 
     def named(self, name: str) -> Learner | None:
         """A model that was fitted before, if it is still there."""
@@ -222,6 +221,14 @@ class SavedModel:
     tasks: Mapping[str, Task]
     files: Mapping[str, bytes]
     trust: bool = False
+
+    @classmethod
+    def read(
+        cls, place: Path, learner: str, options: Mapping[str, Any], tasks: Mapping[str, Task], trust: bool = False
+    ) -> SavedModel:
+        """From the folder that a learner of this name, with these options and tasks, was saved to."""
+        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        return cls(learner, options, tasks, files, trust)
 
     @cached_property
     def kind(self) -> str:
