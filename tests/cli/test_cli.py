@@ -47,7 +47,7 @@ def bursar(bursar):
     """This process alone knows the learner, so runs stay in it."""
 
     def run(*arguments):
-        alone = ["--workers", "1"] if arguments[:1] == ("run",) and "--help" not in arguments else []
+        alone = ["--workers", "1"] if arguments[:1] == ("run",) and not {"--help", "--workers"} & {*arguments} else []
         return bursar(*arguments, *alone)
 
     return run
@@ -263,3 +263,28 @@ def test_a_strategy_beside_that_the_learner_cannot_serve_stops_the_run_before_it
         assert code == 2
         assert "spring.toml: strategy BALD needs dropout passes, which the learner 'scikit' does not give" in err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--engine", "threads"], "there is no engine 'threads'. Fix: choose one of: here, processes"),
+        (["--engine", "processes:0"], "0 processes cannot work"),
+        (["--engine", "ray://127.0.0.1:1"], "no Ray cluster can be reached at ray://127.0.0.1:1"),
+        (["--engine", "processes:2", "--workers", "2"], "leave --workers out, or --engine"),
+    ],
+)
+def test_an_engine_that_cannot_be_used_is_refused_before_anything_is_cleared(bursar, tmp_path, more, complaint):
+    (tmp_path / "small.toml").write_text(CAMPAIGN)
+    assert bursar("run", tmp_path / "small.toml", "--json")[0] == 0
+    before = sorted((tmp_path / "runs" / "small").iterdir())
+    code, _, said = bursar("run", tmp_path / "small.toml", "--fresh", *more)
+    assert code == 2
+    assert complaint in said
+    assert sorted((tmp_path / "runs" / "small").iterdir()) == before
+
+
+def test_a_run_goes_on_with_another_engine_and_its_settings_are_the_same(bursar, tmp_path):
+    (tmp_path / "small.toml").write_text(CAMPAIGN)
+    first = bursar("run", tmp_path / "small.toml", "--json")
+    assert bursar("run", tmp_path / "small.toml", "--json", "--engine", "processes:2") == first

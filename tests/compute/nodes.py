@@ -93,7 +93,7 @@ def a_cluster():
         patch.setenv("RAY_AUTH_MODE", "token")  # read when ray is imported, so not before this
         patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         patch.setenv("RAY_worker_niceness", "0")  # on a busy machine its workers would hardly come up
-        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # beside the path that this process was started with
         nodes = two_nodes()
         try:
             yield nodes

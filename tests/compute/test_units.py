@@ -7,11 +7,12 @@ import os
 import signal
 from functools import partial
 
+import numpy as np
 import pytest
 
-from bursar.compute import HERE, ComputeError, Processes, Store, address, in_shards, make_engine, run_units
+from bursar.compute import HERE, ArrayStore, ComputeError, Processes, Store, address, in_shards, make_engine, run_units
 from bursar.errors import ConfigError
-from tests.compute.works import runs, settings, square, troubled, unsendable, where
+from tests.compute.works import Unpacked, runs, settings, square, total, troubled, unsendable, where, with_large
 
 
 class Diary:
@@ -136,6 +137,45 @@ def test_results_of_a_function_without_a_name_are_not_stored(tmp_path):
         run_units(lambda unit, tell: 1, [{}], store=Store(tmp_path))
 
 
+# -- arrays ---------------------------------------------------------------------------------------------------------
+def test_a_unit_is_filled_only_when_it_is_about_to_run_and_its_arrays_are_kept(tmp_path, engine):
+    filled = []
+
+    def fill(unit):
+        filled.append(unit["x"])
+        return {**unit, "array": np.arange(unit["x"], dtype=np.float32)}
+
+    store, units = ArrayStore(tmp_path), [{"x": x} for x in range(4)]
+    run_units(total, units[:2], engine=engine, store=store, fill=fill)
+    results = run_units(total, units, engine=engine, store=store, fill=fill)
+    assert filled == [0, 1, 2, 3]
+    assert [result["sum"].tolist() for result in results] == [[0], [0], [1], [3]]
+    assert all(result["array"].dtype == np.float32 for result in results)
+    assert sorted(unit["x"] for unit, _ in store) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "changed", "no zip"])
+def test_damaged_arrays_are_not_there(tmp_path, damage):
+    store = ArrayStore(tmp_path)
+    store.put("1f", {"x": 1}, {"array": np.arange(1000)})
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    changed = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    file.write_bytes({"empty": b"", "cut": whole[:middle], "changed": changed, "no zip": b"0" * 99}[damage])
+    assert "1f" not in store
+    assert list(store) == []
+
+
+def test_a_store_of_arrays_neither_writes_nor_runs_objects(tmp_path):
+    store = ArrayStore(tmp_path)
+    with pytest.raises(TypeError, match="no array of numbers or texts"):
+        store.put("1f", {}, {"object": np.array([Unpacked(str(tmp_path))], dtype=object)})
+    np.savez(tmp_path / "2e.npz", unit=np.array("{}"), array=np.array([Unpacked(str(tmp_path))], dtype=object))
+    assert store.get("2e") is None
+    assert not list(tmp_path.glob("unpacked.*"))
+
+
 # -- trouble --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("trouble", "why"),
@@ -214,6 +254,14 @@ def test_processes_of_an_entered_engine_serve_every_call(tmp_path):
     assert first == second != third
     with pytest.raises(ProcessLookupError):
         os.kill(third, 0)
+
+
+def test_the_work_is_sent_to_a_process_once_and_not_with_every_unit(tmp_path):
+    large = Unpacked(str(tmp_path))
+    with Processes(1) as engine:
+        for units in ([{"x": 1}, {"x": 2}, {"x": 3}], [{"x": 4}]):
+            run_units(partial(with_large, large), units, engine=engine)
+    assert len(list(tmp_path.glob("unpacked.*"))) == 1
 
 
 @pytest.mark.parametrize(("workers", "threads"), [(1, 4), (2, 2), (3, 1), (8, 1)])

@@ -47,6 +47,30 @@ def where(folder, unit, tell):
     return os.getpid()
 
 
+class Unpacked:
+    """Something that a work needs; it leaves a file for every time that it is unpacked."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return unpacked, (self.folder,)
+
+
+def unpacked(folder):
+    (Path(folder) / f"unpacked.{os.getpid()}.{time.time_ns()}").touch()
+    return Unpacked(folder)
+
+
+def with_large(large, unit, tell):
+    return unit["x"] ** 2
+
+
+def total(unit, tell):
+    """The sum of an array that the unit was filled with."""
+    return {"sum": unit["array"].sum(keepdims=True), "array": unit["array"]}
+
+
 def node(folder, unit, tell):
     """The square, and which node of a cluster it comes from."""
     import ray

@@ -1,17 +1,31 @@
-"""Units of work in processes and on a cluster, against fewer of them and against the plain pool."""
+"""Units of work in processes and on a cluster, against fewer of them and against the plain pool; a pool in shards."""
 
 from __future__ import annotations
 
 import atexit
 import importlib.util
 import multiprocessing
+import os
+import tempfile
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bursar.bench.harness import CannotMeasureError, Case, Measured, Sides, bench_case, seconds
-from bursar.compute import Engine, Tell, Unit, cores, make_engine, run_units
+from bursar.campaign.models import SavedModel
+from bursar.campaign.pool_scoring import PoolScoring, answer
+from bursar.compute import HERE, Engine, Tell, Unit, cores, make_engine, run_units
+from bursar.corpus import Corpus
+from bursar.learners import Learner, make_learner
+from bursar.selection import make_strategy
+from bursar.simulation import assistant_corpus
 
 CASES: list[Case] = []
 
@@ -19,6 +33,8 @@ PRODUCTS = 220  # of matrices of 512 by 512: about two seconds of one core
 SHORT = 4  # units of that
 LONG = 5  # times as much work for units on a cluster
 TINY = 400  # units that do nothing
+POOL = 8192  # sentences that are scored at a time: eight shards
+TIMES = 4  # that a pool is scored by each side, never the same sentences: what was read once is remembered
 
 
 def multiply(unit: Unit, tell: Tell) -> float:
@@ -123,3 +139,74 @@ def tiny_units() -> Sides:
         return [done.result() for done in [pool.submit(nothing, unit, print) for unit in units]]
 
     return lambda: run_units(nothing, units, engine=engine), theirs
+
+
+# -- a pool in shards --------------------------------------------------------------------------------------------------
+@dataclass
+class Scoring:
+    """Scores one pool after the other, as a campaign does, shards kept on disk and all."""
+
+    learner: Learner
+    saved: SavedModel
+    pools: list[Corpus]
+    engine: Engine
+    about: dict[str, Any]
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="bursar-bench-")))
+
+    def __call__(self) -> None:
+        scoring = PoolScoring(lambda: self.saved, self.folder, self.engine)
+        scoring.scores(self.learner, make_strategy("MT-AVG"), self.pools.pop(), seed=0)
+        scoring.forget()
+
+
+def items_a_second(side: Callable[[], Any]) -> Measured:
+    """How fast a pool is scored, how much of the processor that took, and how busy the machine was altogether.
+
+    Where others use the machine too, processor seconds tell more than the clock: two workers that need as many of them
+    as one are twice as fast on two free cores.
+    """
+    assert isinstance(side, Scoring)
+    before = processor_seconds()
+    taken = seconds(side)
+    about = {"processor_seconds": processor_seconds() - before, "seconds": taken, "load": os.getloadavg()[0]}
+    return Measured(POOL / taken, {**side.about, **about})
+
+
+def processor_seconds() -> float:
+    """What this process and its workers have used so far."""
+    stats = [Path(f"/proc/{child.pid}/stat") for child in multiprocessing.active_children()]
+    fields = [stat.read_text().rpartition(")")[2].split() for stat in stats if stat.exists()]
+    ticks = sum(int(user) + int(system) for user, system in (some[11:13] for some in fields))
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
+@bench_case(
+    CASES,
+    "score-two-workers-vs-one",
+    f"scoring {POOL:,} short sentences (two tasks, six layers) by two processes, against this one with one thread",
+    TIMES - 1,
+    unit="items/s",
+    measure=items_a_second,
+    more_is_better=True,
+)
+def score_two_workers() -> Sides:
+    """The workers are up and have loaded the model before the clock runs; how long that took stands beside the rate."""
+    import torch
+
+    if cores() < 2:
+        raise CannotMeasureError("there is only one core")
+    torch.set_num_threads(1)
+    corpus = assistant_corpus(TIMES * POOL + 64).with_tasks(["intent", "slots"])
+    options = {"steps": 2}
+    learner = make_learner("transformer", corpus.schema, options)
+    learner.fit(corpus.take(np.arange(64)))
+    with tempfile.TemporaryDirectory() as folder:
+        learner.save(Path(folder))
+        saved = SavedModel.read(Path(folder), "transformer", options, corpus.schema)
+    pools = [corpus.take(np.arange(64 + at * POOL, 64 + (at + 1) * POOL)) for at in range(TIMES)]
+    start = time.perf_counter()
+    engine = _open.enter_context(make_engine("processes", 2))
+    few = {"corpus": corpus.take(np.arange(64)).unlabelled(), "question": {"ask": "scores"}}
+    run_units(partial(answer, load=saved.load), [{"n": 0}, {"n": 1}], engine=engine, fill=lambda unit: {**unit, **few})
+    about = {"start_seconds": time.perf_counter() - start}
+    return Scoring(learner, saved, list(pools), engine, about), Scoring(learner, saved, list(pools), HERE, {})

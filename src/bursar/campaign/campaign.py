@@ -24,10 +24,11 @@ from bursar.campaign.config import CampaignConfig
 from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
+from bursar.campaign.pool_scoring import PoolScoring, Scored
 from bursar.campaign.pricing import prices_of, typical_counts
 from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.rationing import Rations, chosen_within
-from bursar.campaign.scoring import Scored, check_facets, evidence_of, judged, limits_of, open_labels, score
+from bursar.campaign.scoring import check_facets, evidence_of, judged, limits_of, open_labels
 from bursar.campaign.splits import Parts, fully_labelled, load_parts, too_few
 from bursar.campaign.start import covering_start, start_candidates
 from bursar.campaign.stopping import agreement, watched_items
@@ -35,6 +36,7 @@ from bursar.campaign.summaries import confidence_summary
 from bursar.campaign.unit_space import UnitSpace
 from bursar.campaign.watching import Nobody, Watcher
 from bursar.campaign.worth import check_informer, check_split, measured
+from bursar.compute import HERE, Engine
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
@@ -54,7 +56,8 @@ class Campaign:
     ``ask`` and ``tell`` are all that an annotator needs, simulated or not; ``run`` is the loop of the two. Campaigns
     that run one after the other may share a ``learner``, and with it what it remembers of the items' frozen layers.
     ``lock=False`` is for a process that works for another one, which holds the folder. ``trust`` loads saved models
-    that could run code, which are refused otherwise: give it where you know who made the folder.
+    that could run code, which are refused otherwise: give it where you know who made the folder. ``engine`` says where
+    large pools are scored; enter it first, and its workers stay for all rounds. It changes no result.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class Campaign:
         learner: Learner | None = None,
         lock: bool = True,
         trust: bool = False,
+        engine: Engine = HERE,
     ) -> None:
         self.config = config
         self.folder = folder
@@ -80,6 +84,7 @@ class Campaign:
         self.books = Books(config, self.ledger)
         self.terms = self.books.first_terms
         self.models = Models(folder / "models", config, self.corpus.schema, learner, trust=trust)
+        self.scoring = PoolScoring(lambda: self.models.saved(), folder / "scoring", engine)
         self.pool = self.parts.pool
         if config.costs.pricing == "gold":
             self.pool = fully_labelled(self.corpus, self.pool)
@@ -195,6 +200,11 @@ class Campaign:
         While items are open the end is not decided: what they leave of the money may be enough for another round.
         That the rest is waited for is decided once, and from then on it is.
         """
+        outcome = self._advance()
+        self.scoring.forget()
+        return outcome
+
+    def _advance(self) -> Outcome:
         self.begin()
         self.books.look_again()
         self._take_up(self.books.terms())
@@ -426,19 +436,18 @@ class Campaign:
         strategy, config = terms.strategy, terms.config
         if earlier is not None:
             both, mine, theirs = np.intersect1d(items, earlier[0], return_indices=True)
-            items, free, scored = both, free[mine], earlier[1].take(theirs)
+            items, free = both, free[mine]
+        pool, tell = self.corpus.take(items), partial(self.watcher.stage, round - 1)
+        if earlier is not None:
+            scored = earlier[1].take(theirs)
         elif learner is not None and asks_the_model(terms):
-
-            def tell(done: float) -> None:
-                self.watcher.stage(round - 1, "scoring", done)
-
-            scored = score(learner, strategy, self.corpus, items, self._round_seed(round - 1), tell)
+            scored = self.scoring.scores(learner, strategy, pool, self._round_seed(round - 1), tell)
         else:
             scored = Scored(np.zeros((len(items), len(self.tasks))), self._gold(items))
-        pool = self.corpus.take(items)
+        vectors = None if learner is None else partial(self.scoring.vectors, learner, progress=tell)
         aside = known.dev if known.dev is not None else self.corpus.take(items[:0])
         space = partial(self._unit_space, round, known, learner)
-        evidence = evidence_of(strategy, learner, self.corpus, items, scored, known.bought, aside, space)
+        evidence = evidence_of(strategy, vectors, self.corpus, items, scored, known.bought, aside, space)
         limits = limits_of(config.limits, pool, scored.guesses, config.budget.rounds if strategy.once else 1)
         prices = self._prices(items, scored.guesses, terms)
         return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, evidence), scored
@@ -447,12 +456,10 @@ class Campaign:
         """Where units lie: found once, unless the learner can only say where its newest model puts items."""
         assert learner is not None
         if self._space is None or not self._space.lasting or not self._space.holds(known.bought):
-            items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
-
-            def tell(what: str, done: float) -> None:
-                self.watcher.stage(round - 1, what, done)
-
-            self._space = UnitSpace(learner, self.corpus.take(self._by_id(items)), tell)
+            all_items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
+            items = self.corpus.take(self._by_id(all_items))
+            tell = partial(self.watcher.stage, round - 1)
+            self._space = UnitSpace(self.scoring.embeddings(learner, items, tell), items)
         return self._space
 
     def _free(self, known: Known) -> tuple[IntArray, Any]:

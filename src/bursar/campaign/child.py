@@ -26,9 +26,12 @@ def run_child(
     return listen(training_command(folder, trust, changes), progress)
 
 
-def training_command(folder: Path, trust: bool = False, changes: Mapping[str, Any] | None = None) -> list[str]:
-    """What trains the next round of a project, or previews it with changes."""
+def training_command(
+    folder: Path, trust: bool = False, changes: Mapping[str, Any] | None = None, engine: str = "here"
+) -> list[str]:
+    """What trains the next round of a project, its pool scored by an engine, or previews it with changes."""
     options = (["--trust"] if trust else []) + ([] if changes is None else ["--preview", json.dumps(changes)])
+    options += [] if engine == "here" else ["--engine", engine]
     return [*PYTHON, "bursar.campaign.live_worker", *options, "--", str(folder)]
 
 

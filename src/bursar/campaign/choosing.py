@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bursar.campaign.books import Wanted
+from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.pricing import estimates_of
-from bursar.campaign.scoring import Scored
 from bursar.corpus import Corpus
 from bursar.ragged import IntArray
 from bursar.selection import Candidates, Certificate, Selection

@@ -4,7 +4,7 @@
 changes as JSON it tells what they would buy and decides nothing. What it does is told on standard output, a JSON
 object a line: ``stage``, ``scored``, then ``opened``, ``waiting``, ``ended`` or ``preview``. Exit codes are those of
 the command line, and 75 where the storage was at fault. It may be killed at any time: run again, it comes to the same
-end. ``--trust`` loads saved models that could run code.
+end. ``--trust`` loads saved models that could run code, ``--engine`` says where the pool is scored.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from bursar.campaign.lock import Lock
 from bursar.campaign.preview import preview
 from bursar.campaign.runs import Run
 from bursar.campaign.suggestions import leave
+from bursar.compute import HERE, Engine, make_engine
 from bursar.errors import BursarError, ConfigError, is_storage_fault
 from bursar.learners import Learner
 
@@ -35,12 +36,14 @@ SUGGESTIONS = "suggestions"  # the folder of what models leave for people
 Tell = Callable[[Mapping[str, Any]], None]
 
 
-def next_round(folder: Path, tell: Tell, *, trust: bool = False) -> str:
+def next_round(folder: Path, tell: Tell, *, trust: bool = False, engine: Engine = HERE) -> str:
     """Train, score and select; what came of it: ``opened``, ``ended``, or ``waiting`` for the rest of the answers."""
     run = Run.open(folder, trust=trust)
     lock = Lock(folder / "training.lock", patience=30)  # whoever was killed with its server needs a moment to go
     try:
-        campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False, trust=trust)
+        campaign = Campaign(
+            run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False, trust=trust, engine=engine
+        )
 
         def offered(offer: Offer, learner: Learner) -> None:
             waiting = campaign.books.open()
@@ -97,6 +100,7 @@ def main(arguments: list[str]) -> int:
     reader = argparse.ArgumentParser(prog="python -m bursar.campaign.live_worker")
     reader.add_argument("folder", type=Path)
     reader.add_argument("--trust", action="store_true")
+    reader.add_argument("--engine", default="here")
     reader.add_argument("--preview", metavar="CHANGES", type=json.loads)
     given = reader.parse_args(arguments)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -117,7 +121,8 @@ def main(arguments: list[str]) -> int:
         if given.preview is not None:
             preview_round(given.folder, given.preview, tell, trust=given.trust)
         else:
-            next_round(given.folder, tell, trust=given.trust)
+            with make_engine(given.engine) as engine:
+                next_round(given.folder, tell, trust=given.trust, engine=engine)
     except BursarError as wrong:
         tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
         sys.stderr.write(f"{wrong}\n")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
-from bursar.errors import CheckpointError, LabelError, UntrustedError
+from bursar.errors import CheckpointError, LabelError, LearnerError, UntrustedError
 from bursar.learners import FitReport, Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
@@ -138,16 +140,29 @@ class Models:
 
     def _make(self) -> Learner:
         if self._learner is None:
-            options = self.config.learner.options
-            if self.config.strategy.make().alone and self.config.learner.name in SHARERS:  # paper 1's ST-…
-                options = {**options, "sharing": "single"}
-            self._learner = make_learner(self.config.learner.name, self.tasks, options)
+            self._learner = make_learner(self.config.learner.name, self.tasks, self._options)
         return self._learner
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        options = self.config.learner.options
+        if self.config.strategy.make().alone and self.config.learner.name in SHARERS:  # paper 1's ST-…
+            return {**options, "sharing": "single"}
+        return options
 
     @property
     def newest(self) -> str | None:
         """The name of the model that was fitted last."""
         return None if self._fitted is None else self._fitted[0]
+
+    def saved(self) -> SavedModel:
+        """The model that was fitted last, as it can be sent elsewhere."""
+        if self._fitted is None:
+            raise LearnerError("no model has been fitted yet", fix="call fitted first")
+        place = self.folder / self._fitted[0]
+        if not (place / "fit.json").is_file():  # somebody removed it
+            self._save(place, self._make(), self._fitted[1])
+        return SavedModel.read(place, self.config.learner.name, self._options, self.tasks, self.trust)
 
     def named(self, name: str) -> Learner | None:
         """A model that was fitted before, if it is still there."""
@@ -179,11 +194,9 @@ class Models:
 
     def _load(self, place: Path, learner: Learner) -> tuple[float | None] | None:
         """Fill the learner from disk; ``None`` if it is not there or damaged. What could run code is refused."""
-        # A learner whose files carry no code need not know of trust.
-        trusted: dict[str, Any] = {"trust": True} if self.trust and can_trust(learner) else {}
         try:
             best = json.loads((place / "fit.json").read_text())["best"]
-            learner.restore(place, **trusted)
+            restore(learner, place, self.trust)
         except UntrustedError:
             raise
         except Exception:  # whatever a learner may raise over a damaged file: it is trained again
@@ -201,6 +214,74 @@ class Models:
         oldest_first = sorted((p for p in self.folder.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime_ns)
         for old in oldest_first[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A trained model as it can be sent elsewhere: its files, and how the learner that reads them is made."""
+
+    learner: str
+    options: Mapping[str, Any]
+    tasks: Mapping[str, Task]
+    files: Mapping[str, bytes]
+    trust: bool = False
+
+    @classmethod
+    def read(
+        cls, place: Path, learner: str, options: Mapping[str, Any], tasks: Mapping[str, Task], trust: bool = False
+    ) -> SavedModel:
+        """From the folder that a learner of this name, with these options and tasks, was saved to."""
+        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        return cls(learner, options, tasks, files, trust)
+
+    @cached_property
+    def kind(self) -> str:
+        """A digest of what the learner is made of: all but what it learned."""
+        tasks = {name: task.describe() for name, task in self.tasks.items()}
+        text = json.dumps([self.learner, dict(self.options), tasks], sort_keys=True, default=str)
+        return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all of it: models that say the same have the same."""
+        found = hashlib.blake2b(self.kind.encode(), digest_size=12)
+        for name, content in sorted(self.files.items()):
+            found.update(f"{name} {len(content)} ".encode() + content)
+        return found.hexdigest()
+
+    def load(self) -> Learner:
+        """The learner; in a process that asks for the same one again it is there already."""
+        digest, learner = _LOADED.pop(self.kind, ("", None))
+        _LOADED.clear()  # one at a time: each may hold a whole encoder
+        learner = learner or make_learner(self.learner, self.tasks, self.options)
+        if digest != self.digest:
+            self._restore(learner)
+        _LOADED[self.kind] = self.digest, learner
+        return learner
+
+    def _restore(self, learner: Learner) -> None:
+        with tempfile.TemporaryDirectory(prefix="bursar-model-") as folder:
+            for name, content in self.files.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            try:
+                restore(learner, Path(folder), self.trust)
+            except LearnerError as wrong:
+                raise LearnerError(
+                    f"a worker cannot load the model: {wrong.message}",
+                    fix="every node needs the same versions, and the encoder where that is a folder; nodes with other "
+                    'processors need learner.precision = "float32"',
+                ) from wrong
+
+
+_LOADED: dict[str, tuple[str, Learner]] = {}  # by kind, what this process has loaded and which model that is
+
+
+def restore(learner: Learner, place: Path, trust: bool) -> None:
+    """Fill a learner from its files. One whose files carry no code need not know of trust."""
+    trusted: dict[str, Any] = {"trust": True} if trust and can_trust(learner) else {}
+    learner.restore(place, **trusted)
 
 
 def can_trust(learner: Learner) -> bool:

@@ -28,6 +28,7 @@ def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dic
     next round will buy just that.
     """
     books = campaign.books
+    campaign.scoring.folder = None  # nothing is decided, so nothing is kept
     now = then = books.terms()
     if changes:
         earlier = [amendment.changes for amendment in books.amendments()]

@@ -26,7 +26,7 @@ from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.splits import Parts, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.campaign.watching import Nobody, Watcher
-from bursar.compute import Tell, make_engine, run_all
+from bursar.compute import HERE, Engine, Tell, make_engine, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
@@ -72,9 +72,10 @@ class Run:
         others = [self.config.arm(name).strategy.name for name in self.config.compare]
         return list(dict.fromkeys([self.config.arm(self.config.strategy.name).strategy.name, *others]))
 
-    def campaign(self, arm: str, watcher: Watcher | None = None) -> Campaign:
-        """The campaign of one arm."""
-        return Campaign(self.config_of(arm), self.folder_of(arm), parts=self.parts, watcher=watcher, trust=self.trust)
+    def campaign(self, arm: str, watcher: Watcher | None = None, engine: Engine = HERE) -> Campaign:
+        """The campaign of one arm; ``engine`` says where its pool is scored."""
+        config, folder = self.config_of(arm), self.folder_of(arm)
+        return Campaign(config, folder, parts=self.parts, watcher=watcher, trust=self.trust, engine=engine)
 
     def open_ledger(self, arm: str) -> Ledger:
         """An arm's ledger: in its folder, or on a server, where every arm has a schema of its own."""
@@ -230,10 +231,14 @@ def run_campaign(
     watch: Callable[[str], Watcher | None] = lambda arm: None,
     workers: int = 1,
     *,
+    engine: Engine = HERE,
     progress: Progress = no_progress,
     told: Told | None = None,
 ) -> dict[str, Any]:
     """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it.
+
+    With an ``engine`` the pool is scored by its workers, and arms run one after the other. Enter it first, and its
+    workers stay for the whole run.
 
     Where the campaign has an oracle section, the search for the best order follows; ``progress`` and ``told`` hear of
     it. If the run turns out to have nothing to compare, the result says why.
@@ -251,7 +256,9 @@ def run_campaign(
             arm, what, arguments = event
             getattr(watchers[arm], what)(*arguments)
 
-        run_all([_Arm(run if workers <= 1 else None, run.folder, arm, run.trust) for arm in run.arms], workers, tell)
+        workers = workers if engine is HERE else 1
+        here = run if workers <= 1 else None
+        run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, tell)
     if oracle is None:
         return run.result()
     try:
@@ -270,10 +277,11 @@ class _Arm:
     folder: Path
     name: str
     trust: bool
+    engine: Engine
 
     def __call__(self, tell: Tell) -> None:
         run = self.run or Run.open(self.folder, trust=self.trust)
-        campaign = run.campaign(self.name, _Teller(self.name, tell))
+        campaign = run.campaign(self.name, _Teller(self.name, tell), self.engine)
         try:
             campaign.run(GoldAnnotator(run.parts.corpus))
         finally:

@@ -3,66 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bursar.campaign.config import LimitsSection
-from bursar.campaign.unit_space import UnitDoubts, UnitSpace, units_of
+from bursar.campaign.pool_scoring import Scored
+from bursar.campaign.unit_space import UnitSpace, units_of
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Scores, evaluate
-from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
+from bursar.ragged import BoolArray, IntArray, Ragged
 from bursar.selection import Evidence, Facets, GroupCap, Limit, Limits, Strategy
-from bursar.tasks import AnyBeliefs, Classification, Task
+from bursar.tasks import Classification, Task
 from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import calibration_summary
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """How sure a model is of items, the labels that it would give, and its beliefs where a strategy wants them."""
-
-    confidence: FloatArray  # (items, tasks)
-    guesses: Mapping[str, Ragged]
-    beliefs: Mapping[str, AnyBeliefs] | None = None
-    doubts: Mapping[str, UnitDoubts] | None = None
-
-    def take(self, items: IntArray) -> Scored:
-        """Some of the items, without the beliefs."""
-        return Scored(self.confidence[items], {name: rows.take(items) for name, rows in self.guesses.items()})
-
-
-def score(
-    learner: Learner, strategy: Strategy, corpus: Corpus, items: IntArray, seed: int, tell: Callable[[float], None]
-) -> Scored:
-    """Ask the model about items, a part at a time."""
-    measure = MEASURES[strategy.measure]
-    names = list(corpus.schema)
-    confidence = np.zeros((len(items), len(names)))
-    guesses: dict[str, list[Ragged]] = {name: [] for name in names}
-    kept: dict[str, list[AnyBeliefs]] = {name: [] for name in names if "beliefs" in strategy.needs}
-    doubts: dict[str, list[UnitDoubts]] = {name: [] for name in names if "units" in strategy.needs}
-    parts_of = learner.believe_in_parts(
-        corpus.take(items), passes=measure.passes, seed=seed, progress=lambda _, done: tell(done)
-    )
-    for part, beliefs in parts_of:
-        confidence[part] = confidences(learner.tasks, beliefs, measure)
-        for name in names:
-            guesses[name].append(corpus.schema[name].decode(beliefs[name]))
-        for name, parts in kept.items():
-            parts.append(beliefs[name])
-        for name, found in doubts.items():
-            found.append(UnitDoubts.of(corpus.schema[name], beliefs[name]))
-    joined = {name: type(parts[0]).concatenate(parts) for name, parts in kept.items() if parts}  # type: ignore[arg-type]
-    return Scored(
-        confidence,
-        {name: Ragged.concatenate(parts) for name, parts in guesses.items() if parts},
-        joined or None,
-        {name: UnitDoubts.concatenate(found) for name, found in doubts.items() if found} or None,
-    )
 
 
 def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Any]]:
@@ -85,7 +43,7 @@ def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Any]]:
 # -- facets ----------------------------------------------------------------------------------------------------------
 def evidence_of(
     strategy: Strategy,
-    learner: Learner | None,
+    vectors: Callable[[Corpus], NDArray[np.float32]] | None,
     corpus: Corpus,
     items: IntArray,
     scored: Scored,
@@ -96,11 +54,11 @@ def evidence_of(
     """What the strategy looks at beside confidence, of the pool and of what is in no pool; nothing it does not need."""
     needs = strategy.needs
     pool = corpus.take(items)
-    mine = _facets(needs, learner, pool, {name: scored.guesses.get(name) for name in corpus.schema})
+    mine = _facets(needs, vectors, pool, {name: scored.guesses.get(name) for name in corpus.schema})
     if strategy.matching is None and "features" not in needs:
         others = Facets(), Facets()
     else:
-        others = tuple(_facets(needs, learner, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
+        others = tuple(_facets(needs, vectors, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
     evidence = Evidence(mine.words, mine.features, mine.labels, scored.beliefs, *others)
     if "units" not in needs or scored.doubts is None:
         return evidence
@@ -109,11 +67,14 @@ def evidence_of(
 
 
 def _facets(
-    needs: frozenset[str], learner: Learner | None, items: Corpus, labels: Mapping[str, Ragged | None]
+    needs: frozenset[str],
+    vectors: Callable[[Corpus], NDArray[np.float32]] | None,
+    items: Corpus,
+    labels: Mapping[str, Ragged | None],
 ) -> Facets:
     return Facets(
         words=items.words if "words" in needs else None,
-        features=learner.vectors(items.unlabelled()) if "features" in needs and learner is not None else None,
+        features=vectors(items) if "features" in needs and vectors is not None else None,
         labels=_codes(items, labels) if "labels" in needs else None,
     )
 

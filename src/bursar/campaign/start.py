@@ -43,7 +43,8 @@ def covering_start(
 
     What lies near ``labelled`` items, which have labels already, need not be covered again.
     """
-    space = UnitSpace(learner, corpus.take(np.union1d(items, labelled)), progress)
+    read = corpus.take(np.union1d(items, labelled))
+    space = UnitSpace(learner.embeddings(read.unlabelled(), progress=progress), read)
     pool, known = corpus.take(items), corpus.take(labelled)
     near = {name: np.flatnonzero(known.labels[name].present) for name in corpus.schema}
     evidence = Evidence(

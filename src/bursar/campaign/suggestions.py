@@ -18,7 +18,7 @@ import numpy as np
 
 from bursar.campaign.books import Wanted
 from bursar.campaign.choosing import Offer
-from bursar.campaign.scoring import Scored
+from bursar.campaign.pool_scoring import Scored
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing, replacing_bytes
 from bursar.learners import Learner

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
-from bursar.learners import Learner
 from bursar.learners.features import Components
-from bursar.learners.learner import Progress, no_progress
+from bursar.learners.learner import Embeddings
 from bursar.ragged import FloatArray, IntArray, Ragged, flat_positions, offsets_of
 from bursar.selection import Units
 from bursar.tasks import AnyBeliefs, Task
@@ -56,8 +55,7 @@ class UnitDoubts:
 class UnitSpace:
     """The vectors of items and of their words, in few dimensions and of length 1; computed once where they last."""
 
-    def __init__(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> None:
-        found = learner.embeddings(items.unlabelled(), progress=progress)
+    def __init__(self, found: Embeddings, items: Corpus) -> None:
         self.lasting = found.lasting
         self._place = {id: at for at, id in enumerate(items.ids.tolist())}
         self._items = _reduced(found.items)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bursar.cli.serve import TrustOption
+from bursar.cli.serve import ScoringEngineOption, TrustOption
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.campaign import CampaignConfig
+    from bursar.compute import Engine
 
 RunOption = Annotated[Path | None, typer.Option("--run", help="Folder of the run; runs/NAME if not given.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Throw away what is in the folder and start anew.")]
@@ -54,13 +55,27 @@ def run(
     fresh: FreshOption = False,
     seed: SeedOption = None,
     workers: WorkersOption = None,
+    engine: ScoringEngineOption = "here",
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a campaign against gold labels, or go on with one that was stopped."""
-    from bursar.campaign import load_config
+    """Run a campaign against gold labels, or go on with one that was stopped.
 
-    _run(load_config(campaign), folder, fresh, seed, workers, as_json, trust)
+    Several workers score a large pool: --engine processes, --engine ray://head:10001.
+    Strategies that are compared then run one after the other. A run that was stopped
+    goes on with any engine; what is scored already is not scored again.
+    """
+    from bursar.campaign import load_config
+    from bursar.compute import make_engine
+
+    config, where = load_config(campaign), make_engine(engine)
+    if engine != "here" and (workers or 1) > 1:
+        raise ConfigError(
+            f"--engine {engine} scores the pool of one strategy at a time, not of {workers}",
+            fix="leave --workers out, or --engine",
+        )
+    with where:
+        _run(config, folder, fresh, seed, workers, as_json, trust, where)
 
 
 def report(
@@ -87,11 +102,12 @@ def _run(
     workers: int | None,
     as_json: bool,
     trust: bool = False,
+    engine: Engine | None = None,
 ) -> None:
     from bursar.campaign import Run, run_campaign
     from bursar.campaign.checks import fallback_notice
     from bursar.cli.show import RunDisplay
-    from bursar.compute import cores
+    from bursar.compute import HERE, cores
     from bursar.report import write_report
 
     if seed is not None:
@@ -104,18 +120,20 @@ def _run(
     if place.exists() and not place.is_dir():
         raise ConfigError(f"{place} is a file, not a run's folder", fix="choose another --run folder")
     current = Run(place, config, trust=trust)
-    workers = workers or cores()
+    workers, engine = workers or cores(), engine or HERE
     if notice := fallback_notice(config):
         typer.echo(notice, err=True)
     if as_json:
-        result = run_campaign(current, workers=workers)
+        result = run_campaign(current, workers=workers, engine=engine)
         write_report(current)
         typer.echo(json.dumps(result, ensure_ascii=False))
         return
     tasks = current.parts.corpus.schema
     costs = config.costs.model(tasks.values())
     with RunDisplay(current.arms, config.budget.rounds, tasks, costs) as display:
-        result = run_campaign(current, display.watcher, workers, progress=display.reading, told=display.searching)
+        result = run_campaign(
+            current, display.watcher, workers, engine=engine, progress=display.reading, told=display.searching
+        )
         display.progress.update(display.bar, completed=1.0, description="writing the report", left="")
         page = write_report(current)
     _conclude(result, page)

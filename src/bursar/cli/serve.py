@@ -15,6 +15,14 @@ TrustOption = Annotated[
         help="Load saved models that could run code, such as an estimator of your own. Only if you know who made them.",
     ),
 ]
+ScoringEngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        help="Where pools of more than some thousand items are scored: here, processes (one a core), processes:4, ray "
+        "(RAY_ADDRESS or this machine), ray://host:port. The result is the same everywhere.",
+    ),
+]
 ProjectArgument = Annotated[Path, typer.Argument(help="The project's folder, such as runs/demo.")]
 
 
@@ -46,6 +54,7 @@ def serve(
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Write a line for every request to standard error.")] = False,
     trust: TrustOption = False,
+    engine: ScoringEngineOption = "here",
 ) -> None:
     """Annotate, watch and decide in a browser. Ctrl-C ends it; nothing that was acknowledged is ever lost.
 
@@ -62,6 +71,14 @@ def serve(
             webbrowser.open(address)
 
     serve_project(
-        project, host=host, port=port, public=public, per_address=per_address, log=log, trust=trust, opened=opened
+        project,
+        host=host,
+        port=port,
+        public=public,
+        per_address=per_address,
+        log=log,
+        trust=trust,
+        engine=engine,
+        opened=opened,
     )
     typer.echo("Closed.", err=True)

@@ -84,7 +84,7 @@ class RunDisplay:
 
     def at(self, arm: str, round: int, what: str, done: float) -> None:
         """Move the bar."""
-        start, end = self.WEIGHTS.get(what, self.LAST)
+        start, end = self.WEIGHTS.get(what.partition(",")[0], self.LAST)  # more may be said after a comma
         # Later rounds train on more items, so they take longer: a round weighs as much as its number, plus two.
         weights = [r + 2.0 for r in range(self.rounds + 1)]
         part = (sum(weights[:round]) + weights[round] * (start + (end - start) * done)) / sum(weights)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import pickle
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -121,6 +122,7 @@ class _Crew:
         self.counted = -LOOK_AROUND
         self.limit = 0
         self.words: Any = None
+        self.packed: tuple[Work, Any] | None = None  # the work of the last unit, where every node can get it
         # Whether a unit is tried again is decided by whoever asked for it, who counts, and not by Ray.
         self.work = ray.remote(_work).options(num_cpus=1, max_retries=0)
 
@@ -132,8 +134,10 @@ class _Crew:
         return len(self.running) < self.limit
 
     def submit(self, number: int, work: Work, unit: Unit) -> None:
-        packed = pack(work, unit, self.ray.cloudpickle.dumps)
-        self.running[self.work.remote(packed, (self.name, number), self.mailbox)] = number
+        dumps = self.ray.cloudpickle.dumps
+        if self.packed is None or self.packed[0] is not work:
+            self.packed = work, self.ray.put(pack(work, dumps))
+        self.running[self.work.remote(self.packed[1], pack(unit, dumps), (self.name, number), self.mailbox)] = number
 
     def next(self) -> Ended:
         while True:
@@ -209,7 +213,7 @@ def _mailbox() -> Any:
     return ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=near).remote()
 
 
-def _work(packed: bytes, sender: tuple[str, int], mailbox: Any) -> tuple[str, Any, float, bool]:
+def _work(work: bytes, unit: bytes, sender: tuple[str, int], mailbox: Any) -> tuple[str, Any, float, bool]:
     """What a worker does on its node: its unit, with one thread; and whether it left any words."""
     import ray
 
@@ -219,7 +223,7 @@ def _work(packed: bytes, sender: tuple[str, int], mailbox: Any) -> tuple[str, An
     def tell(what: Any) -> None:
         last[:] = [mailbox.put.remote(sender, what)]
 
-    how, what, seconds = attempt(packed, tell)
+    how, what, seconds = attempt(lambda: (pickle.loads(work), pickle.loads(unit)), tell)
     with contextlib.suppress(ray.exceptions.RayError):
         ray.get(last, timeout=10)  # words arrive in order, so all have when the last has
     return how, what, seconds, bool(last)

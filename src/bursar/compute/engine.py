@@ -107,10 +107,10 @@ class _Here:
 HERE = Here()
 
 
-def pack(work: Work, unit: Unit, dumps: Callable[[Any], bytes] = pickle.dumps) -> bytes:
-    """A unit and its work as they are sent elsewhere."""
+def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps) -> bytes:
+    """A unit or its work as it is sent elsewhere. They are sent apart: many units may have the same large work."""
     try:
-        return dumps((work, unit))
+        return dumps(work_or_unit)
     except Exception as wrong:  # whatever a thing says that cannot be pickled
         raise ConfigError(
             f"the work cannot be sent to another process: {wrong}",
@@ -118,10 +118,10 @@ def pack(work: Work, unit: Unit, dumps: Callable[[Any], bytes] = pickle.dumps) -
         ) from wrong
 
 
-def attempt(packed: bytes, tell: Tell) -> tuple[Literal["done", "failed"], Any, float]:
+def attempt(unpack: Callable[[], tuple[Work, Unit]], tell: Tell) -> tuple[Literal["done", "failed"], Any, float]:
     """What a worker elsewhere does with a unit: unpack it, which imports what it needs, and work on it."""
     try:
-        work, unit = pickle.loads(packed)
+        work, unit = unpack()
         start = time.perf_counter()
         result = work(unit, tell)
         return "done", result, time.perf_counter() - start

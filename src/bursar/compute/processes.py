@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
@@ -80,20 +82,23 @@ class _Crew:
         self.idle = idle
         self.busy: list[_Worker] = []
         self.ended: deque[Ended] = deque()
+        self.packed: tuple[Work, bytes] | None = None  # the work of the last unit
 
     def has_room(self) -> bool:
         return len(self.busy) < self.workers
 
     def submit(self, number: int, work: Work, unit: Unit) -> None:
-        packed = pack(work, unit)
+        if self.packed is None or self.packed[0] is not work:
+            self.packed = work, pack(work)
+        sent = self.packed[1], pack(unit)
         while self.idle:
             worker = self.idle.pop()
-            if worker.take(number, packed):
+            if worker.take(number, *sent):
                 break
             worker.kill()  # it died with nothing to do
         else:
             worker = _Worker(max(1, cores() // self.workers))
-            worker.take(number, packed)  # if it is dead already, ``next`` will find out
+            worker.take(number, *sent)  # if it is dead already, ``next`` will find out
         self.busy.append(worker)
 
     def next(self) -> Ended:
@@ -160,14 +165,16 @@ class _Worker(Line):
     def __init__(self, threads: int) -> None:
         super().__init__(_work, threads)
         self.number = -1
+        self.work = b""  # that it has
 
-    def take(self, number: int, packed: bytes) -> bool:
-        """Hand it a unit, if it is there."""
+    def take(self, number: int, work: bytes, unit: bytes) -> bool:
+        """Hand it a unit, if it is there; the work only where it has another."""
         self.number = number
         try:
-            self.line.send_bytes(packed)
+            self.line.send((None if work == self.work else work, unit))
         except OSError:
             return False
+        self.work = work
         return True
 
 
@@ -207,6 +214,7 @@ def _begin(serve: Callable[[Connection], None], line: Connection, parent: int) -
 def _work(line: Connection) -> None:
     """What a worker does: unit after unit, for as long as its parent lives and has any."""
     one_at_a_time = threading.Lock()  # a unit may tell from threads of its own
+    received = _Received()
 
     def say(how: Literal["told", "done", "failed"], what: Any, seconds: float = 0.0) -> None:
         with one_at_a_time:
@@ -214,16 +222,33 @@ def _work(line: Connection) -> None:
 
     while True:
         try:
-            packed = line.recv_bytes()
+            work, unit = line.recv()
         except (EOFError, OSError):
             return
-        ended = attempt(packed, lambda what: say("told", what))
+        ended = attempt(partial(received.unpack, work, unit), lambda what: say("told", what))
         try:
             say(*ended)
         except OSError:
             return
         except Exception as wrong:  # the result cannot be pickled
             say("failed", portable(wrong))
+
+
+class _Received:
+    """The work that a worker received last, unpacked once."""
+
+    def __init__(self) -> None:
+        self.packed: bytes | None = None
+        self.work: Work | None = None
+
+    def unpack(self, work: bytes | None, unit: bytes) -> tuple[Work, Unit]:
+        if work is not None:
+            self.packed, self.work = work, None
+        if self.work is None:
+            assert self.packed is not None
+            self.work = pickle.loads(self.packed)
+        self.packed = None
+        return self.work, pickle.loads(unit)
 
 
 def _end_with(parent: int) -> None:

@@ -26,6 +26,7 @@ def run_units(
     store: Store | None = None,
     watcher: Watcher | None = None,
     retries: int = 2,
+    fill: Callable[[Unit], Unit] = lambda unit: unit,
 ) -> list[Any]:
     """Run units of work and return their results, in the order of the units.
 
@@ -37,6 +38,9 @@ def run_units(
     A unit whose worker dies, or that fails for want of memory or of a file, is tried again so many times, then given
     up; the others still run before that is raised. Any other error is raised here at once, with the worker's traceback
     as a note, and stops the units that still run.
+
+    ``fill`` makes a unit what ``work`` is called with, right before it runs: add data there that JSON cannot hold or
+    that is too much to have in memory for all units at once. The unit itself must say which data that is.
 
     >>> def square(unit, tell):
     ...     return unit["x"] ** 2
@@ -67,7 +71,7 @@ def run_units(
     def retried(number: int, why: str) -> None:
         watch.retried(jobs[number][1], why)
 
-    given_up = _run(engine, jobs, told, finished, retried, retries)
+    given_up = _run(engine, jobs, told, finished, retried, retries, fill)
     if given_up:
         raise given_up[0]
     return [results[where] for where in addresses]
@@ -95,6 +99,7 @@ def run_all(units: Sequence[Callable[[Tell], Any]], workers: int, tell: Tell) ->
         finished=lambda number, result, seconds: results.update({number: result}),
         retried=lambda number, why: None,
         retries=0,
+        fill=lambda unit: unit,
         patient=False,
     )
     if given_up:
@@ -124,6 +129,7 @@ def _run(
     finished: Callable[[int, Any, float], None],
     retried: Callable[[int, str], None],
     retries: int,
+    fill: Callable[[Unit], Unit],
     patient: bool = True,
 ) -> list[BaseException]:
     """Hand in job after job, and see to those that end. One that is tried again waits behind the others.
@@ -140,7 +146,8 @@ def _run(
         while (waiting or running) and (patient or not given_up):
             while waiting and crew.has_room():
                 number = waiting.popleft()
-                crew.submit(number, *jobs[number])
+                work, unit = jobs[number]
+                crew.submit(number, work, fill(unit))
                 running.add(number)
             ended = crew.next()
             running.remove(ended.number)

@@ -108,15 +108,17 @@ def serve(
     per_address: int = PER_ADDRESS,
     log: bool = False,
     trust: bool = False,
+    engine: str = "here",
     opened: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve a project until Ctrl-C. ``opened`` is told the address once people can come.
 
     One address holds ``per_address`` connections at most; a proxy on this machine, before a ``public`` address, more.
-    ``trust`` lets trainings load saved models that could run code, which are refused otherwise.
+    ``trust`` lets trainings load saved models that could run code, which are refused otherwise. ``engine`` says where
+    the pool is scored.
     """
     door = Door(host, public, (socket.gethostname(),))
-    site = Site(folder, door, trust=trust)
+    site = Site(folder, door, trust=trust, engine=engine)
     try:
         listener = find_port(host, port)
     except BaseException:

@@ -13,6 +13,7 @@ import argon2
 from bursar.campaign.child import training_command
 from bursar.campaign.config import CONFIG_FILE
 from bursar.campaign.live import LiveCampaign, State
+from bursar.compute import make_engine
 from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
 from bursar.web.advising import Advising
@@ -43,8 +44,10 @@ class Site:
         seconds: float = SECONDS,
         hasher: argon2.PasswordHasher | None = None,
         trust: bool = False,
+        engine: str = "here",
     ) -> None:
         check_project(folder)
+        make_engine(engine)  # refused now, not when the first round is trained
         self.door = door or Door()
         self.live = LiveCampaign.open(folder, trust=trust)
         try:
@@ -57,7 +60,8 @@ class Site:
             self.live.close()
             raise
         self.hub = Hub(self.state)
-        self.trainer = Trainer(training_command(folder, trust), self.live.ready, self._told, self._trained)
+        command = training_command(folder, trust, engine=engine)
+        self.trainer = Trainer(command, self.live.ready, self._told, self._trained)
         self.previews = Previews(self.live, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
         self._reporting = threading.Lock()

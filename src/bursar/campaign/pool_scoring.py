@@ -1,0 +1,239 @@
+"""What a model says of a pool: a shard of items at a time, here or on the workers of an engine.
+
+A shard is the same items wherever it is scored, and a model says the same of them to the bit, so the engine changes the
+time and nothing else. Shards that are finished are kept until the round is decided: a run that was killed goes on with
+them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.campaign.models import SavedModel
+from bursar.campaign.unit_space import UnitDoubts
+from bursar.compute import HERE, ArrayStore, Engine, Tell, Unit, in_shards, run_units
+from bursar.corpus import Corpus
+from bursar.learners import Learner
+from bursar.learners.learner import Embeddings, Progress, no_progress
+from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.selection import Strategy
+from bursar.tasks import AnyBeliefs, Beliefs, Estimates
+from bursar.uncertainty import MEASURES, confidences
+
+SHARD = 1024  # items at most: a second or two of one core
+FEW = 4096  # items, times dropout passes, that are scored here: a worker needs about as long to start
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """How sure a model is of items, the labels that it would give, and its beliefs where a strategy wants them."""
+
+    confidence: FloatArray  # (items, tasks)
+    guesses: Mapping[str, Ragged]
+    beliefs: Mapping[str, AnyBeliefs] | None = None
+    doubts: Mapping[str, UnitDoubts] | None = None
+
+    def take(self, items: IntArray) -> Scored:
+        """Some of the items, without the beliefs."""
+        return Scored(self.confidence[items], {name: rows.take(items) for name, rows in self.guesses.items()})
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Scored]) -> Scored:
+        """The items of all parts, one part after the other."""
+
+        def joined(columns: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+            found = [column for column in columns if column is not None]
+            names = found[0] if found else ()
+            return {name: type(found[0][name]).concatenate([part[name] for part in found]) for name in names} or None
+
+        return cls(
+            np.concatenate([part.confidence for part in parts]),
+            joined([part.guesses for part in parts]) or {},
+            joined([part.beliefs for part in parts]),
+            joined([part.doubts for part in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a model is asked about every item: its scores, its vectors, or where items and words lie."""
+
+    ask: Literal["scores", "vectors", "embeddings"]
+    measure: str = "entropy"  # of confidence
+    seed: int = 0  # of dropout passes
+    keep: tuple[str, ...] = ()  # beside confidence and guesses: "beliefs", "units"
+
+    @property
+    def passes(self) -> int:
+        """How often an item goes through the model."""
+        return MEASURES[self.measure].passes if self.ask == "scores" else 1
+
+    @property
+    def stage(self) -> str:
+        """What a watcher is told."""
+        return "scoring" if self.ask == "scores" else "reading"
+
+
+class PoolScoring:
+    """Asks the models of a campaign about many items, a shard at a time.
+
+    ``engine`` says where: enter it first, and its workers stay for the whole run. ``saved`` gives the model that is
+    asked as its files. Finished shards are kept in ``folder`` until ``forget``; without one they are not kept.
+    """
+
+    def __init__(self, saved: Callable[[], SavedModel], folder: Path | None = None, engine: Engine = HERE) -> None:
+        self.saved, self.folder, self.engine = saved, folder, engine
+
+    def scores(
+        self, learner: Learner, strategy: Strategy, items: Corpus, seed: int, progress: Progress = no_progress
+    ) -> Scored:
+        """How sure the model is of items, and what it would say of them."""
+        keep = tuple(sorted(strategy.needs & {"beliefs", "units"}))
+        parts = self._ask(learner, items, Question("scores", strategy.measure, seed, keep), progress)
+        nothing = Scored(np.zeros((0, len(items.schema))), {})
+        return Scored.concatenate([_scored(items.schema, part) for part in parts] or [nothing])
+
+    def vectors(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> NDArray[np.float32]:
+        """Where the model puts items."""
+        if not len(items):
+            return learner.vectors(items.unlabelled())
+        return np.concatenate([part["vectors"] for part in self._ask(learner, items, Question("vectors"), progress)])
+
+    def embeddings(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> Embeddings:
+        """Where items and their words lie before any training."""
+        if not len(items):
+            return learner.embeddings(items.unlabelled())
+        parts = self._ask(learner, items, Question("embeddings"), progress)
+        words = [part["words"] for part in parts if "words" in part]
+        return Embeddings(
+            np.concatenate([part["items"] for part in parts]),
+            np.concatenate(words) if words else None,
+            bool(parts[0]["lasting"]),
+        )
+
+    def forget(self) -> None:
+        """Remove the shards: what was asked for them is decided."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _ask(self, learner: Learner, items: Corpus, question: Question, progress: Progress) -> list[Arrays]:
+        """What the model answers, shard after shard."""
+        items = items.unlabelled()
+        few = len(items) * question.passes <= FEW
+        engine = HERE if few else self.engine
+        store = None if few or self.folder is None else ArrayStore(self.folder)
+        load: Callable[[], Learner] = lambda: learner  # noqa: E731
+        units: list[Unit] = [
+            {"question": asdict(question), "from": part.start, "to": part.stop}
+            for part in in_shards(len(items), -(-len(items) // SHARD))
+        ]
+
+        def filled(unit: Unit) -> Unit:
+            return {**unit, "corpus": items.take(np.arange(unit["from"], unit["to"]))}
+
+        if store is not None or engine is not HERE:
+            model = self.saved()
+            load = load if engine is HERE else model.load
+            units = [{**unit, "model": model.digest, "items": filled(unit)["corpus"].digest()} for unit in units]
+        watcher = _Watcher(question.stage, progress)
+        return run_units(partial(answer, load=load), units, engine=engine, store=store, watcher=watcher, fill=filled)
+
+
+class _Watcher:
+    """Turns what shards tell into how far all of them are."""
+
+    def __init__(self, stage: str, progress: Progress) -> None:
+        self.stage, self.progress = stage, progress
+        self.total, self.finished_ones = 1, 0
+        self.begun_ones: dict[int, float] = {}  # shards by where they begin, and how far they are
+
+    def begun(self, total: int, stored: int) -> None:
+        self.total, self.finished_ones = max(1, total), stored
+        if stored:
+            self._tell()
+
+    def told(self, unit: Unit, what: Any) -> None:
+        self.begun_ones[unit["from"]] = float(what)
+        self._tell()
+
+    def finished(self, unit: Unit, result: Any, seconds: float) -> None:
+        self.begun_ones.pop(unit["from"], None)
+        self.finished_ones += 1
+        self._tell()
+
+    def retried(self, unit: Unit, why: str) -> None:
+        self.begun_ones.pop(unit["from"], None)
+        self._tell(f", items {unit['from']:,} to {unit['to']:,} again: {why}")
+
+    def _tell(self, more: str = "") -> None:
+        self.progress(self.stage + more, (self.finished_ones + sum(self.begun_ones.values())) / self.total)
+
+
+# -- one shard -------------------------------------------------------------------------------------------------------
+def answer(unit: Unit, tell: Tell, *, load: Callable[[], Learner]) -> Arrays:
+    """What a model says of one shard: the work of a unit, wherever it runs."""
+    learner, items, question = load(), unit["corpus"], Question(**unit["question"])
+    told = 0.0
+
+    def progress(what: str, done: float) -> None:
+        nonlocal told
+        if round(done, 1) > told:  # not every batch is news, least of all on another machine
+            told = round(done, 1)
+            tell(told)
+
+    if question.ask == "vectors":
+        return {"vectors": learner.vectors(items, progress=progress)}
+    if question.ask == "embeddings":
+        found = learner.embeddings(items, progress=progress)
+        words = {} if found.words is None else {"words": found.words}
+        return {"items": found.items, "lasting": np.asarray(found.lasting), **words}
+    beliefs = learner.believe(items, passes=question.passes, seed=question.seed, progress=progress)
+    guesses = {name: task.decode(beliefs[name]) for name, task in items.schema.items()}
+    arrays = {"confidence": confidences(learner.tasks, beliefs, MEASURES[question.measure])}
+    arrays |= _arrays("guesses", guesses)
+    if "beliefs" in question.keep:
+        arrays |= _arrays("beliefs", {name: beliefs[name] for name in items.schema})
+    if "units" in question.keep:
+        arrays |= _arrays("units", {name: UnitDoubts.of(task, beliefs[name]) for name, task in items.schema.items()})
+    return arrays
+
+
+def _scored(tasks: Mapping[str, Any], arrays: Arrays) -> Scored:
+    """The scores of a shard from its arrays."""
+    return Scored(
+        arrays["confidence"],
+        _columns("guesses", tasks, arrays, Ragged) or {},
+        _columns("beliefs", tasks, arrays, Beliefs, Estimates),
+        _columns("units", tasks, arrays, UnitDoubts),
+    )
+
+
+def _arrays(what: str, columns: Mapping[str, Any]) -> Arrays:
+    """Dataclasses of arrays, one a task, as arrays by name."""
+    return {
+        f"{what} {number} {field.name}": np.asarray(getattr(column, field.name))
+        for number, column in enumerate(columns.values())
+        for field in fields(column)
+        if getattr(column, field.name) is not None
+    }
+
+
+def _columns(what: str, tasks: Mapping[str, Any], arrays: Arrays, *kinds: type) -> dict[str, Any] | None:
+    """The dataclasses again, each of the kind whose first field is there; ``None`` if there are none."""
+    found: dict[str, Any] = {}
+    for number, name in enumerate(tasks):
+        for kind in kinds:
+            values = {field.name: arrays.get(f"{what} {number} {field.name}") for field in fields(kind)}
+            if next(iter(values.values())) is not None:
+                found[name] = kind(**{key: v if v is None or v.ndim else v.item() for key, v in values.items()})
+    return found or None
