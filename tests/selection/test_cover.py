@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from bursar.errors import InfeasibleError
 from bursar.selection import GroupCap, Limit, Limits
 from bursar.selection import cover as module
-from bursar.selection.cover import Coverage, buy_cover, drawn
+from bursar.selection.cover import Coverage, buy_cover, candidates_of, drawn
 from bursar.selection.evidence import Units
+from bursar.selection.submodular import TIE
 
 
 def units_of(rng, items, width=3, most=4):
@@ -45,7 +46,8 @@ def plain_value(tasks, chosen):
 
 def bought(tasks, price, budget, limits=None, power=0.5):
     able = np.ones(len(price), dtype=bool)
-    return buy_cover([task for task, *_ in tasks], price, budget, limits or Limits(), able, power)
+    rng = np.random.default_rng(0)
+    return buy_cover([task for task, *_ in tasks], price, budget, limits or Limits(), able, power, rng)
 
 
 @given(seed=st.integers(0, 10**6), items=st.integers(1, 8), budget=st.integers(0, 30), known=st.integers(0, 3))
@@ -91,14 +93,14 @@ def test_looking_at_few_items_finds_what_looking_at_all_finds(seed, power):
     price = rng.integers(1, 10, 60)
     chosen, _ = bought([(task, units, labelled)], price, 60, power=power)
     again = Coverage(units, labelled, np.random.default_rng(1), 40)
-    again.targets, again.weights, again.scale, again._norms = task.targets, task.weights, task.scale, task._norms
-    near = again._nearest(labelled, np.array([0, len(labelled)]))[0]
-    again.covered, again._kept = np.exp(-near / again.scale), None
+    again.targets, again.weights, again.scale, again._scaled = task.targets, task.weights, task.scale, task._scaled
+    again._kept = np.empty((0, len(task.weights)), dtype=np.float32)
+    again.covered = np.exp(-module._nearest(labelled, task.targets) / task.scale)
     again.open = float((1 - again.covered) @ again.weights)
     left, open_, plain = 60, np.ones(60, dtype=bool), []
     while (able := open_ & (price <= left)).any():
         scores = np.where(able, again.gains(np.arange(60)) / price**power, -1)
-        item = int(np.argmax(scores >= scores.max() - module.TIE))
+        item = int(np.argmax(scores >= scores.max() - TIE))
         plain.append(item)
         again.add(item)
         open_[item] = False
@@ -108,12 +110,42 @@ def test_looking_at_few_items_finds_what_looking_at_all_finds(seed, power):
 
 def test_a_pool_too_large_to_keep_is_chosen_from_alike(monkeypatch):
     found = []
-    for kept in (10**9, 0):
+    for kept in (10**9, 0, 7 * 4 * 40):  # all of it, nothing, seven items
         monkeypatch.setattr(module, "KEPT_BYTES", kept)
         rng = np.random.default_rng(5)
         tasks = [coverage_of(rng, 80) for _ in range(2)]
         found.append(bought(tasks, rng.integers(1, 10, 80), 90)[0].tolist())
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_large_pool_is_chosen_from_candidates_drawn_by_their_doubt(monkeypatch):
+    rng = np.random.default_rng(7)
+    tasks = [coverage_of(rng, 200) for _ in range(2)]
+    price = rng.integers(1, 10, 200)
+    monkeypatch.setattr(module, "CANDIDATES", 40)
+    able = rng.random(200) < 0.9
+    coverages = [task for task, *_ in tasks]
+    candidates = candidates_of(coverages, able, np.random.default_rng(0))
+    assert 20 < len(candidates) <= 40
+    assert able[candidates].all()
+    share = sum(task.shares for task in coverages)
+    assert share[candidates].mean() > 1.5 * share.mean()
+    chosen, certificate = buy_cover(coverages, price, 30, Limits(), able, 0.5, np.random.default_rng(0))
+    assert set(chosen.tolist()) <= set(candidates.tolist())
+    assert certificate.objective == pytest.approx(plain_value(tasks, chosen), abs=1e-4)
+
+
+def test_when_no_candidate_can_be_bought_the_others_are_and_the_bound_holds_for_all(monkeypatch):
+    rng = np.random.default_rng(8)
+    tasks = [coverage_of(rng, 9) for _ in range(2)]
+    price = np.array([9, 9, 9, 9, 2, 9, 3, 9, 2])
+    monkeypatch.setattr(module, "candidates_of", lambda *_: np.array([0, 1, 4]))
+    chosen, certificate = bought(tasks, price, 8)  # 4 among the candidates, then 6 and 8
+    assert sorted(chosen.tolist()) == [4, 6, 8]
+    assert certificate.objective == pytest.approx(plain_value(tasks, chosen), abs=1e-4)
+    assert plain_value(tasks, [4, 6, 8]) <= certificate.bound + 1e-4
+    everything, _ = bought(tasks, price, 100)
+    assert len(everything) == 9
 
 
 def test_doubt_that_is_covered_already_is_worth_nothing():
@@ -140,7 +172,7 @@ def test_what_is_doubted_more_is_drawn_more_often():
 def test_units_without_any_doubt_are_bought_in_the_order_of_ids():
     units = Units(np.eye(3, dtype=np.float32), np.arange(4), np.zeros(3))
     task = Coverage(units, np.zeros((0, 3), dtype=np.float32), np.random.default_rng(0))
-    chosen, certificate = buy_cover([task], np.array([2, 2, 2]), 4, Limits(), np.ones(3, dtype=bool), 0.5)
+    chosen, certificate = bought([(task, units, None)], np.array([2, 2, 2]), 4)
     assert chosen.tolist() == [0, 1]
     assert certificate.objective == 0
 

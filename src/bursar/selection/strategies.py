@@ -192,7 +192,8 @@ def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Se
         for task, weight in zip(pool.tasks, weights.tolist(), strict=True)
     ]
     able = np.asarray(pool.open.all(axis=1))
-    items, certificate = buy_cover(tasks, pool.prices.joint(), budget, pool.limits.together(), able, PRICE_POWER)
+    price, limits = pool.prices.joint(), pool.limits.together()
+    items, certificate = buy_cover(tasks, price, budget, limits, able, PRICE_POWER, rng)
     return Selection.joint(pool, items, certificate)
 
 

@@ -80,7 +80,7 @@ class Strategy:
             proven = self.value is not None and self.mode != "equal"
             nothing = Certificate(0.0, 0.0 if proven else None, proven) if self.value is not None else None
             return Selection.joint(pool, np.zeros(0, dtype=np.int64), nothing)
-        by_id = pool.take(pool.order)
+        by_id = pool if (np.diff(pool.order) > 0).all() else pool.take(pool.order)
         offered = by_id.priced_by_item() if in_items else by_id
         selection = self._check(self._chosen(offered, budget, np.random.default_rng(seed)), offered, budget)
         chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
