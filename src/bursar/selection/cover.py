@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.candidates import Certificate
+from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.evidence import Units
-from bursar.selection.limits import Limits
 from bursar.selection.submodular import Account, buy_greedily
 
 Vectors = NDArray[np.float32]
@@ -169,48 +168,68 @@ def drawn(weights: FloatArray, count: int, rng: np.random.Generator) -> tuple[In
 
 
 # -- spending ----------------------------------------------------------------------------------------------------------
-class WholeItems:
-    """What items add when each is bought for all of its tasks at once."""
+class Labels:
+    """What the labels of items add, each by itself."""
 
     def __init__(self, tasks: Sequence[Coverage], open_: BoolArray) -> None:
         self.tasks, self.open = tasks, open_  # (items, tasks)
         self.most = sum(task.weight for task in tasks)
 
     def of(self, items: IntArray) -> FloatArray:
-        """Over all tasks together: (items, 1)."""
-        found = np.zeros((len(items), 1))
+        """0 where a label cannot be bought: (items, tasks)."""
+        found = np.zeros((len(items), len(self.tasks)))
         for number, task in enumerate(self.tasks):
             mine = np.flatnonzero(self.open[items, number])
-            found[mine, 0] += task.gains(items[mine])
+            found[mine, number] = task.gains(items[mine])
         return found
 
     def add(self, item: int, bundle: BoolArray) -> None:
-        for number in np.flatnonzero(self.open[item]).tolist():
+        for number in np.flatnonzero(bundle).tolist():
             self.tasks[number].add(item)
 
 
-def candidates_of(tasks: Sequence[Coverage], able: BoolArray, rng: np.random.Generator) -> IntArray:
-    """The items that are looked at: all that can be bought, or as many as there may be, drawn by their doubt."""
-    items = np.flatnonzero(able)
+class WholeItems(Labels):
+    """What items add, each for all of its open labels at once: one column."""
+
+    def of(self, items: IntArray) -> FloatArray:
+        total: FloatArray = super().of(items).sum(axis=1, keepdims=True)
+        return total
+
+    def add(self, item: int, bundle: BoolArray) -> None:
+        super().add(item, self.open[item])
+
+
+def cover_items(
+    pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
+) -> Selection:
+    """Buy whole items: each for all tasks that it is open for, by gain over price to this power."""
+    price = pool.prices.of(pool.open)[:, None]
+    able = np.asarray(pool.open.any(axis=1))[:, None]
+    account = Account(np.zeros(len(pool), dtype=np.int64), price, able, budget, pool.limits.together(pool.open))
+    gains, candidates = WholeItems(tasks, pool.open), candidates_of(tasks, pool.open, rng)
+    certificate = buy_greedily(gains, account, power, candidates)
+    items = np.array(account.order, dtype=np.int64)
+    return Selection.of(pool, items, pool.open[items], certificate)
+
+
+def cover_labels(
+    pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
+) -> Selection:
+    """Buy items for some of their tasks: by the gain of a bundle of labels over its price to this power.
+
+    Reading is paid with an item's first bundle, so that its further labels are cheaper.
+    """
+    account = Account(pool.prices.reading, pool.prices.own, pool.open, budget, pool.limits)
+    gains, candidates = Labels(tasks, pool.open), candidates_of(tasks, pool.open, rng)
+    certificate = buy_greedily(gains, account, power, candidates)
+    items = np.array(account.order, dtype=np.int64)
+    return Selection.of(pool, items, account.bought[items], certificate)
+
+
+def candidates_of(tasks: Sequence[Coverage], open_: BoolArray, rng: np.random.Generator) -> IntArray:
+    """The items that are looked at: all that can be bought, or as many as there may be, drawn by their open doubt."""
+    items = np.flatnonzero(open_.any(axis=1))
     if len(items) <= CANDIDATES:
         return items
-    return items[drawn(sum((task.shares for task in tasks), np.zeros(len(able)))[items], CANDIDATES, rng)[0]]
-
-
-def buy_cover(
-    tasks: Sequence[Coverage],
-    price: IntArray,
-    budget: int,
-    limits: Limits,
-    able: BoolArray,
-    power: float,
-    rng: np.random.Generator,
-) -> tuple[IntArray, Certificate]:
-    """Greedily buy whole items: at each step the one with the highest gain over its price to this power.
-
-    ``limits`` are those of whole items: one column.
-    """
-    account = Account(np.zeros_like(price), price[:, None], able[:, None], budget, limits)
-    gains = WholeItems(tasks, np.repeat(able[:, None], len(tasks), axis=1))
-    certificate = buy_greedily(gains, account, power, candidates_of(tasks, able, rng))
-    return np.array(account.order, dtype=np.int64), certificate
+    shares = np.stack([task.shares for task in tasks], axis=1)
+    return items[drawn((shares * open_).sum(axis=1)[items], CANDIDATES, rng)[0]]

@@ -55,7 +55,7 @@ class Strategy:
     summary: str
     choose: Choose | None = None
     value: Value | None = None
-    mode: Mode = "joint"  # of a strategy that scores: joint, disjoint or equal
+    mode: Mode = "joint"  # whole items (joint), any of their tasks (disjoint), or each task from an equal share
     spend: Spend = "greedy"
     needs_model: bool = True
     measure: str = "entropy"
@@ -121,7 +121,7 @@ class Strategy:
     @property
     def by_label(self) -> bool:
         """Whether an item may be bought for some of its tasks alone, so that each task can have a share of its own."""
-        return self.value is not None and self.mode != "joint"
+        return self.mode != "joint"
 
     def weights_of(self, tasks: tuple[str, ...]) -> FloatArray | None:
         """The tasks' weights, adding up to 1; ``None`` if all are alike."""
