@@ -148,7 +148,7 @@ def test_the_cases_are_there():
     names = {case.name for case in bench.CASES}
     assert names >= {"entropy-100k", "greedy-1m", "disjoint-13k-vs-highs", "disjoint-13k-vs-cbc", "exact-1m"}
     assert names >= {"pareto-1m", "rrf-1m", "ind-1m", "entropy-100k-vs-small-text", "k-center-vs-small-text"}
-    assert "batchbald-5k" in names
+    assert names >= {"batchbald-5k", "cover-1m"}
 
 
 def test_a_line_says_what_is_aimed_at_and_whether_it_is_met():
@@ -209,6 +209,15 @@ def test_the_line_of_batch_bald_compares_what_the_batches_tell(in_this_process):
     line = line_of("batchbald-5k", bench.batchbald(items=40, wanted=3))
     assert line["in_common"] == 1
     assert line["more_information"] == 0
+
+
+def test_the_line_of_covering_says_that_looking_at_every_item_picks_the_same(in_this_process):
+    line = line_of("cover-1m", bench.cover(items=2000, few=150, budget=300))
+    assert line["in_common"] == 1
+    assert len(line["seconds_of_sizes"]) == 3
+    assert line["tenth_peak_gb"] == 0.5
+    assert line["same_size_ratio"] == line["theirs"] / line["same_size_seconds"]
+    assert "picks" not in line
 
 
 def test_small_text_covers_the_pool_as_well(made_already):

@@ -61,6 +61,18 @@ def test_a_campaign_covers_doubt_with_a_certificate(learner, tasks, tmp_path):
         assert 0 < certificate["objective"] <= certificate["bound"] <= len(tasks)
 
 
+def test_a_campaign_label_by_label_buys_every_label_once_and_some_items_in_part(tmp_path):
+    costs = {"reading": {"per_word": 0}, "slots": {"per_item": 12}}
+    config = config_of({"name": "probe"}, strategy={"name": "COVER-LABELS"}, costs=costs)
+    campaign = Campaign(config, tmp_path)
+    campaign.run(GoldAnnotator(campaign.corpus))
+    chosen = [body["items"] for _, body in campaign.ledger.decisions("selection")]
+    campaign.close()
+    labels = [(entry["id"], task) for items in chosen for entry in items for task in entry["tasks"]]
+    assert len(labels) == len(set(labels))
+    assert {len(entry["tasks"]) for items in chosen[1:] for entry in items} == {1, 2}
+
+
 def test_a_campaign_that_was_stopped_covers_the_same(tmp_path):
     config = config_of({"name": "probe"})
     whole, _ = bought(config, tmp_path / "whole")

@@ -65,6 +65,7 @@ EVERY = [
     *("MT-AVG+BLP_AL", "MT-MAX+BLP_AL", "MT-MIN+BLP", "MT-RRF+BLP_AL", "MT-AVG+RATIO_AL", "STCS-slots+BLP_AL"),
     *("UDJS+BLP_AL", "UDJS+RATIO_AL", "UDJS+BLP", "EQB-DJS+BLP_AL", "EQB-DJS+RATIO_AL"),
     *("BALD+IDMR", "MT-MIN+BLP_AL+IDMR", "UDJS+BLP_AL+IDMR", "MT-PAR+IDMR", "K-CENTER+IDMR", "RANDOM+IDMR"),
+    *("COVER+IDMR", "COVER-LABELS+IDMR"),
 ]
 every_strategy = pytest.mark.parametrize("name", EVERY)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.bench import plain
+from bursar.bench.covering import cover_pool, doubtful_units, plain_cover
 from bursar.bench.harness import Case, Measured, Sides, bench_case
 from bursar.bench.judged import alone, judged, median, require_memory
 from bursar.bench.peers.environments import python_for
@@ -352,3 +353,41 @@ def batchbald(items: int = 5000, wanted: int = 50) -> Sides:
         return Measured(said["seconds"], {"peak_gb": said["peak_gb"], "information": told, "picks": said["picks"]})
 
     return lambda: measured("ours"), lambda: measured("theirs")
+
+
+def _same_picks(line: dict[str, Any]) -> dict[str, Any]:
+    return _in_common(line) | {"same_size_ratio": line["theirs"] / line["same_size_seconds"]}
+
+
+@judged(
+    CASES,
+    "cover-1m",
+    "COVER buys about 300 of 1,000,000 items × 2 tasks, against looking at each of 2,000 items for every pick",
+    at_least={"in_common": 0.99, "same_size_ratio": 10},
+    at_most={"core_seconds": 90, "tenth_core_seconds": 10, "tenth_peak_gb": 2, "exponent": 1.1},
+    compare=_same_picks,
+)
+def cover(items: int = 1_000_000, few: int = 2000, budget: int = 7500) -> Sides:
+    """Sizes in processes of their own, of which the vectors are most of the memory. Ours at theirs' size too.
+
+    ``core_seconds`` are of the processor, ``tenth_…`` of a tenth of the items.
+    """
+    require_memory()
+
+    def ours() -> Measured:
+        sizes = [items // 100, items // 10, items]
+        runs = [alone(cover_pool, size, budget) for size in sizes]
+        exponent = np.polyfit(np.log(sizes), np.log([run["core_seconds"] for run in runs]), 1)[0]
+        about = {name: runs[-1][name] for name in ("core_seconds", "peak_gb", "objective")}
+        about |= {f"tenth_{name}": runs[1][name] for name in ("core_seconds", "peak_gb")}
+        about |= {"items": items, "exponent": float(exponent), "seconds_of_sizes": [run["seconds"] for run in runs]}
+        same = cover_pool(few, budget)
+        return Measured(runs[-1]["seconds"], about | {"same_size_seconds": same["seconds"], "picks": same["picks"]})
+
+    def theirs() -> Measured:
+        pool = doubtful_units(few)
+        start = time.perf_counter()
+        picks = plain_cover(pool, budget)
+        return Measured(time.perf_counter() - start, {"items": few, "picks": picks.tolist()})
+
+    return ours, theirs

@@ -360,7 +360,7 @@ class CampaignConfig(Section):
         if not chosen.by_label:
             raise ConfigError(
                 f"allocation: strategy {chosen.name} buys items for all tasks at once, so that nothing can be split",
-                fix=f"use UDJS or UDJS+BLP_AL, which buy label by label, or {away}",
+                fix=f"use UDJS, UDJS+BLP_AL or COVER-LABELS, which buy label by label, or {away}",
             )
         if self.budget.counts == "items":
             raise ConfigError(

@@ -6,32 +6,33 @@ exp(−d² / s²), with s² the median of d² over the targets. What an item add
 that its units cover, summed over the tasks.
 
 Shares add up over units, so long items are worth more than short ones; doubts count by their mass, so that what is
-bought keeps to the pool's distribution. The sum is submodular: an item's gain only shrinks as others are bought. So an
-old gain is a bound of the new one, most items need never be looked at again, and what no selection can pass follows
-from the gains that are left.
+bought keeps to the pool's distribution. The sum is submodular: an item's gain only shrinks as others are bought, so
+that ``submodular`` can spend on it.
+
+Of a pool of more than ``CANDIDATES`` items that many are drawn as candidates, in proportion to the same doubt. Others
+are bought only when no candidate can be, and the certificate compares with selections of candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.errors import InfeasibleError
-from bursar.ragged import BoolArray, FloatArray, IntArray, flat_positions, offsets_of
-from bursar.selection.candidates import Certificate
+from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.evidence import Units
-from bursar.selection.limits import Limits
+from bursar.selection.submodular import Account, buy_greedily
 
 Vectors = NDArray[np.float32]
 
 PRICE_POWER = 0.5  # gains are divided by the price to this power: at 1 cheap items are bought again and again
 TARGETS = 2000  # of each task
-BLOCK = 64  # items whose gains are looked at together
-ITEMS_AT_ONCE = 2048
-TIE = 1e-9  # of gains: closer than this is a tie
-KEPT_BYTES = 400_000_000  # coverages of a pool up to here are computed once
+UNITS_AT_ONCE = 2048  # whose distances to all targets are computed together: they fit the cache
+ITEMS_AT_ONCE = 1024
+CANDIDATES = 50_000  # items that are looked at in a larger pool: the coverages of all of them are kept
+KEPT_BYTES = 400_000_000  # of each task's coverages that are kept: of all items of a small pool, else of the best
 
 
 class Coverage:
@@ -51,50 +52,72 @@ class Coverage:
         self.units, self.weight = units, weight  # how much the task counts
         places, counts = drawn(np.sqrt(units.doubt), targets, rng)
         self.targets, self.weights = units.vectors[places], counts.astype(np.float32)  # (targets, width), (targets,)
-        self._norms: Vectors = np.einsum("ij,ij->i", self.targets, self.targets)
-        near = self._nearest(known, np.array([0, len(known)]))[0]  # infinite where nothing is labelled
+        near = _nearest(known, self.targets)
         usual = np.median(np.repeat(near, counts)) if len(known) and len(near) else self._usual()
         self.scale = max(float(usual), 1e-6)
         self.covered: Vectors = np.exp(-near / self.scale)
         self.open = max(float((1 - self.covered) @ self.weights), 1e-9)  # what may still be covered
-        small = len(units) * len(self.targets) * 4 <= KEPT_BYTES
-        self._kept = self._rows(np.arange(len(units))) if small else None
+        self._scaled = np.ascontiguousarray(_as_target(self.targets).T / np.float32(self.scale))
+        self._counts = np.diff(units.offsets)
+        room = min(len(units), KEPT_BYTES // (4 * max(1, len(places))))
+        self._kept: Vectors = np.empty((room, len(places)), dtype=np.float32)
+        self._kept_at, self._filled = np.full(len(units), -1), 0  # where an item's coverages are kept, if they are
+
+    @property
+    def shares(self) -> FloatArray:
+        """Each item's share of what targets are drawn in proportion to, times the task's weight: (items,)."""
+        running = np.concatenate([[0.0], np.cumsum(np.sqrt(self.units.doubt))])[self.units.offsets]
+        found: FloatArray = self.weight * np.diff(running) / max(float(running[-1]), 1e-300)
+        return found
 
     def rows(self, items: IntArray) -> Vectors:
-        """How far each item covers each target: (items, targets)."""
-        return self._kept[items] if self._kept is not None else self._rows(items)
+        """How far each item covers each target: (items, targets). Computed once for what there is room to keep."""
+        at = self._kept_at[items]
+        new = np.flatnonzero(at < 0)
+        if not len(new):
+            kept: Vectors = self._kept[at]
+            return kept
+        found = np.empty((len(items), len(self.weights)), dtype=np.float32)
+        found[new] = self._rows(items[new])
+        found[at >= 0] = self._kept[at[at >= 0]]
+        if len(new) <= len(self._kept):
+            self._keep(items[new], found[new])
+        return found
 
     def gains(self, items: IntArray) -> FloatArray:
         """The share of the doubt that each item would cover beyond what is covered: (items,)."""
-        more = np.maximum(self.rows(items) - self.covered, 0)
-        found: FloatArray = self.weight * (more @ self.weights).astype(np.float64) / self.open
-        return found
+        found = np.zeros(len(items))
+        rows = self.rows if len(items) <= len(self._kept) else self._rows
+        order = np.argsort(self._counts[items], kind="stable")  # items with equally many units are computed together
+        for start in range(0, len(items), ITEMS_AT_ONCE):
+            part = order[start : start + ITEMS_AT_ONCE]
+            more = rows(items[part])
+            more -= self.covered
+            found[part] = np.maximum(more, 0, out=more) @ self.weights
+        return self.weight / self.open * found
 
     def add(self, item: int) -> None:
         """The item is bought: what it covers is covered."""
         self.covered = np.maximum(self.covered, self.rows(np.array([item]))[0])
 
     def _rows(self, items: IntArray) -> Vectors:
-        found = np.zeros((len(items), len(self.targets)), dtype=np.float32)
-        for at in range(0, len(items), ITEMS_AT_ONCE):
-            part = items[at : at + ITEMS_AT_ONCE]
-            places = flat_positions(self.units.offsets, part)
-            counts = np.diff(self.units.offsets)[part]
-            found[at : at + len(part)] = np.exp(
-                -self._nearest(self.units.vectors[places], offsets_of(counts)) / self.scale
-            )
-        return found
+        found = np.full((len(items), len(self.weights)), -np.inf, dtype=np.float32)  # −d² / s² to the nearest unit
+        counts, starts = self._counts[items], self.units.offsets[items]
+        for count in np.unique(counts[counts > 0]).tolist():
+            alike, step = np.flatnonzero(counts == count), max(1, UNITS_AT_ONCE // count)
+            for part in (alike[at : at + step] for at in range(0, len(alike), step)):
+                places = (starts[part][:, None] + np.arange(count)).ravel()
+                products = _as_unit(self.units.vectors[places]) @ self._scaled
+                found[part] = products.reshape(len(part), count, -1).max(axis=1)
+        np.minimum(found, 0, out=found)
+        return np.exp(found, out=found)
 
-    def _nearest(self, vectors: Vectors, offsets: IntArray) -> Vectors:
-        """The squared distance of each target to the nearest of each item's units: infinite where it has none."""
-        found = np.full((len(offsets) - 1, len(self.targets)), np.inf, dtype=np.float32)
-        filled = np.flatnonzero(np.diff(offsets))
-        if len(filled) and len(self.targets):
-            products = vectors @ (2 * self.targets.T)
-            products -= np.einsum("ij,ij->i", vectors, vectors)[:, None]
-            highest = np.maximum.reduceat(products, offsets[:-1][filled], axis=0)
-            found[filled] = np.maximum(self._norms - highest, 0)
-        return found
+    def _keep(self, items: IntArray, rows: Vectors) -> None:
+        if self._filled + len(items) > len(self._kept):  # start again: what is looked at is soon looked at again
+            self._kept_at[:], self._filled = -1, 0
+        places = np.arange(self._filled, self._filled + len(items))
+        self._kept[places], self._kept_at[items] = rows, places
+        self._filled += len(items)
 
     def _usual(self) -> float:
         """Where nothing is labelled: the median squared distance between targets."""
@@ -103,6 +126,29 @@ class Coverage:
             return 1.0
         apart = ((some[:, None] - some[None]) ** 2).sum(axis=2)
         return float(np.median(apart[~np.eye(len(some), dtype=bool)])) / 2
+
+
+def _nearest(vectors: Vectors, targets: Vectors) -> Vectors:
+    """The squared distance of each target to the nearest vector: infinite where there is none."""
+    found = np.full(len(targets), -np.inf, dtype=np.float32)
+    scaled = np.ascontiguousarray(_as_target(targets).T)
+    for at in range(0, len(vectors), UNITS_AT_ONCE):
+        np.maximum(found, (_as_unit(vectors[at : at + UNITS_AT_ONCE]) @ scaled).max(axis=0), out=found)
+    return np.maximum(-found, 0)
+
+
+def _as_unit(vectors: Vectors) -> Vectors:
+    """Times ``_as_target`` of other vectors this is −d², in one product: −|u|² + 2ut − |t|²."""
+    return np.concatenate([vectors, -_norms(vectors), np.ones((len(vectors), 1), dtype=np.float32)], axis=1)
+
+
+def _as_target(vectors: Vectors) -> Vectors:
+    return np.concatenate([2 * vectors, np.ones((len(vectors), 1), dtype=np.float32), -_norms(vectors)], axis=1)
+
+
+def _norms(vectors: Vectors) -> Vectors:
+    found: Vectors = np.einsum("ij,ij->i", vectors, vectors)[:, None]
+    return found
 
 
 def drawn(weights: FloatArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -122,112 +168,68 @@ def drawn(weights: FloatArray, count: int, rng: np.random.Generator) -> tuple[In
 
 
 # -- spending ----------------------------------------------------------------------------------------------------------
-def buy_cover(
-    tasks: Sequence[Coverage], price: IntArray, budget: int, limits: Limits, able: BoolArray, power: float
-) -> tuple[IntArray, Certificate]:
-    """Greedily buy whole items: at each step the one with the highest gain over its price to this power.
+class Labels:
+    """What the labels of items add, each by itself."""
 
-    What an item's gain was before is a bound of what it is now. ``limits`` are those of whole items: one column.
+    def __init__(self, tasks: Sequence[Coverage], open_: BoolArray) -> None:
+        self.tasks, self.open = tasks, open_  # (items, tasks)
+        self.most = sum(task.weight for task in tasks)
+
+    def of(self, items: IntArray) -> FloatArray:
+        """0 where a label cannot be bought: (items, tasks)."""
+        found = np.zeros((len(items), len(self.tasks)))
+        for number, task in enumerate(self.tasks):
+            mine = np.flatnonzero(self.open[items, number])
+            found[mine, number] = task.gains(items[mine])
+        return found
+
+    def add(self, item: int, bundle: BoolArray) -> None:
+        for number in np.flatnonzero(bundle).tolist():
+            self.tasks[number].add(item)
+
+
+class WholeItems(Labels):
+    """What items add, each for all of its open labels at once: one column."""
+
+    def of(self, items: IntArray) -> FloatArray:
+        total: FloatArray = super().of(items).sum(axis=1, keepdims=True)
+        return total
+
+    def add(self, item: int, bundle: BoolArray) -> None:
+        super().add(item, self.open[item])
+
+
+def cover_items(
+    pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
+) -> Selection:
+    """Buy whole items: each for all tasks that it is open for, by gain over price to this power."""
+    price = pool.prices.of(pool.open)[:, None]
+    able = np.asarray(pool.open.any(axis=1))[:, None]
+    account = Account(np.zeros(len(pool), dtype=np.int64), price, able, budget, pool.limits.together(pool.open))
+    gains, candidates = WholeItems(tasks, pool.open), candidates_of(tasks, pool.open, rng)
+    certificate = buy_greedily(gains, account, power, candidates)
+    items = np.array(account.order, dtype=np.int64)
+    return Selection.of(pool, items, pool.open[items], certificate)
+
+
+def cover_labels(
+    pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
+) -> Selection:
+    """Buy items for some of their tasks: by the gain of a bundle of labels over its price to this power.
+
+    Reading is paid with an item's first bundle, so that its further labels are cheaper.
     """
-    purse = Purse(price, budget, limits, able)
-    everything = np.arange(len(price))
-    bounds = _gains(tasks, everything)  # (items,), never below the gains
-    worth = np.maximum(price, 1).astype(float) ** power
-    bound = _passed_by_none(bounds, price, budget, able)
-    reached = 0.0
-    for among in purse.phases():
-        while (open_ := purse.open & among()).any():
-            item = _best(bounds, open_, worth, tasks)
-            reached += float(bounds[item])
-            purse.buy(item)
-            for task in tasks:
-                task.add(item)
-    left = np.where(purse.taken, 0.0, bounds)
-    bound = min(bound, reached + _passed_by_none(left, price, budget, able), sum(task.weight for task in tasks))
-    bound = max(bound, reached)
-    items = np.array(purse.bought, dtype=np.int64)
-    return items, Certificate(reached, bound, bound - reached <= 1e-9 * max(1.0, bound))
+    account = Account(pool.prices.reading, pool.prices.own, pool.open, budget, pool.limits)
+    gains, candidates = Labels(tasks, pool.open), candidates_of(tasks, pool.open, rng)
+    certificate = buy_greedily(gains, account, power, candidates)
+    items = np.array(account.order, dtype=np.int64)
+    return Selection.of(pool, items, account.bought[items], certificate)
 
 
-def _gains(tasks: Sequence[Coverage], items: IntArray) -> FloatArray:
-    found = np.zeros(len(items))
-    for at in range(0, len(items), ITEMS_AT_ONCE):
-        part = items[at : at + ITEMS_AT_ONCE]
-        for task in tasks:
-            found[at : at + len(part)] += task.gains(part)
-    return found
-
-
-def _best(bounds: FloatArray, open_: BoolArray, worth: FloatArray, tasks: Sequence[Coverage]) -> int:
-    """The open item whose gain is worth most; ties go to the first. ``bounds`` become gains where it looks."""
-    candidates = np.flatnonzero(open_)
-    scores = bounds[candidates] / worth[candidates]
-    order = candidates[np.argsort(-scores, kind="stable")]
-    best = -np.inf
-    for start in range(0, len(order), BLOCK):
-        block = order[start : start + BLOCK]
-        if bounds[block[0]] / worth[block[0]] < best - TIE:
-            break
-        bounds[block] = np.minimum(bounds[block], _gains(tasks, block))
-        best = max(best, float((bounds[block] / worth[block]).max()))
-    return int(np.argmax(open_ & (bounds / worth >= best - TIE)))
-
-
-def _passed_by_none(gains: FloatArray, price: IntArray, budget: int, able: BoolArray) -> float:
-    """The most that items could add if no gain shrank and one item could be bought in part."""
-    offered = np.flatnonzero(able & (price <= budget) & (gains > 0))
-    order = offered[np.argsort(-gains[offered] / np.maximum(price[offered], 1e-9), kind="stable")]
-    running = np.cumsum(price[order])
-    whole = int(np.searchsorted(running, budget, side="right"))
-    total = float(gains[order[:whole]].sum())
-    if whole < len(order):
-        spent = int(running[whole - 1]) if whole else 0
-        total += float(gains[order[whole]]) * (budget - spent) / max(int(price[order[whole]]), 1)
-    return total
-
-
-class Purse:
-    """What is bought, and what still may be: within the budget, and within every limit on whole items."""
-
-    def __init__(self, price: IntArray, budget: int, limits: Limits, able: BoolArray) -> None:
-        self.price, self.left, self.limits = price, int(budget), limits
-        self.open: BoolArray = able & (price <= self.left)
-        self.taken = np.zeros(len(price), dtype=bool)
-        self.bought: list[int] = []
-        self._uses = [limit.use[:, 0] for limit in limits.sums]
-        self._used = np.zeros(len(limits.sums))
-        self._room = None if limits.groups is None else limits.groups.at_most.copy()
-        self._close()
-
-    def phases(self) -> Iterator[Callable[[], BoolArray]]:
-        """What may be bought, one minimum after the other, then anything."""
-        everything = np.ones(len(self.price), dtype=bool)
-        for number, limit in enumerate(self.limits.sums):
-            if limit.at_least > 0:
-                helps = self._uses[number] > 0
-                yield lambda n=number, floor=limit.floor, h=helps: h if self._used[n] < floor else ~everything  # type: ignore[misc]
-                if self._used[number] < limit.floor:
-                    raise InfeasibleError(
-                        f"greedy spending got to {self._used[number]:g} of {limit.name} and not to {limit.at_least:g}",
-                        fix="raise the budget, ask for less at least, or spend exactly",
-                    )
-        yield lambda: everything
-
-    def buy(self, item: int) -> None:
-        """Pay for an item, and close what can no longer be bought."""
-        self.bought.append(item)
-        self.taken[item] = True
-        self.open[item] = False
-        self.left -= int(self.price[item])
-        for number, use in enumerate(self._uses):
-            self._used[number] += use[item]
-        if self._room is not None and self.limits.groups is not None:
-            self._room[self.limits.groups.group[item]] -= 1
-        self._close()
-
-    def _close(self) -> None:
-        self.open &= self.price <= self.left
-        for number, (limit, use) in enumerate(zip(self.limits.sums, self._uses, strict=True)):
-            self.open &= self._used[number] + use <= limit.ceiling
-        if self._room is not None and self.limits.groups is not None:
-            self.open &= self._room[self.limits.groups.group] > 0
+def candidates_of(tasks: Sequence[Coverage], open_: BoolArray, rng: np.random.Generator) -> IntArray:
+    """The items that are looked at: all that can be bought, or as many as there may be, drawn by their open doubt."""
+    items = np.flatnonzero(open_.any(axis=1))
+    if len(items) <= CANDIDATES:
+        return items
+    shares = np.stack([task.shares for task in tasks], axis=1)
+    return items[drawn((shares * open_).sum(axis=1)[items], CANDIDATES, rng)[0]]

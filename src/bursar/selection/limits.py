@@ -74,9 +74,10 @@ class Limits:
         sums = tuple(replace(limit, use=limit.use[items]) for limit in self.sums)
         return Limits(sums, self.groups and replace(self.groups, group=self.groups.group[items]))
 
-    def together(self) -> Limits:
-        """As they are for items that are bought for all tasks or none: one column."""
-        return replace(self, sums=tuple(replace(s, use=s.use.sum(axis=1, keepdims=True)) for s in self.sums))
+    def together(self, tasks: BoolArray | None = None) -> Limits:
+        """As they are for items that are bought for all tasks, or all of these (items, tasks), or none: one column."""
+        sums = [replace(s, use=(s.use if tasks is None else s.use * tasks).sum(axis=1)[:, None]) for s in self.sums]
+        return replace(self, sums=tuple(sums))
 
     def check(self, items: int, tasks: int) -> None:
         """Refuse limits that do not fit the pool."""

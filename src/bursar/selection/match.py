@@ -67,20 +67,18 @@ class Matching:
         rng: np.random.Generator,
     ) -> Selection:
         """A strategy without scores spends in each bin what its items of the pool, taken as they come, would cost."""
-        price = np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
+        price = _usual_price(pool, strategy.mode, budget)
         likely = matched(np.arange(len(pool)), bins, current, reference, price, budget)
         money = np.bincount(bins[likely], price[likely], minlength=len(reference)).astype(np.int64)
-        items: list[IntArray] = []
-        left = budget
+        items, tasks, left = np.zeros(0, dtype=np.int64), np.zeros((0, len(pool.tasks)), dtype=bool), budget
         for number in [*np.argsort(lacking(current, reference), kind="stable").tolist(), None]:
-            taken = np.concatenate([np.zeros(0, dtype=np.int64), *items])
-            mine = np.setdiff1d(np.flatnonzero(bins == number) if number is not None else np.arange(len(pool)), taken)
+            mine = np.setdiff1d(np.flatnonzero(bins == number) if number is not None else np.arange(len(pool)), items)
             share = left if number is None else min(left, int(money[number]))
             found = strategy.unmatched(pool.take(mine), share, rng) if len(mine) else None
             if found is not None:
-                items.append(mine[found.items])
+                items, tasks = np.concatenate([items, mine[found.items]]), np.concatenate([tasks, found.tasks])
                 left -= found.total
-        return Selection.joint(pool, np.concatenate([np.zeros(0, dtype=np.int64), *items]))
+        return Selection.of(pool, items, tasks)
 
 
 def _usual_price(pool: Candidates, mode: str, budget: int) -> IntArray:

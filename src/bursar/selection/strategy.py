@@ -55,7 +55,7 @@ class Strategy:
     summary: str
     choose: Choose | None = None
     value: Value | None = None
-    mode: Mode = "joint"  # of a strategy that scores: joint, disjoint or equal
+    mode: Mode = "joint"  # whole items (joint), any of their tasks (disjoint), or each task from an equal share
     spend: Spend = "greedy"
     needs_model: bool = True
     measure: str = "entropy"
@@ -82,7 +82,7 @@ class Strategy:
             proven = self.value is not None and self.mode != "equal"
             nothing = Certificate(0.0, 0.0 if proven else None, proven) if self.value is not None else None
             return Selection.joint(pool, np.zeros(0, dtype=np.int64), nothing)
-        by_id = pool.take(pool.order)
+        by_id = pool if (np.diff(pool.order) > 0).all() else pool.take(pool.order)
         offered = by_id.priced_by_item() if in_items else by_id
         selection = self._check(self._chosen(offered, budget, np.random.default_rng(seed)), offered, budget)
         chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
@@ -123,7 +123,7 @@ class Strategy:
     @property
     def by_label(self) -> bool:
         """Whether an item may be bought for some of its tasks alone, so that each task can have a share of its own."""
-        return self.value is not None and self.mode != "joint"
+        return self.mode != "joint"
 
     def weights_of(self, tasks: tuple[str, ...]) -> FloatArray | None:
         """The tasks' weights, adding up to 1; ``None`` if all are alike."""
