@@ -185,7 +185,7 @@ def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -
 )
 def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """Doubt covered at the level of units (see ``cover``): whole items, each for all tasks that it is open for."""
-    return cover_items(pool, _coverages(pool, rng), budget, rng)
+    return cover_items(pool, coverages(pool, rng), budget, rng)
 
 
 @strategy(
@@ -198,10 +198,10 @@ def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Se
 )
 def covered_doubt_by_label(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """Doubt covered at the level of units (see ``cover``): any item for any of its tasks."""
-    return cover_labels(pool, _coverages(pool, rng), budget, rng)
+    return cover_labels(pool, coverages(pool, rng), budget, rng)
 
 
-def _coverages(pool: Candidates, rng: np.random.Generator) -> list[Coverage]:
+def coverages(pool: Candidates, rng: np.random.Generator) -> list[Coverage]:
     """How far the doubt of each task is covered by what is labelled."""
     units, known = pool.evidence.want("units"), pool.evidence.labelled.units or {}
     weights = np.ones(len(pool.tasks)) if pool.weights is None else len(pool.tasks) * pool.weights

@@ -12,7 +12,8 @@ import json
 import shutil
 import time
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from bursar.campaign.splits import load_parts
 from bursar.compute import Tell
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
-from bursar.selection import Candidates, make_strategy, strategy
+from bursar.selection import Candidates, Selection, make_strategy, strategy
+from bursar.selection.cover import cover_items
+from bursar.selection.strategies import coverages
 from bursar.studies.arms import Place, _curve, _Teller, corpus_of, name_of
 from bursar.studies.savings_findings import analyse
 from bursar.studies.study import STUDIES, Study
@@ -86,6 +89,7 @@ def _learner_of(data: str) -> dict[str, Any]:
 
 def config_of(unit: Mapping[str, Any], place: Place) -> CampaignConfig:
     """The campaign of a unit."""
+    register_strategies()
     tasks, per_round = (DEVELOPMENT | CONFIRMATION)[unit["data"]]
     settings = dict(unit["settings"])
     if settings.get("weights") == "first":
@@ -133,12 +137,7 @@ def _learner(data: str, folder: str, tasks: tuple[str, ...], options: str) -> Le
     return make_learner(settings.pop("name"), corpus_of(data, Path(folder), tasks).schema, settings)
 
 
-# -- strategies for ablations ------------------------------------------------------------------------------------------
-@strategy(
-    "RANDOM-OF-THE-SAME-LENGTHS",
-    "random items as long as those that auto would buy",
-    needs=frozenset({"units", "words"}),
-)
+# -- strategies for baselines and ablations ---------------------------------------------------------------------------
 def same_lengths(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """Each item that COVER would buy, replaced by a random one of the nearest length that can be paid for."""
     chosen = make_strategy("COVER").select(pool, budget, int(rng.integers(2**31)))
@@ -154,6 +153,29 @@ def same_lengths(pool: Candidates, budget: int, rng: np.random.Generator) -> Int
         free[item] = False
         left -= int(price[item])
     return np.array(found, dtype=np.int64)
+
+
+def all_alike(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+    """COVER, with the same doubt about every unit that the model has any doubt about."""
+    units = {
+        name: replace(found, doubt=np.ones_like(found.doubt)) for name, found in pool.evidence.want("units").items()
+    }
+    pool = replace(pool, evidence=replace(pool.evidence, units=units))
+    return cover_items(pool, coverages(pool, rng), budget, rng)
+
+
+def at_any_price(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+    """COVER, with gains that are not divided by any power of the price."""
+    return cover_items(pool, coverages(pool, rng), budget, rng, power=0.0)
+
+
+@cache
+def register_strategies() -> None:
+    """Make the study's own strategies known by name, in the process that runs its units."""
+    units = frozenset({"units"})
+    strategy("RANDOM-OF-THE-SAME-LENGTHS", "random items as long as auto's", needs=units | {"words"})(same_lengths)
+    strategy("COVER-ALL-ALIKE", "COVER, all doubts alike", needs=units)(all_alike)
+    strategy("COVER-AT-ANY-PRICE", "COVER, whatever items cost", needs=units)(at_any_price)
 
 
 STUDIES.add(
