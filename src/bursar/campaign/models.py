@@ -115,7 +115,8 @@ class Models:
         if learner.name in SHARERS:
             heads = learner.options.get("heads", {})
             linked = {task.partner(self.tasks) for task in self.tasks.values()}
-            return frozenset(name for name in tagging if name in linked or heads.get(name) == "spans")
+            usual = learner.options.get("tags")
+            return frozenset(name for name in tagging if name in linked or heads.get(name, usual) == "spans")
         return frozenset() if learner.name in TAGGERS else frozenset(tagging)
 
     def check_label(self, items: Corpus) -> None:

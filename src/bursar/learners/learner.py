@@ -333,6 +333,7 @@ _SMALL = {
     "decay": False,
     "smoothing": 0.0,
     "dropout": 0.0,
+    "tags": "linear",
 }
 UNTHINNED = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders without dropout of their own
 LEARNERS.add("transformer", _Later("neural", "NeuralLearner", neural_gives))

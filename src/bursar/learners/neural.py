@@ -38,7 +38,7 @@ from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
-from bursar.tasks import AnyBeliefs, Task, make_task
+from bursar.tasks import AnyBeliefs, Tagging, Task, make_task
 from bursar.tasks.heads import Encoded, sampled
 from bursar.tasks.schemes import overlapping
 
@@ -57,6 +57,7 @@ class Settings(Schedule):
     gated_layers: int | None = None  # how many top layers are copied for each task; a third of them if not said
     layers: int | None = None  # only the encoder's lowest so many: words are often served best by middle layers
     frozen_layers: int = 0  # how many of the encoder's lower layers stay as they are
+    tags: str = "crf"  # the style of head of tagging tasks that ``heads`` does not name
     heads: Mapping[str, str] = field(default_factory=dict)  # task to the style of its head, such as slots = "crf"
     dropout: float = 0.1  # in the heads
     smoothing: float = 0.0  # label smoothing; 0.1 in paper 1, section 7.3
@@ -74,6 +75,8 @@ class Settings(Schedule):
         for name in ("temperature", "decay"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"learner.{name} = {getattr(self, name)!r}", fix="use true or false")
+        if self.tags not in Tagging.styles:
+            raise ConfigError(f"learner.tags = {self.tags!r}", fix=f"use {', '.join(Tagging.styles)}")
         if not isinstance(self.heads, Mapping) or not all(isinstance(style, str) for style in self.heads.values()):
             raise ConfigError(f"learner.heads = {self.heads!r}", fix='name tasks and styles: { slots = "crf" }')
         if not isinstance(self.encoder, str):
@@ -136,10 +139,16 @@ class NeuralLearner(Learner):
             self.tasks,
             sharing=s.sharing,
             frozen=s.frozen_layers,
-            styles=s.heads,
+            styles=self._styles(),
             dropout=s.dropout,
             copied=s.gated_layers,
         )
+
+    def _styles(self) -> dict[str, str]:
+        """The style of head of tasks that do not have their kind's usual one; relations need spans to build on."""
+        linked = {task.partner(self.tasks) for task in self.tasks.values()}
+        tagging = [name for name, task in self.tasks.items() if isinstance(task, Tagging) and name not in linked]
+        return dict.fromkeys(tagging, self.settings.tags) | dict(self.settings.heads)
 
     # -- training ----------------------------------------------------------------------------------------------------
     def fit(

@@ -15,7 +15,16 @@ from bursar.oracle.problem import Problem
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
 
-OPTIONS = {"layers": 3, "frozen_layers": 2, "learning_rate": 1e-3, "steps": 100, "patience": 8, "precision": "float32"}
+OPTIONS = {
+    "layers": 3,
+    "frozen_layers": 2,
+    "learning_rate": 1e-3,
+    "steps": 100,
+    "patience": 8,
+    "smoothing": 0.1,
+    "tags": "linear",
+    "precision": "float32",
+}
 
 
 class EncoderJudge(Judge):
