@@ -23,7 +23,7 @@ from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.combine import shares, urgencies
-from bursar.selection.cover import Coverage, cover_items, cover_labels
+from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.diversify import badge, batch_bald, k_center
 from bursar.selection.fronts import fronts, thinned
 from bursar.selection.spend import greedy_by_confidence, spend_joint
@@ -185,7 +185,7 @@ def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -
 )
 def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """Doubt covered at the level of units (see ``cover``): whole items, each for all tasks that it is open for."""
-    return cover_items(pool, _coverages(pool, rng), budget, rng)
+    return cover_items(pool, coverages_of(pool, rng), budget, rng)
 
 
 @strategy(
@@ -198,17 +198,7 @@ def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Se
 )
 def covered_doubt_by_label(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """Doubt covered at the level of units (see ``cover``): any item for any of its tasks."""
-    return cover_labels(pool, _coverages(pool, rng), budget, rng)
-
-
-def _coverages(pool: Candidates, rng: np.random.Generator) -> list[Coverage]:
-    """How far the doubt of each task is covered by what is labelled."""
-    units, known = pool.evidence.want("units"), pool.evidence.labelled.units or {}
-    weights = np.ones(len(pool.tasks)) if pool.weights is None else len(pool.tasks) * pool.weights
-    return [
-        Coverage(units[task], known[task].vectors if task in known else units[task].vectors[:0], rng, weight=weight)
-        for task, weight in zip(pool.tasks, weights.tolist(), strict=True)
-    ]
+    return cover_labels(pool, coverages_of(pool, rng), budget, rng)
 
 
 @strategy(
