@@ -98,6 +98,13 @@ def test_a_learner_without_vectors_is_refused_before_anything_is_bought():
         check_served(config_of({"name": "scikit"}))
 
 
+def test_doubts_that_add_up_need_no_vectors(tmp_path):
+    config = config_of({"name": "scikit"}, strategy={"name": "MT-SUM+BLP_AL"})
+    rounds, certificates = bought(config, tmp_path)
+    assert len(rounds) == 3
+    assert all(found["optimal"] and found["objective"] > 0 for found in certificates)
+
+
 # -- where units lie -------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def corpus():

@@ -44,7 +44,7 @@ def score(
     confidence = np.zeros((len(items), len(names)))
     guesses: dict[str, list[Ragged]] = {name: [] for name in names}
     kept: dict[str, list[AnyBeliefs]] = {name: [] for name in names if "beliefs" in strategy.needs}
-    doubts: dict[str, list[UnitDoubts]] = {name: [] for name in names if "units" in strategy.needs}
+    doubts: dict[str, list[UnitDoubts]] = {name: [] for name in names if strategy.needs & {"units", "doubt"}}
     parts_of = learner.believe_in_parts(
         corpus.take(items), passes=measure.passes, seed=seed, progress=lambda _, done: tell(done)
     )
@@ -102,6 +102,8 @@ def evidence_of(
     else:
         others = tuple(_facets(needs, learner, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
     evidence = Evidence(mine.words, mine.features, mine.labels, scored.beliefs, *others)
+    if "doubt" in needs and scored.doubts is not None:
+        evidence = replace(evidence, doubt=np.stack([scored.doubts[name].totals for name in corpus.schema], axis=1))
     if "units" not in needs or scored.doubts is None:
         return evidence
     units, known = units_of(space(), corpus.schema, pool, labelled, scored.doubts)

@@ -176,6 +176,26 @@ def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -
     return badge(pool.evidence.want("features"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights)
 
 
+@scored("MT-SUM", "the doubts of all units of all tasks, added up", weighted=True, needs=frozenset({"doubt"}))
+def summed(pool: Candidates) -> FloatArray:
+    """An item is worth what its units are worth together: long items more than short ones."""
+    doubt: FloatArray = pool.evidence.want("doubt")
+    return len(pool.tasks) * _weighted(pool, doubt)
+
+
+@scored("MT-SHARE", "the same, each task's as a share of all of its doubt", weighted=True, needs=frozenset({"doubt"}))
+def shared(pool: Candidates) -> FloatArray:
+    """All tasks count alike, however many units they have. All items together are worth 1."""
+    doubt = pool.evidence.want("doubt")
+    return _weighted(pool, doubt / np.maximum(doubt.sum(axis=0), 1e-300))
+
+
+def _weighted(pool: Candidates, value: FloatArray) -> FloatArray:
+    """The weighted mean over the tasks: (items, tasks) to (items,)."""
+    found: FloatArray = value.mean(axis=1) if pool.weights is None else value @ pool.weights
+    return found
+
+
 @strategy(
     "COVER",
     "units near what the model doubts and no label is near to yet, over all tasks",
