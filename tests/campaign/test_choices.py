@@ -83,3 +83,11 @@ def test_items_are_grouped_by_classes_and_by_groups_where_there_are_some():
     assert grouped["groups"] == ["group", "label:intent"]
     assert alone["bins"] == ["length", "cluster", "label:intent"]
     assert alone["strategy"] == {"base": "MT-MIN", "spending": "BLP_AL", "matching": False}
+
+
+def test_a_strategy_in_force_that_has_a_modifier_is_offered_as_it_is():
+    config = parse_config({"strategy": {"name": "mt-avg+guard+blp_al"}})
+    found = choices(config, assistant_corpus(20, seed=0).with_tasks(list(TASKS)).schema, has_groups=False)
+    assert found["strategy"] == {"base": "MT-AVG+GUARD", "spending": "BLP_AL", "matching": False}
+    (entry,) = [entry for entry in found["strategies"] if entry["name"] == "MT-AVG+GUARD"]
+    assert entry["scores"]

@@ -73,6 +73,12 @@ def test_a_campaign_label_by_label_buys_every_label_once_and_some_items_in_part(
     assert {len(entry["tasks"]) for items in chosen[1:] for entry in items} == {1, 2}
 
 
+def test_a_campaign_covers_by_the_scores_of_another_strategy_without_outliers(tmp_path):
+    rounds, certificates = bought(config_of({"name": "probe"}, strategy={"name": "MT-AVG+COVER+GUARD"}), tmp_path)
+    assert len(rounds) == 3
+    assert all(0 < found["objective"] <= found["bound"] for found in certificates)
+
+
 def test_a_campaign_that_was_stopped_covers_the_same(tmp_path):
     config = config_of({"name": "probe"})
     whole, _ = bought(config, tmp_path / "whole")
@@ -90,6 +96,13 @@ def test_a_learner_without_vectors_is_refused_before_anything_is_bought():
 
     with pytest.raises(ConfigError, match="strategy COVER needs vectors of items"):
         check_served(config_of({"name": "scikit"}))
+
+
+def test_doubts_that_add_up_need_no_vectors(tmp_path):
+    config = config_of({"name": "scikit"}, strategy={"name": "MT-SUM+BLP_AL"})
+    rounds, certificates = bought(config, tmp_path)
+    assert len(rounds) == 3
+    assert all(found["optimal"] and found["objective"] > 0 for found in certificates)
 
 
 # -- where units lie -------------------------------------------------------------------------------------------------

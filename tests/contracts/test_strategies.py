@@ -32,6 +32,7 @@ def evidence_of(rng, items, tasks):
             "features": rng.normal(size=(many, WIDTH)),
             "labels": rng.integers(0, LABELS, (many, tasks)),
             "units": {task: units_of(rng, many) for task in TASKS[:tasks]},
+            "doubt": 4 * rng.random((many, tasks)),
         }
 
     beliefs = {
@@ -63,9 +64,11 @@ EVERY = [
     *STRATEGIES.names(),
     *("MT-EC-slots", "MT-DA-intent", "ST-EC-intent", "ST-DA-slots", "STCS-slots", "BALD-intent"),
     *("MT-AVG+BLP_AL", "MT-MAX+BLP_AL", "MT-MIN+BLP", "MT-RRF+BLP_AL", "MT-AVG+RATIO_AL", "STCS-slots+BLP_AL"),
+    *("MT-SUM+BLP_AL", "MT-SUM+RATIO_AL", "MT-SHARE+BLP_AL", "MT-SUM+COVER"),
     *("UDJS+BLP_AL", "UDJS+RATIO_AL", "UDJS+BLP", "EQB-DJS+BLP_AL", "EQB-DJS+RATIO_AL"),
     *("BALD+IDMR", "MT-MIN+BLP_AL+IDMR", "UDJS+BLP_AL+IDMR", "MT-PAR+IDMR", "K-CENTER+IDMR", "RANDOM+IDMR"),
-    *("COVER+IDMR", "COVER-LABELS+IDMR"),
+    *("COVER+IDMR", "COVER-LABELS+IDMR", "MT-AVG+COVER", "UDJS+COVER", "MT-EC-slots+COVER", "LONGEST+COVER"),
+    *("COVER+GUARD", "COVER-LABELS+GUARD", "MT-AVG+GUARD", "MT-AVG+COVER+GUARD", "MT-MIN+BLP_AL+GUARD", "BADGE+GUARD"),
 ]
 every_strategy = pytest.mark.parametrize("name", EVERY)
 
@@ -112,6 +115,7 @@ def test_ties_go_by_id(name):
         np.zeros((6, 2), dtype=np.int64),
         dict.fromkeys(TASKS[:2], same),
         units=dict.fromkeys(TASKS[:2], units),
+        doubt=np.ones((6, 2)),
     )
     ids = ["f", "b", "e", "a", "d", "c"]
     pool = Candidates(ids, np.full((6, 2), 0.5), Prices(TASKS[:2], one, np.ones((6, 2), int)), evidence=evidence)

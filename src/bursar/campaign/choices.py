@@ -84,21 +84,26 @@ def parts_of(name: str) -> dict[str, Any]:
 
     >>> parts_of("mt-min+BLP_AL+IDMR")
     {'base': 'MT-MIN', 'spending': 'BLP_AL', 'matching': True}
+    >>> parts_of("MT-AVG+COVER+GUARD")
+    {'base': 'MT-AVG+COVER+GUARD', 'spending': None, 'matching': False}
     """
     base, modifiers = split_name(name)
     spending = next((modifier for modifier in modifiers if modifier in DECISIONS), None)
-    return {"base": make_strategy(base).name, "spending": spending, "matching": MATCHING in modifiers}
+    others = [modifier for modifier in modifiers if modifier not in (*DECISIONS, MATCHING)]
+    base = make_strategy("+".join([base, *others])).name
+    return {"base": base, "spending": spending, "matching": MATCHING in modifiers}
 
 
 def choices(config: CampaignConfig, tasks: Mapping[str, Task], has_groups: bool) -> dict[str, Any]:
     """All of this for the tasks of a corpus, and what their items can be grouped by."""
     classes = [f"label:{name}" for name, task in tasks.items() if isinstance(task, Classification)]
     chosen = parts_of(config.strategy.name)
+    base = make_strategy(chosen["base"])
     offered = [
-        one
-        for one in strategies(tasks)
-        if one["name"] == chosen["base"] or not lacks(config, make_strategy(one["name"]))
+        one for one in strategies(tasks) if one["name"] == base.name or not lacks(config, make_strategy(one["name"]))
     ]
+    if base.name not in [one["name"] for one in offered]:  # it has a modifier
+        offered.append(_described(base.name, base, None))
     by_place = not lacks(config, make_strategy("RANDOM+IDMR", bins="cluster"))
     return {
         "strategies": offered,  # those that the learner can serve, and the one in force

@@ -98,7 +98,8 @@ class PoolScoring:
         self, learner: Learner, strategy: Strategy, items: Corpus, seed: int, progress: Progress = no_progress
     ) -> Scored:
         """How sure the model is of items, and what it would say of them."""
-        keep = tuple(sorted(strategy.needs & {"beliefs", "units"}))
+        needs = strategy.needs | ({"units"} if "doubt" in strategy.needs else set())
+        keep = tuple(sorted(needs & {"beliefs", "units"}))
         parts = self._ask(learner, items, Question("scores", strategy.measure, seed, keep), progress)
         nothing = Scored(np.zeros((0, len(items.schema))), {})
         return Scored.concatenate([_scored(items.schema, part) for part in parts] or [nothing])

@@ -110,7 +110,7 @@ class _View:
         if not asks_the_model(terms):
             return campaign.offer(following, terms, self.known, None, ration=self._ration)
         strategy = terms.strategy
-        if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "features", "units"}:
+        if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "features", "units", "doubt"}:
             pool = pool_left_for(self.folder, self.left.round, campaign.corpus)
             if pool is not None:
                 return campaign.offer(following, terms, self.known, None, pool, self._ration)

@@ -60,6 +60,8 @@ def evidence_of(
     else:
         others = tuple(_facets(needs, vectors, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
     evidence = Evidence(mine.words, mine.features, mine.labels, scored.beliefs, *others)
+    if "doubt" in needs and scored.doubts is not None:
+        evidence = replace(evidence, doubt=np.stack([scored.doubts[name].totals for name in corpus.schema], axis=1))
     if "units" not in needs or scored.doubts is None:
         return evidence
     units, known = units_of(space(), corpus.schema, pool, labelled, scored.doubts)

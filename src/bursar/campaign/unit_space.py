@@ -41,6 +41,13 @@ class UnitDoubts:
         spans = getattr(beliefs, "subjects", None) is not None
         return cls(doubt[kept], offsets, None if words is None else words[kept], spans)
 
+    @property
+    def totals(self) -> FloatArray:
+        """The doubt of all units of an item together: (items,)."""
+        running = np.concatenate([[0.0], np.cumsum(self.doubt)])
+        found: FloatArray = np.maximum(np.diff(running[self.offsets]), 0)
+        return found
+
     @staticmethod
     def concatenate(parts: list[UnitDoubts]) -> UnitDoubts:
         words = [part.words for part in parts if part.words is not None]
@@ -68,9 +75,7 @@ class UnitSpace:
         if doubts.words is not None and self._words is not None:
             owners = np.repeat(rows, np.diff(doubts.offsets))
             return Units(self._mean_of(owners, doubts.words), doubts.offsets, doubts.doubt)
-        total = np.add.reduceat(np.append(doubts.doubt, 0.0), doubts.offsets[:-1]) if len(items) else np.zeros(0)
-        total = np.where(np.diff(doubts.offsets) > 0, total, 0.0)
-        return Units(self._items[rows], np.arange(len(items) + 1), total)
+        return Units(self._items[rows], np.arange(len(items) + 1), doubts.totals)
 
     def all_units(self, task: Task, items: Corpus) -> Units:
         """Every unit of items, all alike in doubt: what there is to learn before there is a model."""

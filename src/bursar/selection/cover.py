@@ -16,10 +16,12 @@ are bought only when no candidate can be, and the certificate compares with sele
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.evidence import Units
@@ -224,6 +226,41 @@ def cover_labels(
     certificate = buy_greedily(gains, account, power, candidates)
     items = np.array(account.order, dtype=np.int64)
     return Selection.of(pool, items, account.bought[items], certificate)
+
+
+def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray | None = None) -> list[Coverage]:
+    """How far the doubt of each task is covered by what is labelled.
+
+    If values of items, or of their labels, are given, they take the place of the doubts of their units.
+    """
+    units, known = pool.evidence.want("units"), pool.evidence.labelled.units or {}
+    for task in pool.tasks:
+        _check(units[task], task, pool)
+    if value is not None:
+        values = np.broadcast_to(np.maximum(value, 0).reshape(len(pool), -1), pool.confidence.shape)
+        units = {task: _valued(units[task], values[:, at]) for at, task in enumerate(pool.tasks)}
+    weights = np.ones(len(pool.tasks)) if pool.weights is None else len(pool.tasks) * pool.weights
+    return [
+        Coverage(units[task], known[task].vectors if task in known else units[task].vectors[:0], rng, weight=weight)
+        for task, weight in zip(pool.tasks, weights.tolist(), strict=True)
+    ]
+
+
+def _check(units: Units, task: str, pool: Candidates) -> None:
+    """Refuse doubts and vectors that are no numbers; one sum over all of them tells whether any is."""
+    if np.isfinite(units.vectors.sum(dtype=np.float64)) and (units.doubt >= 0).all() and np.isfinite(units.doubt).all():
+        return
+    wrong = ~(np.isfinite(units.vectors).all(axis=1) & np.isfinite(units.doubt) & (units.doubt >= 0))
+    item = int(np.searchsorted(units.offsets, int(np.argmax(wrong)), side="right")) - 1
+    raise SelectionError(
+        f"item {pool.ids[item]!r}: a unit of task {task!r} has a doubt below 0 or a place that is not a number",
+        fix="look at the learner that gave it",
+    )
+
+
+def _valued(units: Units, value: FloatArray) -> Units:
+    """Units with their items' values as doubts. What is certain stays so: a label would teach nothing."""
+    return replace(units, doubt=np.where(units.doubt > 0, np.repeat(value, np.diff(units.offsets)), 0.0))
 
 
 def candidates_of(tasks: Sequence[Coverage], open_: BoolArray, rng: np.random.Generator) -> IntArray:

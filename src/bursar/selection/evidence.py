@@ -46,10 +46,11 @@ class Facets:
     features: NDArray[np.floating[Any]] | None = None  # (items, width) where the encoder puts them
     labels: IntArray | None = None  # (items, tasks) the label of each task, guessed or known; −1 if there is none
     units: Mapping[str, Units] | None = field(default=None, kw_only=True)  # by task
+    doubt: FloatArray | None = field(default=None, kw_only=True)  # (items, tasks) of all units of an item together
 
     def take(self: Self, items: IntArray) -> Self:
         """The facets of some of the items."""
-        arrays = {name: getattr(self, name) for name in ("words", "features", "labels")}
+        arrays = {name: getattr(self, name) for name in ("words", "features", "labels", "doubt")}
         some: dict[str, Any] = {name: array[items] for name, array in arrays.items() if array is not None}
         if self.units is not None:
             some["units"] = {task: units.take(items) for task, units in self.units.items()}

@@ -23,7 +23,7 @@ from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
 from bursar.selection.combine import shares, urgencies
-from bursar.selection.cover import Coverage, cover_items, cover_labels
+from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.diversify import badge, batch_bald, k_center
 from bursar.selection.fronts import fronts, thinned
 from bursar.selection.spend import greedy_by_confidence, spend_joint
@@ -176,6 +176,26 @@ def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -
     return badge(pool.evidence.want("features"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights)
 
 
+@scored("MT-SUM", "the doubts of all units of all tasks, added up", weighted=True, needs=frozenset({"doubt"}))
+def summed(pool: Candidates) -> FloatArray:
+    """An item is worth what its units are worth together: long items more than short ones."""
+    doubt: FloatArray = pool.evidence.want("doubt")
+    return len(pool.tasks) * _weighted(pool, doubt)
+
+
+@scored("MT-SHARE", "the same, each task's as a share of all of its doubt", weighted=True, needs=frozenset({"doubt"}))
+def shared(pool: Candidates) -> FloatArray:
+    """All tasks count alike, however many units they have. All items together are worth 1."""
+    doubt = pool.evidence.want("doubt")
+    return _weighted(pool, doubt / np.maximum(doubt.sum(axis=0), 1e-300))
+
+
+def _weighted(pool: Candidates, value: FloatArray) -> FloatArray:
+    """The weighted mean over the tasks: (items, tasks) to (items,)."""
+    found: FloatArray = value.mean(axis=1) if pool.weights is None else value @ pool.weights
+    return found
+
+
 @strategy(
     "COVER",
     "units near what the model doubts and no label is near to yet, over all tasks",
@@ -185,7 +205,7 @@ def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -
 )
 def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """Doubt covered at the level of units (see ``cover``): whole items, each for all tasks that it is open for."""
-    return cover_items(pool, coverages(pool, rng), budget, rng)
+    return cover_items(pool, coverages_of(pool, rng), budget, rng)
 
 
 @strategy(
@@ -198,17 +218,7 @@ def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Se
 )
 def covered_doubt_by_label(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """Doubt covered at the level of units (see ``cover``): any item for any of its tasks."""
-    return cover_labels(pool, coverages(pool, rng), budget, rng)
-
-
-def coverages(pool: Candidates, rng: np.random.Generator) -> list[Coverage]:
-    """How far the doubt of each task is covered by what is labelled."""
-    units, known = pool.evidence.want("units"), pool.evidence.labelled.units or {}
-    weights = np.ones(len(pool.tasks)) if pool.weights is None else len(pool.tasks) * pool.weights
-    return [
-        Coverage(units[task], known[task].vectors if task in known else units[task].vectors[:0], rng, weight=weight)
-        for task, weight in zip(pool.tasks, weights.tolist(), strict=True)
-    ]
+    return cover_labels(pool, coverages_of(pool, rng), budget, rng)
 
 
 AUTO = "AUTO"

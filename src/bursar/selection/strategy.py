@@ -5,6 +5,7 @@ A name is a base, with a task where it looks at one alone, and what follows ``+`
 ``MT-AVG``, ``MT-EC-slots``, ``MT-PAR``      paper 1's Table 1: greedy, least confident first
 ``MT-MIN+BLP_AL``, ``UDJS+BLP``, ``STCS-intent+BLP_AL``      section 7: exact, each round or once for all rounds
 ``BALD+IDMR``, ``MIN-CONF+IDMR``      paper 4
+``MT-AVG+COVER``, ``COVER+GUARD``      doubt covered by a strategy's scores; outliers left out
 
 Adding one takes a few lines::
 
@@ -26,6 +27,8 @@ from bursar.learners.learner import PASSES, VECTORS
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
 from bursar.selection.candidates import Candidates, Certificate, Selection
+from bursar.selection.cover import cover_items, cover_labels, coverages_of
+from bursar.selection.guard import outliers
 from bursar.selection.match import BINS, Binning, Matching
 from bursar.selection.spend import Mode, Spend, spend
 from bursar.uncertainty import MEASURES
@@ -66,6 +69,7 @@ class Strategy:
     weights: Mapping[str, float] = field(default_factory=dict)  # β of tasks; all alike if empty
     weighted: bool = False  # whether weights mean something to it
     matching: Matching | None = None
+    guarded: bool = False  # whether outliers are left out
     one_label: bool = False  # needs a task with one label an item
     walks: bool = False  # chooses by an order of its own that limits can be kept along
     start: str = "random"  # how the items before the first model are chosen; one of ``STARTS``
@@ -89,6 +93,10 @@ class Strategy:
         return replace(chosen, items=pool.order[chosen.items])
 
     def _chosen(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+        if self.guarded and (outside := outliers(pool, self.task)).any():
+            kept = np.flatnonzero(~outside)
+            chosen = replace(self, guarded=False)._chosen(pool.take(kept), budget, rng)
+            return replace(chosen, items=kept[chosen.items])
         if self.matching is not None:
             return self.matching.choose(self, pool, budget, rng)
         return self.unmatched(pool, budget, rng)
@@ -198,6 +206,9 @@ DECISIONS: dict[str, dict[str, Any]] = {
     "BLP": {"spend": "exact", "once": True},
 }
 MATCHING = "IDMR"
+COVERING = "COVER"
+GUARD = "GUARD"
+MODIFIERS = (*DECISIONS, MATCHING, COVERING, GUARD)
 
 
 def make_strategy(
@@ -228,22 +239,49 @@ def make_strategy(
                     f"{made.name} gives no scores, so {modifier} cannot spend by them", fix=f"leave {modifier} out"
                 )
             made = replace(made, **DECISIONS[modifier])
+        elif modifier == COVERING:
+            made = _covering(made)
+        elif modifier == GUARD:
+            if not made.needs_model:
+                raise SelectionError(f"{made.name} asks no model, so nothing is doubtful", fix="leave GUARD out")
+            made = replace(made, guarded=True)
         else:
-            if made.mode == "equal":
-                raise SelectionError(f"{made.name} spends by shares, so it cannot be matched", fix="use UDJS instead")
-            needs = {"length": "words", "cluster": "features"}.get(str(bins), "labels")
-            made = replace(made, needs=made.needs | (set() if callable(bins) else {needs}))
-            made = replace(made, matching=Matching(bins, bin_count))
+            made = _matching(made, bins, bin_count)
         made = replace(made, name=f"{made.name}+{modifier}")
     if weights and not made.weighted:  # errata 16
         raise SelectionError(f"strategy {made.name} takes no weights", fix="use MT-AVG, MT-RRF, MT-IND or MT-PAR")
     return replace(made, weights=dict(weights or {}))
 
 
+def _matching(made: Strategy, bins: str | Binning, bin_count: int) -> Strategy:
+    """What is bought should look like the pool."""
+    if made.mode == "equal":
+        raise SelectionError(f"{made.name} spends by shares, so it cannot be matched", fix="use UDJS instead")
+    needs = {"length": "words", "cluster": "features"}.get(str(bins), "labels")
+    needed = made.needs | (set() if callable(bins) else {needs})
+    return replace(made, needs=needed, matching=Matching(bins, bin_count))
+
+
+def _covering(made: Strategy) -> Strategy:
+    """Buy what covers most of the doubt, where a strategy's scores say how doubtful the units of an item are."""
+    value, buy = made.value, cover_labels if made.by_label else cover_items
+    if value is None:
+        raise SelectionError(f"{made.name} gives no scores, so there is nothing to cover", fix="leave COVER out")
+    if made.mode == "equal" or made.spend != "greedy":
+        raise SelectionError(
+            f"{made.name} spends in its own way, and so does COVER", fix="use MT-AVG+COVER or UDJS+COVER"
+        )
+
+    def choose(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+        return buy(pool, coverages_of(pool, rng, value(pool)), budget, rng)
+
+    return replace(made, choose=choose, value=None, walks=True, needs_model=True, needs=made.needs | {"units"})
+
+
 def split_name(name: str) -> tuple[str, list[str]]:
     """A base and what follows its +, which a task's name may hold as well."""
     modifiers: list[str] = []
-    while "+" in name and name.rpartition("+")[2].upper() in (*DECISIONS, MATCHING):
+    while "+" in name and name.rpartition("+")[2].upper() in MODIFIERS:
         name, _, last = name.rpartition("+")
         modifiers.insert(0, last.upper())
     return name, modifiers
@@ -263,7 +301,8 @@ def _base(name: str) -> Strategy:
     if "+" in name:
         last = name.rpartition("+")[2]
         raise SelectionError(
-            f"strategy {name!r}: {last!r} cannot follow a +", fix=f"use {', '.join(DECISIONS)} or {MATCHING}"
+            f"strategy {name!r}: {last!r} cannot follow a +",
+            fix=f"use {', '.join(MODIFIERS[:-1])} or {MODIFIERS[-1]}",
         )
     return STRATEGIES[name.upper()]  # which is not there, and says what is near
 

@@ -27,8 +27,7 @@ from bursar.compute import Tell
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
 from bursar.selection import Candidates, Selection, make_strategy, strategy
-from bursar.selection.cover import cover_items
-from bursar.selection.strategies import coverages
+from bursar.selection.cover import cover_items, coverages_of
 from bursar.studies.arms import Place, _curve, _Teller, corpus_of, name_of
 from bursar.studies.savings_findings import analyse
 from bursar.studies.study import STUDIES, Study
@@ -161,12 +160,12 @@ def all_alike(pool: Candidates, budget: int, rng: np.random.Generator) -> Select
         name: replace(found, doubt=np.ones_like(found.doubt)) for name, found in pool.evidence.want("units").items()
     }
     pool = replace(pool, evidence=replace(pool.evidence, units=units))
-    return cover_items(pool, coverages(pool, rng), budget, rng)
+    return cover_items(pool, coverages_of(pool, rng), budget, rng)
 
 
 def at_any_price(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """COVER, with gains that are not divided by any power of the price."""
-    return cover_items(pool, coverages(pool, rng), budget, rng, power=0.0)
+    return cover_items(pool, coverages_of(pool, rng), budget, rng, power=0.0)
 
 
 @cache

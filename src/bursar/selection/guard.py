@@ -1,0 +1,100 @@
+"""Leaving out outliers: what a model doubts most is often what no label can teach (Karamcheti et al. 2021).
+
+An item is an outlier of a task if its doubt is among the highest two in a hundred and, where vectors are there, it lies
+far from all others: farther than three of four items do. A doubtful item among many like it is worth a label.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.selection.candidates import Candidates
+from bursar.selection.evidence import Evidence, Units
+
+MOST_DOUBTFUL = 0.02  # share of a task's items
+FAR = 0.75  # share of the items that are nearer to another
+NEIGHBOURS = 2000  # items that distances are measured to
+AT_ONCE = 2048
+
+Vectors = NDArray[np.floating]
+
+
+def outliers(pool: Candidates, task: str | None = None) -> BoolArray:
+    """Which items are outliers of any task, or of one: (items,). Of fewer than fifty items none is.
+
+    >>> from bursar.tasks import Prices
+    >>> ones = np.ones(100, dtype=np.int64)
+    >>> sure = np.linspace(0, 1, 100)[:, None]
+    >>> pool = Candidates([f"u{n:03d}" for n in range(100)], sure, Prices(("intent",), ones, ones[:, None]))
+    >>> np.flatnonzero(outliers(pool)).tolist()
+    [0, 1]
+    """
+    found = np.zeros(len(pool), dtype=bool)
+    for column, name in enumerate(pool.tasks):
+        if task in (None, name):
+            items = np.flatnonzero(pool.open[:, column])
+            doubtful = items[most_doubtful(1 - pool.confidence[items, column])]
+            vectors = _vectors(pool.evidence, name)
+            found[doubtful if vectors is None else doubtful[far_from_others(vectors, doubtful)]] = True
+    return found
+
+
+def most_doubtful(doubt: FloatArray) -> BoolArray:
+    """The highest doubts, no more than their share; of a tie across the edge none.
+
+    >>> most_doubtful(np.array([0.5] * 98 + [0.9, 0.8])).nonzero()[0].tolist()
+    [98, 99]
+    >>> most_doubtful(np.full(100, 0.5)).any()
+    np.False_
+    """
+    count = int(MOST_DOUBTFUL * len(doubt))
+    edge = np.partition(doubt, len(doubt) - count - 1)[len(doubt) - count - 1] if count else np.inf
+    found: BoolArray = doubt > edge
+    return found
+
+
+def far_from_others(vectors: Vectors, items: IntArray) -> BoolArray:
+    """Which of these items lie farther from their nearest neighbour than most items of the pool: (items,).
+
+    Distances are to an even sample of the pool. Items without a vector (not a number) are not far.
+    """
+    placed = np.flatnonzero(np.isfinite(vectors).all(axis=1))
+    sample = placed[np.unique(np.linspace(0, len(placed) - 1, min(len(placed), NEIGHBOURS)).astype(np.int64))]
+    if len(sample) < 2:
+        return np.zeros(len(items), dtype=bool)
+    usual = float(np.quantile(_to_nearest(vectors, sample, sample), FAR))
+    found: BoolArray = _to_nearest(vectors, items, sample) > usual * (1 + 1e-5)  # more than by rounding
+    return found
+
+
+def _to_nearest(vectors: Vectors, items: IntArray, others: IntArray) -> FloatArray:
+    """The squared distance of each item to the nearest of the others that is not itself."""
+    found, there = np.empty(len(items)), vectors[others]
+    norms = np.einsum("ij,ij->i", there, there)
+    for at in range(0, len(items), AT_ONCE):
+        part = items[at : at + AT_ONCE]
+        here = vectors[part]
+        apart = norms - 2 * (here @ there.T) + np.einsum("ij,ij->i", here, here)[:, None]
+        apart[part[:, None] == others] = np.inf
+        found[at : at + AT_ONCE] = apart.min(axis=1)
+    return np.maximum(found, 0)
+
+
+def _vectors(evidence: Evidence, task: str) -> Vectors | None:
+    """Where items lie: by their features, or by the mean of a task's units; ``None`` if nothing is known of that."""
+    if evidence.features is not None:
+        return evidence.features
+    return None if evidence.units is None else _means(evidence.units[task])
+
+
+def _means(units: Units) -> Vectors:
+    """The mean of each item's units: not a number where it has none."""
+    counts = np.diff(units.offsets)
+    means = np.full((len(units), units.vectors.shape[1]), np.nan, dtype=units.vectors.dtype)
+    filled = np.flatnonzero(counts)
+    if len(filled):
+        sums = np.add.reduceat(units.vectors, units.offsets[:-1][filled], axis=0)
+        means[filled] = sums / counts[filled, None]
+    return means
