@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bursar.campaign import unit_space
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
@@ -139,7 +140,7 @@ def test_places_do_not_depend_on_the_company(corpus, learner):
 
 def test_units_of_a_pool_are_the_doubtful_ones_and_those_of_labelled_items_are_all(corpus, learner):
     pool, labelled = corpus.take(np.arange(60, 100)), corpus.take(np.arange(20))
-    space = UnitSpace(learner.embeddings(corpus.unlabelled()), corpus)
+    space = UnitSpace(learner.embeddings, corpus.unlabelled())
     beliefs = learner.believe(pool.unlabelled())
     for name, task in corpus.schema.items():
         doubts = UnitDoubts.of(task, beliefs[name])
@@ -159,6 +160,24 @@ def test_an_item_stands_for_its_words_where_these_have_no_place(corpus):
     learner.fit(corpus.take(np.arange(60)), seed=0)
     pool = corpus.take(np.arange(60, 100))
     doubts = UnitDoubts.of(corpus.schema["slots"], learner.believe(pool.unlabelled())["slots"])
-    units = UnitSpace(learner.embeddings(corpus.unlabelled()), corpus).units(pool, doubts)
+    units = UnitSpace(learner.embeddings, corpus.unlabelled()).units(pool, doubts)
     assert len(units.vectors) == len(pool)
     assert units.doubt.sum() == pytest.approx(doubts.doubt.sum())
+
+
+def test_a_pool_that_is_read_in_parts_has_about_the_same_vectors(monkeypatch):
+    corpus = assistant_corpus(300, seed=2).with_tasks(["intent", "slots"]).unlabelled()
+    learner = make_learner("probe", corpus.schema)
+    whole = UnitSpace(learner.embeddings, corpus)
+    read = []
+    monkeypatch.setattr(unit_space, "PART", 100)
+
+    def embed(part):
+        read.append(len(part))
+        return learner.embeddings(part)
+
+    parts = UnitSpace(embed, corpus)
+    assert max(read) == 100
+    assert parts._words.shape == whole._words.shape
+    near, far = (space._items @ space._items.T for space in (whole, parts))
+    assert np.corrcoef(near.ravel(), far.ravel())[0, 1] > 0.9

@@ -81,7 +81,7 @@ def test_a_covering_start_leaves_less_of_the_pool_uncovered_than_a_random_one():
     prices = CostModel.of(tasks).price(tasks, part.words, counts)
     learner = make_learner("probe", corpus.schema)
     chosen = covering_start(learner, corpus, pool, pool[:0], prices, 300, seed=0)
-    space = UnitSpace(learner.embeddings(part.unlabelled()), part)
+    space = UnitSpace(learner.embeddings, part.unlabelled())
 
     def uncovered(items):
         units = space.all_units(corpus.schema["slots"], part).vectors

@@ -459,7 +459,7 @@ class Campaign:
             all_items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
             items = self.corpus.take(self._by_id(all_items))
             tell = partial(self.watcher.stage, round - 1)
-            self._space = UnitSpace(self.scoring.embeddings(learner, items, tell), items)
+            self._space = UnitSpace(lambda part: self.scoring.embeddings(learner, part, tell), items)
         return self._space
 
     def _free(self, known: Known) -> tuple[IntArray, Any]:

@@ -44,7 +44,7 @@ def covering_start(
     What lies near ``labelled`` items, which have labels already, need not be covered again.
     """
     read = corpus.take(np.union1d(items, labelled))
-    space = UnitSpace(learner.embeddings(read.unlabelled(), progress=progress), read)
+    space = UnitSpace(lambda part: learner.embeddings(part.unlabelled(), progress=progress), read)
     pool, known = corpus.take(items), corpus.take(labelled)
     near = {name: np.flatnonzero(known.labels[name].present) for name in corpus.schema}
     evidence = Evidence(

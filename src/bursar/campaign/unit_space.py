@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from bursar.uncertainty.units import label_words, unit_doubts, unit_words
 Vectors = NDArray[np.float32]
 
 WIDTH = 64  # dimensions that are kept: as good as all of them on development sets, at a sixth of the work
+PART = 20_000  # items read at a time: the memory for full vectors does not grow with the pool
 FITTED_ON = 20_000  # vectors that the dimensions are found from
 
 
@@ -62,11 +63,22 @@ class UnitDoubts:
 class UnitSpace:
     """The vectors of items and of their words, in few dimensions and of length 1; computed once where they last."""
 
-    def __init__(self, found: Embeddings, items: Corpus) -> None:
-        self.lasting = found.lasting
+    def __init__(self, embed: Callable[[Corpus], Embeddings], items: Corpus) -> None:
+        """``embed`` gives the vectors of items; large pools are read in parts, of which only reduced ones are kept."""
+        count = len(items)
+        first = embed(items if count <= PART else items.take(np.linspace(0, count - 1, PART).astype(np.int64)))
+        reduce_items = _reduction(first.items)
+        reduce_words = None if first.words is None else _reduction(first.words)
+        parts = (embed(items.take(part)) for part in np.split(np.arange(count), range(PART, count, PART)))
+        reduced = [
+            (reduce_items(part.items), None if reduce_words is None or part.words is None else reduce_words(part.words))
+            for part in ([first] if count <= PART else parts)
+        ]
+        self.lasting = first.lasting
         self._place = {id: at for at, id in enumerate(items.ids.tolist())}
-        self._items = _reduced(found.items)
-        self._words = None if found.words is None else _reduced(found.words)
+        self._items = np.concatenate([found for found, _ in reduced])
+        words = [found for _, found in reduced if found is not None]
+        self._words = np.concatenate(words) if words else None
         self._offsets = offsets_of(items.words)
 
     def units(self, items: Corpus, doubts: UnitDoubts) -> Units:
@@ -115,12 +127,13 @@ class UnitSpace:
         return _of_length_1(means)
 
 
-def _reduced(vectors: Vectors) -> Vectors:
-    """The directions in which vectors differ most, each vector of length 1."""
+def _reduction(vectors: Vectors) -> Callable[[Vectors], Vectors]:
+    """Takes vectors like these to the directions in which they differ most, each vector of length 1."""
     if not len(vectors):
-        return np.zeros((0, WIDTH), dtype=np.float32)
+        return lambda others: np.zeros((len(others), WIDTH), dtype=np.float32)
     some = vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), FITTED_ON)).astype(np.int64)]
-    return _of_length_1(Components.of(some, WIDTH).project(vectors))
+    components = Components.of(some, WIDTH)
+    return lambda others: _of_length_1(components.project(others))
 
 
 def _of_length_1(vectors: Vectors) -> Vectors:
