@@ -29,7 +29,7 @@ RUNS = [
 
 def test_the_study_is_known_and_its_grid_begins_with_random_and_auto():
     assert "savings" in known_studies()
-    grid = savings.grid("paper")
+    grid = savings.grid("small")
     assert {unit["data"] for unit in grid} == set(savings.CONFIRMATION)
     assert not set(savings.DEVELOPMENT) & set(savings.CONFIRMATION)
     first = grid[: 2 * 10 * len(savings.CONFIRMATION)]
@@ -50,7 +50,7 @@ def test_known_curves_give_known_savings():
 
 
 def test_nothing_is_claimed_before_anything_was_run():
-    assert analyse([], "paper").headline == "Not run yet."
+    assert analyse([], "small").headline == "Not run yet."
 
 
 def test_an_arm_that_is_worse_is_said_to_be():

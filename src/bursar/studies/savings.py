@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +68,8 @@ LEARNER = {"epochs": 12, "least_steps": 250, "smoothing": 0.0, "tags": "crf", "p
 POOL, TEST, START, ROUNDS = 2500, 1000, 50, 5
 
 
-def grid(scale: str) -> list[dict[str, Any]]:
-    """Every campaign: random and auto on the confirmation sets first, seed by seed, then the other arms."""
-    data = DEVELOPMENT if scale == "small" else CONFIRMATION
+def grid(scale: str, data: Mapping[str, Any] = CONFIRMATION) -> list[dict[str, Any]]:
+    """Every campaign: random and auto first, seed by seed, then the other arms."""
     first, others = [RANDOM, AUTO], [arm for arm in ARMS if arm not in (RANDOM, AUTO)]
     return [
         {"data": name, "arm": arm, "seed": seed, "settings": ARMS[arm], "learner": _learner_of(name)}
@@ -177,15 +176,20 @@ def register_strategies() -> None:
     strategy("COVER-AT-ANY-PRICE", "COVER, whatever items cost", needs=units)(at_any_price)
 
 
-STUDIES.add(
-    "savings",
-    Study(
-        "savings",
-        "What choosing saves against random labelling",
-        "our own",
-        grid,
-        run_campaign,
-        analyse,
-        reads=tuple(name_of(name) for name in (*DEVELOPMENT, *CONFIRMATION) if name != "builtin"),
-    ),
-)
+for _name, _title, _data in (
+    ("savings", "What choosing saves on data that it was not chosen on", CONFIRMATION),
+    ("savings-development", "What choosing saves on the data that it was chosen on", DEVELOPMENT),
+):
+    STUDIES.add(
+        _name,
+        Study(
+            _name,
+            _title,
+            "our own",
+            partial(grid, data=_data),
+            run_campaign,
+            partial(analyse, chosen_on=_data is DEVELOPMENT),
+            reads=tuple(name_of(data) for data in _data if data != "builtin"),
+            scales=("small",),
+        ),
+    )

@@ -19,14 +19,14 @@ Curve = tuple[list[float], list[float]]
 Curves = dict[tuple[str, int], dict[str, Curve]]  # data set and seed to arm to money and mean score
 
 
-def analyse(runs: Sequence[Run], scale: str) -> Findings:
+def analyse(runs: Sequence[Run], scale: str, *, chosen_on: bool = False) -> Findings:
     """Every arm against random on the same data set and seed."""
     curves = _curves(runs)
     gains = _gains(curves)
     arms = list(dict.fromkeys(arm for found in gains.values() for arm in found))
     sets = list(dict.fromkeys(data for data, _ in curves))
     return Findings(
-        _headline(curves, gains, sets, scale),
+        _headline(curves, gains, sets, chosen_on),
         answers=_answers(curves, gains, sets),
         tables=[
             _area_table(gains, arms, sets),
@@ -97,13 +97,13 @@ def bootstrap_over_sets_and_seeds(values: Mapping[tuple[str, int], float], seed:
     return float(low), float(high)
 
 
-def _headline(curves: Curves, gains: Mapping[Any, Mapping[str, float]], sets: Sequence[str], scale: str) -> str:
+def _headline(curves: Curves, gains: Mapping[Any, Mapping[str, float]], sets: Sequence[str], chosen_on: bool) -> str:
     found = _saved(curves, AUTO)
     if found is None:
         return "Not run yet."
     ahead = sum(arms[AUTO] > 0 for arms in gains.values() if AUTO in arms)
     cells = sum(AUTO in arms for arms in gains.values())
-    which = "the development sets that it was chosen on" if scale == "small" else "data that it was not chosen on"
+    which = "the development sets that it was chosen on" if chosen_on else "data that it was not chosen on"
     between = "" if found["low"] is None else f" ({100 * found['low']:.0f} to {100 * found['high']:.0f})"
     return (
         f"A default campaign reached random labelling's score with {100 * found['saved']:.0f} % less money{between} "
