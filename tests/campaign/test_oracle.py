@@ -82,6 +82,17 @@ def test_an_arms_order_is_what_it_bought_after_the_start_in_equal_batches(run):
             assert named == set(bought[first : first + problem.size])
 
 
+def test_arms_with_starts_of_their_own_are_judged_from_the_start_of_the_runs_strategy(tmp_path):
+    run = run_of(tmp_path, compare=["RANDOM"], strategy={"name": "AUTO"}, learner={"name": "probe"})
+    question = question_of(run)
+    warm = set(question.problem.warm.tolist())
+    for order in question.orders.values():
+        bought = question.problem.pool[order.batches.ravel()].tolist()
+        assert len(set(bought)) == len(bought)
+        assert not warm & set(bought)
+    assert set(ask_oracle(run, PLAN)["arms"]) == {"AUTO", "RANDOM"}
+
+
 def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
     run = run_of(tmp_path / "run", corpus={"items": 300, "pool_items": None, "dev_items": None, "test_items": None})
     question = question_of(run)

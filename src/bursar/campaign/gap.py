@@ -178,14 +178,18 @@ def _orders(
 ) -> tuple[dict[str, Order], dict[str, str], dict[str, int]]:
     """The order of every arm that has one, why others have none, and how many items each bought after its start.
 
-    All have as many batches of the same size, so that they are compared at equal numbers of items.
+    All have as many batches of the same size, so that they are compared at equal numbers of items. All are judged from
+    the start of the run's own strategy: an arm with another start is compared by what it bought later and that start
+    does not hold.
     """
     place: IntArray = np.zeros(len(run.parts.corpus), dtype=np.int64)
     place[pool] = np.arange(len(pool))
     bought: dict[str, IntArray] = {}
     left_out, rounds = {}, 0
+    start = set(ledgers[run.arms[0]].bought(round=0))
     for arm, ledger in ledgers.items():
-        items, partly = _after_start(ledger, set(tasks))
+        later, partly = _after_start(ledger, set(tasks))
+        items = [item for item in later if item not in start]
         if partly:
             left_out[arm] = (
                 f"it buys labels of single tasks ({partly:,} of {len(items):,} items), and an order all of them"

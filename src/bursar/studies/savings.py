@@ -57,6 +57,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "longest": {"name": "LONGEST"},
     "MT-AVG": {"name": "MT-AVG"},
     "BADGE": {"name": "BADGE"},
+    "doubts added up, greedily": {"name": "MT-SHARE"},
+    "doubts added up, exactly": {"name": "MT-SHARE+BLP_AL"},
     # ablations of auto
     "auto from a random start": {"name": "AUTO", "start": "random"},
     "auto without doubt": {"name": "COVER-ALL-ALIKE", "start": "cover"},
