@@ -111,9 +111,9 @@ class Models:
         learner = self.config.learner
         tagging = {name for name, task in self.tasks.items() if task.kind == "tagging"}
         if learner.name in SHARERS:
-            heads = learner.options.get("heads", {})
+            heads, usual = learner.options.get("heads", {}), learner.options.get("tag_head")
             linked = {task.partner(self.tasks) for task in self.tasks.values()}
-            return frozenset(name for name in tagging if name in linked or heads.get(name) == "spans")
+            return frozenset(name for name in tagging if name in linked or heads.get(name, usual) == "spans")
         return frozenset() if learner.name in TAGGERS else frozenset(tagging)
 
     def check_label(self, items: Corpus) -> None:

@@ -35,10 +35,10 @@ from bursar.learners.learner import (
 )
 from bursar.learners.precision import PRECISIONS, chosen_precision
 from bursar.learners.rehearsal import Rehearsal
-from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
+from bursar.learners.sharing import SHARING, SharedModel, head_styles, make_models, tasks_of_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
-from bursar.tasks import AnyBeliefs, Task, make_task
+from bursar.tasks import AnyBeliefs, Tagging, Task, make_task
 from bursar.tasks.heads import Encoded, sampled
 from bursar.tasks.schemes import overlapping
 
@@ -58,6 +58,7 @@ class Settings(Schedule):
     layers: int | None = None  # only the encoder's lowest so many: words are often served best by middle layers
     frozen_layers: int = 0  # how many of the encoder's lower layers stay as they are
     heads: Mapping[str, str] = field(default_factory=dict)  # task to the style of its head, such as slots = "crf"
+    tag_head: str = "linear"  # the style of the heads of tagging tasks that ``heads`` does not name
     dropout: float = 0.1  # in the heads
     smoothing: float = 0.1  # label smoothing (paper 1, section 7.3)
     temperature: bool = False  # fit a temperature for each task on development items
@@ -76,6 +77,8 @@ class Settings(Schedule):
                 raise ConfigError(f"learner.{name} = {getattr(self, name)!r}", fix="use true or false")
         if not isinstance(self.heads, Mapping) or not all(isinstance(style, str) for style in self.heads.values()):
             raise ConfigError(f"learner.heads = {self.heads!r}", fix='name tasks and styles: { slots = "crf" }')
+        if self.tag_head not in Tagging.styles:
+            raise ConfigError(f"learner.tag_head = {self.tag_head!r}", fix=f"use {', '.join(Tagging.styles)}")
         if not isinstance(self.encoder, str):
             raise ConfigError(f"learner.encoder = {self.encoder!r}", fix="name an encoder or its folder")
         # What was computed in one precision is not found by a learner of another: the setting names the one in use.
@@ -136,7 +139,7 @@ class NeuralLearner(Learner):
             self.tasks,
             sharing=s.sharing,
             frozen=s.frozen_layers,
-            styles=s.heads,
+            styles=head_styles(self.tasks, s.heads, s.tag_head),
             dropout=s.dropout,
             copied=s.gated_layers,
         )
