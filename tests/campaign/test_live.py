@@ -9,9 +9,11 @@ import pytest
 from bursar.campaign import Run
 from bursar.campaign.config import parse_config
 from bursar.campaign.live import Answer, LiveCampaign
+from bursar.campaign.models import Models
 from bursar.campaign.suggestions import left_for
 from bursar.errors import BursarError, ConfigError, LabelError, LedgerError
 from bursar.ledger import Annotation, Ledger
+from bursar.simulation import assistant_corpus
 from tests.campaign.lives import answer_all, gold_answer, live_config, one_corpus, selected, start, train  # noqa: F401
 from tests.tiny import WordCounts
 
@@ -99,6 +101,21 @@ def test_what_nobody_asked_for_and_what_does_not_exist_is_refused(live):
         live.answer(Answer(stranger, {"intent": "set_alarm", "slots": []}, "ann"))
     with pytest.raises(BursarError, match="no such item"):
         live.item("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("options", "nests"),
+    [
+        ({}, False),
+        ({"tag_head": "crf"}, False),
+        ({"tag_head": "spans"}, True),
+        ({"tag_head": "spans", "heads": {"slots": "linear"}}, False),
+    ],
+)
+def test_spans_may_overlap_where_the_head_is_over_spans(options, nests, tmp_path):
+    schema = assistant_corpus(20, seed=0).with_tasks(["intent", "slots"]).schema
+    models = Models(tmp_path, parse_config({"learner": options}), schema)
+    assert ("slots" in models.may_nest) == nests
 
 
 def test_spans_that_overlap_are_refused_where_the_learner_knows_one_tag_a_word(tmp_path):

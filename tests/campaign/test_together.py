@@ -243,7 +243,7 @@ def test_a_shared_model_of_the_run_is_found_again_and_single_ones_are_trained(tm
 def test_together_is_the_campaign_s_own_way_of_sharing_unless_that_is_none(monkeypatch, tmp_path, own, way, trained):
     seen = []
 
-    def spy(folder, config, tasks):
+    def spy(folder, config, tasks, pool):
         seen.append(config.learner)
         raise InterruptedError
 

@@ -341,7 +341,8 @@ def test_spans_that_overlap_are_refused_by_item_with_the_head_that_takes_them(fo
     nested = spans([[0, 1, "x"]], [[0, 3, "x"], [1, 2, "y"]])
     with pytest.raises(LearnerError, match=r"item 'u1'.*'slots' overlap.*spans"):
         NeuralLearner(nested.schema, **options(folder)).fit(nested)
-    NeuralLearner(nested.schema, **options(folder, heads={"slots": "spans"})).fit(nested)
+    for how in ({"heads": {"slots": "spans"}}, {"tag_head": "spans"}):
+        NeuralLearner(nested.schema, **options(folder, **how)).fit(nested)
 
 
 def test_a_corpus_without_one_of_the_tasks_is_scored_on_the_others(folder, corpus):

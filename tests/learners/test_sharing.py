@@ -102,12 +102,31 @@ def test_frozen_parameters_are_shared_by_all_models_and_have_no_optimiser_state(
         ({"sharing": "gated", "gated_layers": 0}, "gated_layers"),
         ({"heads": {"slots": "tree"}}, "no tagging head of style 'tree'"),
         ({"heads": {"spots": "crf"}}, "heads names 'spots'"),
+        ({"tag_head": "tree"}, "tag_head = 'tree'"),
         ({"temperature": 3}, "temperature"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_before_anything_is_trained(options, said, folder, corpus):
     with pytest.raises((ConfigError, SchemaError), match=said):
         made(corpus.schema, folder, **options)
+
+
+def test_one_setting_gives_every_tagging_task_its_head_but_those_named(folder, corpus):
+    corpus = corpus.with_tasks(["intent", "slots"])
+    by_name, by_kind, other = (
+        made(corpus.schema, folder, **options)
+        for options in (
+            {"heads": {"slots": "crf"}},
+            {"tag_head": "crf"},
+            {"tag_head": "crf", "heads": {"slots": "lstm"}},
+        )
+    )
+    for learner in (by_name, by_kind, other):
+        learner.fit(some(corpus, "train", 20), seed=2)
+    test = some(corpus, "test", 10)
+    for name, beliefs in by_name.believe(test).items():
+        np.testing.assert_array_equal(beliefs.values, by_kind.believe(test)[name].values)
+    assert type(other.models[0].head("slots")) is not type(by_kind.models[0].head("slots"))
 
 
 def test_gating_one_task_is_refused(folder, corpus):
@@ -198,3 +217,7 @@ def test_an_encoder_without_layers_cannot_be_gated(corpus):
 def test_a_head_for_entities_that_relations_cannot_build_on_is_refused(folder):
     with pytest.raises(ConfigError, match="relations build on its spans"):
         made(linked().schema, folder, heads={"entities": "crf"})
+
+
+def test_entities_that_relations_build_on_keep_their_spans_whatever_the_head_of_other_tags(folder):
+    made(linked().schema, folder, tag_head="crf").fit(linked())

@@ -83,9 +83,10 @@ class Campaign:
         self.ledger = open_ledger(config, folder, self.corpus)
         self.books = Books(config, self.ledger)
         self.terms = self.books.first_terms
-        self.models = Models(folder / "models", config, self.corpus.schema, learner, trust=trust)
         self.scoring = PoolScoring(lambda: self.models.saved(), folder / "scoring", engine)
         self.pool = self.parts.pool
+        pool = partial(self.corpus.take, self.pool)
+        self.models = Models(folder / "models", config, self.corpus.schema, learner, trust=trust, pool=pool)
         if config.costs.pricing == "gold":
             self.pool = fully_labelled(self.corpus, self.pool)
         if config.budget.dev_items and len(self.parts.dev):

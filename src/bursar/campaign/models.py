@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
@@ -23,6 +23,7 @@ from bursar.tasks.schemes import overlapping
 
 SHARERS = ("transformer", "bilstm", "cnn", "aoe", "image-cnn")  # learners whose tasks share a model
 TAGGERS = ("probe", "scikit")  # learners of ours that know words and their tags only
+PRETRAINED = "pretrained.safetensors"  # what the learner's encoder became by reading the pool
 KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
@@ -30,6 +31,7 @@ class Models:
     """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed.
 
     The folder may come from anybody: a model that could run code is refused, unless ``trust`` says that it may.
+    ``pool`` gives all items to choose from, for learners that read unlabelled ones before the first training.
     """
 
     def __init__(
@@ -40,8 +42,10 @@ class Models:
         learner: Learner | None = None,
         *,
         trust: bool = False,
+        pool: Callable[[], Corpus] | None = None,
     ) -> None:
         self.folder = folder
+        self.pool = pool
         self.config = config
         self.tasks = tasks
         self.trust = trust
@@ -53,7 +57,7 @@ class Models:
         """The models of the same campaign with other settings; these ones where they make no difference."""
         if config.strategy.make().alone == self.config.strategy.make().alone:
             return self
-        return Models(self.folder, config, self.tasks, trust=self.trust)
+        return Models(self.folder, config, self.tasks, trust=self.trust, pool=self.pool)
 
     def fitted(
         self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None
@@ -70,6 +74,9 @@ class Models:
         place = self.folder / digest
         best = self._load(place, learner)
         if best is None:
+            if self.pool is not None and learner.adapts:
+                file = self.folder / PRETRAINED
+                learner.adapt(self.pool().unlabelled(), seed=self.config.seed, file=file, progress=progress)
             report = self._fit(learner, annotated, dev, self.folder / f"{digest}.training", log, progress)
             best = (report.best_score,)
             self._save(place, learner, report.best_score)
@@ -113,9 +120,8 @@ class Models:
         learner = self.config.learner
         tagging = {name for name, task in self.tasks.items() if task.kind == "tagging"}
         if learner.name in SHARERS:
-            heads = learner.options.get("heads", {})
+            heads, usual = learner.options.get("heads", {}), learner.options.get("tag_head")
             linked = {task.partner(self.tasks) for task in self.tasks.values()}
-            usual = learner.options.get("tags")
             return frozenset(name for name in tagging if name in linked or heads.get(name, usual) == "spans")
         return frozenset() if learner.name in TAGGERS else frozenset(tagging)
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ class Subject:
     units: Mapping[str, int]  # how many words, or items, of every task there would be to train on
     unit: str  # "words" or "items"
     basis: str  # what those are, for readers
+    pool: Callable[[], Corpus] | None = None  # what could be labelled
 
     @classmethod
     def of(
@@ -62,7 +64,8 @@ class Subject:
         """Judged by test items, or by development items where there are none."""
         test = parts.corpus.take(parts.test)
         judged, by = (dev, "development items") if dev is not None and not len(test) else (test, "test items")
-        return cls(config, known, annotated, dev, judged, by, *labelled_units(annotated), basis)
+        pool = partial(parts.corpus.take, parts.pool)
+        return cls(config, known, annotated, dev, judged, by, *labelled_units(annotated), basis, pool)
 
     @property
     def fingerprint(self) -> str:
@@ -240,7 +243,7 @@ def _trained(
         def told(what: str, done: float, at: int = at) -> None:
             progress(what, (at + done) / len(groups))
 
-        models = Models(place, config, {name: schema[name] for name in group})
+        models = Models(place, config, {name: schema[name] for name in group}, pool=subject.pool)
         dev = subject.dev.with_tasks(group) if subject.dev is not None else None
         learner, _ = models.fitted(subject.annotated.with_tasks(group), dev, told)
         found |= _tallies(learner, subject.judged.with_tasks(group))

@@ -43,7 +43,12 @@ class RunDisplay:
     """A bar for the whole run with what is going on and the time left, and a line a round as it is scored."""
 
     # How the time of a round is spent, roughly: training is most of it.
-    WEIGHTS = {"annotating": (0.0, 0.02), "training": (0.02, 0.7), "scoring": (0.7, 0.85)}
+    WEIGHTS = {
+        "annotating": (0.0, 0.02),
+        "pretraining": (0.02, 0.3),
+        "training": (0.02, 0.7),
+        "scoring": (0.7, 0.85),
+    }
     LAST = (0.85, 1.0)
 
     def __init__(self, arms: Sequence[str], rounds: int, tasks: Mapping[str, Task], costs: CostModel) -> None:

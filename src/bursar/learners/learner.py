@@ -103,6 +103,20 @@ class Learner(ABC):
         called again with the same arguments; the result is the same to the bit. The file is removed at the end.
         """
 
+    @property
+    def adapts(self) -> bool:
+        """Whether ``adapt`` does anything."""
+        return False
+
+    def adapt(  # noqa: B027 most learners learn nothing from unlabelled items
+        self, items: Corpus, *, seed: int = 0, file: Path | None = None, progress: Progress = no_progress
+    ) -> None:
+        """Read unlabelled items before the first training, where the settings ask for it; ``fit`` begins from there.
+
+        What was learned is kept in the file, and taken from it if it was learned from the same items. An interrupted
+        call goes on from a checkpoint beside it, to the same bits.
+        """
+
     @abstractmethod
     def believe(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
@@ -333,7 +347,7 @@ _SMALL = {
     "decay": False,
     "smoothing": 0.0,
     "dropout": 0.0,
-    "tags": "linear",
+    "tag_head": "linear",
 }
 UNTHINNED = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders without dropout of their own
 LEARNERS.add("transformer", _Later("neural", "NeuralLearner", neural_gives))

@@ -34,8 +34,9 @@ from bursar.learners.learner import (
     no_progress,
 )
 from bursar.learners.precision import PRECISIONS, chosen_precision
+from bursar.learners.pretraining import can_pretrain, pretrained, read_pretrained, write_pretrained
 from bursar.learners.rehearsal import Rehearsal
-from bursar.learners.sharing import SHARING, SharedModel, make_models, tasks_of_models
+from bursar.learners.sharing import SHARING, SharedModel, head_styles, make_models, tasks_of_models
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Tagging, Task, make_task
@@ -57,8 +58,10 @@ class Settings(Schedule):
     gated_layers: int | None = None  # how many top layers are copied for each task; a third of them if not said
     layers: int | None = None  # only the encoder's lowest so many: words are often served best by middle layers
     frozen_layers: int = 0  # how many of the encoder's lower layers stay as they are
-    tags: str = "crf"  # the style of head of tagging tasks that ``heads`` does not name
     heads: Mapping[str, str] = field(default_factory=dict)  # task to the style of its head, such as slots = "crf"
+    tag_head: str = "crf"  # the style of the heads of tagging tasks that ``heads`` does not name
+    pretraining_steps: int = 0  # on masked words of the unlabelled items given to ``adapt``, before any training
+    pretraining_rate: float = 3e-4  # the learning rate of those steps
     dropout: float = 0.1  # in the heads
     smoothing: float = 0.0  # label smoothing; 0.1 in paper 1, section 7.3
     temperature: bool = False  # fit a temperature for each task on development items
@@ -67,6 +70,7 @@ class Settings(Schedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_numbers(self, {"frozen_layers": (0, 1000), "dropout": (0, 0.99), "smoothing": (0, 1)})
+        check_numbers(self, {"pretraining_steps": (0, 10_000_000), "pretraining_rate": (0, 1)})
         if self.sharing not in SHARING:
             raise ConfigError(f"learner.sharing = {self.sharing!r}", fix=f"use {', '.join(SHARING)}")
         for name in ("layers", "gated_layers"):
@@ -75,10 +79,10 @@ class Settings(Schedule):
         for name in ("temperature", "decay"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"learner.{name} = {getattr(self, name)!r}", fix="use true or false")
-        if self.tags not in Tagging.styles:
-            raise ConfigError(f"learner.tags = {self.tags!r}", fix=f"use {', '.join(Tagging.styles)}")
         if not isinstance(self.heads, Mapping) or not all(isinstance(style, str) for style in self.heads.values()):
             raise ConfigError(f"learner.heads = {self.heads!r}", fix='name tasks and styles: { slots = "crf" }')
+        if self.tag_head not in Tagging.styles:
+            raise ConfigError(f"learner.tag_head = {self.tag_head!r}", fix=f"use {', '.join(Tagging.styles)}")
         if not isinstance(self.encoder, str):
             raise ConfigError(f"learner.encoder = {self.encoder!r}", fix="name an encoder or its folder")
         # What was computed in one precision is not found by a learner of another: the setting names the one in use.
@@ -122,6 +126,9 @@ class NeuralLearner(Learner):
         self.encoder.requires_grad_(False)
         for parameter in self.encoder.trainable(self.settings.frozen_layers):
             parameter.requires_grad_(True)
+        if self.settings.pretraining_steps:
+            can_pretrain(self.encoder)
+        self._start, self._adapted_to = self.encoder, ""  # what trainings begin from, and which items it has read
         with torch.random.fork_rng(devices=[]):
             models = self._make_models()  # what cannot be trained is refused at once, before any label is bought for it
         self._tagged = {name for model in models for name in model.tasks if model.head(name).tags_words}
@@ -135,22 +142,49 @@ class NeuralLearner(Learner):
     def _make_models(self) -> list[SharedModel]:
         s = self.settings
         return make_models(
-            self.encoder,
+            self._start,
             self.tasks,
             sharing=s.sharing,
             frozen=s.frozen_layers,
-            styles=self._styles(),
+            styles=head_styles(self.tasks, s.heads, s.tag_head),
             dropout=s.dropout,
             copied=s.gated_layers,
         )
 
-    def _styles(self) -> dict[str, str]:
-        """The style of head of tasks that do not have their kind's usual one; relations need spans to build on."""
-        linked = {task.partner(self.tasks) for task in self.tasks.values()}
-        tagging = [name for name, task in self.tasks.items() if isinstance(task, Tagging) and name not in linked]
-        return dict.fromkeys(tagging, self.settings.tags) | dict(self.settings.heads)
-
     # -- training ----------------------------------------------------------------------------------------------------
+    @property
+    def adapts(self) -> bool:
+        return self.settings.pretraining_steps > 0
+
+    def adapt(
+        self, items: Corpus, *, seed: int = 0, file: Path | None = None, progress: Progress = no_progress
+    ) -> None:
+        """See ``Learner``: trainings begin from an encoder that was pretrained on these items, from now on."""
+        s = self.settings
+        if not self.adapts or not len(items):
+            return
+        items = items.take(np.argsort(items.id_ranks))
+        what = [s.encoder, s.layers, s.frozen_layers, s.precision, s.pretraining_steps, s.pretraining_rate, seed]
+        about = hashlib.sha256(repr([what, self.encoder.keys(items)]).encode()).hexdigest()
+        if about == self._adapted_to:
+            return
+        found = read_pretrained(self.encoder, file, about) if file is not None else None
+        if found is None:
+            kept = Checkpoint(Path(f"{file}.training"), about, s.checkpoint_seconds) if file is not None else None
+            found = pretrained(
+                self.encoder,
+                self._read(items),
+                steps=s.pretraining_steps,
+                rate=s.pretraining_rate,
+                seed=seed,
+                checkpoint=kept,
+                progress=progress,
+            )
+            if file is not None and kept is not None:
+                write_pretrained(found, file, about)
+                kept.clear()
+        self._start, self._adapted_to = found, about
+
     def fit(
         self,
         annotated: Corpus,
@@ -536,7 +570,8 @@ class NeuralLearner(Learner):
         """Which training this is: the learner, the seed, and the items with all that is known of them."""
         steering = policy.describe() if policy is not None else []
         items = [corpus.with_tasks(list(self.tasks)).digest() for corpus in (annotated, dev) if corpus is not None]
-        return hashlib.sha256(json.dumps([self._about(), seed, steering, items]).encode()).hexdigest()
+        about = [self._about(), seed, steering, items, *([self._adapted_to] if self._adapted_to else [])]
+        return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
 
 def _is_labelled(items: Corpus, task: str) -> bool:

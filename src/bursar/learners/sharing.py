@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders.encoder import Encoder
-from bursar.tasks import Task
+from bursar.tasks import Tagging, Task
 from bursar.tasks.groups import groups_of
 from bursar.tasks.heads import Encoded, Head
 
@@ -23,6 +23,19 @@ SHARING = ("shared", "single", "gated")
 def tasks_of_models(tasks: Mapping[str, Task], sharing: str) -> list[list[str]]:
     """Which tasks each model has: all of them, or a group of those that cannot be taken apart."""
     return groups_of(tasks) if sharing == "single" else [list(tasks)]
+
+
+def head_styles(tasks: Mapping[str, Task], named: Mapping[str, str], tags: str) -> dict[str, str]:
+    """The style of each head: as named, or ``tags`` for the other tagging tasks; relations need spans of theirs.
+
+    >>> from bursar.tasks import Classification, Tagging
+    >>> tasks = {task.name: task for task in (Classification("intent", ("a", "b")), Tagging("slots", ("city",)))}
+    >>> head_styles(tasks, {}, "crf"), head_styles(tasks, {"slots": "lstm"}, "crf")
+    ({'slots': 'crf'}, {'slots': 'lstm'})
+    """
+    linked = {task.partner(tasks) for task in tasks.values()}
+    usual = {name: tags for name, task in tasks.items() if isinstance(task, Tagging) and name not in linked}
+    return usual | dict(named)
 
 
 class ByTask(nn.Module):

@@ -369,13 +369,24 @@ def _optimizer(
         weight_decay=schedule.weight_decay,
         fused=True,
     )
-    warm = max(1, int(schedule.warmup * steps))
+    factor = falling(steps, schedule.warmup, decay=schedule.decay)
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+
+def falling(steps: int, warmup: float, *, decay: bool = True) -> Callable[[int], float]:
+    """A step to the share of the learning rate it has: all of it after a share of the steps, and falling from there.
+
+    >>> share = falling(10, 0.2)
+    >>> [round(share(step), 3) for step in (0, 1, 2, 6, 10)]
+    [0.5, 1.0, 1.0, 0.5, 0.0]
+    """
+    warm = max(1, int(warmup * steps))
 
     def factor(step: int) -> float:
-        falling = max(0.0, (steps - step) / max(1, steps - warm)) if schedule.decay else 1.0
-        return min((step + 1) / warm, falling)
+        left = max(0.0, (steps - step) / max(1, steps - warm)) if decay else 1.0
+        return min((step + 1) / warm, left)
 
-    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    return factor
 
 
 def _rate(name: str, schedule: Schedule, depth: int) -> float:

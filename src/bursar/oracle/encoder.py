@@ -22,7 +22,7 @@ OPTIONS = {
     "steps": 100,
     "patience": 8,
     "smoothing": 0.1,
-    "tags": "linear",
+    "tag_head": "linear",
     "precision": "float32",
 }
 

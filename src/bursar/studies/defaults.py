@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 THEN = {"precision": "float32"}
-TRANSFORMER_THEN = {**THEN, "epochs": 30, "smoothing": 0.1, "tags": "linear"}
+TRANSFORMER_THEN = {**THEN, "epochs": 30, "smoothing": 0.1, "tag_head": "linear"}
 WITHOUT_STEPS = ("probe", "scikit")  # learners that have none of these settings
 
 
@@ -18,7 +18,7 @@ def with_defaults_of_then(options: Mapping[str, Any], learner: str = "transforme
     """A unit's options of the learner, with the defaults that they were named under.
 
     >>> with_defaults_of_then({"steps": 120})
-    {'precision': 'float32', 'epochs': 30, 'smoothing': 0.1, 'tags': 'linear', 'steps': 120}
+    {'precision': 'float32', 'epochs': 30, 'smoothing': 0.1, 'tag_head': 'linear', 'steps': 120}
     """
     if learner in WITHOUT_STEPS:
         return dict(options)

@@ -66,7 +66,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "auto for one task": {"name": "AUTO", "weights": "first"},
 }
 SEEDS = 10
-LEARNER = {"epochs": 12, "least_steps": 250, "smoothing": 0.0, "tags": "crf", "precision": "bfloat16"}
+LEARNER = {"epochs": 12, "least_steps": 250, "smoothing": 0.0, "tag_head": "crf", "precision": "bfloat16"}
 POOL, TEST, START, ROUNDS = 2500, 1000, 50, 5
 
 

@@ -81,7 +81,7 @@ def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any
     rng = np.random.default_rng([unit["seed"], 99])
     order = rng.permutation(corpus.in_split("train"))
     test = rng.permutation(corpus.in_split("test"))[:TEST]
-    learner = make_learner("transformer", corpus.schema, unit["options"])
+    learner = make_learner("transformer", corpus.schema, {"tag_head": "linear", **unit["options"]})
     begun = time.process_time()
     report = learner.fit(
         corpus.take(order[: unit["items"]]), seed=unit["seed"], progress=lambda what, done: tell((what, done))

@@ -106,7 +106,8 @@ class BertEncoder(TextEncoder):
         tokenizer.no_truncation()
         marks = {name: tokenizer.token_to_id(mark) for name, mark in MARKS.items()}
         longest = int(settings["max_position_embeddings"])
-        maker = PieceMaker(tokenizer, longest=longest, **{name: int(mark or 0) for name, mark in marks.items()})
+        known = {name: int(mark or 0) for name, mark in marks.items()}
+        maker = PieceMaker(tokenizer, longest=longest, mask=tokenizer.token_to_id("[MASK]"), **known)
         with torch.device("meta"):  # no random numbers drawn for weights that are about to be replaced
             encoder = cls(settings, maker)
         try:
@@ -120,6 +121,9 @@ class BertEncoder(TextEncoder):
             self.word_embedding(batch.ids) + self.type_embedding(batch.types) + self.place_embedding(batch.places)
         )
         return hidden
+
+    def piece_embeddings(self) -> Tensor:
+        return self.word_embedding.weight
 
     def run(
         self, hidden: Tensor, batch: Batch, start: int, stop: int, copies: Any = None, begun: Tensor | None = None

@@ -168,6 +168,10 @@ class TextEncoder(Encoder):
     def batch(self, readings: Sequence[Pieces]) -> Batch:
         return batch_of(readings)
 
+    def piece_embeddings(self) -> Tensor:
+        """(pieces, width): the vector that every piece has before it is read in context."""
+        raise LearnerError("this encoder has no embeddings of pieces to show", fix="set learner.pretraining_steps = 0")
+
     def pool(self, hidden: Tensor, batch: Batch) -> Encoded:
         """The mean of an item's pieces, and the first piece of each word."""
         sizes = torch.bincount(batch.owners, minlength=batch.items).unsqueeze(1)
@@ -187,10 +191,13 @@ def text_keys(items: Corpus) -> list[Hashable]:
 class PieceMaker:
     """Items to word-pieces. Long items are read in several windows, never cut off."""
 
-    def __init__(self, tokenizer: Any, *, start: int, end: int, unknown: int, longest: int) -> None:
+    def __init__(
+        self, tokenizer: Any, *, start: int, end: int, unknown: int, longest: int, mask: int | None = None
+    ) -> None:
         self._tokenizer = tokenizer
         self._known: dict[str, list[int]] = {}  # pieces of a word depend on that word alone
         self.start, self.end, self.unknown, self.longest = start, end, unknown, longest
+        self.mask = mask  # the piece that hides others, if the encoder was pretrained with one
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PieceMaker:
         """Copies of an encoder share what reads texts for them."""

@@ -53,7 +53,8 @@ class HuggingFaceEncoder(TextEncoder):
         backend.no_truncation()
         longest = int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 512)))
         unknown = tokenizer.unk_token_id if tokenizer.unk_token_id is not None else start
-        return cls(model, PieceMaker(backend, start=start, end=end, unknown=unknown, longest=longest))
+        mask = tokenizer.mask_token_id
+        return cls(model, PieceMaker(backend, start=start, end=end, unknown=unknown, longest=longest, mask=mask))
 
     def embed(self, batch: Batch) -> Tensor:
         """The padded model run whole; the real pieces of what comes out, end to end."""
@@ -68,6 +69,10 @@ class HuggingFaceEncoder(TextEncoder):
             inputs["token_type_ids"] = types
         hidden: Tensor = self.model(**inputs).last_hidden_state[keep]
         return hidden
+
+    def piece_embeddings(self) -> Tensor:
+        table: Tensor = self.model.get_input_embeddings().weight
+        return table
 
     def trainable(self, frozen: int) -> list[nn.Parameter]:
         embeddings = {id(p) for p in self.model.get_input_embeddings().parameters()}
