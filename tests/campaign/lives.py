@@ -30,6 +30,7 @@ def live_config(**changes):
         "corpus": {"items": 200, "dev": None, "test": None},
         "costs": {"pricing": "predicted"},
         "budget": {"seed_items": 12, "per_round": 120, "rounds": 2},
+        "strategy": {"name": "MT-AVG"},
         "learner": {"name": "word-counts"},
     }
     for section, values in changes.items():

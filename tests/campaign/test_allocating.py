@@ -23,6 +23,7 @@ CAMPAIGN = {
     "tasks": ["intent", "urgency"],
     "corpus": {"items": 400},
     "budget": {"seed_items": 60, "rounds": 0},
+    "strategy": {"name": "MT-AVG"},
     "learner": {"name": "probe"},
     "limits": {"tasks": {"urgency": {"at_most": 30}}},
 }

@@ -101,7 +101,7 @@ def test_a_change_that_does_not_suit_the_corpus_or_the_campaign_is_refused(chang
         ([{"costs": {"slots": {"per_span": 4}}}], {"costs.slots.per_span": (None, 4)}),
         (
             [{"strategy": {"name": "MT-RRF", "weights": {"slots": 2}}}],
-            {"strategy.name": ("MT-AVG", "MT-RRF"), "strategy.weights.slots": (None, 2)},
+            {"strategy.name": ("AUTO", "MT-RRF"), "strategy.weights.slots": (None, 2)},
         ),
         (
             [{"limits": {"tasks": {"slots": {"at_most": 3}}}}],
@@ -109,7 +109,7 @@ def test_a_change_that_does_not_suit_the_corpus_or_the_campaign_is_refused(chang
         ),
         (
             [{"strategy": {"name": "UDJS"}, "allocation": {"method": "exact"}}],
-            {"strategy.name": ("MT-AVG", "UDJS"), "allocation.method": (None, "exact")},
+            {"strategy.name": ("AUTO", "UDJS"), "allocation.method": (None, "exact")},
         ),
     ],
 )

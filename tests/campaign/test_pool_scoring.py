@@ -213,6 +213,8 @@ test_items = 20
 seed_items = 30
 per_round = 150
 rounds = 1
+[strategy]
+name = "MT-AVG"
 [learner]
 encoder = "{encoder}"
 epochs = 2

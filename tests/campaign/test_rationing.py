@@ -352,4 +352,4 @@ def test_a_strategy_that_is_compared_is_split_where_that_can_be():
     chosen = config(compare=["RANDOM", "UDJS+BLP_AL"])
     assert chosen.arm("UDJS+BLP_AL").splits
     assert not chosen.arm("RANDOM").splits
-    assert parse_config({"allocation": {"method": "none"}}).strategy.name == "MT-AVG"
+    assert parse_config({"allocation": {"method": "none"}}).strategy.name == "AUTO"

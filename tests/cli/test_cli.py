@@ -20,6 +20,8 @@ test_items = 30
 seed_items = 15
 per_round = 150
 rounds = 2
+[strategy]
+name = "MT-AVG"
 [learner]
 name = "word-counts"
 """

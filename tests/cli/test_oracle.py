@@ -27,6 +27,8 @@ test_items = 30
 seed_items = 10
 per_round = 90
 rounds = 2
+[strategy]
+name = "MT-AVG"
 [learner]
 name = "word-counts"
 """

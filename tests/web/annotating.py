@@ -39,6 +39,7 @@ def write_project(folder: Path, tasks: Mapping[str, Any], items: Sequence[Mappin
         "corpus": {"source": str(source), "dev": None, "test": None},
         "costs": {"pricing": "predicted"},
         "budget": {"seed_items": len(items), "per_round": 10, "rounds": 1},
+        "strategy": {"name": "MT-AVG"},
         "learner": {"name": "image-cnn" if images else "transformer"},
         "audit": {"share": 0.0, "shadow": False},
     }

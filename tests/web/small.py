@@ -60,6 +60,7 @@ def make_project(folder: Path, items: int = 40, **changes) -> Path:
         "corpus": {"source": str(write_corpus(folder / "corpus.jsonl", items)), "test": None},
         "costs": {"pricing": "predicted", "currency": "€", "unit": 0.01, "reading": {"per_word": 0.01}},
         "budget": {"seed_items": 8, "per_round": 0.8, "rounds": 2},
+        "strategy": {"name": "MT-AVG"},
         "learner": {"name": "scikit", "estimator": "naive-bayes"},
         "audit": {"share": 0.0, "shadow": False},
     }

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bursar.laws.cards import Law  # brings a computer algebra system, which only rates from laws need
 
 AT_RANDOM = ("seed", "audit")  # purposes of a ledger for which items are drawn, not chosen
+BY_NO_MODEL = (*AT_RANDOM, "start")  # and those that cover the pool: no model's doubt chose them
 
 
 class Rater(ABC):

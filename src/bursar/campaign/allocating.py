@@ -15,7 +15,7 @@ from bursar.allocation import Context, Estimates, Problem
 from bursar.allocation.curves import LabelCurve
 from bursar.allocation.informativeness import Informer, make_informer
 from bursar.allocation.methods import METHODS
-from bursar.allocation.rates import AT_RANDOM, make_rater
+from bursar.allocation.rates import BY_NO_MODEL, make_rater
 from bursar.allocation.seeds import taken_apart
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
@@ -232,7 +232,7 @@ def _material(campaign: Campaign) -> Material:
     pool = campaign.corpus.take(campaign.pool)
     rest = np.array([at for at, item in enumerate(pool.ids.tolist()) if item not in bought], dtype=np.int64)
     terms = campaign.books.terms()  # the settings and prices in force, which are not always those of the beginning
-    drawn = campaign.ledger.bought(purposes=AT_RANDOM)
+    drawn = campaign.ledger.bought(purposes=BY_NO_MODEL)
     at_random = campaign.ledger.view(drawn) if drawn else annotated
     return Material(terms.config, terms.costs, annotated, pool.take(rest).unlabelled(), at_random)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bursar.allocation.rates import AT_RANDOM
+from bursar.allocation.rates import BY_NO_MODEL
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.books import GIVEN, PRICES, START, WAITS, Ask, Books, Terms, Wanted, end_kind
@@ -266,6 +266,8 @@ class Campaign:
             return self._seed_selection(self._seed_items)
         count, seed = self.config.budget.seed_items, self._round_seed(0)
         free = np.setdiff1d(self.audit.outside_reserve(self.pool), self._seed_items[count:])
+        if len(free) <= count:
+            return self._seed_selection(self._seed_items)
         free = start_candidates(self._by_id(free), seed)
         prices, by_item = self._prices(free, {}), self.config.budget.counts == "items"
         chosen = covering_start(
@@ -412,7 +414,7 @@ class Campaign:
 
     def worth(self, round: int, known: Known, terms: Terms) -> dict[str, Any]:
         """What labels are worth by all that is known before a round, measured now."""
-        random_items = set(self.ledger.bought(purposes=AT_RANDOM))
+        random_items = set(self.ledger.bought(purposes=BY_NO_MODEL))
         drawn = np.flatnonzero([item in random_items for item in known.annotated.ids.tolist()])
         items, _ = self._free(known)
         return measured(
