@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
-from bursar.campaign.audit import audit_scores, audit_slices, savings
+from bursar.campaign.audit import audit_scores, audit_slices
+from bursar.campaign.savings import savings_of
 from bursar.campaign.splits import load_parts
 from bursar.errors import BursarError, ConfigError, LedgerError
 from bursar.ledger import Annotation, Ledger, Submission
@@ -173,7 +174,7 @@ def test_a_label_taken_back_leaves_the_audit_readable(make):
     slices = audit_slices(campaign.ledger, campaign.corpus.schema)
     assert len(slices[0].model["slots"]) == len(slices[0].model["intent"]) - 1
     assert audit_scores(slices, campaign.corpus.schema)
-    savings(slices, campaign.corpus.schema)
+    savings_of(campaign.ledger, campaign.corpus.schema, test_items=0)
 
 
 def test_a_learner_is_never_shown_gold_that_was_not_bought(make, monkeypatch):

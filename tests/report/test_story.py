@@ -46,20 +46,21 @@ def test_the_saving_is_the_one_the_curves_show():
     words = lead(make_result(BETTER))
     assert "It reached the score random had at the end with 29 % less money" in words
     assert "ended 10.0 points higher in the mean over tasks at equal money" in words
-    assert tiles(make_result(BETTER))["Saved against random"] == "29 %"
+    assert tiles(make_result(BETTER))["Cost against random"] == "29 % less"
 
 
 def test_a_strategy_that_lost_is_said_to_have_lost():
-    """Along the way it has (0.425 + 0.475 + 0.575) / 3 against 0.55: 5.8 points lower."""
+    """Random had 0.65 at 350 of 400: 14 % more. On the way it was (0.425 + 0.475 + 0.575) / 3 against 0.55."""
     words = lead(make_result(WORSE))
-    assert "It did not beat random here: at equal money it ended 5.0 points lower in the mean over tasks" in words
+    assert "It did not beat random here: the same score cost 14 % more money" in words
+    assert "and at equal money it ended 5.0 points lower in the mean over tasks" in words
     assert "and was 5.8 points lower on average on the way there." in words
-    assert tiles(make_result(WORSE))["Saved against random"] == "None"
+    assert tiles(make_result(WORSE))["Cost against random"] == "14 % more"
 
 
 def test_a_draw_is_a_draw():
     assert "At equal money it ended level with random in the mean over tasks." in lead(make_result(LEVEL))
-    assert tiles(make_result(LEVEL))["Saved against random"] == "0 %"
+    assert tiles(make_result(LEVEL))["Cost against random"] == "As much"
 
 
 def test_a_random_arm_that_never_rose_is_told_as_that():
@@ -73,8 +74,8 @@ def test_one_task_needs_no_mean_over_tasks():
 
 def test_nothing_ran_beside_it():
     words = lead(make_result())
-    assert "No other strategy ran beside it" in words
-    assert not any(title.startswith("Saved") for title in tiles(make_result()))
+    assert "not known yet: no audit slice is bought, and random did not run beside it." in words
+    assert tiles(make_result())["Cost against random"] == "Not known yet"
 
 
 def test_a_comparison_is_marked_as_one_run_with_one_seed():
@@ -90,46 +91,68 @@ def test_a_difference_is_praised_or_blamed_only_beyond_luck():
     def tones(mine: float) -> set[str]:
         arms = {"MT-AVG": (0.4, mine), "RANDOM": (0.4, 0.7)}
         tiles = tell(make_result(arms, money=(100, 200))).tiles
-        return {tile.tone for tile in tiles if tile.title in ("intent", "slots", "Saved against random")}
+        return {tile.tone for tile in tiles if tile.title in ("intent", "slots", "Cost against random")}
 
     assert tones(0.8) == {"good"}
     assert tones(0.65) == {""}
     assert tones(0.5) == {"poor"}
 
 
-# -- the audit slice -------------------------------------------------------------------------------------------------
-def test_the_audit_slice_gives_its_estimate_with_the_interval():
+# -- what was saved, without random beside it ------------------------------------------------------------------------
+ALONE = {"MT-AVG": (0.4, 0.6, 0.72, 0.8)}
+
+
+def test_the_audit_gives_its_estimate_with_the_interval():
+    result = make_result(ALONE, audit=5, savings=FOUND)
+    assert "By the audit it cost 31 % less money than random labelling for the same score" in lead(result)
+    assert "(90 % interval 5 % less to 44 % less)." in lead(result)
+    assert tiles(result)["Cost against random"] == "31 % less"
+
+
+def test_where_random_ran_beside_it_there_is_one_number_and_it_is_the_measured_one():
     result = make_result(BETTER, audit=5, savings=FOUND)
-    assert "estimates 31 % less money than random for the same model (90 % interval 5 % less to 44 % less)" in lead(
-        result
-    )
-    assert tiles(result)["Audit's estimate"] == "31 % less"
+    assert tiles(result)["Cost against random"] == "29 % less"
+    assert "29 % less money" in lead(result)
+    assert "31 %" not in lead(result)
+    assert sum("random" in tile.title for tile in tell(result).tiles) == 1
 
 
 @pytest.mark.parametrize(
     ("low", "high", "saved", "said"),
     [
-        (-0.1, 0.4, 0.2, "cannot tell it from random yet: its estimate is 20 % less (90 % interval 10 % more to 40 %"),
-        (-0.4, -0.1, -0.2, "random would have been cheaper: 20 % more (90 % interval 40 % more to 10 % more)"),
-        (-140.0, 0.9, 0.2, "90 % interval over twice as much to 90 % less"),
+        (-0.2, 0.2, 0.001, "By the audit it cost as much money as random labelling"),
+        (-0.4, -0.1, -0.2, "it cost 20 % more money than random labelling for the same score (90 % interval 40 % more"),
+        (-140.0, -0.1, -0.2, "90 % interval over twice as much to 10 % more"),
+        (-0.1, 0.4, 0.2, "What it saved against random is not known yet: its money buys too few audit labels to tell."),
     ],
 )
-def test_the_audit_slice_does_not_boast(low, high, saved, said):
+def test_the_audit_does_not_boast(low, high, saved, said):
     found = FOUND | {"low": low, "high": high, "saved": saved}
-    assert said in lead(make_result(BETTER, audit=5, savings=found))
+    assert said in lead(make_result(ALONE, audit=5, savings=found))
 
 
-def test_the_audit_slice_says_what_it_lacks():
-    assert "it needs 20 items (it has 15)" in lead(make_result(BETTER, audit=5))
-    few = make_result({"MT-AVG": (0.4, 0.5)}, money=(100, 200), audit=5)
-    assert "it needs 3 slices (it has 1) and 20 items (it has 5)" in lead(few)
+def test_what_is_not_known_comes_with_what_would_tell():
+    vague = FOUND | {"low": -0.3, "high": 0.5}
+    result = make_result(ALONE, audit=5, savings=vague | {"needed": 90})
+    assert "about 90 audit labels would tell 25 % from nothing, and there are 15." in lead(result)
+    assert tiles(result)["Cost against random"] == "Not known yet"
+    dear = make_result(ALONE, audit=5, savings=vague | {"needed": None})
+    assert "its money buys too few audit labels to tell." in lead(dear)
+
+
+def test_the_audit_says_what_it_lacks():
+    assert "it takes 20 audit items to begin with, and there are 15." in lead(make_result(ALONE, test=False, audit=5))
+    few = make_result({"MT-AVG": (0.4,)}, money=(100,), audit=5)
+    assert "it takes a round of chosen items to tell." in lead(few)
 
 
 def test_no_audit_and_no_shadow_are_told_apart():
-    assert "No audit slice was bought" in lead(make_result(BETTER))
-    without = make_result(BETTER, audit=5, config={"audit": {"share": 0.2, "shadow": False}})
-    assert "has no shadow model" in lead(without)
-    assert "audit slice" not in lead(make_result({"RANDOM": (0.4, 0.5)}, money=(100, 200)))
+    assert "no audit slice is bought" in lead(make_result(ALONE))
+    without = make_result(ALONE, audit=5, config={"audit": {"share": 0.2, "shadow": False}})
+    assert "audit.shadow is off" in lead(without)
+    random = make_result({"RANDOM": (0.4, 0.5)}, money=(100, 200))
+    assert "saved against random" not in lead(random)
+    assert "Cost against random" not in tiles(random)
 
 
 def test_without_a_test_set_the_audit_slice_scores_and_nothing_is_compared():

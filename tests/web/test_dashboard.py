@@ -87,19 +87,20 @@ def test_slices_too_small_for_an_interval_are_told_of_and_not_drawn():
     [
         ((0.1, 0.3, 0.5), f"30{THIN}% less", "good"),
         ((-0.5, -0.3, -0.1), f"30{THIN}% more", "poor"),
-        ((-0.4, 0.9, 0.95), "Too early to tell", ""),
+        ((-0.2, 0.001, 0.2), "As much", ""),
+        ((-0.4, 0.9, 0.95), "Not known yet", ""),
     ],
 )
-def test_what_was_saved_is_a_headline_only_where_its_interval_leaves_out_nothing(savings, value, tone):
+def test_what_was_saved_is_a_number_unless_its_interval_holds_both_nothing_and_a_lot(savings, value, tone):
     low, middle, high = savings
-    saved = {"low": low, "saved": middle, "high": high, "items": 40, "slices": 4}
+    saved = {"low": low, "saved": middle, "high": high, "items": 30, "slices": 3, "needed": 120}
     shown = shown_of(make_result(test=False, audit=10, savings=saved, money=(200, 500, 800, 1100)))
     tile = shown["tiles"][3]
     assert (tile["value"], tile["tone"]) == (value, tone)
-    assert "90" in tile["note"]
-    assert "40 audit items" in tile["note"]
+    unknown = value == "Not known yet"
+    assert ("about 120 audit labels would tell" if unknown else "by 30 audit labels") in tile["note"]
     (row,) = shown["curves"]["saved"]
-    assert (row["low"], row["middle"], row["high"]) == (low, middle, high)
+    assert (row["low"], row["middle"], row["high"]) == (low, None if unknown else middle, high)
 
 
 def test_a_run_beside_random_says_what_it_took_to_reach_randoms_last_score():
@@ -172,7 +173,7 @@ def test_before_the_first_model_every_part_says_what_to_do():
     assert [name for name in PARTS if not shown[name].get("empty")] == []
     assert "answer the seed items under Annotate" in shown["curves"]["empty"]
     assert "when the seed items are answered" in shown["next"]["empty"]
-    assert [tile["value"] for tile in shown["tiles"]] == ["0 of 10", "0 units", "–", "–"]
+    assert [tile["value"] for tile in shown["tiles"]] == ["0 of 10", "0 units", "–", "Not known yet"]
     assert shown["train"]["annotate"] is True
     assert shown["story"] == []
 

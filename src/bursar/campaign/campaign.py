@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bursar.allocation.rates import BY_NO_MODEL
+from bursar.allocation.rates import AT_RANDOM, BY_NO_MODEL
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.books import GIVEN, PRICES, START, WAITS, Ask, Books, Terms, Wanted, end_kind
@@ -28,6 +28,7 @@ from bursar.campaign.pool_scoring import PoolScoring, Scored
 from bursar.campaign.pricing import prices_of, typical_counts
 from bursar.campaign.rationing import KIND as ALLOCATION
 from bursar.campaign.rationing import Rations, chosen_within
+from bursar.campaign.savings import LEAST_SHARE, RANDOM
 from bursar.campaign.scoring import check_facets, evidence_of, judged, limits_of, open_labels
 from bursar.campaign.splits import Parts, fully_labelled, load_parts, too_few
 from bursar.campaign.start import covering_start, start_candidates
@@ -325,7 +326,12 @@ class Campaign:
         guesses = learner.predict(watched)
         earlier = self.ledger.decision(round - 1, "watched") if round else None
         record["agreement"] = None if earlier is None else agreement(watched, earlier, guesses)
-        self.ledger.decide((round, "watched", self._values(guesses)), (round, "scores", record))
+        decisions: list[tuple[int, str, Any]] = [(round, "watched", self._values(guesses)), (round, "scores", record)]
+        if test and (shadow := self._shadow(round, known)) is not None:  # last, for it takes the place of the model
+            scores = shadow[0].evaluate(self.corpus.take(self.parts.test))
+            main = {task.name: round_to(scores[task.name][task.metric]) for task in self.tasks}
+            decisions.append((round, "shadow", shadow[1] | {"test": main}))
+        self.ledger.decide(*decisions)
         self.watcher.scored(round, record)
 
     def _model(
@@ -414,13 +420,12 @@ class Campaign:
 
     def worth(self, round: int, known: Known, terms: Terms) -> dict[str, Any]:
         """What labels are worth by all that is known before a round, measured now."""
-        random_items = set(self.ledger.bought(purposes=BY_NO_MODEL))
-        drawn = np.flatnonzero([item in random_items for item in known.annotated.ids.tolist()])
+        drawn = self._bought_for(BY_NO_MODEL, known)
         items, _ = self._free(known)
         return measured(
             terms.config,
             known.annotated,
-            known.annotated.take(drawn),
+            drawn,
             self.corpus.take(items).unlabelled(),
             seed=self._round_seed(round),
             progress=lambda what, done: self.watcher.stage(round - 1, what, done),
@@ -475,15 +480,27 @@ class Campaign:
         """What this round's models say of the audit slice before its answers are known: nobody can have peeked."""
         asked = self.corpus.take(slice_).unlabelled()
         found: dict[str, Any] = {"ids": asked.ids.tolist(), "model": self._values(learner.predict(asked))}
-        if self.config.audit.shadow:
-            random_items = set(self.ledger.bought(purposes=("seed", "audit")))
-            spent = self.ledger.spent_on(random_items)
-            places = np.flatnonzero([item in random_items for item in known.annotated.ids.tolist()])
-            if not all(column.present[places].any() for column in known.annotated.labels.values()):
-                return found  # nothing random is labelled yet
-            shadow, _ = self._model(round, known.annotated.take(places), known.dev, "training on random items")
-            found |= {"shadow": self._values(shadow.predict(asked)), "shadow_spent": spent}
+        if (shadow := self._shadow(round, known)) is not None:
+            found |= {"shadow": self._values(shadow[0].predict(asked)), "shadow_spent": shadow[1]["spent"]}
         return found
+
+    def _shadow(self, round: int, known: Known) -> tuple[Learner, dict[str, Any]] | None:
+        """A model of the random items alone, and what they cost; ``None`` if none is wanted or it would say nothing."""
+        measured = len(self.parts.test) and RANDOM in map(str.upper, self.config.compare)  # by random's own curve
+        if measured or not (self.config.audit.shadow and self.audit.count):
+            return None
+        items = self._bought_for(AT_RANDOM, known)
+        spent = self.ledger.spent_on(items.ids.tolist()) + self.ledger.spent(purpose="dev")  # random pays that, too
+        labelled = all(column.present.any() for column in items.labels.values())
+        if not labelled or spent < LEAST_SHARE * self.ledger.spent():
+            return None
+        learner, _ = self._model(round, items, known.dev, "training on random items")
+        return learner, {"spent": spent, "items": len(items)}
+
+    def _bought_for(self, purposes: tuple[str, ...], known: Known) -> Corpus:
+        """What was bought for some purposes of all that is trained on."""
+        bought = set(self.ledger.bought(purposes=purposes))
+        return known.annotated.take(np.flatnonzero([item in bought for item in known.annotated.ids.tolist()]))
 
     def _values(self, guesses: Mapping[str, Ragged]) -> dict[str, list[Any]]:
         return {name: [self.corpus.schema[name].value(rows) for rows in column] for name, column in guesses.items()}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
-from bursar.campaign.audit import audit_scores, audit_slices, savings
+from bursar.campaign.audit import audit_scores, audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
 from bursar.campaign.config import BUILTIN, CONFIG_FILE, CampaignConfig, parse_config
@@ -23,6 +23,7 @@ from bursar.campaign.gap import Told, ask_oracle, current_answer, judged_tasks
 from bursar.campaign.ledgers import has_ledger, open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.rationing import KIND as ALLOCATION
+from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.splits import Parts, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.campaign.watching import Nobody, Watcher
@@ -172,7 +173,7 @@ class Run:
             if arm == self.arms[0] or self.has_ledger(arm):
                 arms[arm] = self._arm_result(arm)
         corpus = self.parts.corpus
-        return {
+        found: dict[str, Any] = {
             "name": self.config.name,
             "config": self.config.model_dump(mode="json"),
             "versions": self.versions,
@@ -190,13 +191,13 @@ class Run:
             "comparison": _comparison(arms, self.arms, corpus.schema),
             "oracle": current_answer(self),
         }
+        return found | {"saved": saved_against_random(found)}
 
     def _arm_result(self, arm: str) -> dict[str, Any]:
         campaign = self.campaign(arm)
         try:
             ledger, tasks = campaign.ledger, campaign.corpus.schema
-            slices = audit_slices(ledger, tasks)
-            audit = audit_scores(slices, tasks)
+            audit = audit_scores(audit_slices(ledger, tasks), tasks)
             rounds = [{"round": number} | record for number, record in ledger.decisions("scores")]
             return {
                 "rounds": rounds,
@@ -215,7 +216,7 @@ class Run:
                 "splits": [{"round": number} | body for number, body in ledger.decisions(ALLOCATION)],
                 "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],
                 "audit": audit,
-                "savings": savings(slices, tasks),
+                "savings": savings_of(ledger, tasks, len(campaign.parts.test)),
                 **_advice(campaign, rounds, audit),
                 "amendments": [asdict(amendment) for amendment in campaign.books.amendments()],
                 "strategies": campaign.books.strategies(),

@@ -158,17 +158,15 @@ def _clear(place: Path) -> None:
 
 def _conclude(result: dict[str, Any], page: Path) -> None:
     """What it came to, in a few lines."""
+    from bursar.report.saved import TITLE, saved_tile
+
     typer.echo("")
     width = max(10, *(len(arm) for arm in result["arms"]))
     for arm, found in result["comparison"].items():
         typer.echo(f"{arm:<{width}} mean score along the way, over tasks and money: {100 * found['mean']:.1f}")
-    saved = result["arms"][result["strategy"]]["savings"]
-    if saved is not None:
-        share, low, high = (f"{100 * saved[key]:.0f}" for key in ("saved", "low", "high"))
-        typer.echo(
-            f"By the audit slice ({saved['items']} random items) {result['strategy']} saved {share} % of what random "
-            f"labelling would have cost (90 % interval {low} to {high} %)."
-        )
+    shown = saved_tile(result)
+    if shown is not None:
+        typer.echo(f"{TITLE}: {shown[0][0].lower()}{shown[0][1:]} ({shown[1]}).")
     _say_oracle(result["oracle"])
     typer.echo(f"Report: {page}")
 

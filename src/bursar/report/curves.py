@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from bursar.campaign.curves import saved_at_equal_money
+from bursar.campaign.savings import RANDOM as RANDOM
 from bursar.ragged import FloatArray
-
-RANDOM = "RANDOM"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +44,13 @@ class Comparison:
     money: float  # in units
     mine: Mapping[str, float]
     others: Mapping[str, float]
-    enough: float | None  # the money from which on the strategy stayed at or above the other's mean score
-    from_the_start: bool  # its first point was that good already
+    saved: float  # share of the money, at the score that both reach; below 0 where it cost more
+    from_the_start: bool  # the other never had more than where the strategy began
 
     @property
     def gain(self) -> float:
         """How much higher the mean score over tasks is than the other's."""
         return float(np.mean(list(self.mine.values())) - np.mean(list(self.others.values())))
-
-    @property
-    def saved(self) -> float | None:
-        """The share of the money that was not needed for the other's score; ``None`` where that was not reached."""
-        return None if self.enough is None else 1 - self.enough / self.money
 
 
 def curves_of(result: Mapping[str, Any]) -> dict[str, Curve]:
@@ -84,42 +79,20 @@ def compare(mine: Curve, other: Curve) -> Comparison | None:
 
     >>> mine = Curve("MT-AVG", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.9])})
     >>> other = Curve("RANDOM", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.7])})
-    >>> compare(mine, other).enough, compare(mine, other).saved
-    (150.0, 0.25)
+    >>> compare(mine, other).saved
+    0.25
     """
-    money = float(min(mine.money[-1], other.money[-1]))
-    if len(mine) < 2 or len(other) < 2 or money <= max(mine.money[0], other.money[0]):
+    saving = saved_at_equal_money((mine.money, mine.mean), (other.money, other.mean))
+    if saving is None:
         return None
-    wanted = other.at(money, other.mean)
-    enough, from_the_start = enough_money(mine.money, mine.mean, wanted, money)
-    return Comparison(
+    money = float(min(mine.money[-1], other.money[-1]))
+    found = Comparison(
         other=other.arm,
         money=money,
         mine={name: mine.at(money, scores) for name, scores in mine.scores.items()},
         others={name: other.at(money, scores) for name, scores in other.scores.items()},
-        enough=enough,
-        from_the_start=from_the_start,
+        saved=saving["saved"],
+        from_the_start=saving["money"] == mine.money[0],
     )
-
-
-def enough_money(money: FloatArray, scores: FloatArray, wanted: float, most: float) -> tuple[float | None, bool]:
-    """From which money on, up to ``most``, a curve stays at or above a score; and whether it always did.
-
-    The last crossing counts, not the first: a score that was touched once by luck and lost again was not reached.
-
-    >>> enough_money(np.array([1.0, 2, 3, 4]), np.array([0.1, 0.6, 0.3, 0.7]), 0.5, 4.0)
-    (3.5, False)
-    >>> enough_money(np.array([1.0, 2]), np.array([0.1, 0.2]), 0.5, 2.0)
-    (None, False)
-    """
-    inside = money < most
-    x = np.append(money[inside], most)
-    y = np.append(scores[inside], np.interp(most, money, scores))
-    below = np.flatnonzero(y < wanted)
-    if not len(below):
-        return float(x[0]), True
-    last = int(below[-1])
-    if last == len(x) - 1:
-        return None, False
-    step = (wanted - y[last]) / (y[last + 1] - y[last])
-    return float(x[last] + step * (x[last + 1] - x[last])), False
+    # Curves are made to rise before they are read, so a lucky round may decide who ended higher and not this.
+    return found if found.saved * found.gain > 0 else replace(found, saved=0.0)

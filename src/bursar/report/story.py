@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bursar.campaign.audit import FEWEST_ITEMS, FEWEST_SLICES
 from bursar.report.curves import RANDOM, Comparison, baseline, compare, curves_of
+from bursar.report.saved import LITTLE, TITLE, saved_tile, saved_words, saving
 from bursar.report.spending import bought_words, items_of, labels_of, open_round
 from bursar.report.wording import (
     THIN,
@@ -19,7 +19,6 @@ from bursar.report.wording import (
     counted,
     listed,
     metric_name,
-    percent,
     sentence,
     strategy_name,
 )
@@ -71,7 +70,7 @@ def tell(result: Mapping[str, Any]) -> Story:
     over, status = _status(result)
     lead = [_spent_words(result)]
     if result["arms"][result["strategy"]]["rounds"]:
-        lead += [_score_words(result), comparison_words(result), audit_words(result)]
+        lead += [_score_words(result), comparison_words(result), saved_words(result)]
     return Story(status, over, tuple(words for words in lead if words), _cautions(result), tuple(_tiles(result)))
 
 
@@ -104,12 +103,10 @@ def comparison_of(result: Mapping[str, Any]) -> Comparison | None:
 
 
 def comparison_words(result: Mapping[str, Any]) -> str:
-    """How the strategy did against the baseline at equal money, or why that cannot be told."""
+    """How the strategy did against the baseline at equal money, or why that cannot be told; empty without one."""
     other = baseline(result)
     if other is None:
-        if result["config"]["compare"]:
-            return "The strategies to compare it with have not started yet."
-        return "No other strategy ran beside it, so the curves cannot say whether it was worth it."
+        return "The strategies to compare it with have not started yet." if result["config"]["compare"] else ""
     name = arm_name(other)
     if not result["corpus"]["test"]:
         return f"Without a test set its curve cannot be laid beside that of {name}."
@@ -118,17 +115,19 @@ def comparison_words(result: Mapping[str, Any]) -> str:
         return f"There is no second point yet to compare it with {name}."
     scale = Scale.of(*(task["metric"] for task in result["tasks"].values()))
     over_tasks = " in the mean over tasks" if len(result["tasks"]) > 1 else ""
-    if found.gain <= -LEVEL:
-        words = f"It did not beat {name} here: at equal money it ended {scale.difference(found.gain)} lower{over_tasks}"
-        return words + _on_the_way(result, other, scale, ended=-1)
-    if found.saved is None or found.saved < 0.005:
+    if abs(found.gain) < LEVEL:
         return f"At equal money it ended level with {name}{over_tasks}" + _on_the_way(result, other, scale, ended=0)
-    higher = f"{scale.difference(found.gain)} higher{over_tasks}"
+    ended = f"{scale.difference(found.gain)} {'higher' if found.gain > 0 else 'lower'}{over_tasks}"
+    if abs(found.saved) < LITTLE:
+        return f"At equal money it ended {ended} than {name}, and before that no better or worse."
+    if found.gain < 0:
+        words = f"It did not beat {name} here: the same score cost {saving(found.saved)} money, and at equal money it"
+        return f"{words} ended {ended}" + _on_the_way(result, other, scale, ended=-1)
     if found.from_the_start:
         mine = arm_name(result["strategy"])
-        return f"{sentence(name)} ended no higher than where both began; {mine} ended {higher} at equal money."
-    ended = "" if found.gain < LEVEL else f", and ended {higher} at equal money"
-    return f"It reached the score {name} had at the end with {percent(found.saved)} less money{ended}."
+        return f"{sentence(name)} ended no higher than where both began; {mine} ended {ended} at equal money."
+    words = f"It reached the score {name} had at the end with {saving(found.saved)} money"
+    return f"{words}, and ended {ended} at equal money."
 
 
 def _on_the_way(result: Mapping[str, Any], other: str, scale: Scale, ended: int) -> str:
@@ -141,42 +140,6 @@ def _on_the_way(result: Mapping[str, Any], other: str, scale: Scale, ended: int)
         return "."
     joint = ", and was" if ended * gain >= 0 else ", though it was"
     return f"{joint} {scale.difference(gain)} {'higher' if gain > 0 else 'lower'} on average on the way there."
-
-
-def audit_words(result: Mapping[str, Any]) -> str:
-    """What the audit slice says was saved against random, or why it cannot say yet."""
-    main, config = result["arms"][result["strategy"]], result["config"]
-    if result["strategy"] == RANDOM:
-        return ""
-    if not config["audit"]["share"]:
-        return "No audit slice was bought, so there is no second opinion on what was saved."
-    if not config["audit"]["shadow"]:
-        return "The audit slice has no shadow model, so it scores the model and does not say what was saved."
-    saved = main["savings"]
-    if saved is None:
-        slices, items = len(main["audit"]), sum(part["items"] for part in main["audit"])
-        lacks = [
-            *([f"{FEWEST_SLICES} slices (it has {slices})"] if slices < FEWEST_SLICES else []),
-            *([f"{FEWEST_ITEMS} items (it has {items})"] if items < FEWEST_ITEMS else []),
-        ]
-        return f"The audit slice cannot say yet what was saved: it needs {listed(lacks or ['more items'])}."
-    between = f"90{THIN}% interval {saving(saved['low'])} to {saving(saved['high'])}"
-    if saved["low"] <= 0 <= saved["high"]:
-        return f"The audit slice cannot tell it from random yet: its estimate is {saving(saved['saved'])} ({between})."
-    if saved["high"] < 0:
-        return f"The audit slice says that random would have been cheaper: {saving(saved['saved'])} ({between})."
-    return f"The audit slice estimates {saving(saved['saved'])} money than random for the same model ({between})."
-
-
-def saving(share: float) -> str:
-    """A share saved, as less or more money. Below the double it is only said that it is more than that.
-
-    >>> saving(0.314), saving(-0.2), saving(-146.0)
-    ('31\u202f% less', '20\u202f% more', 'over twice as much')
-    """
-    if share < -1:
-        return "over twice as much"
-    return f"{percent(abs(share))} {'less' if share >= 0 else 'more'}"
 
 
 # -- whether confidence can be trusted -------------------------------------------------------------------------------
@@ -354,9 +317,12 @@ def _tiles(result: Mapping[str, Any]) -> list[Tile]:
             low, high = (Scale.of(score.metric).show(end) for end in score.interval)
             note += f", 90{THIN}% interval {low} to {high}"
         tiles.append(Tile(score.task, str(score), note, tone))
-    if compared is not None:
-        tiles.append(_saved_tile(compared, luck_of(result)))
-    tiles += _audit_tile(result)
+    shown = saved_tile(result) if main["rounds"] else None
+    if shown is not None:
+        value, note, tone = shown
+        if compared is not None and compared.other == RANDOM:
+            tone = _tone(compared.gain, luck_of(result))
+        tiles.append(Tile(TITLE, value, note, tone))
     return tiles
 
 
@@ -369,26 +335,6 @@ def _versus(scale: Scale, gain: float, other: str) -> str:
 def _tone(gain: float, luck: float) -> str:
     """Good or poor, where that is more than luck."""
     return "good" if gain > luck else "poor" if gain < -luck else ""
-
-
-def _saved_tile(compared: Comparison, luck: float) -> Tile:
-    other, tone = arm_name(compared.other), _tone(compared.gain, luck)
-    if compared.gain <= -LEVEL:
-        return Tile(f"Saved against {other}", "None", "its last score was not reached", tone)
-    if compared.saved is None or compared.saved < 0.005:
-        return Tile(f"Saved against {other}", percent(0), "ended level at equal money")
-    at_least = "at least, " if compared.from_the_start else ""
-    return Tile(f"Saved against {other}", percent(compared.saved), f"{at_least}to reach its last score", tone)
-
-
-def _audit_tile(result: Mapping[str, Any]) -> list[Tile]:
-    main = result["arms"][result["strategy"]]
-    saved = main["savings"]
-    if saved is None:
-        return []
-    note = f"90{THIN}% interval {saving(saved['low'])} to {saving(saved['high'])}, {saved['items']} items"
-    tone = "good" if saved["low"] > 0 else "poor" if saved["high"] < 0 else ""
-    return [Tile("Audit's estimate", sentence(saving(saved["saved"])), note, tone)]
 
 
 def _budget_words(result: Mapping[str, Any]) -> str:

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
-from bursar.campaign.audit import audit_slices, savings
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_served
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.lock import Lock
+from bursar.campaign.savings import savings_of
 from bursar.campaign.splits import Parts, load_parts
 from bursar.compute import Tell
 from bursar.corpus import Corpus, read
@@ -117,7 +117,7 @@ def run_arm(
         campaign.run(GoldAnnotator(parts.corpus))
         result = _curve(campaign)
         if arm.setup.shadow:
-            result["savings"] = savings(audit_slices(campaign.ledger, parts.corpus.schema), parts.corpus.schema)
+            result["savings"] = savings_of(campaign.ledger, parts.corpus.schema, len(parts.test))
         if arm.trust:
             result["trust"] = _trust(arm, campaign)
     finally:

@@ -9,24 +9,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.savings import saved_against_random
 from bursar.ledger.records import READING
 from bursar.report.figures import drawn_slices
 from bursar.report.oracle import oracle_cautions, oracle_note, oracle_of, oracle_table, oracle_words, search_words
+from bursar.report.saved import saved_tile, saved_words, saving
 from bursar.report.spending import WHY, round_name, spending_words
 from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import SOURCES, stopping_note, stopping_table, stopping_words
 from bursar.report.story import (
-    audit_words,
-    comparison_of,
     comparison_words,
     reliability_of,
-    saving,
     tell,
     trust_of,
     trust_words,
 )
 from bursar.report.tables import Table, audit_table, curve_table, reliability_table, trust_table
-from bursar.report.wording import THIN, Money, Scale, arm_name, percent, sentence
+from bursar.report.wording import THIN, Money, Scale, percent, sentence
 from bursar.web.dashboard_charts import (
     Chart,
     agreement_chart,
@@ -88,7 +87,7 @@ def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
         _table("Points of the curves", curve_table(result)),
         _table("Audit slices", audit_table(result)),
     ]
-    words = [comparison_words(result) if len(result["arms"]) > 1 else "", audit_words(result)]
+    words = [comparison_words(result) if len(result["arms"]) > 1 else "", saved_words(result)]
     return {
         "words": [text for text in [*words, *tell(result).cautions] if text],
         "note": note,
@@ -110,21 +109,16 @@ def _no_curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
 
 
 def _saved_rows(result: Mapping[str, Any]) -> list[Part]:
-    """What was saved against random, in percent, with its interval where it has one."""
-    saved, found = result["arms"][result["strategy"]]["savings"], comparison_of(result)
-    rows = []
-    if saved is not None:
-        ends = [max(-1.0, saved[key]) for key in ("low", "saved", "high")]
-        note = f"{saving(saved['low'])} to {saving(saved['high'])}"
-        rows.append(_range("Audit slices", sentence(saving(saved["saved"])), note, *ends))
-    if found is not None and found.saved is not None:
-        name, note = f"Test curve, beside {arm_name(found.other)}", "one run, no interval"
-        rows.append(_range(name, f"{percent(found.saved)} less", note, found.saved, found.saved, found.saved))
-    return rows
-
-
-def _range(name: str, value: str, note: str, low: float, middle: float, high: float) -> Part:
-    return {"name": name, "value": value, "note": note, "low": low, "middle": middle, "high": high}
+    """What was saved against random, as a share with its interval where it has one; none where nothing is known."""
+    found, shown = saved_against_random(result), saved_tile(result)
+    if found is None or shown is None or (found["share"] is None and found["low"] is None):
+        return []
+    ends = [found["share"] if found[key] is None else found[key] for key in ("low", "high")]
+    low, high = (max(-1.0, end) for end in ends)
+    middle = None if found["share"] is None else max(-1.0, found["share"])
+    name = "Test curves" if found["by"] == "curves" else "Audit"
+    note = "one run, no interval" if found["by"] == "curves" else f"{saving(ends[0])} to {saving(ends[1])}"
+    return [{"name": name, "value": shown[0], "note": note, "low": low, "middle": middle, "high": high}]
 
 
 def _spending(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bursar.report.curves import RANDOM, Comparison
+from bursar.report.saved import TITLE, saved_tile
 from bursar.report.spending import items_of, labels_of
-from bursar.report.story import comparison_of, final_scores, luck_of, saving
-from bursar.report.wording import THIN, Money, Scale, counted, listed, metric_name, percent, sentence
+from bursar.report.story import final_scores, luck_of
+from bursar.report.wording import Money, Scale, counted, listed, metric_name, sentence
 
 Part = dict[str, Any]
 
@@ -160,28 +160,6 @@ def _between(metric: str, interval: tuple[float, float] | None) -> str:
 
 
 def _saved(result: Mapping[str, Any]) -> Part:
-    """What the audit slices say that it cost beside random, if they can tell; else what the curves say."""
-    saved, title = result["arms"][result["strategy"]]["savings"], "Cost against random"
-    found, between = comparison_of(result), ""
-    if saved is not None:
-        between = f"90{THIN}% interval {saving(saved['low'])} to {saving(saved['high'])}"
-        if saved["low"] > 0 or saved["high"] < 0:
-            tone = "good" if saved["low"] > 0 else "poor"
-            return tile(title, sentence(saving(saved["saved"])), f"{between}, from {saved['items']} audit items", tone)
-    if found is not None and found.other == RANDOM:
-        return _by_curves(title, found, f". Audit slices cannot tell yet: {between}" if between else "")
-    if saved is not None:
-        told = f"estimate {saving(saved['saved'])}, {between}, from {saved['items']} audit items"
-        return tile(title, "Too early to tell", told)
-    if result["strategy"] == RANDOM:
-        return tile(title, "–", "this campaign chooses at random")
-    if not result["config"]["audit"]["share"]:
-        return tile(title, "–", "no audit slice is bought: give it a share under Decide")
-    return tile(title, "–", "not known yet: it takes more audit slices")
-
-
-def _by_curves(title: str, found: Comparison, more: str) -> Part:
-    """What one run beside random says: no interval, so no praise and no blame."""
-    if found.saved is None or found.saved < 0.005:
-        return tile(title, "Nothing saved", f"it has not passed random’s last score with less{more}")
-    return tile(title, f"{percent(found.saved)} less", f"to reach random’s last score, in one run{more}")
+    """What it cost beside random, or why that is not known."""
+    shown = saved_tile(result)
+    return tile(TITLE, *shown) if shown is not None else tile(TITLE, "–", "this campaign chooses at random")

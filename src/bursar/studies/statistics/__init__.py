@@ -1,6 +1,7 @@
 """What a study may say of its scores: tests, win percentages, areas, savings. Arrays in, numbers for JSON out."""
 
-from bursar.studies.statistics.money import areas, regret, saved, saved_interval
+from bursar.campaign.curves import saved
+from bursar.studies.statistics.money import areas, regret, saved_interval
 from bursar.studies.statistics.paired import PairedTest, compare_all, holm, paired_test, spread
 from bursar.studies.statistics.tables import agreement_with, table4, wins
 

@@ -200,7 +200,7 @@ export function rangeRows(rows, { low, high, zero = null, ends = null }) {
     if (zero !== null) track.append(placed("zero", { left: place(zero) }));
     const across = `${(100 * (Math.min(row.high, high) - Math.max(row.low, low))) / (high - low || 1)}%`;
     if (row.high > row.low) track.append(placed(`span look-${row.look ?? "arm-1"}`, { left: place(row.low), width: across }));
-    track.append(placed(`point look-${row.look ?? "arm-1"}`, { left: place(row.middle) }));
+    if (row.middle !== null) track.append(placed(`point look-${row.look ?? "arm-1"}`, { left: place(row.middle) }));
     list.append(el("div", {}, el("dt", {}, el("bdi", {}, row.name)), track, el("dd", { class: "value" }, row.value), row.note ? el("dd", { class: "aside" }, row.note) : null));
   }
   if (ends) list.append(el("div", { class: "ends", "aria-hidden": "true" }, ends.map((name, k) => placed("end", { left: place([low, zero, high][k]) }, name))));
