@@ -181,11 +181,11 @@ def tables(folder):
 
 
 def test_every_round_of_every_arm_logs_its_steps_and_no_shadow_does(encoder, parts, tmp_path):
-    config = steered(encoder, log_steps=True).model_copy(update={"compare": ["RANDOM", "ST-R"]})
+    config = steered(encoder, log_steps=True).model_copy(update={"compare": ["MT-MAX", "ST-R"]})
     run_campaign(Run(tmp_path / "run", config, parts))
     found = tables(tmp_path / "run")
     rounds = [f"round-{number:02}.parquet" for number in range(3)]
-    assert list(found) == [f"{arm}logs/{name}" for arm in ("compare/RANDOM/", "") for name in rounds]
+    assert list(found) == [f"{arm}logs/{name}" for arm in ("compare/MT-MAX/", "") for name in rounds]
     ledger = Run(tmp_path / "run", config, parts).campaign("MT-AVG").ledger
     assert any("shadow" in guesses for _, guesses in ledger.decisions("guesses"))
     for number, record in ledger.decisions("scores"):  # all that was known, and not the random items alone
