@@ -2,8 +2,10 @@
 
 Random labels of the development sets, 50, 150 and 400 items, no development items: a protocol is kept only if it raises
 the score. ``before`` is how campaigns were trained until now, one layer of three and 120 steps; ``six layers`` trains
-all of the encoder with a floor on updates and averages the last third of the weights; every other arm changes one thing
-about that. The smaller draws of a seed are parts of the larger ones, and all arms of a seed see the same items.
+all of the encoder with a floor on updates and averages the last third of the weights. A CRF over tags and further
+pretraining on a pool of 2,500 unlabelled items are added one after the other, and every other arm changes one thing
+about one of these three. The smaller draws of a seed are parts of the larger ones and of the pool, and all arms of a
+seed see the same items.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.lock import Lock
 from bursar.compute import Tell
-from bursar.learners import make_learner
-from bursar.studies.arms import Place, corpus_of
+from bursar.corpus import Corpus
+from bursar.learners import Learner, make_learner
+from bursar.studies.arms import WAIT, Place, corpus_of
 from bursar.studies.findings import Answer, Cell, Findings, Table
 from bursar.studies.statistics import PairedTest, paired_test, spread
 from bursar.studies.study import STUDIES, Run, Study
@@ -25,8 +29,12 @@ DATA = ("snips", "atis", "mit_restaurant", "builtin")
 TASKS = {"builtin": ("intent", "slots")}
 ITEMS = (50, 150, 400)
 SEEDS = 5
+SIDE_SEEDS = 2  # of arms that change one thing
 TEST = 1000  # items at most
-BEFORE, BASE = "before", "six layers"
+POOL = 2500
+HARM = 0.005  # how much of a score a set may lose by a change that helps the others
+Key = tuple[str, str, int, int]  # arm, data, items, seed
+BEFORE, BASE, CRF, BEST = "before", "six layers", "CRF", "CRF, further pretraining"
 
 SIX = {
     "epochs": 12,
@@ -39,7 +47,9 @@ SIX = {
     "batch_size": 16,
     "precision": "bfloat16",
 }
-ARMS: dict[str, dict[str, Any]] = {
+WITH_CRF = {**SIX, "tag_head": "crf"}
+READ = {**WITH_CRF, "pretraining_steps": 500, "pretraining_rate": 3e-4}
+MAIN: dict[str, dict[str, Any]] = {
     BEFORE: {
         "layers": 3,
         "frozen_layers": 2,
@@ -52,26 +62,31 @@ ARMS: dict[str, dict[str, Any]] = {
         "precision": "float32",
     },
     BASE: SIX,
-    "last weights instead of averaged": {**SIX, "average": 0.0},
-    "a floor of 150 updates": {**SIX, "least_steps": 150},
-    "a floor of 600 updates": {**SIX, "least_steps": 600},
-    "learning rate 0.0001": {**SIX, "learning_rate": 1e-4},
-    "learning rate 0.0005": {**SIX, "learning_rate": 5e-4},
-    "layer decay 0.8": {**SIX, "layer_decay": 0.8, "learning_rate": 5e-4},
-    "label smoothing 0.1": {**SIX, "smoothing": 0.1},
-    "four layers": {**SIX, "layers": 4, "learning_rate": 5e-4},
-    "float32": {**SIX, "precision": "float32"},
+    CRF: WITH_CRF,
+    BEST: READ,
 }
+SIDE: dict[str, tuple[str, dict[str, Any]]] = {  # what it is one step away from, and how it is trained
+    "last weights instead of averaged": (BASE, {**SIX, "average": 0.0}),
+    "a floor of 150 updates": (BASE, {**SIX, "least_steps": 150}),
+    "further pretraining without CRF": (BASE, {**READ, "tag_head": "linear"}),
+    "pretraining rate 0.0001": (BEST, {**READ, "pretraining_rate": 1e-4}),
+    "200 updates": (BEST, {**READ, "least_steps": 200, "epochs": 8}),
+    "learning rate 0.0001": (BEST, {**READ, "learning_rate": 1e-4}),
+    "label smoothing 0.1": (BEST, {**READ, "smoothing": 0.1}),
+    "four layers": (BEST, {**READ, "layers": 4, "learning_rate": 5e-4}),
+}
+ARMS = MAIN | {arm: options for arm, (_, options) in SIDE.items()}
 
 
 def grid(scale: str) -> list[dict[str, Any]]:
-    """Every training, those of one seed before those of the next."""
+    """Every training, those of one seed before those of the next; arms that change one thing have fewer seeds."""
     return [
         {"data": data, "items": items, "seed": seed, "arm": arm, "options": options}
         for seed in range(SEEDS)
         for arm, options in ARMS.items()
         for items in ITEMS
         for data in DATA
+        if arm in MAIN or seed < SIDE_SEEDS
     ]
 
 
@@ -81,7 +96,9 @@ def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any
     rng = np.random.default_rng([unit["seed"], 99])
     order = rng.permutation(corpus.in_split("train"))
     test = rng.permutation(corpus.in_split("test"))[:TEST]
-    learner = make_learner("transformer", corpus.schema, {"tag_head": "linear", **unit["options"]})
+    learner = make_learner("transformer", corpus.schema, unit["options"])
+    if learner.adapts:
+        _read_pool(learner, corpus.take(order[:POOL]).unlabelled(), unit, tell, place)
     begun = time.process_time()
     report = learner.fit(
         corpus.take(order[: unit["items"]]), seed=unit["seed"], progress=lambda what, done: tell((what, done))
@@ -93,18 +110,35 @@ def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any
     return {"scores": main, "mean": mean, "steps": report.steps, "core_seconds": round(seconds, 1)}
 
 
+def _read_pool(learner: Learner, pool: Corpus, unit: Mapping[str, Any], tell: Tell, place: Place) -> None:
+    """Further pretraining: once for all units of a data set, a seed and a way to do it."""
+    how = "-".join(str(unit["options"].get(name)) for name in ("pretraining_steps", "pretraining_rate", "layers"))
+    file = place.runs / "pretrained" / f"{unit['data']}-{unit['seed']}-{how}.safetensors"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = Lock(file.with_name(f"{file.name}.lock"), patience=WAIT)
+    try:
+        learner.adapt(pool, seed=unit["seed"], file=file, progress=lambda what, done: tell((what, done)))
+    finally:
+        lock.release()
+
+
 def analyse(runs: Sequence[Run], scale: str) -> Findings:
-    """The mean score over tasks by data set and number of items, and what each arm changes about the base."""
+    """The mean score over tasks by data set and number of items, and what each arm changes about its base."""
     means = {_key(run["unit"]): run["result"]["mean"] for run in runs}
     arms = [arm for arm in ARMS if any(key[0] == arm for key in means)]
     cells = [(data, items) for data in DATA for items in ITEMS]
     scores = {
         arm: [_cell([means[k] for k in means if k[0] == arm and k[1:3] == cell]) for cell in cells] for arm in arms
     }
-    gains = {arm: [_gain(means, arm, BASE, items) for items in (*ITEMS, None)] for arm in arms if arm != BASE}
+    sizes = [f"{items} items" for items in ITEMS]
     return Findings(
-        "All layers, a floor on updates and averaged weights against one layer and 120 steps, on random labels.",
-        answers=[_gate(means)],
+        "All layers, a CRF over tags and further pretraining on the pool against one layer and 120 steps, on random "
+        "labels.",
+        answers=[
+            _gate(means),
+            _kept(means, CRF, BASE, "a CRF over tags"),
+            _kept(means, BEST, CRF, "further pretraining on the pool"),
+        ],
         tables=[
             Table(
                 "Scores",
@@ -115,23 +149,28 @@ def analyse(runs: Sequence[Run], scale: str) -> Findings:
             Table(
                 "Gains",
                 f"Points above or below “{BASE}” on the same items, over all sets; the spread is over seeds and sets",
-                [*(f"{items} items" for items in ITEMS), "all"],
-                gains,
+                [*sizes, "all"],
+                {arm: _gains(means, arm, BASE) for arm in arms if arm in MAIN and arm != BASE},
                 best="high",
             ),
             Table(
-                "Time", "Seconds of a core a training", [f"{items} items" for items in ITEMS], _time(runs), best="low"
+                "One change",
+                "Points above or below what each differs from by one change, on the same items",
+                [*sizes, "all"],
+                {f"{arm} ({SIDE[arm][0]})": _gains(means, arm, SIDE[arm][0]) for arm in arms if arm in SIDE},
+                best="high",
             ),
+            Table("Time", "Seconds of a core a training, without pretraining", sizes, _time(runs), best="low"),
         ],
         sizes={
             "data": "SNIPS, ATIS, MIT restaurant and the built-in corpus (intents and slots); up to 1,000 test items",
-            "labels": "50, 150 and 400 random items, no development items",
-            "seeds": f"{SEEDS}",
+            "labels": "50, 150 and 400 random items, no development items; a pool of 2,500",
+            "seeds": f"{SEEDS}; {SIDE_SEEDS} for one change",
         },
     )
 
 
-def _key(unit: Mapping[str, Any]) -> tuple[str, str, int, int]:
+def _key(unit: Mapping[str, Any]) -> Key:
     return unit["arm"], unit["data"], unit["items"], unit["seed"]
 
 
@@ -142,29 +181,52 @@ def _cell(values: Sequence[float]) -> Cell:
     return Cell(100 * found["mean"], None if found["spread"] is None else 100 * found["spread"])
 
 
-def _gain(means: Mapping[tuple[str, str, int, int], float], arm: str, base: str, items: int | None) -> Cell:
-    both = [
-        value - means[base, *key[1:]]
+def _gains(means: Mapping[Key, float], arm: str, base: str) -> list[Cell]:
+    """What an arm adds to its base, by the number of items and over all of them."""
+    found = _differences(means, arm, base)
+    sizes = [[gain for key, gain in found.items() if key[1] == items] for items in ITEMS]
+    return [_cell(values) for values in (*sizes, list(found.values()))]
+
+
+def _differences(means: Mapping[Key, float], arm: str, base: str) -> dict[tuple[str, int, int], float]:
+    """By data set, items and seed, where both were run."""
+    return {
+        key[1:]: value - means[base, *key[1:]]
         for key, value in means.items()
-        if key[0] == arm and (base, *key[1:]) in means and items in (None, key[2])
-    ]
-    return _cell(both)
+        if key[0] == arm and (base, *key[1:]) in means
+    }
 
 
-def _gate(means: Mapping[tuple[str, str, int, int], float]) -> Answer:
-    """Whether the base is ahead of how campaigns were trained before, on every development set."""
+def _gate(means: Mapping[Key, float]) -> Answer:
+    """Whether the new protocol is ahead of how campaigns were trained before, on every development set."""
     found = {}
     for data in DATA:
-        now = {key[1:]: value for key, value in means.items() if key[:2] == (BASE, data)}
-        both = [cell for cell in now if (BEFORE, *cell) in means]
+        both = [key[1:] for key in means if key[:2] == (BEST, data) and (BEFORE, *key[1:]) in means]
         if len(both) > 1:
-            found[data] = paired_test([now[cell] for cell in both], [means[BEFORE, *cell] for cell in both])
+            found[data] = paired_test([means[BEST, *cell] for cell in both], [means[BEFORE, *cell] for cell in both])
     ahead = len(found) == len(DATA) and all((test["difference"] or 0) > 0 for test in found.values())
     return Answer(
         "Gate",
         "Is random labelling under the new protocol ahead of random labelling under the old one, on every set?",
         "yes" if ahead else "no" if len(found) == len(DATA) else "not decided here",
         "; ".join(f"{data} {_points(test)}" for data, test in found.items()) or "not run yet",
+        "our own",
+    )
+
+
+def _kept(means: Mapping[Key, float], arm: str, base: str, what: str) -> Answer:
+    """Whether an arm raises the mean over sets at every size, and lowers no set's mean by more than half a point."""
+    found = _differences(means, arm, base)
+    sizes = {n: [gain for key, gain in found.items() if key[1] == n] for n in ITEMS}
+    sets = {data: [gain for key, gain in found.items() if key[0] == data] for data in DATA}
+    decided = all([*sizes.values(), *sets.values()])
+    good = decided and min(map(np.mean, sizes.values())) > 0 and min(map(np.mean, sets.values())) >= -HARM
+    told = [*((f"{n} items", gains) for n, gains in sizes.items()), *sets.items()]
+    return Answer(
+        arm,
+        f"Does {what} raise the score at every size, and lower it by more than {100 * HARM:.1f} on no set?",
+        "not decided here" if not decided else "yes" if good else "no",
+        "; ".join(f"{name} {100 * np.mean(gains):+.1f}" for name, gains in told if gains) or "not run yet",
         "our own",
     )
 
