@@ -96,7 +96,7 @@ def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any
     rng = np.random.default_rng([unit["seed"], 99])
     order = rng.permutation(corpus.in_split("train"))
     test = rng.permutation(corpus.in_split("test"))[:TEST]
-    learner = make_learner("transformer", corpus.schema, unit["options"])
+    learner = make_learner("transformer", corpus.schema, {"tag_head": "linear", **unit["options"]})
     if learner.adapts:
         _read_pool(learner, corpus.take(order[:POOL]).unlabelled(), unit, tell, place)
     begun = time.process_time()
