@@ -19,13 +19,15 @@ def start(folder, engine):
     return subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE, text=True)
 
 
-def await_the_middle(folder, workers):
+def await_the_middle(folder, workers, study=None):
     """Four units are finished, and every worker is busy with another."""
     for _ in range(6000):
-        if len(list((folder / "store").glob("*.json"))) == 4 and len(runs(folder)) == 4 + workers:
+        finished, begun = len(list((folder / "store").glob("*.json"))), len(runs(folder))
+        if finished == 4 and begun == 4 + workers:
             return
+        assert study is None or study.poll() is None, study.communicate()[1]
         time.sleep(0.02)
-    raise AssertionError("the study did not get on")
+    raise AssertionError(f"the study did not get on: {finished} finished, {begun} begun")
 
 
 def pids(folder, units=range(8)):

@@ -137,7 +137,7 @@ def test_an_interrupted_call_leaves_nobody_at_work_on_a_cluster_that_stays(clust
 @pytest.mark.parametrize("door", ["direct", "client"])
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nobody_at_work(nodes, cluster, tmp_path, door):
     study = start(tmp_path, nodes.doors[door])
-    await_the_middle(tmp_path, 2)
+    await_the_middle(tmp_path, 2, study)
     os.killpg(study.pid, signal.SIGINT)
     said = study.communicate(timeout=30)[1]
     # What Ray's client imports at exit makes Python 3.11 forget that it should end by the signal: then it is 1.

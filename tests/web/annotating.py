@@ -279,7 +279,14 @@ class Hand:
         return self
 
     def centre(self, selector: str) -> tuple[float, float]:
-        box = self.tab.locator(selector).first.bounding_box()
+        boxes: list[Any] = []  # a page that draws itself anew has none for a moment
+
+        def found() -> bool:
+            boxes.append(self.tab.locator(selector).first.bounding_box())
+            return boxes[-1] is not None
+
+        self.until(found)
+        box = boxes[-1]
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def send(self, *keys: str) -> Hand:

@@ -22,7 +22,7 @@ from bursar.compute.processes import thread_settings
 from bursar.errors import ConfigError
 
 SPARE = 2  # units that wait at the cluster's door, so that no CPU waits for this process
-TRIES = 2  # to connect: a busy head may be slow to serve a client
+PATIENCE = 120.0  # seconds in which to connect: a busy head may be slow to serve a client
 LOOK_AROUND = 5.0  # seconds after which nodes that came and went are counted again
 
 
@@ -87,13 +87,14 @@ class Cluster:
         _knock(where, fix)
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):  # a cluster started here reports to nobody,
             os.environ.setdefault(name, "0")  # and its workers stand back no more than other processes
-        for tries_left in reversed(range(TRIES)):
+        until = time.monotonic() + PATIENCE
+        while True:
             try:
                 ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
                 break
-            except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as wrong:
+            except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as wrong:
                 ray.shutdown()  # of what may have come half-way
-                if not (tries_left and isinstance(wrong, ConnectionError)):
+                if time.monotonic() > until or not _may_pass(wrong):
                     what = f"no Ray cluster can be reached at {where}: {_first_line(wrong)}"
                     raise ConfigError(what, fix=fix) from wrong
                 time.sleep(1.0)
@@ -202,6 +203,12 @@ def _knock(where: str, fix: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, OverflowError) as wrong:
         raise ConfigError(f"no Ray cluster can be reached at {where}: {wrong}", fix=fix) from None
+
+
+def _may_pass(wrong: Exception) -> bool:
+    """Whether a cluster that is busy, or just coming up, may say this."""
+    slow = ("client server failed", "Initialization failure from server")  # what a client hears of a head that is slow
+    return isinstance(wrong, ConnectionError | TimeoutError) or any(words in str(wrong) for words in slow)
 
 
 def _mailbox() -> Any:
