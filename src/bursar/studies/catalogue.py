@@ -20,6 +20,7 @@ MODULES = (
     "learner",
     "training",
     "savings",
+    "audit",
     "overlap",
     "bandit",
     "glue",
