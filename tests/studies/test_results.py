@@ -43,7 +43,7 @@ def test_a_file_tells_how_it_was_made(file):
 
 
 def test_no_round_of_any_campaign_spent_over_its_budget(file):
-    rounds = [r for run in Results.read(file).runs for r in run["result"].get("rounds", []) if r["budget"] is not None]
+    rounds = [r for run in Results.read(file).runs for r in run["result"].get("rounds", []) if r.get("budget") is not None]
     assert all(r["cost"] <= r["budget"] for r in rounds)
 
 
