@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test test-label-studio check bench soak clean
+.PHONY: setup demo test test-label-studio check bench study soak clean
 
 setup: $(STAMP)
 
@@ -29,15 +29,18 @@ test-label-studio: setup .label-studio/bin/label-studio  ## a real Label Studio 
 	@.label-studio/bin/python -m pip install --quiet --upgrade pip
 	@.label-studio/bin/python -m pip install --quiet 'label-studio==1.23.*'
 
-check: setup  ## style, types, the rooms of the house, the examples in docstrings
+check: setup  ## style, types, layers, the examples in docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --doctest-modules src --numprocesses 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --doctest-modules src experiments/studies experiments/bench --numprocesses 2 --dist loadfile
 
-bench: setup  ## every side-by-side measurement, one JSON line a case
-	$(BIN)/bursar bench --json
+bench: setup  ## every side-by-side measurement, one JSON line a case; one group: make bench NAME=selection
+	$(BIN)/python -m experiments bench $(NAME) --json
+
+study: setup  ## run a study, or resume it: make study NAME=savings
+	$(BIN)/python -m experiments $(if $(NAME),run $(NAME),list)
 
 soak: setup  ## a thousand random kills, counted in docs/soak.json (in pieces: KILLS=100); long load and fuzz runs
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.soak $(if $(KILLS),--kills $(KILLS))

@@ -23,8 +23,8 @@ from bursar.campaign.savings import (
     savings_by,
     savings_of,
 )
-from bursar.studies.audit_simulated import simulate
 from bursar.tasks import Classification
+from experiments.studies.audit_simulated import simulate
 from tests.campaign.small import config_of
 from tests.report.results import make_result
 

@@ -17,7 +17,7 @@ from bursar.errors import BursarError, ConfigError, LearnerError
 from bursar.learners import LEARNERS, make_learner
 from bursar.learners.learner import PASSES, VECTORS, gives
 from bursar.simulation import assistant_corpus
-from bursar.studies.arms import Arm, Place, Setup, config_of
+from experiments.studies.arms import Arm, Place, Setup, config_of
 from tests.campaign.small import config_of as small
 from tests.tiny import tiny_encoder
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -137,8 +139,6 @@ def test_converting_there_and_back_gives_the_same_corpus(bursar, data, tmp_path)
         (["data", "convert", "data.jsonl", "x", "--to", "pdf"], "pdf"),
         (["run", "none.toml"], "none.toml"),
         (["report", "nowhere"], "holds no run"),
-        (["bench", "speed"], "speed"),
-        (["bench", "selection", "--case", "none"], "greedy-1m"),
         (["run", "spring.toml", "--seed", "-1"], "seed"),
         (["fly"], "fly"),
     ],
@@ -224,16 +224,11 @@ def test_a_report_of_a_run_can_be_written_elsewhere(bursar, campaign, tmp_path):
     assert "page.html" in out
 
 
-def test_benchmarks_print_one_line_a_case(bursar, monkeypatch):
-    from bursar.bench import harness
-
-    quick = harness.Case("quick", "nothing against nothing", lambda: (lambda: None, lambda: None), repeats=1)
-    monkeypatch.setattr("bursar.bench.selection.CASES", [quick])
-    code, out, _ = bursar("bench", "selection", "--json")
-    assert code == 0
-    line = json.loads(out)
-    assert line["case"] == "selection/quick"
-    assert {"ours", "theirs", "ratio", "unit"} <= set(line)
+@pytest.mark.parametrize("name", ["study", "bench"])
+def test_commands_that_moved_say_where_to(bursar, name):
+    code, out, errors = bursar(name, "savings", "--json")
+    assert (code, out) == (2, "")
+    assert "python -m experiments" in errors
 
 
 def test_tasks_can_be_left_out_and_renamed_on_the_way(bursar, data, tmp_path):
@@ -290,3 +285,13 @@ def test_a_run_goes_on_with_another_engine_and_its_settings_are_the_same(bursar,
     (tmp_path / "small.toml").write_text(CAMPAIGN)
     first = bursar("run", tmp_path / "small.toml", "--json")
     assert bursar("run", tmp_path / "small.toml", "--json", "--engine", "processes:2") == first
+
+
+def test_help_of_the_command_line_imports_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['bursar', '--help']; from bursar.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert not {'torch', 'numpy'} & set(sys.modules), sorted(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

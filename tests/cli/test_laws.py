@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bursar.laws import Law, Observations, cards, regression
+from bursar.laws import Law, cards, regression
 from bursar.laws.regression import Effort
-from bursar.studies.study import Results
 from tests.laws.planted import observed, planted_laws
 
 
@@ -44,7 +43,7 @@ def packaged(shipped):
         law.save(shipped / f"{name}.json")
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["show"], ["predict"], ["list"], ["package"]])
+@pytest.mark.parametrize("command", [[], ["fit"], ["show"], ["predict"], ["list"]])
 def test_every_command_has_help_with_an_example(bursar, command):
     code, out, _ = bursar("laws", *command, "--help")
     assert code == 0
@@ -156,66 +155,6 @@ def test_a_law_is_shown_as_a_page(bursar, made):
     assert Law.load(made / "law.json").formula.exact in Path("deep/law.html").read_text()
 
 
-def test_laws_are_packaged_from_the_results_of_the_study(bursar, shipped):
-    study_results(Path("laws.json"))
-    code, out, _ = bursar("laws", "package", "laws.json", "--out", shipped)
-    assert code == 0
-    assert [line.split("/")[-1].split(":")[0] for line in out.splitlines()] == [
-        "balanced.json",
-        "unbalanced.json",
-        "single.json",
-    ]
-    law = Law.packaged("balanced")
-    assert law.formula.exact == planted_laws().joint["balanced"].formula.exact
-    assert law.about["command"] == "bursar study laws"
-    assert law.about["sources"] == ["conll2003"]
-    assert bursar("laws", "predict", "--tokens", 5000, "--tasks", 3, "--ami", 0.4)[0] == 0
-
-
-def test_the_models_of_the_study_are_a_table_that_can_grow(bursar):
-    study_results(Path("laws.json"))
-    for _ in range(2):  # the second time nothing is doubled
-        code, out, _ = bursar("laws", "table", "laws.json", "--out", "table.parquet")
-        assert (code, out) == (0, "table.parquet: 44 models\n")
-    table = Observations.read("table.parquet")
-    assert set(table.column("source")) == {"conll2003"}
-    assert set(table.column("settings")) == {"laws, scale small"}
-
-
-def study_results(path, fits=True, study="laws", open_units=0):
-    """Results as the study writes them, of a few models."""
-    unit = {"architecture": "shared", "seed": 0}
-    models = [{"n": n, "n_other": n, "alpha": 0.9, "ami": 0.5, "score": n / 20000} for n in range(1000, 6001, 500)]
-    runs = [
-        {"unit": unit | {"kind": kind, "tasks": 2}, "result": {"models": models}} for kind in ("balanced", "unbalanced")
-    ]
-    alone = [model | {"n_other": 0, "alpha": None, "ami": None} for model in models]
-    single = [unit | {"kind": "single", "tasks": 1, "seed": seed} for seed in range(3)]
-    runs += [{"unit": some, "result": {"models": alone}} for some in single]
-    for table, law in planted_laws().joint.items() if fits else ():
-        found = {"laws": {", ".join(law.variables): law.describe()}}
-        runs.append({"unit": {"kind": "fit", "table": table, "scale": "small", "of": "x"}, "result": found})
-    text = {"study": study, "scale": "small", "command": "bursar study laws", "versions": {"bursar": "0.1.0"}}
-    path.write_text(json.dumps(text | {"units": {"all": len(runs) + open_units}, "runs": runs}))
-    assert Results.read(path).complete == (not open_units)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"fits": False}, "the study has fitted no law yet"),
-        ({"study": "bandit"}, "holds results of study bandit"),
-        ({"open_units": 3}, "3 of 10 units are open"),
-    ],
-)
-def test_results_without_laws_are_refused(bursar, shipped, options, said):
-    study_results(Path("laws.json"), **options)
-    code, out, errors = bursar("laws", "package", "laws.json", "--out", "there")
-    assert (code, out) == (2, "")
-    assert said in errors
-    assert not Path("there").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -223,8 +162,6 @@ def test_results_without_laws_are_refused(bursar, shipped, options, said):
         (["show"], "no packaged law in this installation"),
         (["show", "LAW", "--page", "."], "--page . is a folder"),
         (["fit", "TABLE", "--single", "--variables", "n"], "no single tasks in the table"),
-        (["package", "none.json", "--out", "there"], "there are no results yet"),
-        (["package", "TABLE", "--out", "there"], "is no file of results"),
         (["fit", "none.parquet"], "none.parquet: there is no such file"),
         (["fit", "TABLE", "--engine", "magic"], "--engine magic"),
         (["fit", "TABLE", "--variables", "mood"], "there is no variable 'mood'"),

@@ -11,7 +11,7 @@ from bursar.laws.gains import track_record
 from bursar.laws.packing import packed
 from tests.laws.planted import planted_laws
 
-ABOUT = {"study": "laws, scale small", "command": "bursar study laws", "kinds": ["tagging"]}
+ABOUT = {"study": "laws, scale small", "command": "python -m experiments run laws", "kinds": ["tagging"]}
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def test_a_packed_law_knows_how_single_tasks_did_and_where_it_came_from(made):
     assert np.isfinite(alone).all()
     assert np.allclose(alone, laws.joint["balanced"].held_out.alone, atol=0.01)
     assert track_record(found["balanced"], found["single"]).decided > 30
-    assert found["balanced"].about["command"] == "bursar study laws"
+    assert found["balanced"].about["command"] == "python -m experiments run laws"
     assert (found["balanced"].about["models"], found["single"].about["models"]) == (3, 55)
-    assert "by bursar study laws" in found["single"].provenance
+    assert "by python -m experiments run laws" in found["single"].provenance
 
 
 def test_the_law_of_single_tasks_has_every_seed_as_a_row(made):

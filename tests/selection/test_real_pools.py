@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bursar.bench.programs import paper_program, solve_by_highs
 from bursar.corpus import read
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
@@ -14,6 +13,7 @@ from bursar.selection.combine import urgencies
 from bursar.selection.spend.highs import maximise
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
+from experiments.bench.programs import paper_program, solve_by_highs
 
 BUDGET = 500  # a round, in the paper's units
 

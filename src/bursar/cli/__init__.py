@@ -10,11 +10,11 @@ import typer
 
 from bursar.cli import (
     allocate,
-    bench,
     check,
     data,
     label_studio,
     laws,
+    moved,
     new,
     oracle,
     people,
@@ -22,7 +22,6 @@ from bursar.cli import (
     runs,
     select,
     serve,
-    study,
 )
 from bursar.errors import BursarError
 
@@ -35,7 +34,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(data.app, name="data")
-app.add_typer(study.app, name="study")
 app.add_typer(policy.app, name="policy")
 app.add_typer(laws.app, name="laws")
 app.add_typer(people.app, name="people")
@@ -47,7 +45,7 @@ check.register(app)
 oracle.register(app)
 select.register(app)
 allocate.register(app)
-bench.register(app)
+moved.register(app)
 
 
 def _version(wanted: bool) -> None:
@@ -68,7 +66,12 @@ def _options(
 
 
 def main() -> None:
-    """Run a command; say what was wrong in a sentence, never in a traceback."""
+    """Run a command of ``bursar``."""
+    run_app(app)
+
+
+def run_app(app: typer.Typer) -> None:
+    """Run a command line; errors of the user's are told in a sentence, without a traceback."""
     try:
         app()
     except BursarError as wrong:

@@ -13,11 +13,10 @@ from bursar.allocation import Answer, half_life
 from bursar.allocation.returns import tells_nothing
 from bursar.allocation.robust import Predicted
 from bursar.corpus.formats.format import replacing
+from bursar.report.line_figures import Figure, Line, picture_of
 from bursar.report.page import fill
-from bursar.report.study_figures import picture_of
 from bursar.report.tables import Table
 from bursar.report.wording import amount, percent, sentence, share
-from bursar.studies.findings import Figure, Line
 
 WAYS = {
     "exact": "By the estimates, no split gains more.",
@@ -45,7 +44,7 @@ def render_allocation(answer: Answer, name: str, about: Mapping[str, str]) -> st
     charts = {panel.key: panel.chart for picture, _ in pictures for panel in picture.panels}
     return fill(
         "allocation.html",
-        ["page.css", "study.css"],
+        ["page.css", "figures.css"],
         {"figures": charts, "confidence": {}},
         title=sentence(name),
         lead=_lead(answer),

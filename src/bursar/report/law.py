@@ -10,8 +10,8 @@ from bursar.corpus.formats.format import replacing
 from bursar.laws import PAPER_FORMS, Law
 from bursar.laws.cards import MEANINGS
 from bursar.report.figures import Figure, base_layout, padded_range, plain
+from bursar.report.line_figures import number
 from bursar.report.page import fill
-from bursar.report.study_figures import number
 from bursar.report.tables import Table
 from bursar.report.wording import counted, sentence
 
@@ -39,7 +39,7 @@ def render_law(law: Law, name: str) -> str:
     charts = residual_charts(law)
     return fill(
         "law.html",
-        ["page.css", "study.css"],
+        ["page.css", "figures.css"],
         {"figures": charts, "confidence": {}},
         title=sentence(name),
         law=law,

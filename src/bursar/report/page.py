@@ -119,8 +119,8 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
     )
 
 
-def fill(template: str, styles: Sequence[str], data: Mapping[str, Any], **values: Any) -> str:
-    """A page from its template, with all that it needs inside and a policy that lets nothing else in."""
+def fill(template: str | Path, styles: Sequence[str], data: Mapping[str, Any], **values: Any) -> str:
+    """Render a self-contained page. A template is named if it is one of ours, else given by its path."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_own_file),
         autoescape=True,
@@ -129,7 +129,12 @@ def fill(template: str, styles: Sequence[str], data: Mapping[str, Any], **values
         lstrip_blocks=True,
     )
     plotly, script = _plotly(), _own_file("page.js")
-    return environment.get_template(template).render(
+    found = (
+        environment.get_template(template)
+        if isinstance(template, str)
+        else environment.from_string(template.read_text(encoding="utf-8"))
+    )
+    return found.render(
         style=Markup("\n".join(_own_file(style) for style in styles)),
         data=Markup(embedded(data)),
         plotly=Markup(plotly),

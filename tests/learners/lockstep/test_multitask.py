@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from bursar.bench.laws_training import plainly_trained
 from bursar.errors import ConfigError
 from bursar.learners.lockstep import Job, MultitaskTagger, Settings, accuracy, logits, train
 from bursar.learners.lockstep.multitask import ARCHITECTURES
 from bursar.learners.lockstep.network import Batch
+from experiments.bench.laws_training import plainly_trained
 
 LABELS = 5
 

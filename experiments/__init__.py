@@ -1,0 +1,1 @@
+"""Research about Bursar, run from the repository: studies, benchmarks and their results."""

@@ -1,1 +1,0 @@
-"""Published experiments, one file each: its grid, and what came of it as JSON in ``studies/``."""
