@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.ledger.log import audit_log
 from bursar.ledger.places import looking_at
 from tests.campaign.test_kill import fingerprints, finish, start, strike
@@ -171,7 +171,7 @@ def kill_servers(folder: Path, count: Count, kills: int, rng: np.random.Generato
         server.process.kill()
     assert code == 0, words
     assert crew.trouble == [], crew.trouble
-    live = LiveCampaign.open(folder / "project")
+    live = AnnotationSession.open(folder / "project")
     held = {(answer.item, answer.annotator) for answer in live.answers()}
     live.close()
     acknowledged = {(item, name) for item, names in crew.acknowledged.items() for name in names}

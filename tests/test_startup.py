@@ -12,7 +12,14 @@ HEAVY = ("torch", "transformers", "sympy", "sklearn", "scipy.stats", "numba", "r
 
 @pytest.mark.parametrize(
     "module",
-    ["bursar.cli", "bursar.campaign", "bursar.campaign.live", "bursar.report", "bursar.web.server", "bursar.oracle"],
+    [
+        "bursar.cli",
+        "bursar.campaign",
+        "bursar.annotation.session",
+        "bursar.report",
+        "bursar.web.server",
+        "bursar.oracle",
+    ],
 )
 def test_reading_a_campaign_and_serving_its_page_imports_no_heavy_library(module: str) -> None:
     asked = f"import sys, {module}; print(*(name for name in {HEAVY!r} if name in sys.modules))"

@@ -101,7 +101,7 @@ class WordCounts(Learner):
             score = float(np.prod([scores[n][t.metric] for n, t in self.tasks.items()]) ** (1 / len(self.tasks)))
         return FitReport(len(annotated), 1, score)
 
-    def believe(self, items: Corpus, *, passes=1, seed=0, progress=lambda what, done: None) -> dict[str, Beliefs]:
+    def predict_proba(self, items: Corpus, *, passes=1, seed=0, progress=lambda what, done: None) -> dict[str, Beliefs]:
         words = items.texts.all_words()
         found = {}
         for name, task in self.tasks.items():

@@ -20,7 +20,7 @@ import numpy as np
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.pool_scoring import PoolScoring, answer
-from bursar.compute import HERE, Engine, Tell, Unit, cores, make_engine, run_units
+from bursar.compute import HERE, Engine, ProgressCallback, Unit, cores, make_engine, run_units
 from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner
 from bursar.selection import make_strategy
@@ -37,7 +37,7 @@ POOL = 8192  # sentences that are scored at a time: eight shards
 TIMES = 4  # that a pool is scored by each side, never the same sentences: what was read once is remembered
 
 
-def multiply(unit: Unit, tell: Tell) -> float:
+def multiply(unit: Unit, tell: ProgressCallback) -> float:
     """A unit that keeps one core busy."""
     import torch
 
@@ -50,7 +50,7 @@ def multiply(unit: Unit, tell: Tell) -> float:
     return float(product.sum())
 
 
-def nothing(unit: Unit, tell: Tell) -> int:
+def nothing(unit: Unit, tell: ProgressCallback) -> int:
     """A unit that only has to be sent there and back."""
     return int(unit["number"])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bursar.ragged import FloatArray, IntArray, offsets_of
-from bursar.selection import Candidates, Evidence, Facets, Units, make_strategy
+from bursar.selection import Candidates, ItemFeatures, PoolFeatures, Units, make_strategy
 from bursar.selection.cover import PRICE_POWER, Coverage, Vectors
 from bursar.tasks import Prices
 
@@ -38,9 +38,11 @@ def doubtful_units(items: int, labelled: int = 300, width: int = 64, seed: int =
 
     words = rng.integers(10, 31, items)
     own = np.stack([np.full(items, 3), rng.integers(0, 5, items)], axis=1)
-    evidence = Evidence(units=units_of(words), labelled=Facets(units=units_of(rng.integers(10, 31, labelled))))
+    features = PoolFeatures(
+        units=units_of(words), labelled=ItemFeatures(units=units_of(rng.integers(10, 31, labelled)))
+    )
     ids = [f"u{number:07d}" for number in range(items)]
-    return Candidates(ids, rng.random((items, 2)), Prices(TASKS, words, own), evidence=evidence)
+    return Candidates(ids, rng.random((items, 2)), Prices(TASKS, words, own), features=features)
 
 
 def _noisy(vectors: FloatArray, noise: float, rng: np.random.Generator) -> Vectors:
@@ -63,7 +65,7 @@ def cover_pool(items: int, budget: int) -> dict[str, Any]:
 
 def plain_cover(pool: Candidates, budget: int, seed: int = 0) -> IntArray:
     """The same greedy picks; coverages are computed once, item by item, and all gains anew for every pick."""
-    rng, units, known = np.random.default_rng(seed), pool.evidence.want("units"), pool.evidence.labelled.want("units")
+    rng, units, known = np.random.default_rng(seed), pool.features.want("units"), pool.features.labelled.want("units")
     tasks = [Coverage(units[task], known[task].vectors, rng) for task in pool.tasks]
     rows = [np.stack([_row(task, item) for item in range(len(pool))]) for task in tasks]
     covered, price = [task.covered for task in tasks], pool.prices.joint()

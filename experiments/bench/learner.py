@@ -125,7 +125,7 @@ def scoring_sides(sentences: Corpus, encoder: str | None = None, batch: int = BA
     padded = Padded(ours, learner, sentences, batch)
     flops = forward_flops(ours, windows, padded.outputs)
     learner.fit(sentences.take(np.arange(min(BATCH, len(sentences)))))
-    return Work(flops, lambda: learner.believe(sentences)), Work(flops, padded.score)
+    return Work(flops, lambda: learner.predict_proba(sentences)), Work(flops, padded.score)
 
 
 def _our_learner(sentences: Corpus, encoder: str | None, batch: int) -> tuple[Learner, BertEncoder, IntArray]:
@@ -220,7 +220,7 @@ class Round:
         start, busy = time.perf_counter(), time.process_time()
         learner.fit(self.labelled)
         trained = time.perf_counter()
-        learner.believe(self.pool)
+        learner.predict_proba(self.pool)
         scored, busy = time.perf_counter(), time.process_time() - busy
         return {
             "training_seconds": trained - start,

@@ -20,8 +20,8 @@ from bursar.corpus.formats import read
 from bursar.oracle import Judge, Order, Plan, ProbeJudge, Problem, State, search
 from bursar.oracle.network import NetworkJudge
 from bursar.oracle.orders import propose
+from bursar.oracle.parallel_judge import ParallelJudge
 from bursar.oracle.probe import rows_of, score_of
-from bursar.oracle.spread import SpreadJudge
 from bursar.ragged import IntArray
 from experiments.bench.harness import CannotMeasureError, Case, Measured, Sides, bench_case, seconds
 
@@ -170,7 +170,7 @@ atexit.register(_open.close)
 
 def _networks(name: str, make: Callable[[Tensor, int], nn.Module]) -> Sides:
     """Ours with a process a core, as users have it; the plain loop is sequential, with torch's own threads."""
-    judge = SpreadJudge(Trained(name), _open.enter_context(Processes()))
+    judge = ParallelJudge(Trained(name), _open.enter_context(Processes()))
     judge.scores([np.arange(20), np.arange(20, 40)])  # so that every process has made its own
     assert isinstance(judge.here, NetworkJudge)
     judged, begun = plain_training(judge.here, make), _begun(judge, HALFWAY)

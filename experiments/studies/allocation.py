@@ -21,14 +21,14 @@ from bursar.allocation.informativeness import agreement, make_informer
 from bursar.allocation.rates import make_rater
 from bursar.allocation.split import exact
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.worth import can_probe, learner_of, tools_of
-from bursar.compute import Tell
+from bursar.campaign.label_value import can_probe, learner_of, tools_of
+from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from experiments.studies.allocation_controls import foreknown, real_curves, seen_as_often
 from experiments.studies.allocation_findings import analyse
 from experiments.studies.allocation_models import (
-    Ask,
+    Round,
     drawn,
     estimates_in,
     learner_for,
@@ -45,14 +45,14 @@ from experiments.studies.study import STUDIES, Study
 HELD_OUT = 0.25  # of the seed items, for the scores by which tasks are called hard
 
 
-def split_up(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def split_up(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One unit, whatever kind it is."""
     if unit["kind"] in SHARED:
         return kept(split_up, unit, place, lambda _: _timed(unit, tell, place))
     return _timed(unit, tell, place)
 
 
-def _timed(unit: Mapping[str, Any], tell: Tell, place: Place) -> dict[str, Any]:
+def _timed(unit: Mapping[str, Any], tell: ProgressCallback, place: Place) -> dict[str, Any]:
     begun = time.monotonic(), time.process_time()
     result = KINDS[unit["kind"]](unit, tell, place, partial(split_up, tell=tell, place=place))
     clock, cores = time.monotonic() - begun[0], time.process_time() - begun[1]
@@ -60,7 +60,7 @@ def _timed(unit: Mapping[str, Any], tell: Tell, place: Place) -> dict[str, Any]:
 
 
 # -- estimates ---------------------------------------------------------------------------------------------------------
-def estimated(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> dict[str, Any]:
+def estimated(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask: Round) -> dict[str, Any]:
     """What the seed items say, in the paper's way and in the way that campaigns use; and who else agrees."""
     seeds, pool, _ = drawn(unit["data"], unit["seed"], place.data)
     learner, seed = learner_for(unit, place), unit["seed"]
@@ -107,7 +107,7 @@ def _written(informs: Informativeness, rates: Mapping[str, Rate]) -> dict[str, A
 
 
 # -- splits ------------------------------------------------------------------------------------------------------------
-def divided(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> dict[str, Any]:
+def divided(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask: Round) -> dict[str, Any]:
     """Every split of one budget, and a model of the labels that each buys."""
     known = ask(estimates_unit(unit))
     pool = drawn(unit["data"], unit["seed"], place.data)[1]
@@ -134,7 +134,7 @@ def all_splits(
 
 
 # -- campaigns ---------------------------------------------------------------------------------------------------------
-def chosen(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> dict[str, Any]:
+def chosen(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask: Round) -> dict[str, Any]:
     """A campaign that chooses its items, perhaps within a split of each round's money."""
     return run_arm(_arm(unit).unit(), tell, place=place, allocation=_section(unit))
 

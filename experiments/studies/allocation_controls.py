@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import BASELINES, Context, Split, exact, together
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.learners.training import Schedule
-from experiments.studies.allocation_models import Ask, drawn, estimates_in, model_scores, problem_of, trained_splits
+from experiments.studies.allocation_models import Round, drawn, estimates_in, model_scores, problem_of, trained_splits
 from experiments.studies.allocation_runs import AS_OFTEN, FOREKNOWN, MAIN, PAPERS, WEIGHED, estimates_from
 from experiments.studies.allocation_settings import curves_unit, estimates_unit, setting_of
 from experiments.studies.arms import Place
@@ -24,7 +24,7 @@ from experiments.studies.arms import Place
 BLOCKS = (1, 2, 4)  # labels of one task, in as many as the seed has
 
 
-def real_curves(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> dict[str, Any]:
+def real_curves(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask: Round) -> dict[str, Any]:
     """The test scores of all tasks with more and more labels of one."""
     setting = setting_of(unit["data"])
     none = (0,) * len(setting.tasks)
@@ -37,7 +37,7 @@ def real_curves(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> 
     return {"seed_scores": model_scores(unit, none, 0, place), "sizes": sizes, "scores": scores}
 
 
-def foreknown(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> dict[str, Any]:
+def foreknown(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask: Round) -> dict[str, Any]:
     """Splits of one budget by what other draws turned out to be worth."""
     setting = setting_of(unit["data"])
     others = [ask(curves_unit(unit, seed)) for seed in unit["others"]]
@@ -50,7 +50,7 @@ def foreknown(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> di
     return {"splits": trained_splits(splits, unit, tell, place)}
 
 
-def seen_as_often(unit: Mapping[str, Any], tell: Tell, place: Place, ask: Ask) -> dict[str, Any]:
+def seen_as_often(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask: Round) -> dict[str, Any]:
     """Splits of one budget whose models see every label as often as those of the same items do."""
     setting = setting_of(unit["data"])
     room = len(drawn(unit["data"], unit["seed"], place.data)[1])

@@ -12,7 +12,7 @@ import numpy as np
 
 from bursar.allocation import Estimates, Informativeness, Problem, Rate, Split
 from bursar.allocation.curves import only
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus, read
 from bursar.corpus.corpus import concatenate
 from bursar.learners import Learner, make_learner
@@ -22,7 +22,7 @@ from experiments.studies.arms import Place, corpus_of
 from experiments.studies.defaults import with_defaults_of_then
 from experiments.studies.kept import kept
 
-Ask = Callable[[Mapping[str, Any]], dict[str, Any]]  # a unit to its result, which may be there already
+Round = Callable[[Mapping[str, Any]], dict[str, Any]]  # a unit to its result, which may be there already
 
 
 # -- a draw of a data set ----------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def problem_of(unit: Mapping[str, Any], estimates: Estimates, room: int, importa
 
 # -- what labels bring -------------------------------------------------------------------------------------------------
 def trained_splits(
-    splits: Mapping[str, Split], unit: Mapping[str, Any], tell: Tell, place: Place
+    splits: Mapping[str, Split], unit: Mapping[str, Any], tell: ProgressCallback, place: Place
 ) -> dict[str, dict[str, Any]]:
     """What each split buys, and how good a model of that is."""
     found = {}

@@ -23,8 +23,8 @@ from bursar.campaign.checks import check_served
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.lock import Lock
 from bursar.campaign.savings import savings_of
-from bursar.campaign.splits import Parts, load_parts
-from bursar.compute import Tell
+from bursar.campaign.splits import DataSplits, load_parts
+from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus, read
 from bursar.errors import ConfigError
 from bursar.learners import Learner, make_learner
@@ -96,7 +96,7 @@ class Arm:
 
 
 def run_arm(
-    unit: Mapping[str, Any], tell: Tell, *, place: Place, allocation: Mapping[str, Any] | None = None
+    unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place, allocation: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Run one campaign, or go on with it, and return its curve.
 
@@ -112,7 +112,7 @@ def run_arm(
     learner = _learner(arm.data, str(place.data), arm.tasks, json.dumps(config.learner.options, sort_keys=True))
     if arm.setup.rounds:
         _begin_from_round_0(arm, config, parts, learner, place, folder)
-    campaign = Campaign(config, folder, parts=parts, watcher=_Teller(tell), learner=learner)
+    campaign = Campaign(config, folder, parts=parts, watcher=_ProgressTeller(tell), learner=learner)
     try:
         campaign.run(GoldAnnotator(parts.corpus))
         result = _curve(campaign)
@@ -197,7 +197,7 @@ def config_of(arm: Arm, place: Place, allocation: Mapping[str, Any] | None = Non
 
 
 def _begin_from_round_0(
-    arm: Arm, config: CampaignConfig, parts: Parts, learner: Learner, place: Place, folder: Path
+    arm: Arm, config: CampaignConfig, parts: DataSplits, learner: Learner, place: Place, folder: Path
 ) -> None:
     """Put the round-0 model where the campaign looks for it; train it if nobody has."""
     if (folder / "models").exists():
@@ -241,10 +241,10 @@ def folder_name(arm: Arm) -> str:
 
 
 @dataclass
-class _Teller:
+class _ProgressTeller:
     """Passes on how far a campaign is, now and then: a training has more to say than anybody can read."""
 
-    tell: Tell
+    tell: ProgressCallback
     last: float = 0.0
 
     def stage(self, round: int, what: str, done: float) -> None:
@@ -299,7 +299,7 @@ def _trust(arm: Arm, campaign: Campaign) -> dict[str, Any]:
     for way, (measure, temperatures) in ways.items():
         how = MEASURES[measure]
         learner.temperatures = temperatures
-        beliefs = learner.believe(pool.unlabelled(), passes=how.passes, seed=arm.seed)
+        beliefs = learner.predict_proba(pool.unlabelled(), passes=how.passes, seed=arm.seed)
         sure = confidences(learner.tasks, beliefs, how)
         right = np.stack(
             [

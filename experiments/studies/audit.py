@@ -24,8 +24,8 @@ from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.pricing import prices_of
 from bursar.campaign.savings import scored_rounds
-from bursar.campaign.splits import Parts, load_parts
-from bursar.compute import Tell
+from bursar.campaign.splits import DataSplits, load_parts
+from bursar.compute import ProgressCallback
 from bursar.learners import Learner, make_learner
 from experiments.studies.arms import Place, corpus_of
 from experiments.studies.audit_findings import analyse
@@ -76,7 +76,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     return units
 
 
-def work(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def work(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One unit of any part."""
     begun = time.process_time()
     if unit["part"] == "simulated":
@@ -118,7 +118,9 @@ def _config(unit: Mapping[str, Any], place: Place) -> CampaignConfig:
     )
 
 
-def _random_curve(seed: int, orders: int, config: CampaignConfig, parts: Parts, learner: Learner) -> dict[str, Any]:
+def _random_curve(
+    seed: int, orders: int, config: CampaignConfig, parts: DataSplits, learner: Learner
+) -> dict[str, Any]:
     """The mean score of random labelling at several amounts of money, over several orders of the pool."""
     schema, pool = parts.corpus.schema, parts.corpus.take(parts.pool)
     costs = config.costs.model(schema.values())
@@ -143,7 +145,7 @@ def _random_curve(seed: int, orders: int, config: CampaignConfig, parts: Parts, 
     }
 
 
-def _campaign(config: CampaignConfig, parts: Parts, learner: Learner) -> dict[str, Any]:
+def _campaign(config: CampaignConfig, parts: DataSplits, learner: Learner) -> dict[str, Any]:
     """One campaign: what the ledger says of its models, its shadows and its slices."""
     with tempfile.TemporaryDirectory() as folder:
         campaign = Campaign(config, Path(folder) / "run", parts=parts, learner=learner)

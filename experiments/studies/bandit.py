@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.curriculum import Course, Steering, StepLog, make_policy
 from bursar.curriculum.dynamic import DynamicSteering, best_weights, features_seen
 from bursar.curriculum.fixed import Constant
@@ -72,7 +72,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     return units
 
 
-def play_recipe(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def play_recipe(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One recipe on its environments, with each of its entropy weights."""
     begun, where = time.monotonic(), unit["where"]
     bandits = Bandits.drawn(where["environments"], steps=unit["steps"], seed=where["seed"])

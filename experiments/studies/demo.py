@@ -15,7 +15,7 @@ import numpy as np
 from bursar.campaign import Run as CampaignRun
 from bursar.campaign import run_campaign
 from bursar.campaign.config import CampaignConfig, LearnerSection, StrategySection, parse_config
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from experiments.studies.arms import Place
 from experiments.studies.defaults import with_defaults_of_then
 from experiments.studies.findings import Answer, Cell, Findings, Table
@@ -52,7 +52,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     ]
 
 
-def run_demo(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def run_demo(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """The demo's campaign with a seed, and strategies beside it."""
     main, *others = unit["strategies"]
     learner = LearnerSection(name="transformer", **with_defaults_of_then(LEARNER))

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus, read
 from bursar.curriculum import Policy, StepLog, UniformPolicy, improve, learn_dynamic, make_policy
 from bursar.learners import Learner, make_learner
@@ -71,12 +71,12 @@ def _setup() -> dict[str, Any]:
     return {"learner": dict(LEARNER), "choose": CHOOSE, "report": REPORT, "cut": CUT}
 
 
-def train_glue(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def train_glue(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """Train one model by one policy. Whoever needs it first trains it; the others wait."""
     return kept(train_glue, unit, place, lambda where: _train(unit, where, tell, place))
 
 
-def _train(unit: Mapping[str, Any], where: str, tell: Tell, place: Place) -> dict[str, Any]:
+def _train(unit: Mapping[str, Any], where: str, tell: ProgressCallback, place: Place) -> dict[str, Any]:
     begun = time.monotonic()
     policy, entropy = _policy_of(unit, tell, place)
     train, choose, report = parts(unit, place)
@@ -109,7 +109,7 @@ def _train(unit: Mapping[str, Any], where: str, tell: Tell, place: Place) -> dic
 
 
 # -- policies ----------------------------------------------------------------------------------------------------------
-def _policy_of(unit: Mapping[str, Any], tell: Tell, place: Place) -> tuple[Policy, float | None]:
+def _policy_of(unit: Mapping[str, Any], tell: ProgressCallback, place: Place) -> tuple[Policy, float | None]:
     """The policy of a unit; a learned one comes from the log of the uniform policy's training with the first seed."""
     if "policy" in unit:
         return make_policy(unit["policy"]), None

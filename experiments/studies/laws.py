@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bursar.compute import Store, Tell, address
+from bursar.compute import ProgressCallback, Store, address
 from bursar.errors import ConfigError
 from bursar.laws.trainings import Material, Setting, trained
 from experiments.studies.arms import Place, corpus_of
@@ -138,7 +138,7 @@ def settings_of(unit: Mapping[str, Any]) -> list[Setting]:
     return [Setting(n, tasks, alpha, other, architecture, seed) for n, other, alpha in varied]
 
 
-def observe(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def observe(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One unit, whatever kind it is."""
     begun = time.monotonic()
     if unit["kind"] == "fit":
@@ -168,7 +168,7 @@ def where_of(unit: Mapping[str, Any]) -> str:
 
 
 # -- laws ------------------------------------------------------------------------------------------------------------
-def fitted(unit: Mapping[str, Any], tell: Tell, place: Place) -> dict[str, Any]:
+def fitted(unit: Mapping[str, Any], tell: ProgressCallback, place: Place) -> dict[str, Any]:
     """Laws of one variable and of all, power laws, and the paper's own forms, from what other units found."""
     from bursar.laws.fitting import fit_law
     from bursar.laws.forms import compare_forms
@@ -222,7 +222,7 @@ def _told(law: PowerLaw) -> dict[str, Any]:
     return {"text": law.formula.text, "exponents": exponents, "error": law.error, "left_out": law.left_out}
 
 
-def stored(where: str, place: Place, tell: Tell) -> dict[str, Any]:
+def stored(where: str, place: Place, tell: ProgressCallback) -> dict[str, Any]:
     """What an earlier unit found; another worker may still be at it."""
     store, missing, begun = Store(place.runs / "results"), object(), time.monotonic()
     while (result := store.get(where, missing)) is missing:

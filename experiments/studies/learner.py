@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
@@ -83,7 +83,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     return [asdict(training) for training in trainings()]
 
 
-def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def train(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One training and its scores."""
     training = Training(**unit)
     corpus = corpus_of(training.data, place.data)
@@ -138,7 +138,7 @@ def _calibration(learner: Learner, pool: Corpus, training: Training) -> dict[str
     for way, (measure, temperatures) in ways.items():
         learner.temperatures = temperatures
         how = MEASURES[measure]
-        beliefs = learner.believe(pool.unlabelled(), passes=how.passes, seed=training.seed)
+        beliefs = learner.predict_proba(pool.unlabelled(), passes=how.passes, seed=training.seed)
         sure = confidences(learner.tasks, beliefs, how)
         found[way] = {}
         for column, (name, task) in enumerate(learner.tasks.items()):

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.compute import Store, Tell, address
+from bursar.compute import ProgressCallback, Store, address
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.oracle import Judge, Memory, Order, Plan, Problem, State, quality, search
@@ -37,8 +37,8 @@ from bursar.oracle.analysis import (
     tsne_places,
 )
 from bursar.oracle.chain import still_so
-from bursar.oracle.gap import plan_of, random_orders
-from bursar.oracle.heuristics import facets_of, heuristic_orders
+from bursar.oracle.comparison import plan_of, random_orders
+from bursar.oracle.heuristics import features_of, heuristic_orders
 from bursar.oracle.judges import make_judge
 from bursar.oracle.probe import vectors_of
 from bursar.oracle.reference import Found, annealed, reference_order
@@ -54,7 +54,7 @@ SAVE_SECONDS = 20.0  # between two versions of the state of a search
 MAPPED = 500  # test items on a map
 
 
-def judged(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def judged(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One unit, whatever kind it is."""
     begun = time.monotonic()
     problem = problem_of(unit["problem"], unit["draw"], place.data)
@@ -85,7 +85,9 @@ def where_of(unit: Mapping[str, Any], place: Place) -> str:
 
 
 # -- one kind after the other ----------------------------------------------------------------------------------------
-def searched(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
+def searched(
+    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+) -> dict[str, Any]:
     """The best order that is found; a search that was interrupted goes on from its last state."""
     plan = Plan(unit["steps"], unit["greedy_steps"], unit["cooling"])
     file, begun = place.runs / "searches" / f"{where_of(unit, place)}.json", time.monotonic()
@@ -180,14 +182,16 @@ def counts_of(problem: Problem) -> dict[str, dict[str, IntArray]]:
     return {"inputs": inputs, "labels": label_counts(problem, task)}
 
 
-def bought(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
+def bought(
+    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+) -> dict[str, Any]:
     """What heuristics buy, and random orders."""
     orders = heuristic_orders(
         judge,
         problem,
         unit["strategies"],
         seed=unit["seed"],
-        facets=facets_of(problem),
+        features=features_of(problem),
         progress=lambda what, done: tell((what, done)),
     )
     found = dict(zip(unit["strategies"], _orders(judge, problem, orders), strict=True))
@@ -223,10 +227,16 @@ def randoms_of(problem: Problem, count: int) -> list[Order]:
     return random_orders(len(problem.pool), problem.batches, problem.size, seed=0, many=count)
 
 
-def referred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
+def referred(
+    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+) -> dict[str, Any]:
     """The greedy order, and what annealing finds in the same time and with as many sets."""
     greedy = reference_order(
-        judge, problem, seed=unit["seed"], progress=lambda what, done: tell((what, done / 2)), facets=facets_of(problem)
+        judge,
+        problem,
+        seed=unit["seed"],
+        progress=lambda what, done: tell((what, done / 2)),
+        features=features_of(problem),
     )
     tell(("annealing", 0.5))
 
@@ -249,7 +259,9 @@ def referred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell
     } | {"by": list(greedy.by)}
 
 
-def transferred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
+def transferred(
+    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+) -> dict[str, Any]:
     """Orders of other learners, judged with this one."""
     wanted = {
         (source, what): order for source in unit["among"] for what, order in _orders_of(unit, source, place, tell)
@@ -261,7 +273,9 @@ def transferred(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: T
     return {"orders": found, "random": [_listed(c) for c in curves_of(judge, randoms_of(problem, unit["random"]))]}
 
 
-def mapped(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
+def mapped(
+    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+) -> dict[str, Any]:
     """Where the first batches of the best order and of a heuristic lie, among the warm start and test items."""
     vectors = vectors_of(problem)
     shown = {"pool": vectors["pool"], "warm": vectors["warm"], "test": vectors["test"][:MAPPED]}
@@ -275,7 +289,9 @@ def mapped(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, 
     }
 
 
-def mismatched(unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: Tell, place: Place) -> dict[str, Any]:
+def mismatched(
+    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+) -> dict[str, Any]:
     """The best order of one seed, judged with trainings of other seeds."""
     plan = {name: unit[name] for name in PAPER}
     own = {**{name: unit[name] for name in ("problem", "learner", "draw", "seed")}, "kind": "search", **plan}
@@ -290,7 +306,9 @@ def _tested(judge: Judge, order: Order) -> list[float]:
     return _listed(curve_of(judge, order))
 
 
-def _orders_of(unit: Mapping[str, Any], source: str, place: Place, tell: Tell) -> Iterator[tuple[str, Order]]:
+def _orders_of(
+    unit: Mapping[str, Any], source: str, place: Place, tell: ProgressCallback
+) -> Iterator[tuple[str, Order]]:
     """The best order of a learner, and that of its best heuristic on validation."""
     same = [other for other in grid_of(unit["problem"]) if (other["learner"], other["draw"]) == (source, unit["draw"])]
     searches = [other for other in same if other["kind"] == "search" and other["seed"] == unit["seed"]]
@@ -303,7 +321,7 @@ def _orders_of(unit: Mapping[str, Any], source: str, place: Place, tell: Tell) -
     yield heuristic, Order(np.array(plain[heuristic]["order"]))
 
 
-def _stored(unit: Mapping[str, Any], place: Place, tell: Tell) -> dict[str, Any]:
+def _stored(unit: Mapping[str, Any], place: Place, tell: ProgressCallback) -> dict[str, Any]:
     """What an earlier unit found; another worker may still be at it."""
     store, missing, begun = Store(place.runs / "results"), object(), time.monotonic()
     while (result := store.get(where_of(unit, place), missing)) is missing:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
 from bursar.tasks import CostModel
@@ -38,7 +38,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     ]
 
 
-def pick(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def pick(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """Train one model, let every strategy pick."""
     begun = time.monotonic()
     sharing, seed = unit["sharing"], unit["seed"]

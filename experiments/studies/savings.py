@@ -23,12 +23,12 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.campaign.splits import load_parts
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
 from bursar.selection import Candidates, Selection, make_strategy, strategy
 from bursar.selection.cover import cover_items, coverages_of
-from experiments.studies.arms import Place, _curve, _Teller, corpus_of, name_of
+from experiments.studies.arms import Place, _curve, _ProgressTeller, corpus_of, name_of
 from experiments.studies.savings_findings import analyse
 from experiments.studies.study import STUDIES, Study
 
@@ -110,7 +110,7 @@ def config_of(unit: Mapping[str, Any], place: Place) -> CampaignConfig:
     )
 
 
-def run_campaign(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def run_campaign(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One campaign against gold labels, resumed where it was stopped; its curve."""
     begun, cpu = time.monotonic(), time.process_time()
     config = config_of(unit, place)
@@ -118,7 +118,7 @@ def run_campaign(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[s
     parts = load_parts(config, corpus_of(unit["data"], place.data, tasks))
     learner = _learner(unit["data"], str(place.data), tasks, json.dumps(unit["learner"], sort_keys=True))
     folder = place.runs / "campaigns" / f"{unit['data']}-{unit['arm'].replace(' ', '-')}-{unit['seed']}"
-    campaign = Campaign(config, folder, parts=parts, watcher=_Teller(tell), learner=learner)
+    campaign = Campaign(config, folder, parts=parts, watcher=_ProgressTeller(tell), learner=learner)
     try:
         campaign.run(GoldAnnotator(parts.corpus))
         curve = _curve(campaign)
@@ -141,7 +141,7 @@ def _learner(data: str, folder: str, tasks: tuple[str, ...], options: str) -> Le
 def same_lengths(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """Each item that COVER would buy, replaced by a random one of the nearest length that can be paid for."""
     chosen = make_strategy("COVER").select(pool, budget, int(rng.integers(2**31)))
-    words, price = pool.evidence.want("words"), pool.prices.joint()
+    words, price = pool.features.want("words"), pool.prices.joint()
     left, free, found = budget, np.ones(len(pool), dtype=bool), []
     for length in words[chosen.items].tolist():
         able = np.flatnonzero(free & (price <= left))
@@ -158,9 +158,9 @@ def same_lengths(pool: Candidates, budget: int, rng: np.random.Generator) -> Int
 def all_alike(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """COVER, with the same doubt about every unit that the model has any doubt about."""
     units = {
-        name: replace(found, doubt=np.ones_like(found.doubt)) for name, found in pool.evidence.want("units").items()
+        name: replace(found, doubt=np.ones_like(found.doubt)) for name, found in pool.features.want("units").items()
     }
-    pool = replace(pool, evidence=replace(pool.evidence, units=units))
+    pool = replace(pool, features=replace(pool.features, units=units))
     return cover_items(pool, coverages_of(pool, rng), budget, rng)
 
 

@@ -17,7 +17,7 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.lock import Lock
 from bursar.campaign.splits import load_parts
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.curriculum import Policy, improve, learn_dynamic
 from bursar.curriculum.logs import read_logs
 from experiments.studies.arms import SHORT, WAIT, Arm, Place, Setup, config_of, corpus_of, folder_name, run_arm
@@ -46,7 +46,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     ]
 
 
-def run_steered(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def run_steered(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """A campaign under a policy; a learned one is learned first."""
     begun = time.monotonic()
     arm = _arm(unit)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.lock import Lock
-from bursar.compute import Tell
+from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner
 from experiments.studies.arms import WAIT, Place, corpus_of
@@ -89,7 +89,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
     ]
 
 
-def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def train(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One training, and its scores on test items of a development set."""
     corpus = corpus_of(unit["data"], place.data, TASKS.get(unit["data"], ()))
     rng = np.random.default_rng([unit["seed"], 99])
@@ -109,7 +109,7 @@ def train(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any
     return {"scores": main, "mean": mean, "steps": report.steps, "core_seconds": round(seconds, 1)}
 
 
-def _read_pool(learner: Learner, pool: Corpus, unit: Mapping[str, Any], tell: Tell, place: Place) -> None:
+def _read_pool(learner: Learner, pool: Corpus, unit: Mapping[str, Any], tell: ProgressCallback, place: Place) -> None:
     """Further pretraining: once for all units of a data set, a seed and a way to do it."""
     how = "-".join(str(unit["options"].get(name)) for name in ("pretraining_steps", "pretraining_rate", "layers"))
     file = place.runs / "pretrained" / f"{unit['data']}-{unit['seed']}-{how}.safetensors"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bursar.annotation.round_worker import next_round
+from bursar.annotation.session import AnnotationSession, Answer
 from bursar.campaign import GoldAnnotator, Run, splits
 from bursar.campaign.config import parse_config
-from bursar.campaign.live import Answer, LiveCampaign
-from bursar.campaign.live_worker import next_round
 from bursar.campaign.splits import load_parts
 from bursar.simulation import assistant_corpus
 
@@ -38,31 +38,31 @@ def live_config(**changes):
     return parse_config(table)
 
 
-def start(folder: Path, **changes) -> LiveCampaign:
+def start(folder: Path, **changes) -> AnnotationSession:
     """A project in a folder, open."""
     folder.mkdir(parents=True, exist_ok=True)
     config = live_config(**changes)
     Run(folder, config, load_parts(config)).pin()
-    return LiveCampaign.open(folder)
+    return AnnotationSession.open(folder)
 
 
-def gold_answer(live: LiveCampaign, want, annotator="ann", **more) -> Answer:
+def gold_answer(live: AnnotationSession, want, annotator="ann", **more) -> Answer:
     return Answer(want.id, GoldAnnotator(live.corpus).annotate(want.id, want.tasks), annotator, **more)
 
 
-def answer_all(live: LiveCampaign, annotator="ann", leave=0, **more) -> None:
+def answer_all(live: AnnotationSession, annotator="ann", leave=0, **more) -> None:
     """Answer what is open, but for the last few."""
     wanted = live.wanted()
     for want in wanted[: len(wanted) - leave]:
         live.answer(gold_answer(live, want, annotator, **more))
 
 
-def train(live: LiveCampaign, tell=lambda event: None) -> str:
+def train(live: AnnotationSession, tell=lambda event: None) -> str:
     """The next round, in this process, which knows the tests' own learner."""
     outcome = next_round(live.folder, tell)
     live.refresh()
     return outcome
 
 
-def selected(live: LiveCampaign, round: int) -> list[str]:
+def selected(live: AnnotationSession, round: int) -> list[str]:
     return [item["id"] for item in live.ledger.decision(round, "selection")["items"]]

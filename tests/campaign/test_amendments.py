@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from bursar.annotation.round_worker import preview_round
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run, run_campaign
-from bursar.campaign.amendments import amended, check_amended, differences
 from bursar.campaign.config import parse_config
-from bursar.campaign.live import LiveCampaign
-from bursar.campaign.live_worker import preview_round
+from bursar.campaign.setting_changes import amended, check_amended, differences
 from bursar.errors import BursarError, ConfigError
 from bursar.report.story import tell
 from tests.campaign.lives import (  # noqa: F401
@@ -157,7 +157,7 @@ def test_a_campaign_whose_rounds_are_done_goes_on_when_it_is_given_more(live):
 def test_a_simulated_run_that_is_over_goes_on_with_people_when_it_is_given_more(tmp_path):
     config = config_of(compare=["RANDOM"], corpus={"items": 200}, budget={"rounds": 1, "per_round": 100})
     run_campaign(Run(tmp_path / "run", config))
-    live = LiveCampaign.open(tmp_path / "run")
+    live = AnnotationSession.open(tmp_path / "run")
     assert (live.state().phase, live.ready()) == ("ended", False)
     live.change({"budget": {"rounds": 2}}, "lead")
     assert train(live) == "opened"

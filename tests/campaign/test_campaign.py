@@ -178,12 +178,12 @@ def test_a_label_taken_back_leaves_the_audit_readable(make):
 
 
 def test_a_learner_is_never_shown_gold_that_was_not_bought(make, monkeypatch):
-    believe = WordCounts.believe
+    predict_proba = WordCounts.predict_proba
     seen = []
 
     def spy(self, items, **more):
         seen.append((set(items.ids.tolist()), any(column.present.any() for column in items.labels.values())))
-        return believe(self, items, **more)
+        return predict_proba(self, items, **more)
 
     monkeypatch.setattr(WordCounts, "believe", spy)
     campaign = make()

@@ -141,7 +141,7 @@ def test_places_do_not_depend_on_the_company(corpus, learner):
 def test_units_of_a_pool_are_the_doubtful_ones_and_those_of_labelled_items_are_all(corpus, learner):
     pool, labelled = corpus.take(np.arange(60, 100)), corpus.take(np.arange(20))
     space = UnitSpace(learner.embeddings, corpus.unlabelled())
-    beliefs = learner.believe(pool.unlabelled())
+    beliefs = learner.predict_proba(pool.unlabelled())
     for name, task in corpus.schema.items():
         doubts = UnitDoubts.of(task, beliefs[name])
         mine, known = space.units(pool, doubts), space.labelled(task, labelled, doubts)
@@ -159,7 +159,7 @@ def test_an_item_stands_for_its_words_where_these_have_no_place(corpus):
     learner = make_learner("aoe", corpus.schema, {"epochs": 1})
     learner.fit(corpus.take(np.arange(60)), seed=0)
     pool = corpus.take(np.arange(60, 100))
-    doubts = UnitDoubts.of(corpus.schema["slots"], learner.believe(pool.unlabelled())["slots"])
+    doubts = UnitDoubts.of(corpus.schema["slots"], learner.predict_proba(pool.unlabelled())["slots"])
     units = UnitSpace(learner.embeddings, corpus.unlabelled()).units(pool, doubts)
     assert len(units.vectors) == len(pool)
     assert units.doubt.sum() == pytest.approx(doubts.doubt.sum())

@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
+from bursar.annotation.session import AnnotationSession, Answer
+from bursar.annotation.suggestions import left_for
 from bursar.campaign import Run
 from bursar.campaign.config import parse_config
-from bursar.campaign.live import Answer, LiveCampaign
 from bursar.campaign.models import Models
-from bursar.campaign.suggestions import left_for
 from bursar.errors import BursarError, ConfigError, LabelError, LedgerError
 from bursar.ledger import Annotation, Ledger
 from bursar.simulation import assistant_corpus
@@ -437,7 +437,7 @@ def test_a_training_that_is_killed_at_any_write_and_run_again_comes_to_the_same_
 # -- the folder ---
 def test_a_folder_is_open_once(live):
     with pytest.raises(LedgerError, match="another process"):
-        LiveCampaign.open(live.folder)
+        AnnotationSession.open(live.folder)
 
 
 def test_closed_and_opened_again_it_goes_on_where_it_was(tmp_path):
@@ -446,7 +446,7 @@ def test_closed_and_opened_again_it_goes_on_where_it_was(tmp_path):
     live.skip("key", live.wanted()[0].id, "unclear", "eve")
     before, wanted = live.state(), live.wanted()
     live.close()
-    again = LiveCampaign.open(tmp_path / "project")
+    again = AnnotationSession.open(tmp_path / "project")
     assert again.wanted() == wanted
     assert [getattr(again.state(), name) for name in ("answered", "skipped", "spent", "budget", "open")] == [
         getattr(before, name) for name in ("answered", "skipped", "spent", "budget", "open")

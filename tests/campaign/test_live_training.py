@@ -9,8 +9,8 @@ import threading
 import numpy as np
 import pytest
 
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign import GoldAnnotator
-from bursar.campaign.live import LiveCampaign
 from bursar.errors import ConfigError
 from tests.campaign.lives import gold_answer, one_corpus, selected, start  # noqa: F401
 
@@ -66,7 +66,7 @@ def test_a_live_campaign_of_three_rounds_with_a_killed_training_and_a_raised_bud
     scored = live.ledger.decision(0, "scores")
     live.close()
 
-    live = LiveCampaign.open(tmp_path / "project")  # as after a server's end
+    live = AnnotationSession.open(tmp_path / "project")  # as after a server's end
     assert live.ready()
     live.next_round(lambda what, done: told.append(what))
     assert "scoring" in told
@@ -116,10 +116,10 @@ def test_a_worker_ends_when_whoever_started_it_is_gone(tmp_path):
     for want in live.wanted():
         live.answer(gold_answer(live, want))
     live.close()
-    command = [sys.executable, "-m", "bursar.campaign.live_worker", str(folder)]
+    command = [sys.executable, "-m", "bursar.annotation.round_worker", str(folder)]
     child = subprocess.run(command, input="", capture_output=True, text=True, timeout=300)
     assert child.returncode == 1
-    again = LiveCampaign.open(folder)
+    again = AnnotationSession.open(folder)
     assert again.ledger.fingerprint() != before
     assert again.state().round == 0
     assert again.ready()

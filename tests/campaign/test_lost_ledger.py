@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from bursar.annotation.round_worker import next_round, preview_round
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Campaign, Run
-from bursar.campaign.live import LiveCampaign
-from bursar.campaign.live_worker import next_round, preview_round
 from bursar.errors import LedgerError
 from bursar.ledger import Ledger
 from tests.campaign.lives import answer_all, live_config, one_corpus, start  # noqa: F401
@@ -25,7 +25,7 @@ def project(tmp_path):
     answer_all(live, leave=3)
     live.close()
     shutil.copy(folder / "ledger.sqlite", tmp_path / "backup.sqlite")
-    live = LiveCampaign.open(folder)
+    live = AnnotationSession.open(folder)
     answer_all(live)
     live.close()
     return folder
@@ -56,7 +56,7 @@ DAMAGES = {
     cut: r"ledger\.sqlite cannot be opened as a ledger: database disk image is malformed",
 }
 DOORS = {
-    "serve": LiveCampaign.open,
+    "serve": AnnotationSession.open,
     "run": lambda folder: Run(folder, live_config()).pin(),
     "report": lambda folder: Run.open(folder).result(),
     "Campaign": lambda folder: Campaign(live_config(), folder),
@@ -85,9 +85,9 @@ def test_a_lost_ledger_is_refused_at_every_door_and_nothing_is_written(project, 
 
 def test_a_training_worker_says_what_is_lost(tmp_path):
     project = make_project(tmp_path / "project")
-    LiveCampaign.open(project).close()
+    AnnotationSession.open(project).close()
     delete(project)
-    command = [sys.executable, "-m", "bursar.campaign.live_worker", str(project)]
+    command = [sys.executable, "-m", "bursar.annotation.round_worker", str(project)]
     ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert ended.returncode == 2
     assert "ledger.sqlite is missing: this project had 2 entries" in ended.stdout
@@ -112,9 +112,9 @@ def test_a_ledger_that_is_put_back_is_gone_on_with(project):
     shutil.copy(project / "ledger.sqlite", whole)
     put_back_older(project)
     with pytest.raises(LedgerError):
-        LiveCampaign.open(project)
+        AnnotationSession.open(project)
     shutil.copy(whole, project / "ledger.sqlite")
-    live = LiveCampaign.open(project)
+    live = AnnotationSession.open(project)
     assert live.state().answered == 12
     live.close()
 
@@ -124,7 +124,7 @@ def test_a_project_that_was_copied_moved_or_made_anew_is_no_loss(project):
     shutil.copytree(project, copied)
     moved = project.rename(project.with_name("moved"))
     for folder in (copied, moved):
-        live = LiveCampaign.open(folder)
+        live = AnnotationSession.open(folder)
         assert live.state().answered == 12
         live.close()
     start(project).close()
@@ -138,4 +138,4 @@ def test_a_run_on_a_server_whose_schema_was_dropped_is_refused(place_for_ledger,
     live.close()
     place.raw(f'DROP SCHEMA "{place.schema}" CASCADE')
     with pytest.raises(LedgerError, match="holds no ledger: this project had 14 entries"):
-        LiveCampaign.open(tmp_path / "project")
+        AnnotationSession.open(tmp_path / "project")

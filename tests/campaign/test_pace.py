@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from bursar.campaign.books import Books
+from bursar.campaign.annotation_speed import TRUST, Rate, check_unit, non_negative, prices_at, rate_of, usual_rates
 from bursar.campaign.config import parse_config
-from bursar.campaign.pace import TRUST, Rate, check_unit, non_negative, prices_at, rate_of, usual_rates
 from bursar.campaign.pricing import measurements
+from bursar.campaign.state import CampaignState
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
 from bursar.ledger import Annotation, Ledger, Submission
@@ -172,8 +172,8 @@ def test_terms_are_measured_only_where_that_is_asked_for(ledger):
     for number in range(4):
         ledger.submit(Submission(f"k{number}", (Annotation(f"u{number}", "intent", "a"),), timings=(("intent", 36.0),)))
     costs = {"unit": 0.0001, "hourly": 10.0, "intent": {"per_item": 0.01}}
-    plain = Books(parse_config({"costs": costs}), ledger).terms()
-    measured = Books(parse_config({"costs": {**costs, "measured": True}}), ledger).terms()
+    plain = CampaignState(parse_config({"costs": costs}), ledger).terms()
+    measured = CampaignState(parse_config({"costs": {**costs, "measured": True}}), ledger).terms()
     assert plain.prices is None
     assert plain.costs.own["intent"]["per_item"] == 100
     # 36 seconds cost 10 cents; four such among twenty of the usual cent.

@@ -13,9 +13,9 @@ import time
 import numpy as np
 import pytest
 
+from bursar.annotation.round_worker import main as round_worker
+from bursar.annotation.round_worker import next_round
 from bursar.campaign import Run, load_config, pool_scoring, run_campaign
-from bursar.campaign.live_worker import main as round_worker
-from bursar.campaign.live_worker import next_round
 from bursar.campaign.models import SavedModel
 from bursar.compute import HERE, ArrayStore, Processes
 from bursar.errors import ConfigError, LearnerError
@@ -269,11 +269,11 @@ def test_a_served_round_is_scored_by_the_engine_it_is_given(tmp_path, two, monke
 
 
 def test_an_unknown_engine_is_refused_before_a_round_or_a_project_is_opened(tmp_path, capfd):
-    from bursar.web.site import Site
+    from bursar.web.app_state import AppState
 
     assert round_worker(["--engine", "threads", str(tmp_path)]) == 2
     assert "there is no engine 'threads'" in capfd.readouterr().out
     live = start(tmp_path / "project")
     live.close()
     with pytest.raises(ConfigError, match="there is no engine 'threads'"):
-        Site(tmp_path / "project", engine="threads")
+        AppState(tmp_path / "project", engine="threads")

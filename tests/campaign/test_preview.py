@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bursar.campaign.live_worker import preview_round
-from bursar.campaign.preview import doubt_of
+from bursar.annotation.preview import doubt_of
+from bursar.annotation.round_worker import preview_round
 from tests.campaign.lives import answer_all, one_corpus, selected, start, train  # noqa: F401
 
 

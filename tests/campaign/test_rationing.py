@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bursar.allocation import Estimates, Informativeness, Problem, Rate, exact
+from bursar.annotation.round_worker import preview_round
 from bursar.campaign import GoldAnnotator
 from bursar.campaign import campaign as campaigns
+from bursar.campaign.budget_split import Rations, capped, chosen_within, paid
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
-from bursar.campaign.live_worker import preview_round
-from bursar.campaign.rationing import Rations, capped, chosen_within, paid
-from bursar.campaign.worth import FEWEST, estimates_of, importance_of
+from bursar.campaign.label_value import FEWEST, estimates_of, importance_of
 from bursar.errors import ConfigError
 from bursar.selection import Candidates
 from bursar.tasks import Prices

@@ -13,11 +13,11 @@ from bursar.campaign.savings import (
     PRIOR,
     TEST,
     Points,
-    believe,
     interval_of,
     is_known,
     labels_needed,
     noise_of,
+    predict_proba,
     saved_against_random,
     savings,
     savings_by,
@@ -49,13 +49,13 @@ def truth_of(worth: float) -> float:
 @pytest.mark.parametrize("worth", [0.8, 1.0, 1.3, 1.7])
 def test_a_saving_is_found_where_curves_are_powers(worth):
     sure = PRIOR._replace(luck=0.001, gap=(0.0, 1.0), exponent=(0.25, 1.0), bend=(0.0, 0.001))
-    _, middle, _ = interval_of(believe(points_of(worth), SPENT, sure), 0.25)
+    _, middle, _ = interval_of(predict_proba(points_of(worth), SPENT, sure), 0.25)
     assert middle == pytest.approx(truth_of(worth), abs=0.02)
 
 
 @pytest.mark.parametrize("worth", [0.8, 1.0, 1.3, 1.7])
 def test_with_what_is_believed_beforehand_it_is_still_found_within_ten_points(worth):
-    low, middle, high = interval_of(believe(points_of(worth), SPENT), 0.25)
+    low, middle, high = interval_of(predict_proba(points_of(worth), SPENT), 0.25)
     assert low < truth_of(worth) < high
     assert middle == pytest.approx(truth_of(worth), abs=0.1)
 

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
+from bursar.annotation.choices import choices, strategies
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
 from bursar.campaign.checks import check_arms, check_served
-from bursar.campaign.choices import choices, strategies
 from bursar.campaign.config import parse_config
 from bursar.campaign.splits import load_parts
 from bursar.corpus import CorpusBuilder
@@ -121,7 +121,7 @@ def test_a_learner_gives_what_it_says_and_nothing_else(name, more, encoder):
     learner.fit(corpus.take(np.arange(20)))
     items, given = corpus.take(np.arange(5)), gives(name, options)
     try:
-        passes = next(iter(learner.believe(items, passes=3).values())).values
+        passes = next(iter(learner.predict_proba(items, passes=3).values())).values
         assert (PASSES in given) == bool(np.ptp(passes, axis=0).any())
     except LearnerError:
         assert PASSES not in given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.errors import LedgerError
 from tests.campaign.lives import answer_all, gold_answer, one_corpus, selected, start, train  # noqa: F401
 
@@ -44,7 +44,7 @@ def test_an_item_is_asked_about_again_when_its_skip_is_undone_also_after_a_resta
     again = live.state()
     assert (again.skipped, again.budget, again.open) == (0, state.budget, state.open)
     live.close()
-    live = LiveCampaign.open(live.folder)
+    live = AnnotationSession.open(live.folder)
     assert ids(live) == asked
     assert [skip.undone_by for skip in live.ledger.skips(undone=True)] == ["lea"]
     live.answer(gold_answer(live, want))
@@ -58,7 +58,7 @@ def test_the_next_round_is_chosen_as_if_nothing_had_been_skipped_resumed_or_not(
         for at in (0, 4):
             live.undo_skip(f"key {skip_one(live, at).id}", "lea")
     resumed.close()
-    resumed = LiveCampaign.open(resumed.folder)
+    resumed = AnnotationSession.open(resumed.folder)
     for live in (plain, undone, resumed):
         answer_all(live)
         train(live)

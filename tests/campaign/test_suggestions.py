@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from bursar.campaign.suggestions import confidence_of, how_sure, offered
+from bursar.annotation.suggestions import confidence_of, how_sure, offered
 from bursar.tasks import Beliefs, Estimates, make_task
 from tests.campaign.lives import answer_all, one_corpus, start, train  # noqa: F401
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from bursar.campaign import Run, run_campaign
-from bursar.campaign import together as module
-from bursar.campaign.splits import load_parts
-from bursar.campaign.together import (
+from bursar.campaign import joint_vs_single as module
+from bursar.campaign.joint_vs_single import (
     advice_on,
     check,
     compared,
@@ -23,6 +22,7 @@ from bursar.campaign.together import (
     subject_of_corpus,
     subject_of_run,
 )
+from bursar.campaign.splits import load_parts
 from bursar.corpus import CorpusBuilder
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError

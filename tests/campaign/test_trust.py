@@ -14,13 +14,13 @@ import pytest
 import skops.io
 import torch
 
+from bursar.annotation.round_worker import next_round
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run
-from bursar.campaign.live import LiveCampaign
-from bursar.campaign.live_worker import next_round
 from bursar.errors import CheckpointError, UntrustedError
 from bursar.learners.training import Checkpoint
 from bursar.report import write_report
-from bursar.web.site import Site
+from bursar.web.app_state import AppState
 from tests.campaign.lives import answer_all, one_corpus, start  # noqa: F401
 
 CHEAP = {"name": "scikit", "estimator": "naive-bayes"}
@@ -90,7 +90,7 @@ def test_what_is_no_file_of_skops_is_damaged_and_the_model_is_trained_again(proj
 
 def test_a_served_project_says_what_it_refused_and_why(project, tmp_path):
     files = planted(project, tmp_path / "mark")
-    site = Site(project)
+    site = AppState(project)
     site.trainer.start()
     until = time.monotonic() + 60
     while site.trainer.failure is None and time.monotonic() < until:
@@ -110,7 +110,7 @@ def test_a_report_loads_no_model(project, tmp_path):
 
 def test_whoever_trusts_a_project_runs_what_is_in_it(project, tmp_path):
     planted(project, tmp_path / "mark")
-    live = LiveCampaign.open(project, trust=True)
+    live = AnnotationSession.open(project, trust=True)
     live.next_round()
     live.close()
     assert (tmp_path / "mark").exists()  # so the tests above could have failed
@@ -127,7 +127,7 @@ def test_modules_in_the_folder_of_the_command_are_not_imported_by_the_training(p
     for name in ("numpy", "joblib", "sitecustomize"):
         (project / f"{name}.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\n")
     monkeypatch.chdir(project)
-    live = LiveCampaign.open(".")
+    live = AnnotationSession.open(".")
     live.next_round()
     live.close()
     assert not (tmp_path / "mark").exists()

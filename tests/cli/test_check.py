@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bursar.campaign.live import Answer, LiveCampaign
-from bursar.campaign.live_worker import next_round
+from bursar.annotation.round_worker import next_round
+from bursar.annotation.session import AnnotationSession, Answer
 from bursar.ledger.log import begin_log
 from bursar.ledger.places import open_store
 from bursar.web.store import STORE_FILE, Store
@@ -22,7 +22,7 @@ from tests.web.small import make_project, right
 def finished(tmp_path_factory):
     """A project in its second round, with a model, suggestions and accounts."""
     folder = make_project(tmp_path_factory.mktemp("check") / "project")
-    live = LiveCampaign.open(folder)
+    live = AnnotationSession.open(folder)
     for want in live.wanted():
         live.answer(Answer(want.id, right(want.id), "ann", {"reading": 1.0}))
     first = live.answers()[0].item
@@ -150,7 +150,7 @@ def test_a_loss_that_is_accepted_is_recorded_and_the_project_goes_on(bursar, pro
     assert bursar("check", project)[0] == 0
     code, out, _ = bursar("check", project, "--accept-loss", "--json")
     assert json.loads(out)["accepted"] == []
-    live = LiveCampaign.open(project)
+    live = AnnotationSession.open(project)
     assert [body["had"]["entry"] > 10 for _, body in live.ledger.decisions("accepted loss")] == [True]
     live.close()
 

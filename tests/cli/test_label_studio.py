@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.web.labelstudio import client
 from tests.web.labelstudio.shelf import Shelf
 from tests.web.small import make_project, right, write_corpus
@@ -55,7 +55,7 @@ def campaign(tmp_path):
 
 
 def answer(shelf, project, count=None):
-    live = LiveCampaign.open(project)
+    live = AnnotationSession.open(project)
     for want in live.wanted()[:count]:
         shelf.annotate(live.corpus, want.id, right(want.id))
     live.close()
@@ -174,7 +174,7 @@ def test_a_webhook_wakes_the_watch_and_is_registered_for_the_project(bursar, she
         urllib.request.urlopen(url, data=b"{}", timeout=30)
 
     bursar("label-studio", "push", project, "--url", shelf.url)
-    live = LiveCampaign.open(project)
+    live = AnnotationSession.open(project)
     live.change({"budget": {"rounds": 0}}, "ann")  # the seed items are all
     ids = [want.id for want in live.wanted()]
     corpus = live.corpus

@@ -10,9 +10,9 @@ import tomllib
 import numpy as np
 import pytest
 
+from bursar.annotation.projects import Wishes, draft_project, parted, task_of, with_wished_tasks
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run, load_config
-from bursar.campaign.live import LiveCampaign
-from bursar.campaign.projects import Wishes, draft_project, parted, task_of, with_wished_tasks
 from bursar.corpus import CorpusBuilder
 from bursar.errors import BursarError, ConfigError
 
@@ -44,7 +44,7 @@ def test_a_file_of_texts_becomes_a_project_that_can_be_opened(bursar, tmp_path):
     assert "no test items" in out
     assert out.rstrip().endswith("bursar serve project")
     data.unlink()  # the project has its own
-    live = LiveCampaign.open(tmp_path / "project")
+    live = AnnotationSession.open(tmp_path / "project")
     purposes = [want.purpose for want in live.wanted()]
     assert set(purposes) == {"seed"}  # no development items: training needs none
     assert live.state().budget == 100_000  # ten euros in hundredths of a cent
@@ -58,7 +58,7 @@ def test_a_project_may_be_moved(bursar, tmp_path):
     bursar("new", "here", "--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
     (tmp_path / "there").mkdir()
     shutil.move(tmp_path / "here", tmp_path / "there" / "moved")
-    live = LiveCampaign.open(tmp_path / "there" / "moved")
+    live = AnnotationSession.open(tmp_path / "there" / "moved")
     assert len(live.parts.pool) == 60
     live.close()
 
@@ -124,7 +124,7 @@ def test_at_a_terminal_questions_are_asked_until_their_answers_can_be_used(bursa
     code, out, _ = bursar("new", "project", "--from", data, "--learner", "scikit")
     assert code == 0
     assert "Budget $25" in out
-    live = LiveCampaign.open(tmp_path / "project")
+    live = AnnotationSession.open(tmp_path / "project")
     assert (live.config.costs.hourly, live.config.strategy.name) == (20, "AUTO")
     live.close()
 
@@ -146,7 +146,7 @@ def test_a_team_keeps_its_ledger_on_a_server(bursar, tmp_path, place_for_ledger)
     assert (code, err) == (0, "")
     assert not list(tmp_path.glob("project/*.sqlite"))
     assert place.raw("SELECT count(*) FROM decisions WHERE kind = 'selection'") == [(1,)]
-    live = LiveCampaign.open(tmp_path / "project")
+    live = AnnotationSession.open(tmp_path / "project")
     assert len(live.wanted()) > 10
     live.close()
     code, _, err = bursar("new", "another", *wanted, "--seed", 1, "--ledger", place.place)
@@ -160,7 +160,7 @@ def test_labels_are_held_out_and_the_rest_is_given_to_the_model(bursar, tmp_path
     code, out, _ = bursar("new", "project", "--from", data, "--budget", 10, *CHEAP)
     assert code == 0
     assert "60 to choose from, 20 development, 30 test, 50 labelled already" in out
-    live = LiveCampaign.open(tmp_path / "project")
+    live = AnnotationSession.open(tmp_path / "project")
     assert {want.purpose for want in live.wanted()} == {"seed"}
     assert (len(live.parts.pool), len(live.parts.dev), len(live.parts.test)) == (60, 20, 30)
     assert len(live.view()) == 50
@@ -175,7 +175,7 @@ def test_a_few_labels_are_all_given_and_parts_of_labels_too(bursar, tmp_path):
     data = write(tmp_path / "data.jsonl", 80, labels.get)
     code, _, _ = bursar("new", "project", "--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
     assert code == 0
-    live = LiveCampaign.open(tmp_path / "project")
+    live = AnnotationSession.open(tmp_path / "project")
     view = live.view()
     assert {view[at].id: set(view[at].labels) for at in range(3)} == {
         "u3": {"intent", "slots"},
@@ -196,7 +196,7 @@ def test_data_that_is_all_labelled_is_only_labelled_anew_when_that_is_said(bursa
     assert "--forget-labels" in err
     code, _, _ = bursar("new", "project", "--from", data, "--budget", 10, "--forget-labels", *CHEAP)
     assert code == 0
-    live = LiveCampaign.open(tmp_path / "project")
+    live = AnnotationSession.open(tmp_path / "project")
     assert len(live.view()) == 0
     assert len(live.parts.test) == 20
     assert not live.corpus.take(live.parts.pool).labels["intent"].present.any()

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from bursar.campaign.live import Answer, LiveCampaign
-from bursar.campaign.live_worker import next_round
+from bursar.annotation.round_worker import next_round
+from bursar.annotation.session import AnnotationSession, Answer
 from bursar.learners import LEARNERS
+from bursar.web.app_state import AppState
 from bursar.web.server import make_app
-from bursar.web.site import Site
 
 TASKS = "intent:classification:alarm,music; slots:tagging:time,artist"
 HOURLY = ("--hourly", 30, "--currency", "$")
@@ -48,7 +48,7 @@ def made(bursar, folder: Path, learner: str, pricing: str) -> Path:
 
 def page_of(project: Path) -> str:
     """The report as the server shows it."""
-    with TestClient(make_app(Site(project)), base_url="http://127.0.0.1:8000") as browser:
+    with TestClient(make_app(AppState(project)), base_url="http://127.0.0.1:8000") as browser:
         reply = browser.get("/report")
     assert reply.status_code == 200, reply.text
     return reply.text
@@ -68,7 +68,7 @@ def test_a_new_project_has_a_report(bursar, tmp_path, learner, pricing):
 
 def test_a_new_project_has_a_report_when_a_round_was_trained(bursar, tmp_path):
     project = made(bursar, tmp_path, "scikit", "by default")
-    live = LiveCampaign.open(project)
+    live = AnnotationSession.open(project)
     for number, want in enumerate(live.wanted()):
         labels = {"intent": ("alarm", "music")[number % 2], "slots": [[3, 4, "time"]]}
         live.answer(Answer(want.id, labels, "ann", {"reading": 2.0, "intent": 1.0, "slots": 3.0}))

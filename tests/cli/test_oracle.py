@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bursar.campaign import Campaign, load_config
-from bursar.campaign import gap as gaps
+from bursar.campaign import oracle_comparison as gaps
 from bursar.cli.oracle import SearchDisplay
 from bursar.learners import LEARNERS
 from tests.tiny import HashedEncoder, WordCounts
@@ -101,7 +101,7 @@ def test_what_dropping_proposals_spared_is_told_where_any_was(bursar, here, monk
 
 
 def test_the_sentence_stands_on_the_page_when_there_is_a_way_to_go(bursar, here, monkeypatch):
-    monkeypatch.setattr("bursar.oracle.gap.Gap.way", lambda self, part="test": 0.2)
+    monkeypatch.setattr("bursar.oracle.comparison.Gap.way", lambda self, part="test": 0.2)
     code, out, _ = bursar("oracle", "spring.toml", *QUICK)
     assert code == 0
     assert f"MT-AVG reached {out.split('MT-AVG reached ')[1].split(' ')[0]} {REACHED}" in out

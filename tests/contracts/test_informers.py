@@ -102,9 +102,9 @@ def test_what_the_learner_knows_stays(informer, learner, items):
     if informer.name == "lengths":
         pytest.skip("it never looks at the learner")
     learner.fit(items)
-    before = learner.believe(items)["intent"].values
+    before = learner.predict_proba(items)["intent"].values
     informer.measure(learner, items)
-    np.testing.assert_array_equal(learner.believe(items)["intent"].values, before)
+    np.testing.assert_array_equal(learner.predict_proba(items)["intent"].values, before)
 
 
 def test_progress_is_told_and_ends_at_1(informer, learner, items):

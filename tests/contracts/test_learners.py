@@ -86,7 +86,7 @@ def same(first, second, tolerance=1e-5):
 def test_beliefs_are_probabilities_for_every_unit_of_every_item(make, train, dev, test):
     learner = make()
     learner.fit(train, dev=dev)
-    beliefs = learner.believe(test.unlabelled())
+    beliefs = learner.predict_proba(test.unlabelled())
     assert list(beliefs) == TASKS
     assert beliefs["intent"].units.tolist() == [1] * len(test)
     assert beliefs["slots"].units.tolist() == test.words.tolist()
@@ -98,7 +98,7 @@ def test_the_same_set_and_seed_give_the_same_beliefs_in_any_order(make, train, d
     first, second = make(), make()
     first.fit(train, dev=dev, seed=4)
     second.fit(train.take(np.random.default_rng(0).permutation(len(train))), dev=dev, seed=4)
-    assert same(values(first.believe(test)), values(second.believe(test)), tolerance=0)
+    assert same(values(first.predict_proba(test)), values(second.predict_proba(test)), tolerance=0)
 
 
 def test_fitting_forgets_what_was_learned_before(make, train, dev, test):
@@ -106,17 +106,18 @@ def test_fitting_forgets_what_was_learned_before(make, train, dev, test):
     learner.fit(train.take(np.arange(30, 60)), dev=dev)
     learner.fit(train.take(np.arange(30)), dev=dev)
     fresh.fit(train.take(np.arange(30)), dev=dev)
-    assert same(values(learner.believe(test)), values(fresh.believe(test)), tolerance=0)
+    assert same(values(learner.predict_proba(test)), values(fresh.predict_proba(test)), tolerance=0)
 
 
 def test_the_order_of_prediction_and_the_company_do_not_change_a_score(make, train, dev, test):
     learner = make()
     learner.fit(train, dev=dev)
-    whole = {name: entropy_confidence(b) for name, b in learner.believe(test).items()}
+    whole = {name: entropy_confidence(b) for name, b in learner.predict_proba(test).items()}
     order = np.random.default_rng(1).permutation(len(test))
-    shuffled = {name: entropy_confidence(b) for name, b in learner.believe(test.take(order)).items()}
+    shuffled = {name: entropy_confidence(b) for name, b in learner.predict_proba(test.take(order)).items()}
     alone = [
-        {n: entropy_confidence(b)[0] for n, b in learner.believe(test.take(np.array([i]))).items()} for i in range(8)
+        {n: entropy_confidence(b)[0] for n, b in learner.predict_proba(test.take(np.array([i]))).items()}
+        for i in range(8)
     ]
     for name in TASKS:
         np.testing.assert_allclose(whole[name][order], shuffled[name], atol=1e-5)
@@ -126,7 +127,7 @@ def test_the_order_of_prediction_and_the_company_do_not_change_a_score(make, tra
 def test_labels_of_the_items_asked_about_are_never_looked_at(make, train, dev, test):
     learner = make()
     learner.fit(train, dev=dev)
-    assert same(values(learner.believe(test)), values(learner.believe(test.unlabelled())), tolerance=0)
+    assert same(values(learner.predict_proba(test)), values(learner.predict_proba(test.unlabelled())), tolerance=0)
 
 
 def test_items_may_miss_labels_for_some_tasks(make, train, dev, test):
@@ -142,7 +143,7 @@ def test_items_may_miss_labels_for_some_tasks(make, train, dev, test):
     learner = make()
     report = learner.fit(train.with_labels(labels), dev=dev)
     assert report.items == len(train)
-    assert np.isfinite(values(learner.believe(test))["slots"]).all()
+    assert np.isfinite(values(learner.predict_proba(test))["slots"]).all()
 
 
 def test_a_saved_learner_believes_the_same_when_restored(make, train, dev, test, tmp_path):
@@ -151,7 +152,7 @@ def test_a_saved_learner_believes_the_same_when_restored(make, train, dev, test,
     learner.save(tmp_path / "model")
     other.fit(train.take(np.arange(10)), dev=dev, seed=9)
     other.restore(tmp_path / "model")
-    assert same(values(learner.believe(test)), values(other.believe(test)), tolerance=0)
+    assert same(values(learner.predict_proba(test)), values(other.predict_proba(test)), tolerance=0)
 
 
 def test_scores_cover_every_task_and_lie_between_0_and_1(make, train, dev, test):
@@ -165,7 +166,7 @@ def test_scores_cover_every_task_and_lie_between_0_and_1(make, train, dev, test)
 def test_no_items_at_all_have_no_beliefs(make, train, dev, test):
     learner = make()
     learner.fit(train, dev=dev)
-    beliefs = learner.believe(test.take(np.zeros(0, dtype=np.int64)))
+    beliefs = learner.predict_proba(test.take(np.zeros(0, dtype=np.int64)))
     assert all(len(belief) == 0 for belief in beliefs.values())
 
 
@@ -178,7 +179,7 @@ def test_progress_is_told_and_ends_at_1(make, train, dev):
 
 def test_a_learner_that_learned_nothing_says_so(encoder, corpus, test):
     with pytest.raises(LearnerError, match="call fit first"):
-        NeuralLearner(corpus.schema, encoder=encoder).believe(test)
+        NeuralLearner(corpus.schema, encoder=encoder).predict_proba(test)
 
 
 def test_the_geometric_mean_sacrifices_no_task():

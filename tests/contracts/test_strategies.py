@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import ConfigError, SelectionError
-from bursar.selection import STRATEGIES, Candidates, Evidence, Facets, Units, make_strategy
+from bursar.selection import STRATEGIES, Candidates, ItemFeatures, PoolFeatures, Units, make_strategy
 from bursar.tasks import Beliefs, Prices
 
 TASKS = ("intent", "slots", "tree")
@@ -23,13 +23,13 @@ def units_of(rng, items):
     return Units(vectors, np.concatenate([[0], np.cumsum(counts)]), doubt)
 
 
-def evidence_of(rng, items, tasks):
+def pool_features_of(rng, items, tasks):
     """Everything that any strategy may look at; one label an item for each task."""
 
-    def facets(many):
+    def features(many):
         return {
             "words": rng.integers(1, 12, many),
-            "features": rng.normal(size=(many, WIDTH)),
+            "vectors": rng.normal(size=(many, WIDTH)),
             "labels": rng.integers(0, LABELS, (many, tasks)),
             "units": {task: units_of(rng, many) for task in TASKS[:tasks]},
             "doubt": 4 * rng.random((many, tasks)),
@@ -39,7 +39,9 @@ def evidence_of(rng, items, tasks):
         task: Beliefs.of(rng.dirichlet(np.ones(LABELS), (PASSES, items)), np.ones(items, dtype=np.int64))
         for task in TASKS[:tasks]
     }
-    return Evidence(**facets(items), beliefs=beliefs, labelled=Facets(**facets(6)), aside=Facets(**facets(4)))
+    return PoolFeatures(
+        **features(items), beliefs=beliefs, labelled=ItemFeatures(**features(6)), aside=ItemFeatures(**features(4))
+    )
 
 
 def pool_of(seed, items, tasks=2, dearest=9, tied=False, free=False):
@@ -52,7 +54,9 @@ def pool_of(seed, items, tasks=2, dearest=9, tied=False, free=False):
     if free:
         reading, own = reading * 0, own * 0
     ids = [f"u{n:04d}" for n in rng.permutation(items)]
-    return Candidates(ids, confidence, Prices(TASKS[:tasks], reading, own), evidence=evidence_of(rng, items, tasks))
+    return Candidates(
+        ids, confidence, Prices(TASKS[:tasks], reading, own), features=pool_features_of(rng, items, tasks)
+    )
 
 
 def chosen_ids(pool, selection):
@@ -109,7 +113,7 @@ def test_ties_go_by_id(name):
     one = np.ones(6, dtype=np.int64)
     same = Beliefs.of(np.tile(np.eye(LABELS)[[0, 1, 2, 0]][:, None], (1, 6, 1)), one)
     units = Units(np.ones((6, WIDTH), dtype=np.float32), np.arange(7), np.ones(6))
-    evidence = Evidence(
+    features = PoolFeatures(
         one,
         np.ones((6, WIDTH)),
         np.zeros((6, 2), dtype=np.int64),
@@ -118,7 +122,7 @@ def test_ties_go_by_id(name):
         doubt=np.ones((6, 2)),
     )
     ids = ["f", "b", "e", "a", "d", "c"]
-    pool = Candidates(ids, np.full((6, 2), 0.5), Prices(TASKS[:2], one, np.ones((6, 2), int)), evidence=evidence)
+    pool = Candidates(ids, np.full((6, 2), 0.5), Prices(TASKS[:2], one, np.ones((6, 2), int)), features=features)
     chosen = make_strategy(name).select(pool, 6, seed=0)
     if name not in ("MT-R", "ST-R"):
         assert {ids[at] for at in chosen.items} == {"a", "b"}
@@ -145,8 +149,8 @@ def test_a_pool_smaller_than_the_budget_is_bought_whole(name):
 @every_strategy
 def test_the_one_affordable_item_is_bought(name):
     prices = Prices(TASKS[:2], np.array([50, 2, 50]), np.array([[1, 1], [1, 1], [1, 1]]))
-    evidence = evidence_of(np.random.default_rng(0), 3, 2)
-    pool = Candidates(["a", "b", "c"], np.array([[0.1, 0.1], [0.9, 0.9], [0.2, 0.2]]), prices, evidence=evidence)
+    features = pool_features_of(np.random.default_rng(0), 3, 2)
+    pool = Candidates(["a", "b", "c"], np.array([[0.1, 0.1], [0.9, 0.9], [0.2, 0.2]]), prices, features=features)
     assert make_strategy(name).select(pool, 10).items.tolist() == [1]
 
 
@@ -161,7 +165,7 @@ def test_items_that_cost_nothing_are_no_trouble(name):
 def test_what_is_labelled_already_is_never_bought_again(name):
     pool = pool_of(4, 20)
     open_ = np.random.default_rng(1).random((20, 2)) < 0.6
-    pool = Candidates(pool.ids, pool.confidence, pool.prices, open_, evidence=pool.evidence)
+    pool = Candidates(pool.ids, pool.confidence, pool.prices, open_, features=pool.features)
     chosen = make_strategy(name).select(pool, 80)
     assert not (chosen.tasks & ~open_[chosen.items]).any()
     assert len(chosen)

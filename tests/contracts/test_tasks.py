@@ -282,7 +282,7 @@ def test_a_head_that_knows_its_labels_by_heart_gives_them_back_exactly(case, sty
 
     head, encoded, spans, _ = learned_by_heart(case, style)
     with torch.no_grad():
-        decoded = case.task.decode(head.believe([head(encoded, spans)] * 3))
+        decoded = case.task.decode(head.predict_proba([head(encoded, spans)] * 3))
     if case.task.kind == "regression":
         np.testing.assert_allclose(decoded.values, case.gold.values, atol=0.3)
         return
@@ -296,7 +296,7 @@ def test_beliefs_are_probabilities_about_every_item(case, style):
 
     head, encoded, spans = made(case, style)
     with torch.no_grad():
-        beliefs = head.believe([head(encoded, spans)])
+        beliefs = head.predict_proba([head(encoded, spans)])
     assert len(beliefs) == len(case.items)
     assert beliefs.passes == 1
     if isinstance(beliefs, Beliefs):
@@ -315,11 +315,11 @@ def test_what_is_believed_of_an_item_does_not_depend_on_its_company(case, style)
     head, encoded, spans = made(case, style)
     order = np.arange(len(case.items))[::-1].copy()
     with torch.no_grad():
-        whole = head.believe([head(encoded, spans)])
-        turned = head.believe([head(encoded.take(order), None if spans is None else spans.take(order))])
+        whole = head.predict_proba([head(encoded, spans)])
+        turned = head.predict_proba([head(encoded.take(order), None if spans is None else spans.take(order))])
         for item in range(len(case.items)):
             at = np.array([item])
-            alone = head.believe([head(encoded.take(at), None if spans is None else spans.take(at))])
+            alone = head.predict_proba([head(encoded.take(at), None if spans is None else spans.take(at))])
             np.testing.assert_allclose(numbers(alone), numbers(whole.take(at)), atol=1e-6)
     np.testing.assert_allclose(numbers(turned), numbers(whole.take(order)), atol=1e-6)
 
@@ -333,7 +333,7 @@ def test_a_higher_temperature_makes_a_head_less_sure_and_1_changes_nothing(case,
     head, encoded, spans, _ = learned_by_heart(case, style)
     with torch.no_grad():
         output = head(encoded, spans)
-        plain, same, warm = (head.believe([head.scaled(output, t)]) for t in (1.0, 1.0, 3.0))
+        plain, same, warm = (head.predict_proba([head.scaled(output, t)]) for t in (1.0, 1.0, 3.0))
     np.testing.assert_allclose(numbers(plain), numbers(same), atol=0)
     sure, less = entropy_confidence(plain), entropy_confidence(warm)
     asked = (plain.units > 0) & (sure < 1)
@@ -354,7 +354,7 @@ def test_passes_of_a_thinned_head_differ_and_come_back_for_the_same_seed(case, s
             for number in range(3):
                 with sampled(head, seed, number):
                     outputs.append(head(encoded, spans))
-            return head.believe(outputs)
+            return head.predict_proba(outputs)
 
     first, again, other = passes(1), passes(1), passes(2)
     assert first.passes == 3
@@ -371,7 +371,7 @@ def test_any_beliefs_are_decoded_to_labels_that_the_codec_takes(case, style, see
 
     head, encoded, spans = made(case, style, seed)
     with torch.no_grad():
-        decoded = case.task.decode(head.believe([head(encoded, spans)]))
+        decoded = case.task.decode(head.predict_proba([head(encoded, spans)]))
     again = [case.task.encode(case.task.value(rows), n) for rows, n in zip(decoded, case.words, strict=True)]
     assert Ragged.of(again, case.task.width, case.task.dtype).equals(decoded)
 
@@ -388,7 +388,7 @@ def test_a_batch_without_a_word_or_an_item_is_no_trouble(case, style):
         given = None if spans is None else Ragged.of([[] for _ in counts], 3)
         encoded = Encoded(torch.randn(items, WIDTH), torch.zeros(0, WIDTH), counts)
         with torch.no_grad():
-            beliefs = head.believe([head(encoded, given)])
+            beliefs = head.predict_proba([head(encoded, given)])
         assert len(beliefs) == items
         assert len(case.task.decode(beliefs)) == items
 

@@ -72,15 +72,15 @@ def test_beliefs_depend_neither_on_order_nor_on_company(monkeypatch):
     model = learner(corpus)
     model.fit(corpus.split("train"))
     test = corpus.split("test")
-    whole = model.believe(test)
+    whole = model.predict_proba(test)
     order = np.random.default_rng(1).permutation(len(test))
-    expected = model.believe(test)["side"].take(order).values
-    np.testing.assert_allclose(model.believe(test.take(order))["side"].values, expected, atol=1e-5)
+    expected = model.predict_proba(test)["side"].take(order).values
+    np.testing.assert_allclose(model.predict_proba(test.take(order))["side"].values, expected, atol=1e-5)
     for at in range(4):
-        alone = model.believe(test.take(np.array([at])))
+        alone = model.predict_proba(test.take(np.array([at])))
         np.testing.assert_allclose(alone["side"].values, whole["side"].take(np.array([at])).values, atol=1e-5)
     monkeypatch.setattr(encoders, "PIXELS_AT_ONCE", 1000)  # nor on how many are looked at together
-    np.testing.assert_allclose(model.believe(test)["side"].values, whole["side"].values, atol=1e-5)
+    np.testing.assert_allclose(model.predict_proba(test)["side"].values, whole["side"].values, atol=1e-5)
 
 
 def test_equal_images_have_equal_keys_and_others_do_not():
@@ -102,7 +102,7 @@ def test_a_restored_learner_believes_the_same_to_the_bit(tmp_path):
     other.fit(bars(8, (16, 16)), seed=9)  # of another size, even
     other.restore(tmp_path)
     for restored in (NeuralLearner.load(tmp_path), other):
-        found, expected = restored.believe(test), model.believe(test)
+        found, expected = restored.predict_proba(test), model.predict_proba(test)
         assert np.array_equal(found["side"].values, expected["side"].values)
         assert np.array_equal(found["amount"].means, expected["amount"].means)
 
@@ -117,17 +117,17 @@ def test_what_is_learned_depends_on_the_seed_alone():
     for model in (first, second):
         model.fit(corpus.split("train"), seed=1)
     assert torch.equal(torch.rand(3), expected)
-    before = first.believe(corpus)["side"].values
-    assert np.array_equal(before, second.believe(corpus)["side"].values)
+    before = first.predict_proba(corpus)["side"].values
+    assert np.array_equal(before, second.predict_proba(corpus)["side"].values)
     first.fit(corpus.split("train"), seed=2)
-    assert not np.allclose(before, first.believe(corpus)["side"].values, atol=1e-4)
+    assert not np.allclose(before, first.predict_proba(corpus)["side"].values, atol=1e-4)
 
 
 def test_no_images_at_all_have_no_beliefs():
     corpus = bars(12)
     model = learner(corpus, epochs=1)
     model.fit(corpus)
-    assert len(model.believe(corpus.take(np.zeros(0, dtype=np.int64)))["side"]) == 0
+    assert len(model.predict_proba(corpus.take(np.zeros(0, dtype=np.int64)))["side"]) == 0
 
 
 # -- what is refused -----------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_images_of_another_size_than_those_learned_from_are_refused():
     model = learner(corpus, epochs=1)
     model.fit(corpus)
     with pytest.raises(LearnerError, match="images of 28 × 28 where the model learned from 20 × 18"):
-        model.believe(bars(8, (28, 28)))
+        model.predict_proba(bars(8, (28, 28)))
 
 
 # -- real images ---------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_tasks_share_the_features_of_faces(data_folder):
     corpus = read(data_folder("cmu_faces"), images="img32x30").with_tasks(["person", "pose"])
     model = learner(corpus, epochs=1)
     report = model.fit(corpus.take(np.arange(0, len(corpus), 4)))
-    beliefs = model.believe(corpus.take(np.arange(1, len(corpus), 8)))
+    beliefs = model.predict_proba(corpus.take(np.arange(1, len(corpus), 8)))
     assert report.steps == 10  # of 16 images, for both tasks
     assert len(model.models) == 1
     assert [found.values.size // 78 for found in beliefs.values()] == [20, 4]

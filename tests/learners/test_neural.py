@@ -94,7 +94,7 @@ def test_an_item_longer_than_the_encoder_reads_is_read_in_windows(folder, corpus
     assert len(made.words) == 200
     learner = NeuralLearner(corpus.schema, **options(folder))
     learner.fit(corpus.split("train").take(np.arange(20)))
-    assert learner.believe(texts(long))["slots"].units.tolist() == [200]
+    assert learner.predict_proba(texts(long))["slots"].units.tolist() == [200]
 
 
 def test_texts_of_a_pair_that_do_not_fit_are_refused_by_item(folder):
@@ -105,7 +105,7 @@ def test_texts_of_a_pair_that_do_not_fit_are_refused_by_item(folder):
 def test_an_item_without_a_word_is_no_trouble(folder, corpus):
     learner = NeuralLearner(corpus.schema, **options(folder))
     learner.fit(corpus.split("train").take(np.arange(20)))
-    beliefs = learner.believe(texts("", "hello"))
+    beliefs = learner.predict_proba(texts("", "hello"))
     assert beliefs["slots"].units.tolist() == [0, 1]
     assert np.isfinite(beliefs["intent"].values).all()
 
@@ -154,7 +154,7 @@ def test_frozen_layers_are_run_once_an_item(folder, corpus, monkeypatch):
     assert sum(seen) <= 2 * len(train)
     before = sum(seen)
     learner.fit(train, seed=1)
-    learner.believe(train)
+    learner.predict_proba(train)
     assert sum(seen) == before
 
 
@@ -282,7 +282,7 @@ def test_a_saved_learner_can_be_loaded_by_its_folder_alone(folder, corpus, tmp_p
     learner.save(tmp_path)
     test = corpus.split("test")
     loaded = NeuralLearner.load(tmp_path)
-    assert np.array_equal(loaded.believe(test)["intent"].values, learner.believe(test)["intent"].values)
+    assert np.array_equal(loaded.predict_proba(test)["intent"].values, learner.predict_proba(test)["intent"].values)
 
 
 def test_any_encoder_of_the_transformers_library_can_be_used(corpus, tmp_path):
@@ -293,7 +293,7 @@ def test_any_encoder_of_the_transformers_library_can_be_used(corpus, tmp_path):
     AutoTokenizer.from_pretrained(str(get_model_path())).save_pretrained(tmp_path)
     learner = NeuralLearner(corpus.schema, **options(tmp_path))
     learner.fit(corpus.split("train").take(np.arange(20)))
-    assert learner.believe(corpus.split("test"))["slots"].units.sum() == corpus.split("test").words.sum()
+    assert learner.predict_proba(corpus.split("test"))["slots"].units.sum() == corpus.split("test").words.sum()
 
 
 @pytest.mark.parametrize("frozen", [0, 1])
@@ -302,11 +302,11 @@ def test_what_was_scored_before_does_not_change_what_is_learned(folder, corpus, 
     train, test = corpus.split("train").take(np.arange(40)), corpus.split("test")
     fresh, seasoned = (NeuralLearner(corpus.schema, **options(folder, frozen_layers=frozen)) for _ in range(2))
     seasoned.fit(corpus.split("dev"))
-    seasoned.believe(corpus.split("train"))
+    seasoned.predict_proba(corpus.split("train"))
     for learner in (fresh, seasoned):
         learner.fit(train)
-    for name, beliefs in fresh.believe(test).items():
-        assert np.array_equal(beliefs.values, seasoned.believe(test)[name].values)
+    for name, beliefs in fresh.predict_proba(test).items():
+        assert np.array_equal(beliefs.values, seasoned.predict_proba(test)[name].values)
 
 
 def test_a_word_longer_than_a_window_leaves_the_others_in_place(folder):

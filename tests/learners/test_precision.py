@@ -41,24 +41,24 @@ def test_weights_stay_in_float32_and_products_are_not(corpus, folder, sharing):
     ]
     exact = learner_of(corpus, folder, sharing=sharing, precision="float32")
     exact.fit(corpus.take(np.arange(20)), seed=3)
-    learner.believe(corpus.take(np.arange(3)))
+    learner.predict_proba(corpus.take(np.arange(3)))
     for hook in hooks:
         hook.remove()
     assert {p.dtype for p in learner.models[0].parameters()} == {torch.float32}
     assert seen == {torch.float32}  # residuals
     items = corpus.take(np.arange(200, 260)).unlabelled()
-    mine, theirs = learner.believe(items)["slots"].values, exact.believe(items)["slots"].values
+    mine, theirs = learner.predict_proba(items)["slots"].values, exact.predict_proba(items)["slots"].values
     assert not np.array_equal(mine, theirs)
     assert np.abs(mine - theirs).mean() < 0.02
 
 
 def test_what_a_model_says_of_an_item_depends_on_nothing_but_the_item(corpus, trained):
     items = corpus.take(np.arange(100, 300)).unlabelled()
-    together = trained.believe(items)
+    together = trained.predict_proba(items)
     rng = np.random.default_rng(0)
     for size in (1, 2, 3, 17, 100):
         some = rng.choice(len(items), size, replace=False)
-        for task, found in trained.believe(items.take(some)).items():
+        for task, found in trained.predict_proba(items.take(some)).items():
             assert np.array_equal(found.values, together[task].take(some).values), size
 
 
@@ -66,8 +66,8 @@ def test_the_same_seed_gives_the_same_bits(corpus, folder, trained):
     again = learner_of(corpus, folder)
     again.fit(corpus.take(np.arange(60)[::-1]), seed=3)
     items = corpus.take(np.arange(100, 200)).unlabelled()
-    for task, found in again.believe(items).items():
-        assert np.array_equal(found.values, trained.believe(items)[task].values)
+    for task, found in again.predict_proba(items).items():
+        assert np.array_equal(found.values, trained.predict_proba(items)[task].values)
 
 
 def test_a_model_of_one_precision_is_not_taken_for_one_of_another(corpus, folder, trained, tmp_path):

@@ -184,7 +184,7 @@ def test_a_saved_model_needs_no_pool(corpus, folder, pool, train, test, tmp_path
     learner.fit(train, seed=1)
     learner.save(tmp_path / "model")
     other.restore(tmp_path / "model")
-    assert same(learner.believe(test), other.believe(test))
+    assert same(learner.predict_proba(test), other.predict_proba(test))
 
 
 def test_a_checkpoint_of_another_start_is_refused(corpus, folder, pool, train):

@@ -153,7 +153,7 @@ def test_a_strong_and_useless_feature_does_not_hide_a_weak_and_useful_one():
     rng = np.random.default_rng(8)
     useful, useless = rng.normal(size=40), rng.normal(size=40)
     x = np.stack([100 * useless, useful], axis=1)
-    means, _ = ridge_number(x, useful, NUMBER, None).believe(x)
+    means, _ = ridge_number(x, useful, NUMBER, None).predict_proba(x)
     assert np.corrcoef(means, useful)[0, 1] > 0.99
 
 
@@ -163,7 +163,7 @@ def test_a_penalty_means_the_same_for_features_of_any_size():
     for choice in (ridge_choice, logistic_choice):
         for penalty in (None, 3.0):
             small, large = choice(x, codes, 2, penalty), choice(1000 * x + 7, codes, 2, penalty)
-            np.testing.assert_allclose(small.believe(x)[0], large.believe(1000 * x + 7)[0], atol=1e-3)
+            np.testing.assert_allclose(small.predict_proba(x)[0], large.predict_proba(1000 * x + 7)[0], atol=1e-3)
 
 
 # -- probabilities and numbers -------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_labels_never_seen_get_a_low_probability(choice, seen):
     rng = np.random.default_rng(0)
     codes = np.array(seen)[rng.integers(len(seen), size=60)]
     x = np.eye(5)[codes] + rng.normal(scale=0.1, size=(60, 5))
-    believed = choice(x, codes, 5, None).believe(x)[0]
+    believed = choice(x, codes, 5, None).predict_proba(x)[0]
     np.testing.assert_allclose(believed.sum(axis=1), 1, atol=1e-5)
     assert believed[:, np.setdiff1d(np.arange(5), seen)].max() < 0.05
     assert (believed.argmax(axis=1) == codes).all()
@@ -183,7 +183,7 @@ def test_probabilities_are_as_high_as_the_probe_is_right():
     rng = np.random.default_rng(1)
     codes = rng.integers(4, size=1500)
     x = np.concatenate([np.eye(4)[codes] + rng.normal(scale=0.5, size=(1500, 4)), rng.normal(size=(1500, 60))], axis=1)
-    believed = ridge_choice(x[:150], codes[:150], 4, None).believe(x[150:])[0]
+    believed = ridge_choice(x[:150], codes[:150], 4, None).predict_proba(x[150:])[0]
     right = (believed.argmax(axis=1) == codes[150:]).mean()
     assert abs(believed.max(axis=1).mean() - right) < 0.06
 
@@ -194,19 +194,19 @@ def test_intervals_of_numbers_hold_as_often_as_they_say():
     for _ in range(20):
         x = rng.normal(size=(560, 30))
         y = x @ rng.normal(scale=0.3, size=30) + rng.normal(scale=0.5, size=560)
-        means, variances = ridge_number(x[:60], y[:60], NUMBER, None).believe(x[60:])
+        means, variances = ridge_number(x[:60], y[:60], NUMBER, None).predict_proba(x[60:])
         held.append(np.abs(means - y[60:]) < 1.96 * np.sqrt(variances))
     assert np.mean(held) == pytest.approx(0.95, abs=0.025)
 
 
 def test_numbers_far_from_what_was_seen_are_less_certain():
     x, y = problem(4, units=30, width=3, outputs=1)
-    _, variances = ridge_number(x, y[:, 0], NUMBER, None).believe(np.stack([x.mean(axis=0), x.mean(axis=0) + 50]))
+    _, variances = ridge_number(x, y[:, 0], NUMBER, None).predict_proba(np.stack([x.mean(axis=0), x.mean(axis=0) + 50]))
     assert variances[1] > 10 * variances[0]
 
 
 def test_a_single_number_is_as_uncertain_as_any_number_of_the_range():
-    _, variances = ridge_number(np.ones((1, 3)), np.array([4.0]), NUMBER, None).believe(np.ones((1, 3)))
+    _, variances = ridge_number(np.ones((1, 3)), np.array([4.0]), NUMBER, None).predict_proba(np.ones((1, 3)))
     assert 0.5 * 400 / 12 <= variances[0] <= 2 * 400 / 12
 
 
@@ -223,7 +223,7 @@ def test_features_are_computed_once(corpus, frozen, monkeypatch):
     learner.fit(train.take(np.arange(30)))
     learner.fit(train)
     learner.fit(train.take(np.arange(20, 50)))
-    learner.believe(train)
+    learner.predict_proba(train)
     probe(corpus, frozen).fit(train)  # another learner that was handed the same frozen encoder
     assert len(seen) == len(set(seen)) == distinct
 
@@ -280,7 +280,7 @@ def test_a_number_is_learned_from_texts(frozen):
     corpus = builder.build()
     learner = probe(corpus, frozen)
     learner.fit(corpus)
-    believed = learner.believe(corpus)["urgency"]
+    believed = learner.predict_proba(corpus)["urgency"]
     assert (believed.low, believed.high) == (0, 5)
     assert (believed.variances > 0).all()
     assert learner.evaluate(corpus)["urgency"]["pearson"] > 0.99
@@ -329,7 +329,7 @@ def test_a_probe_of_images_is_restored_with_its_components(frozen, tmp_path):
     learner.save(tmp_path)
     other.restore(tmp_path)
     for name in ("variances", "means"):
-        mine, its = (getattr(which.believe(corpus)["light"], name) for which in (learner, other))
+        mine, its = (getattr(which.predict_proba(corpus)["light"], name) for which in (learner, other))
         np.testing.assert_array_equal(mine, its)
 
 
@@ -338,7 +338,7 @@ def test_more_than_one_pass_is_refused(corpus, frozen):
     learner = probe(corpus, frozen)
     learner.fit(few(corpus))
     with pytest.raises(LearnerError, match=r"no dropout.*passes=1"):
-        learner.believe(few(corpus), passes=5)
+        learner.predict_proba(few(corpus), passes=5)
 
 
 def test_trees_and_relations_are_refused_with_the_tasks_that_can_be_trained(folder):
@@ -390,7 +390,7 @@ def test_development_items_need_labels_of_every_task(corpus, frozen):
 
 def test_nothing_is_believed_or_saved_before_fitting(corpus, frozen, tmp_path):
     with pytest.raises(LearnerError, match="call fit first"):
-        probe(corpus, frozen).believe(few(corpus))
+        probe(corpus, frozen).predict_proba(few(corpus))
     with pytest.raises(LearnerError, match="call fit first"):
         probe(corpus, frozen).save(tmp_path)
 
@@ -399,13 +399,13 @@ def test_a_probe_of_images_refuses_texts_and_images_of_another_size(corpus, froz
     trained = probe(images(10), frozen)
     trained.fit(images(10))
     with pytest.raises(LearnerError, match="has texts"):
-        trained.believe(few(corpus))
+        trained.predict_proba(few(corpus))
     with pytest.raises(LearnerError, match="48 pixels"):
-        trained.believe(images(10, colours=True))
+        trained.predict_proba(images(10, colours=True))
     learner = probe(corpus, frozen)
     learner.fit(few(corpus))
     with pytest.raises(LearnerError, match="has images"):
-        learner.believe(images(10))
+        learner.predict_proba(images(10))
 
 
 @pytest.mark.parametrize("harm", ["gone", "cut", "other weights", "other options", "no json"])
@@ -415,7 +415,7 @@ def test_a_damaged_folder_is_refused(harm, corpus, frozen, tmp_path):
     learner = probe(corpus, frozen)
     learner.fit(few(corpus))
     learner.save(tmp_path)
-    before = learner.believe(few(corpus))["intent"].values
+    before = learner.predict_proba(few(corpus))["intent"].values
     weights, about = tmp_path / "weights.safetensors", tmp_path / "learner.json"
     match harm:
         case "gone":
@@ -432,4 +432,4 @@ def test_a_damaged_folder_is_refused(harm, corpus, frozen, tmp_path):
             about.write_text("{")
     with pytest.raises(LearnerError, match="holds no learner that can be loaded"):
         learner.restore(tmp_path)
-    np.testing.assert_array_equal(learner.believe(few(corpus))["intent"].values, before)
+    np.testing.assert_array_equal(learner.predict_proba(few(corpus))["intent"].values, before)

@@ -61,8 +61,8 @@ def test_an_averaged_training_that_was_interrupted_ends_in_the_same_bits(
                 train, seed=3, checkpoint=tmp_path / "training", progress=crash_after(calls)
             )
     resumed.fit(train, seed=3, checkpoint=tmp_path / "training")
-    for name, beliefs in whole.believe(test).items():
-        np.testing.assert_array_equal(beliefs.values, resumed.believe(test)[name].values)
+    for name, beliefs in whole.predict_proba(test).items():
+        np.testing.assert_array_equal(beliefs.values, resumed.predict_proba(test)[name].values)
 
 
 def test_development_items_choose_between_the_average_and_the_best_evaluation(corpus, folder, train):

@@ -127,9 +127,9 @@ def test_the_gradient_of_all_items_is_the_mean_of_those_of_parts(items, folder):
 def test_the_learner_stays_as_it_was(items, folder, test):
     learner = made(items, folder)
     learner.fit(items, seed=1)
-    before = learner.believe(test)["intent"].values
+    before = learner.predict_proba(test)["intent"].values
     learner.rehearse(items, trained=TRAINED, known=ALL, seed=3).advance(4)
-    np.testing.assert_array_equal(learner.believe(test)["intent"].values, before)
+    np.testing.assert_array_equal(learner.predict_proba(test)["intent"].values, before)
 
 
 def test_images_are_rehearsed_as_well():

@@ -84,7 +84,7 @@ def test_the_seed_reaches_every_random_state(corpus):
     test, found = few(corpus, "test", items=24), []
     for seed in (1, 1, 2, 2**40 + 1):
         learner.fit(few(corpus), seed=seed)
-        found.append(learner.believe(test)["intent"].values)
+        found.append(learner.predict_proba(test)["intent"].values)
     np.testing.assert_array_equal(found[0], found[1])
     assert (found[0] != found[2]).any()
     np.testing.assert_array_equal(found[0], found[3])  # 2**32 is the same as 0 to scikit-learn
@@ -94,7 +94,7 @@ def test_labels_never_seen_share_one_part_in_n_plus_1():
     corpus = sentences("aabbccab")
     learner = ScikitLearner(corpus.schema)
     learner.fit(corpus)
-    believed = learner.believe(corpus)["intent"].dense()[0]
+    believed = learner.predict_proba(corpus)["intent"].dense()[0]
     np.testing.assert_allclose(believed[:, 3], 1 / 9, rtol=1e-5)
     np.testing.assert_allclose(believed.sum(axis=1), 1, rtol=1e-5)
 
@@ -103,7 +103,7 @@ def test_a_single_label_is_believed_everywhere():
     corpus = sentences("bbb")
     learner = ScikitLearner(corpus.schema)
     learner.fit(corpus)
-    believed = learner.believe(corpus)["intent"].dense()[0]
+    believed = learner.predict_proba(corpus)["intent"].dense()[0]
     np.testing.assert_allclose(believed, [[1 / 12, 3 / 4, 1 / 12, 1 / 12]] * 3, rtol=1e-5)
 
 
@@ -112,7 +112,7 @@ def test_probabilities_stand_under_their_own_labels():
         def predict_proba(self, rows):
             return np.array([[0.2, 0.8]] * rows.shape[0])
 
-    believed = Choice(Fixed(), np.array([1, 3]), labels=4, units=9).believe(np.zeros((2, 1)))[0]
+    believed = Choice(Fixed(), np.array([1, 3]), labels=4, units=9).predict_proba(np.zeros((2, 1)))[0]
     np.testing.assert_allclose(believed, [[0.05, 0.18, 0.05, 0.72]] * 2)
 
 
@@ -129,7 +129,7 @@ def test_the_variance_of_numbers_is_that_of_errors_on_other_items(estimator):
     learner = ScikitLearner(corpus.schema, estimator=estimator)
     learner.fit(corpus.take(np.arange(600)))
     rest = corpus.take(np.arange(600, 1200))
-    believed = learner.believe(rest)["score"]
+    believed = learner.predict_proba(rest)["score"]
     error = believed.means[0] - rest.labels["score"].rows.values[:, 0]
     # Both are means of 600 squares of normal numbers: each is within 6 % (a standard deviation) of the truth.
     assert believed.variances.mean() == pytest.approx((error**2).mean(), rel=0.25)
@@ -140,7 +140,7 @@ def test_a_single_number_is_as_uncertain_as_any_number_of_the_range():
     corpus = sentences([0.5], schema={"kind": "regression", "low": 0, "high": 6})
     learner = ScikitLearner(corpus.schema)
     learner.fit(corpus)
-    assert learner.believe(corpus)["intent"].variances.tolist() == [[3.0]]  # 6² / 12
+    assert learner.predict_proba(corpus)["intent"].variances.tolist() == [[3.0]]  # 6² / 12
 
 
 @pytest.mark.parametrize("colours", [False, True])
@@ -173,17 +173,17 @@ def test_training_items_without_a_word_are_no_error():
     corpus = builder.build()
     learner = ScikitLearner(corpus.schema)
     learner.fit(corpus)
-    np.testing.assert_allclose(learner.believe(corpus)["intent"].values, 0.5, atol=1e-6)
+    np.testing.assert_allclose(learner.predict_proba(corpus)["intent"].values, 0.5, atol=1e-6)
 
 
 def test_no_items_and_items_without_words_have_no_beliefs_about_words(corpus):
     learner = ScikitLearner(corpus.schema)
     learner.fit(few(corpus))
-    nothing = learner.believe(corpus.take(np.zeros(0, dtype=np.int64)))
+    nothing = learner.predict_proba(corpus.take(np.zeros(0, dtype=np.int64)))
     assert [len(beliefs) for beliefs in nothing.values()] == [0, 0]
     builder = CorpusBuilder(corpus.schema)
     builder.add("empty", text=" ")
-    blank = learner.believe(builder.build())
+    blank = learner.predict_proba(builder.build())
     assert [beliefs.units.tolist() for beliefs in blank.values()] == [[1], [0]]
 
 
@@ -224,12 +224,12 @@ def test_an_estimator_that_cannot_take_the_features_says_why(corpus):
 def test_more_than_one_pass_and_beliefs_before_fitting_are_refused(corpus, tmp_path):
     learner = ScikitLearner(corpus.schema)
     with pytest.raises(LearnerError, match="call fit first"):
-        learner.believe(few(corpus))
+        learner.predict_proba(few(corpus))
     with pytest.raises(LearnerError, match="call fit first"):
         learner.save(tmp_path)
     learner.fit(few(corpus))
     with pytest.raises(LearnerError, match="passes=1"):
-        learner.believe(few(corpus), passes=2)
+        learner.predict_proba(few(corpus), passes=2)
 
 
 @pytest.mark.parametrize("harm", ["gone", "cut", "other options", "no json"])
@@ -267,7 +267,7 @@ class Odd(LogisticRegression):
 def beliefs_of(learner, items):
     return [
         array.tobytes()
-        for found in learner.believe(items).values()
+        for found in learner.predict_proba(items).values()
         for array in ((found.values,) if hasattr(found, "values") else (found.means, found.variances))
     ]
 

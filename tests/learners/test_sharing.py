@@ -37,7 +37,7 @@ def test_any_number_of_tasks_of_any_kind_train_together(sharing, folder, corpus)
     assert report.items == 60
     scores = learner.evaluate(some(corpus, "test", 30))
     assert list(scores) == TASKS
-    beliefs = learner.believe(some(corpus, "test", 30), passes=3)
+    beliefs = learner.predict_proba(some(corpus, "test", 30), passes=3)
     assert all(found.passes == 3 for found in beliefs.values())
 
 
@@ -80,7 +80,7 @@ def test_a_single_model_of_a_task_is_the_same_whatever_the_other_tasks_are(folde
     train, test = some(corpus, "train", 40), some(corpus, "test", 10)
     alone.fit(train.with_tasks(["slots"]))
     among.fit(train.with_tasks(["slots", "intent"]))
-    np.testing.assert_array_equal(alone.believe(test)["slots"].values, among.believe(test)["slots"].values)
+    np.testing.assert_array_equal(alone.predict_proba(test)["slots"].values, among.predict_proba(test)["slots"].values)
 
 
 def test_frozen_parameters_are_shared_by_all_models_and_have_no_optimiser_state(folder, corpus):
@@ -124,8 +124,8 @@ def test_one_setting_gives_every_tagging_task_its_head_but_those_named(folder, c
     for learner in (by_name, by_kind, other):
         learner.fit(some(corpus, "train", 20), seed=2)
     test = some(corpus, "test", 10)
-    for name, beliefs in by_name.believe(test).items():
-        np.testing.assert_array_equal(beliefs.values, by_kind.believe(test)[name].values)
+    for name, beliefs in by_name.predict_proba(test).items():
+        np.testing.assert_array_equal(beliefs.values, by_kind.predict_proba(test)[name].values)
     assert type(other.models[0].head("slots")) is not type(by_kind.models[0].head("slots"))
 
 
@@ -175,7 +175,7 @@ def test_thinned_passes_ask_about_the_pairs_that_the_model_itself_keeps(folder):
     corpus = linked()
     learner = NeuralLearner(corpus.schema, encoder=str(folder), epochs=8, learning_rate=3e-3)
     learner.fit(corpus)
-    plain, thinned = learner.believe(corpus)["links"], learner.believe(corpus, passes=4, seed=1)["links"]
+    plain, thinned = learner.predict_proba(corpus)["links"], learner.predict_proba(corpus, passes=4, seed=1)["links"]
     np.testing.assert_array_equal(plain.subjects, thinned.subjects)
     assert thinned.passes == 4
 

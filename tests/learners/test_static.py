@@ -239,12 +239,12 @@ def test_beliefs_depend_neither_on_order_nor_on_company(corpus, name):
     model, test = learner(corpus, name), corpus.split("test")
     model.fit(corpus.split("train").take(np.arange(60)))
     order = np.random.default_rng(1).permutation(len(test))
-    whole, shuffled = model.believe(test), values(model.believe(test.take(order)))
+    whole, shuffled = model.predict_proba(test), values(model.predict_proba(test.take(order)))
     assert same(values({name: found.take(order) for name, found in whole.items()}), shuffled, 1e-5)
     for at in range(4):
         alone = np.array([at])
         expected = values({name: found.take(alone) for name, found in whole.items()})
-        assert same(expected, values(model.believe(test.take(alone))), 1e-5)
+        assert same(expected, values(model.predict_proba(test.take(alone))), 1e-5)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -259,14 +259,14 @@ def test_a_restored_learner_believes_the_same_to_the_bit(corpus, name, tmp_path)
     seasoned.fit(corpus.split("train").take(np.arange(60, 70)))  # which numbers words otherwise
     seasoned.restore(tmp_path)
     for other in (fresh, seasoned):
-        assert same(values(model.believe(test)), values(other.believe(test)))
+        assert same(values(model.predict_proba(test)), values(other.predict_proba(test)))
 
 
 def test_a_model_is_not_restored_over_other_vectors(corpus, vectors, tmp_path):
     model = learner(corpus, "aoe", encoder=f"aoe:{vectors}")
     model.fit(corpus.split("train").take(np.arange(20)))
     model.save(tmp_path / "model")
-    assert same(*(values(m.believe(corpus)) for m in (model, NeuralLearner.load(tmp_path / "model"))))
+    assert same(*(values(m.predict_proba(corpus)) for m in (model, NeuralLearner.load(tmp_path / "model"))))
     vectors.write_text(VECTORS.replace("1", "3"))
     with pytest.raises(LearnerError, match="other word vectors"):
         NeuralLearner.load(tmp_path / "model")
@@ -283,10 +283,10 @@ def test_what_is_learned_depends_on_the_seed_and_not_on_what_was_read_before(cor
     assert torch.equal(torch.rand(3), expected)
     for model in (fresh, seasoned):
         model.fit(train, seed=4)
-    before = values(fresh.believe(test))
-    assert same(before, values(seasoned.believe(test)))
+    before = values(fresh.predict_proba(test))
+    assert same(before, values(seasoned.predict_proba(test)))
     fresh.fit(train, seed=5)
-    assert not same(before, values(fresh.believe(test)), 1e-4)
+    assert not same(before, values(fresh.predict_proba(test)), 1e-4)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -295,11 +295,11 @@ def test_items_without_a_word_are_no_trouble(corpus, name):
     model = learner(train, name, ["intent"])
     model.fit(train)
     for items in (texts("", "hello", ""), texts("")):
-        assert np.isfinite(model.believe(items)["intent"].values).all()
+        assert np.isfinite(model.predict_proba(items)["intent"].values).all()
     tagger = learner(corpus, name)
     tagger.fit(corpus.split("train").take(np.arange(20)))
-    assert tagger.believe(texts("", "hello"))["slots"].units.tolist() == [0, 1]
-    assert len(tagger.believe(texts().with_tasks([]))["slots"]) == 0
+    assert tagger.predict_proba(texts("", "hello"))["slots"].units.tolist() == [0, 1]
+    assert len(tagger.predict_proba(texts().with_tasks([]))["slots"]) == 0
 
 
 @pytest.mark.parametrize(("name", "epochs"), [("bilstm", 4), ("cnn", 8), ("aoe", 5)])
@@ -323,7 +323,7 @@ def test_there_are_thinned_versions_where_dropout_is_asked_for(corpus):
     for dropout, differ in ((0.0, False), (0.5, True)):
         model = learner(corpus, "aoe", ["intent"], dropout=dropout)
         model.fit(train)
-        first, second = model.believe(test, passes=2)["intent"].values
+        first, second = model.predict_proba(test, passes=2)["intent"].values
         assert np.allclose(first, second) != differ
 
 

@@ -75,7 +75,7 @@ def test_a_policy_is_told_the_likelihood_of_the_labels_whatever_the_smoothing(sm
         if hasattr(layer, "p"):
             layer.p = 0.0
     learner.fit(train, policy=Recording({"intent": 1.0, "slots": 0.0}, told, after=True))
-    chances = learner.believe(train)["intent"].dense()[0]
+    chances = learner.predict_proba(train)["intent"].dense()[0]
     likelihoods = np.log(chances[np.arange(len(train)), train.labels["intent"].rows.values[:, 0]])
     assert told[-1][3] == pytest.approx(-likelihoods.mean(), rel=1e-3)
     assert told[-1][3] < 0.9 * told[0][2]  # something was learned, so that smoothing would show
@@ -98,8 +98,8 @@ def test_measuring_the_loss_after_a_step_changes_nothing_else(corpus, folder, tr
     plain.fit(train, dev=dev, policy=Recording({"intent": 1, "slots": 2}, told))
     measured.fit(train, dev=dev, policy=Recording({"intent": 1, "slots": 2}, told_both, after=True))
     assert [row[:3] for row in told] == [row[:3] for row in told_both]
-    for name, beliefs in plain.believe(test).items():
-        np.testing.assert_array_equal(beliefs.values, measured.believe(test)[name].values)
+    for name, beliefs in plain.predict_proba(test).items():
+        np.testing.assert_array_equal(beliefs.values, measured.predict_proba(test)[name].values)
 
 
 @pytest.mark.parametrize("heads", [{}, {"slots": "crf"}, {"slots": "lstm"}])

@@ -20,24 +20,24 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def test_the_order_of_prediction_and_the_company_do_not_change_a_thinned_pass(corpus, folder, train, test):
     learner = made(corpus, folder)
     learner.fit(train)
-    whole = learner.believe(test, passes=4, seed=2)
+    whole = learner.predict_proba(test, passes=4, seed=2)
     order = np.random.default_rng(0).permutation(len(test))
-    shuffled = learner.believe(test.take(order), passes=4, seed=2)
+    shuffled = learner.predict_proba(test.take(order), passes=4, seed=2)
     for name in TASKS:
         np.testing.assert_array_equal(whole[name].take(order).values, shuffled[name].values)
-        alone = learner.believe(test.take(np.array([3])), passes=4, seed=2)[name]
+        alone = learner.predict_proba(test.take(np.array([3])), passes=4, seed=2)[name]
         np.testing.assert_allclose(whole[name].take(np.array([3])).values, alone.values, atol=1e-6)
 
 
 def test_thinned_passes_differ_from_each_other_and_with_the_seed(corpus, folder, train, test):
     learner = made(corpus, folder)
     learner.fit(train)
-    first, again, other = (learner.believe(test, passes=3, seed=s)["intent"].values for s in (0, 0, 1))
+    first, again, other = (learner.predict_proba(test, passes=3, seed=s)["intent"].values for s in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)
     assert not np.allclose(first[0], first[1])
-    plain = learner.believe(test)["intent"].values
-    np.testing.assert_array_equal(plain, learner.believe(test)["intent"].values)  # nothing stays thinned
+    plain = learner.predict_proba(test)["intent"].values
+    np.testing.assert_array_equal(plain, learner.predict_proba(test)["intent"].values)  # nothing stays thinned
 
 
 @pytest.mark.parametrize("frozen", [0, 1])
@@ -56,7 +56,7 @@ def test_thinned_passes_share_what_has_no_dropout(frozen, corpus, folder, train,
 
     monkeypatch.setattr(BertEncoder, "embed", counted("embed", embed))
     monkeypatch.setattr(BertEncoder, "begin", counted("attend", begin))
-    learner.believe(test, passes=10)
+    learner.predict_proba(test, passes=10)
     assert counts == {"embed": 1, "attend": 1}  # one batch: once each, not ten times
 
 
@@ -82,7 +82,7 @@ def test_confidence_is_that_of_the_beliefs_part_by_part(corpus, folder, train, t
     learner.fit(train)
     told = []
     found = learner.confidence(test, "dropout-agreement", seed=4, progress=lambda what, done: told.append(done))
-    beliefs = learner.believe(test, passes=10, seed=4)
+    beliefs = learner.predict_proba(test, passes=10, seed=4)
     measure = MEASURES["dropout-agreement"]
     np.testing.assert_allclose(found, np.stack([measure(beliefs[name]) for name in TASKS], axis=1))
     assert told == sorted(told)
@@ -93,7 +93,7 @@ def test_no_passes_at_all_are_refused(corpus, folder, train, test):
     learner = made(corpus, folder)
     learner.fit(train)
     with pytest.raises(LearnerError, match="0 passes"):
-        learner.believe(test, passes=0)
+        learner.predict_proba(test, passes=0)
 
 
 # -- temperature ---
@@ -104,7 +104,7 @@ def test_the_temperature_is_the_likeliest_of_all(corpus, folder, train, dev):
 
     def loss(temperature):
         learner.temperatures = {"intent": temperature}
-        chances = learner.believe(dev)["intent"].dense()[0]
+        chances = learner.predict_proba(dev)["intent"].dense()[0]
         return -np.log(chances[np.arange(len(dev)), dev.labels["intent"].rows.values[:, 0]]).mean()
 
     fitted = learner.temperatures["intent"]

@@ -44,8 +44,8 @@ def test_a_training_that_was_interrupted_ends_in_the_same_bits(
         progress=lambda what, done: steps.append(what == "training"),
     )
     assert again == report
-    for name, beliefs in whole.believe(test).items():
-        np.testing.assert_array_equal(beliefs.values, resumed.believe(test)[name].values)
+    for name, beliefs in whole.predict_proba(test).items():
+        np.testing.assert_array_equal(beliefs.values, resumed.predict_proba(test)[name].values)
     assert not list(tmp_path.iterdir())  # the checkpoint is gone when it is no longer needed
     fresh = []
     made(corpus, folder, sharing=sharing).fit(

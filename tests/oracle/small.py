@@ -83,5 +83,5 @@ class Rule(Judge):
         pairs = np.sin(np.add.outer(items, items) * (1.3 + self.seed) + extra).mean()
         return float(0.5 + 0.3 * self.worth[items].mean() + 0.1 * pairs)
 
-    def believe(self, items, passes=1, seed=0):
+    def predict_proba(self, items, passes=1, seed=0):
         return {"intent": Beliefs.of(np.full((passes, self.pool, 2), 0.5), np.ones(self.pool, dtype=np.int64))}

@@ -9,7 +9,7 @@ import pytest
 
 from bursar.errors import ConfigError
 from bursar.oracle.chain import Plan, State
-from bursar.oracle.gap import RANDOM_ORDERS, Gap, measure, plan_of, random_orders
+from bursar.oracle.comparison import RANDOM_ORDERS, Gap, measure, plan_of, random_orders
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order, quality
 
@@ -31,7 +31,7 @@ class Worth(Judge):
     def one(self, items, worth):
         return 0.2 + 0.5 * worth[items].mean() if len(items) else 0.1
 
-    def believe(self, items, passes=1, seed=0):
+    def predict_proba(self, items, passes=1, seed=0):
         raise NotImplementedError
 
 

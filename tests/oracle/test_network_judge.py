@@ -61,13 +61,13 @@ def test_what_it_says_of_a_set_does_not_depend_on_the_company(judge):
 
 def test_its_beliefs_are_chances_of_every_unit_of_the_pool_and_passes_differ(judge):
     (items,) = some_sets(1)
-    (beliefs,) = judge.believe(items).values()
-    (passes,) = judge.believe(items, passes=3, seed=1).values()
+    (beliefs,) = judge.predict_proba(items).values()
+    (passes,) = judge.predict_proba(items, passes=3, seed=1).values()
     assert len(beliefs) == 40
     assert beliefs.dense().sum(axis=-1) == pytest.approx(1, abs=1e-5)
     assert passes.passes == 3
     assert not np.array_equal(passes.values[0], passes.values[1])
-    again = next(iter(judge.believe(items, passes=3, seed=1).values()))
+    again = next(iter(judge.predict_proba(items, passes=3, seed=1).values()))
     assert np.array_equal(again.values, passes.values)
 
 
@@ -106,7 +106,7 @@ def test_where_items_stand_in_the_corpus_changes_nothing():
 def test_in_the_order_of_labelling_the_order_counts():
     judge = NetworkJudge(problem_of("intent"), "aoe", settings=FEW, size=16, ordered=True)
     items = np.arange(12)
-    forwards, backwards = (next(iter(judge.believe(walk).values())).values for walk in (items, items[::-1]))
+    forwards, backwards = (next(iter(judge.predict_proba(walk).values())).values for walk in (items, items[::-1]))
     assert judge.ordered
     assert not np.array_equal(forwards, backwards)
 
@@ -114,7 +114,7 @@ def test_in_the_order_of_labelling_the_order_counts():
 def test_seeds_are_those_of_trainings():
     problem, items = problem_of("intent"), np.arange(8)
     beliefs = [
-        next(iter(NetworkJudge(problem, "aoe", settings=FEW, size=16, seed=seed).believe(items).values())).values
+        next(iter(NetworkJudge(problem, "aoe", settings=FEW, size=16, seed=seed).predict_proba(items).values())).values
         for seed in (0, 0, 1)
     ]
     assert np.array_equal(beliefs[0], beliefs[1])
@@ -142,7 +142,7 @@ def test_a_model_is_trained_once_for_all_parts(monkeypatch):
 def test_what_it_has_learned_beforehand_changes_no_answer_and_is_not_trained_again(monkeypatch):
     sets, problem = some_sets(4), problem_of("intent")
     plain = NetworkJudge(problem, "lstm", settings=FEW, size=16)
-    scores, believed = plain.scores(sets), plain.believe(sets[1], passes=2, seed=1)["intent"].values
+    scores, believed = plain.scores(sets), plain.predict_proba(sets[1], passes=2, seed=1)["intent"].values
     judge = NetworkJudge(problem, "lstm", settings=FEW, size=16)
     judge.learn(sets[:3])
     trained = []
@@ -151,7 +151,7 @@ def test_what_it_has_learned_beforehand_changes_no_answer_and_is_not_trained_aga
         lockstep, "train", lambda net, jobs, *a, **k: trained.append(len(jobs)) or real(net, jobs, *a, **k)
     )
     assert np.array_equal(judge.scores(sets), scores)
-    assert np.array_equal(judge.believe(sets[1], passes=2, seed=1)["intent"].values, believed)
+    assert np.array_equal(judge.predict_proba(sets[1], passes=2, seed=1)["intent"].values, believed)
     assert sum(trained) == 1
 
 
@@ -188,4 +188,4 @@ def test_a_fine_tuned_encoder_judges_too():
     first, second = judge.scores([np.arange(8), np.arange(8, 16)], "test")
     assert judge.scores([np.arange(8)], "test")[0] == first
     assert 0 <= min(first, second) <= 1
-    assert len(judge.believe(np.arange(8))["intent"]) == 40
+    assert len(judge.predict_proba(np.arange(8))["intent"]) == 40

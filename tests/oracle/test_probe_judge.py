@@ -108,7 +108,7 @@ def test_threads_change_no_bit():
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
             judge = ProbeJudge.of(problem)
-            beliefs = judge.believe(sets[0], passes=3)["intent"].values
+            beliefs = judge.predict_proba(sets[0], passes=3)["intent"].values
             found.append((judge.scores(sets), judge.tasks["intent"].penalty, beliefs))
     assert np.array_equal(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]

@@ -9,7 +9,7 @@ import pytest
 
 from bursar.errors import ConfigError
 from bursar.oracle import Plan, search
-from bursar.oracle.heuristics import facets_of, heuristic_order
+from bursar.oracle.heuristics import features_of, heuristic_order
 from bursar.oracle.orders import every_order, quality
 from bursar.oracle.reference import Offer, annealed, greedy_order, reference_order
 from tests.oracle.small import Rule, probe, texts, vectors
@@ -23,13 +23,13 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def facets(problem):
-    return facets_of(problem, vectors=vectors(problem))
+def features(problem):
+    return features_of(problem, vectors=vectors(problem))
 
 
 @pytest.fixture(scope="module")
-def found(problem, facets):
-    return reference_order(probe(problem), problem, proposers=FEW, proposals=4, seed=1, facets=facets)
+def found(problem, features):
+    return reference_order(probe(problem), problem, proposers=FEW, proposals=4, seed=1, features=features)
 
 
 def every_batch(pool, size):
@@ -70,29 +70,29 @@ def test_its_curve_is_what_the_judge_says_of_its_order(problem, found):
     assert 3 < found.judged <= 3 * 4 * len(FEW)
 
 
-def test_the_same_seed_gives_the_same_order_and_more_proposals_a_first_batch_that_is_no_worse(problem, facets, found):
+def test_the_same_seed_gives_the_same_order_and_more_proposals_a_first_batch_that_is_no_worse(problem, features, found):
     judge = probe(problem)
-    again = reference_order(judge, problem, proposers=FEW, proposals=4, seed=1, facets=facets)
+    again = reference_order(judge, problem, proposers=FEW, proposals=4, seed=1, features=features)
     assert np.array_equal(again.order.batches, found.order.batches)
-    more = reference_order(judge, problem, proposers=FEW, proposals=8, seed=1, facets=facets)
+    more = reference_order(judge, problem, proposers=FEW, proposals=8, seed=1, features=features)
     assert more.curve[0] >= found.curve[0]
 
 
-def test_its_first_batch_is_no_worse_than_that_of_any_strategy_that_proposes(problem, facets, found):
+def test_its_first_batch_is_no_worse_than_that_of_any_strategy_that_proposes(problem, features, found):
     judge = probe(problem)
     for name in ("MAX-ENT", "K-CENTER"):  # which draw no random numbers
-        order = heuristic_order(judge, problem, name, facets=facets)
+        order = heuristic_order(judge, problem, name, features=features)
         assert found.curve[0] >= judge.scores([order.prefix(1)])[0]
 
 
-def test_who_waits_hears_of_every_batch(problem, facets):
+def test_who_waits_hears_of_every_batch(problem, features):
     heard = []
     reference_order(
         probe(problem),
         problem,
         proposers=["RANDOM"],
         proposals=2,
-        facets=facets,
+        features=features,
         progress=lambda what, done: heard.append((what, done)),
     )
     assert heard == [(f"batch {k} by RANDOM", k / 3) for k in (1, 2, 3)]

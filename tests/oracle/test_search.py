@@ -32,7 +32,7 @@ class Made(Judge):
         self.sets += len(sets)
         return np.array([[self.one(items) for items in sets] for _ in parts])
 
-    def believe(self, items, passes=1, seed=0):
+    def predict_proba(self, items, passes=1, seed=0):
         raise NotImplementedError
 
     def one(self, items):

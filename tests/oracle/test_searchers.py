@@ -7,9 +7,9 @@ import pytest
 
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
+from bursar.oracle.judge_registry import SEARCHERS, check_fit, searchers_for
 from bursar.oracle.judges import make_judge
 from bursar.oracle.network import LARGEST, NetworkJudge
-from bursar.oracle.searchers import SEARCHERS, check_fit, searchers_for
 from bursar.simulation import assistant_corpus
 from tests.oracle import small
 

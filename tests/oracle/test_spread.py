@@ -13,7 +13,7 @@ import pytest
 from bursar.compute import HERE, Processes, make_engine
 from bursar.oracle import Memory, Plan, ProbeJudge, Problem, search
 from bursar.oracle.network import NetworkJudge
-from bursar.oracle.spread import Packed, SpreadJudge, made
+from bursar.oracle.parallel_judge import Packed, ParallelJudge, made
 from bursar.simulation import assistant_corpus
 from tests.compute.nodes import await_both
 
@@ -34,7 +34,7 @@ class Assistant:
 @pytest.fixture(scope="module")
 def spread():
     with Processes(2) as engine:
-        yield SpreadJudge(Assistant(1), engine)
+        yield ParallelJudge(Assistant(1), engine)
 
 
 def test_it_says_to_the_bit_what_the_judge_would_say(spread):
@@ -52,7 +52,7 @@ def test_a_search_with_it_is_the_search_without(spread):
 
 
 def test_with_one_worker_nothing_is_sent_anywhere():
-    judge = SpreadJudge(Assistant(1), HERE)
+    judge = ParallelJudge(Assistant(1), HERE)
     assert judge.at_once == judge.here.at_once
     assert judge.scores([np.arange(4)]).shape == (1,)
 
@@ -92,7 +92,7 @@ def test_a_search_with_networks_is_the_same_here_in_processes_and_on_a_cluster(p
         with make_engine(name) as engine:
             if name == nodes.doors["direct"]:
                 await_both(engine)
-            judge = SpreadJudge(packed, engine)
+            judge = ParallelJudge(packed, engine)
             memory, asked = Memory(judge), _counted(judge)
             state = search(judge, 3, 4, Plan(12, 4, cooling=20.0), seed=5, memory=memory).as_json()
             found.append({key: state[key] for key in ("best", "best_curve", "order", "accepted", "history")})
@@ -114,5 +114,5 @@ def test_where_workers_are_not_of_this_machine_questions_are_asked_in_rounds(pac
     class Far:
         workers = 2
 
-    assert SpreadJudge(packed, Far()).stream() is None
-    assert SpreadJudge(packed, HERE).stream() is not None
+    assert ParallelJudge(packed, Far()).stream() is None
+    assert ParallelJudge(packed, HERE).stream() is not None

@@ -14,10 +14,10 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import ComputeError
 from bursar.learners.lockstep import Settings
 from bursar.oracle import Plan, Problem, search
+from bursar.oracle.async_evaluation import TRIES
 from bursar.oracle.judge import key_of
 from bursar.oracle.network import NetworkJudge
-from bursar.oracle.spread import SpreadJudge
-from bursar.oracle.streams import TRIES
+from bursar.oracle.parallel_judge import ParallelJudge
 from bursar.simulation import assistant_corpus
 from tests.oracle.small import SIZES, texts
 
@@ -54,7 +54,7 @@ def judge():
 @pytest.fixture(scope="module")
 def spread():
     with Processes(2) as engine:
-        yield SpreadJudge(Averages(), engine)
+        yield ParallelJudge(Averages(), engine)
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bursar.oracle.chain import Plan
-from bursar.oracle.gap import Gap, Measured
+from bursar.oracle.comparison import Gap, Measured
+from bursar.oracle.judge_registry import SEARCHERS
 from bursar.oracle.orders import Order
-from bursar.oracle.searchers import SEARCHERS
 from bursar.report.oracle import (
     oracle_cautions,
     oracle_figure,

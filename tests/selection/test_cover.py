@@ -14,7 +14,7 @@ from bursar.errors import InfeasibleError
 from bursar.selection import Candidates, GroupCap, Limit, Limits, make_strategy, submodular
 from bursar.selection import cover as module
 from bursar.selection.cover import Coverage, candidates_of, cover_items, cover_labels, drawn
-from bursar.selection.evidence import Units
+from bursar.selection.pool_features import Units
 from bursar.selection.submodular import TIE
 from bursar.tasks import Prices
 

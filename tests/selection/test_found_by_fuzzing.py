@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bursar.selection import Candidates, Evidence, Limit, Limits, make_strategy
+from bursar.selection import Candidates, Limit, Limits, PoolFeatures, make_strategy
 from bursar.selection.match import lacking
 from bursar.selection.spend.knapsack import Menu, solve
 from bursar.tasks import Prices
@@ -52,7 +52,7 @@ def test_values_in_proportion_to_prices_are_proven_too():
 def test_disjoint_matching_still_buys_what_is_open_for_some_task():
     prices = Prices(("x", "y"), np.array([4, 4]), np.ones((2, 2), int))
     pool = Candidates(["a", "b"], np.full((2, 2), 0.3), prices, open=np.array([[True, False]] * 2))
-    pool = replace(pool, evidence=Evidence(words=np.array([3, 5])))
+    pool = replace(pool, features=PoolFeatures(words=np.array([3, 5])))
     assert len(make_strategy("UDJS+BLP_AL").select(pool, 50)) == 2
     assert len(make_strategy("UDJS+BLP_AL+IDMR").select(pool, 50)) == 2
 

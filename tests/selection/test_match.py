@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
-from bursar.selection import Evidence, Facets, GroupCap, Limit, Limits, average, make_strategy
+from bursar.selection import GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, average, make_strategy
 from bursar.selection.match import bins_of, by_cluster, by_length, counts_of, lacking, matched
 from bursar.selection.spend.knapsack import Menu
 from tests.selection.plain import best_of_all, random_pool
@@ -173,48 +173,52 @@ def test_there_are_no_more_clusters_than_items():
 
 
 def test_bins_by_label_are_the_labels_of_one_task_and_one_for_none():
-    evidence = Evidence(labels=np.array([[0, 1], [2, -1], [1, 1]]), labelled=Facets(labels=np.array([[2, 0]])))
-    pool, labelled, aside = bins_of(evidence, "label:slots", ("intent", "slots"))
+    features = PoolFeatures(
+        labels=np.array([[0, 1], [2, -1], [1, 1]]), labelled=ItemFeatures(labels=np.array([[2, 0]]))
+    )
+    pool, labelled, aside = bins_of(features, "label:slots", ("intent", "slots"))
     assert pool.tolist() == [2, 0, 2]
     assert labelled.tolist() == [1]
     assert len(aside) == 0
-    assert bins_of(evidence, "label:intent", ("intent", "slots"))[0].tolist() == [1, 3, 2]
+    assert bins_of(features, "label:intent", ("intent", "slots"))[0].tolist() == [1, 3, 2]
 
 
 def test_bins_by_a_function_are_what_it_says():
-    evidence = Evidence(
-        words=np.array([3, 4, 5]), labelled=Facets(words=np.array([7])), aside=Facets(words=np.array([8]))
+    features = PoolFeatures(
+        words=np.array([3, 4, 5]), labelled=ItemFeatures(words=np.array([7])), aside=ItemFeatures(words=np.array([8]))
     )
-    found = bins_of(evidence, lambda facets: facets.words % 2, ("intent",))
+    found = bins_of(features, lambda features: features.words % 2, ("intent",))
     assert [part.tolist() for part in found] == [[1, 0, 1], [1], [0]]
 
 
 def test_what_cannot_be_put_into_bins_is_said():
-    evidence = Evidence(words=np.array([3, 4]))
+    features = PoolFeatures(words=np.array([3, 4]))
     with pytest.raises(SelectionError, match=r"by 'colour'\. Fix: use length, cluster or label:intent or label:slots"):
-        bins_of(evidence, "colour", ("intent", "slots"))
+        bins_of(features, "colour", ("intent", "slots"))
     with pytest.raises(SelectionError, match="by 'label:tree'"):
-        bins_of(evidence, "label:tree", ("intent", "slots"))
+        bins_of(features, "label:tree", ("intent", "slots"))
     with pytest.raises(SelectionError, match="counted from 0"):
-        bins_of(evidence, lambda facets: np.array([0, -1]), ("intent",))
-    with pytest.raises(SelectionError, match="looks at the features of items"):
-        bins_of(evidence, "cluster", ("intent",))
+        bins_of(features, lambda features: np.array([0, -1]), ("intent",))
+    with pytest.raises(SelectionError, match="looks at the vectors of items"):
+        bins_of(features, "cluster", ("intent",))
     with pytest.raises(SelectionError, match="looks at the words of items"):
-        bins_of(Evidence(), "length", ("intent",))
+        bins_of(PoolFeatures(), "length", ("intent",))
 
 
 # -- around strategies -----------------------------------------------------------------------------------------------
-def facets_of(rng, items):
+def features_of(rng, items):
     return {"words": rng.integers(1, 20, items), "labels": rng.integers(-1, 3, (items, 2))}
 
 
-def pool_with_facets(seed, items=30, dearest=6):
+def pool_with_features(seed, items=30, dearest=6):
     rng = np.random.default_rng(seed)
     pool = random_pool(rng, items, 2, dearest)
-    evidence = Evidence(
-        **facets_of(rng, items), labelled=Facets(**facets_of(rng, 7)), aside=Facets(**facets_of(rng, 5))
+    features = PoolFeatures(
+        **features_of(rng, items),
+        labelled=ItemFeatures(**features_of(rng, 7)),
+        aside=ItemFeatures(**features_of(rng, 5)),
     )
-    return replace(pool, evidence=evidence)
+    return replace(pool, features=features)
 
 
 def taken_by_algorithm_2(pool, bins, score, budget, price=None):
@@ -226,8 +230,8 @@ def taken_by_algorithm_2(pool, bins, score, budget, price=None):
 
 
 BINS = {
-    "length": lambda evidence: by_length([evidence.words, evidence.labelled.words, evidence.aside.words], 5),
-    "label:slots": lambda evidence: [f.labels[:, 1] + 1 for f in (evidence, evidence.labelled, evidence.aside)],
+    "length": lambda features: by_length([features.words, features.labelled.words, features.aside.words], 5),
+    "label:slots": lambda features: [f.labels[:, 1] + 1 for f in (features, features.labelled, features.aside)],
 }
 
 
@@ -235,8 +239,8 @@ BINS = {
 @pytest.mark.parametrize("name", ["MT-AVG", "MAX-ENT", "MIN-CONF"])
 def test_a_matched_greedy_strategy_takes_what_algorithm_2_takes(name, by):
     for seed in range(8):
-        pool = pool_with_facets(seed)
-        score, bins = 1 - average(pool.confidence), BINS[by](pool.evidence)
+        pool = pool_with_features(seed)
+        score, bins = 1 - average(pool.confidence), BINS[by](pool.features)
         selection = make_strategy(f"{name}+IDMR", bins=by).select(pool, 60)
         assert selection.items.tolist() in taken_by_algorithm_2(pool, bins, score, 60)
         assert selection.tasks.all()
@@ -245,20 +249,20 @@ def test_a_matched_greedy_strategy_takes_what_algorithm_2_takes(name, by):
 
 def test_algorithm_2_takes_no_item_that_is_labelled_for_some_task():
     for seed in range(8):
-        pool = pool_with_facets(seed)
+        pool = pool_with_features(seed)
         pool = replace(pool, open=np.random.default_rng(seed).random((30, 2)) < 0.7)
-        bins, never = BINS["length"](pool.evidence), np.where(pool.open.all(axis=1), pool.prices.joint(), 10**6)
+        bins, never = BINS["length"](pool.features), np.where(pool.open.all(axis=1), pool.prices.joint(), 10**6)
         selection = make_strategy("MT-AVG+IDMR").select(pool, 60)
         score = 1 - average(pool.confidence)
         assert selection.items.tolist() in taken_by_algorithm_2(pool, bins, score, 60, price=never)
 
 
 def test_bins_by_a_function_and_their_number_reach_the_strategy():
-    pool = pool_with_facets(1)
+    pool = pool_with_features(1)
     score = 1 - average(pool.confidence)
-    parts = (pool.evidence, pool.evidence.labelled, pool.evidence.aside)
+    parts = (pool.features, pool.features.labelled, pool.features.aside)
     odd = [part.words % 2 for part in parts]
-    made = make_strategy("MT-AVG+IDMR", bins=lambda facets: facets.words % 2)
+    made = make_strategy("MT-AVG+IDMR", bins=lambda features: features.words % 2)
     assert made.select(pool, 60).items.tolist() in taken_by_algorithm_2(pool, odd, score, 60)
     three = by_length([part.words for part in parts], 3)
     made = make_strategy("MT-AVG+IDMR", bin_count=3)
@@ -269,8 +273,8 @@ def test_bins_by_a_function_and_their_number_reach_the_strategy():
 def test_exact_spending_is_matched_by_so_many_items_a_bin(name):
     """The counts are those that Algorithm 2 would take by value per cost; within them spending is exact."""
     for seed in range(8):
-        pool = pool_with_facets(seed, items=6)
-        doubt, bins = 1 - pool.confidence, BINS["length"](pool.evidence)
+        pool = pool_with_features(seed, items=6)
+        doubt, bins = 1 - pool.confidence, BINS["length"](pool.features)
         disjoint = name.startswith("UDJS")
         score = doubt.sum(axis=1) if disjoint else doubt.mean(axis=1)
         with np.errstate(divide="ignore"):
@@ -296,8 +300,8 @@ def test_exact_spending_is_matched_by_so_many_items_a_bin(name):
 def test_a_strategy_without_scores_takes_as_many_items_of_each_bin(name):
     """Where every item costs the same, what it takes of a bin is what Algorithm 2 takes of it."""
     for seed in range(8):
-        pool = pool_with_facets(seed)
-        bins = BINS["length"](pool.evidence)
+        pool = pool_with_features(seed)
+        bins = BINS["length"](pool.features)
         likely = taken_by_algorithm_2(pool, bins, np.zeros(30), 11, price=np.ones(30, dtype=np.int64))
         selection = make_strategy(f"{name}+IDMR").select(pool, 11, seed=seed, in_items=True)
         assert len(selection) == 11
@@ -306,7 +310,7 @@ def test_a_strategy_without_scores_takes_as_many_items_of_each_bin(name):
 
 
 def test_a_matched_strategy_keeps_to_limits_on_labels():
-    pool = pool_with_facets(3)
+    pool = pool_with_features(3)
     limits = Limits([Limit("labels", np.ones((30, 2)), at_most=6.0)])
     for name in ("MT-AVG+IDMR", "MT-AVG+BLP_AL+IDMR", "UDJS+BLP_AL+IDMR"):
         selection = make_strategy(name).select(replace(pool, limits=limits), 200)
@@ -314,6 +318,6 @@ def test_a_matched_strategy_keeps_to_limits_on_labels():
 
 
 def test_bins_and_other_groups_cannot_both_be_kept_to():
-    pool = replace(pool_with_facets(4), limits=Limits((), GroupCap.of(np.arange(30) % 3, 2)))
+    pool = replace(pool_with_features(4), limits=Limits((), GroupCap.of(np.arange(30) % 3, 2)))
     with pytest.raises(SelectionError, match="there cannot be other groups"):
         make_strategy("MT-AVG+BLP_AL+IDMR").select(pool, 100)

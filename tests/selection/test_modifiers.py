@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import InfeasibleError, SelectionError
-from bursar.selection import Candidates, Evidence, Facets, Limit, Limits, Units, guard, make_strategy
+from bursar.selection import Candidates, ItemFeatures, Limit, Limits, PoolFeatures, Units, guard, make_strategy
 from bursar.selection.guard import outliers
 from bursar.tasks import Prices
 
@@ -24,18 +24,18 @@ def units_of(rng, items, doubts=None):
     return Units(vectors, np.concatenate([[0], np.cumsum(counts)]), doubt)
 
 
-def pool_of(seed, items, **facets):
+def pool_of(seed, items, **features):
     rng = np.random.default_rng(seed)
     prices = Prices(TASKS, rng.integers(1, 9, items), rng.integers(1, 5, (items, 2)))
-    known = Facets(units={task: units_of(rng, 4) for task in TASKS})
+    known = ItemFeatures(units={task: units_of(rng, 4) for task in TASKS})
     ids = [f"u{n:04d}" for n in range(items)]
-    return Candidates(ids, rng.random((items, 2)), prices, evidence=Evidence(labelled=known, **facets))
+    return Candidates(ids, rng.random((items, 2)), prices, features=PoolFeatures(labelled=known, **features))
 
 
 def with_units(pool, doubts):
     rng = np.random.default_rng(9)
     units = {task: units_of(rng, len(pool), doubts[:, at]) for at, task in enumerate(TASKS)}
-    return replace(pool, evidence=replace(pool.evidence, units=units))
+    return replace(pool, features=replace(pool.features, units=units))
 
 
 # -- COVER -----------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_what_does_not_go_together_is_refused(name, why):
 @pytest.mark.parametrize("name", ["COVER", "COVER-LABELS", "MT-AVG+COVER", "COVER+GUARD"])
 def test_a_doubt_or_a_place_that_is_not_a_number_is_refused_by_item_and_task(name, wrong):
     pool = with_units(pool_of(2, 10), np.full((10, 2), 0.5))
-    slots = pool.evidence.units["slots"]
+    slots = pool.features.units["slots"]
     at = int(slots.offsets[7])
     slots.doubt[at] = wrong
     with pytest.raises(SelectionError, match=r"'u0007'.*'slots'"):
@@ -123,7 +123,7 @@ def plain_outliers(pool, features):
 def test_outliers_are_the_most_doubtful_that_lie_far_from_all_others(seed, items, part_open, tied):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(items, 3)) * rng.choice([1, 4], items)[:, None]
-    pool = pool_of(seed, items, features=features)
+    pool = pool_of(seed, items, vectors=features)
     confidence = np.round(pool.confidence, 1) if tied else pool.confidence
     open_ = rng.random((items, 2)) < 0.6 if part_open else pool.open
     pool = replace(pool, confidence=confidence, open=open_)
@@ -148,7 +148,7 @@ def test_units_say_where_items_lie_and_one_without_any_is_not_far():
     none = Units(vectors[:0], np.zeros(101, dtype=np.int64), np.zeros(0))
     pool = replace(pool_of(0, 100, units={"intent": intent, "slots": none}), confidence=confidence)
     assert np.flatnonzero(outliers(pool)).tolist() == [10]
-    nowhere = replace(pool, evidence=replace(pool.evidence, units={"intent": none, "slots": none}))
+    nowhere = replace(pool, features=replace(pool.features, units={"intent": none, "slots": none}))
     assert not outliers(nowhere).any()
 
 
@@ -156,7 +156,7 @@ def test_a_sample_of_a_large_pool_says_what_is_far(monkeypatch):
     rng = np.random.default_rng(1)
     features = rng.normal(size=(3000, 4))
     features[100] = 30
-    pool = pool_of(0, 3000, features=features)
+    pool = pool_of(0, 3000, vectors=features)
     confidence = pool.confidence.copy()
     confidence[100, 0] = 0
     monkeypatch.setattr(guard, "NEIGHBOURS", 300)
@@ -176,7 +176,7 @@ GUARDED = ("MT-AVG", "MT-MIN+BLP_AL", "UDJS", "COVER", "COVER-LABELS", "MT-AVG+C
 def test_a_guarded_strategy_chooses_as_if_outliers_were_not_there(name):
     words = np.random.default_rng(0).integers(1, 20, 300)
     pool = pool_of(5, 300, words=words, units={task: units_of(np.random.default_rng(7), 300) for task in TASKS})
-    pool = replace(pool, evidence=replace(pool.evidence, labelled=replace(pool.evidence.labelled, words=words[:9])))
+    pool = replace(pool, features=replace(pool.features, labelled=replace(pool.features.labelled, words=words[:9])))
     made = make_strategy(f"{name}+GUARD")
     outside = outliers(pool, made.task)
     assert outside.any()

@@ -13,9 +13,9 @@ from bursar.errors import ConfigError, SelectionError
 from bursar.selection import (
     STRATEGIES,
     Candidates,
-    Evidence,
     Limit,
     Limits,
+    PoolFeatures,
     Selection,
     average,
     greedy_by_confidence,
@@ -90,10 +90,10 @@ def test_every_name_of_the_papers_says_what_it_needs(name):
 
 
 def test_bins_ask_for_what_they_are_made_of():
-    assert make_strategy("MT-AVG+IDMR", bins="cluster").needs == {"features"}
+    assert make_strategy("MT-AVG+IDMR", bins="cluster").needs == {"vectors"}
     assert make_strategy("MT-AVG+IDMR", bins="label:slots").needs == {"labels"}
-    assert make_strategy("MT-AVG+IDMR", bins=lambda facets: facets.words).needs == set()
-    assert make_strategy("LONGEST+IDMR", bins="cluster").needs == {"words", "features"}
+    assert make_strategy("MT-AVG+IDMR", bins=lambda features: features.words).needs == set()
+    assert make_strategy("LONGEST+IDMR", bins="cluster").needs == {"words", "vectors"}
 
 
 @pytest.mark.parametrize("name", ["MT-PAR", "MT-IND", "MT-R", "BATCHBALD"])
@@ -339,7 +339,7 @@ def fused(confidence):
 
 
 def test_the_longest_are_chosen_first():
-    pool = replace(tied_pool(0, items=5), evidence=Evidence(words=np.array([3, 9, 1, 7, 9])))
+    pool = replace(tied_pool(0, items=5), features=PoolFeatures(words=np.array([3, 9, 1, 7, 9])))
     assert make_strategy("LONGEST").select(pool, 4, in_items=True).items.tolist() == [1, 4, 3, 0]
 
 
@@ -360,11 +360,11 @@ def test_a_strategy_in_a_few_lines_is_found_by_name():
 def test_a_strategy_that_scores_can_be_spent_matched_and_limited():
     @scored("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
     def long_and_unsure(pool):
-        return (1 - average(pool.confidence)) * pool.evidence.want("words")
+        return (1 - average(pool.confidence)) * pool.features.want("words")
 
     rng = np.random.default_rng(0)
-    pool = replace(random_pool(rng, 8, 2), evidence=Evidence(words=rng.integers(1, 9, 8)))
-    value = (1 - average(pool.confidence)) * pool.evidence.words
+    pool = replace(random_pool(rng, 8, 2), features=PoolFeatures(words=rng.integers(1, 9, 8)))
+    value = (1 - average(pool.confidence)) * pool.features.words
     menu = Menu(value[:, None], 0 * pool.prices.reading, pool.prices.joint()[:, None])
     all_ = np.ones((8, 1), dtype=bool)
     exact = make_strategy("long-and-unsure+blp_al").select(pool, 40)
@@ -403,6 +403,8 @@ def test_a_strategy_that_chooses_wrongly_is_told_so(choose, message):
 @pytest.mark.parametrize("name", ["MT-PAR", "MT-IND", "RANDOM+IDMR", "MT-PAR+IDMR"])
 def test_a_strategy_without_scores_refuses_limits_by_name(name):
     pool = tied_pool(0, items=4)
-    pool = replace(pool, limits=Limits([Limit("labels", np.ones((4, 2)), 3.0)]), evidence=Evidence(words=np.arange(4)))
+    pool = replace(
+        pool, limits=Limits([Limit("labels", np.ones((4, 2)), 3.0)]), features=PoolFeatures(words=np.arange(4))
+    )
     with pytest.raises(SelectionError, match=r"gives no scores, so it cannot keep to limits\. Fix: use MT-AVG"):
         make_strategy(name).select(pool, 10)

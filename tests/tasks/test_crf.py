@@ -138,7 +138,7 @@ def test_marginals_are_those_of_enumerating_every_tag_sequence(task, counts, see
         shares = np.exp((logs - np.logaddexp.reduce(logs / temperature) * temperature) / temperature)
         expected.append(np.array([np.bincount(tags, shares, task.tags) for tags in every.T]).reshape(scores.shape))
     with torch.inference_mode():
-        beliefs = head.believe([head.scaled(head(encoded), temperature)])
+        beliefs = head.predict_proba([head.scaled(head(encoded), temperature)])
     assert beliefs.units.tolist() == counts
     assert beliefs.values.reshape(-1, task.tags) == pytest.approx(np.concatenate(expected), abs=1e-5)
 
@@ -170,7 +170,7 @@ def test_without_scores_between_words_it_is_the_head_for_words(counts, seed, smo
     losses = [head.loss(head(encoded), gold, smoothing).item() for head in (chain, words)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     with torch.inference_mode():
-        beliefs = [head.believe([head(encoded)]).values for head in (chain, words)]
+        beliefs = [head.predict_proba([head(encoded)]).values for head in (chain, words)]
     assert beliefs[0] == pytest.approx(beliefs[1], abs=1e-6)
 
 
@@ -211,7 +211,7 @@ def test_gold_spans_come_back_from_sure_scores(data, counts):
         head.output.weight.copy_(torch.eye(TASK.tags) * 30)
         words = torch.nn.functional.one_hot(codes, TASK.tags).float()
         output = head(Encoded(torch.zeros(len(counts), TASK.tags), words, np.array(counts)))
-        found = TASK.decode(head.believe([output]))
+        found = TASK.decode(head.predict_proba([output]))
     assert found.equals(gold)
 
 
@@ -221,17 +221,17 @@ def test_gold_spans_come_back_from_sure_scores(data, counts):
 def test_beliefs_do_not_depend_on_the_company_of_an_item(counts, seed, thinned):
     head, encoded = any_head(TASK, seed, dropout=0.5), batch(counts, seed)
 
-    def believe(part: Encoded) -> Beliefs:
+    def predict_proba(part: Encoded) -> Beliefs:
         if not thinned:
-            return head.believe([head(part)])
+            return head.predict_proba([head(part)])
         with sampled(head, seed=1, number=2):
             output = head(part)
-        return head.believe([output])
+        return head.predict_proba([output])
 
     order = np.random.default_rng(seed).permutation(len(counts))
     with torch.inference_mode():
-        together, shuffled = believe(encoded), believe(encoded.take(order))
-        alone = Beliefs.concatenate([believe(encoded.take(np.array([item]))) for item in range(len(counts))])
+        together, shuffled = predict_proba(encoded), predict_proba(encoded.take(order))
+        alone = Beliefs.concatenate([predict_proba(encoded.take(np.array([item]))) for item in range(len(counts))])
     assert alone.values == pytest.approx(together.values, abs=1e-6)
     assert shuffled.values == pytest.approx(together.take(order).values, abs=1e-6)
 
@@ -245,7 +245,7 @@ def test_a_batch_without_a_word_has_a_loss_of_zero_that_can_be_learned_from(coun
     assert loss.item() == 0.0
     assert all(p.grad is None or not p.grad.any() for p in head.parameters())
     with torch.inference_mode():
-        beliefs = head.eval().believe([head(batch(counts, 0))] * 2)
+        beliefs = head.eval().predict_proba([head(batch(counts, 0))] * 2)
     assert (len(beliefs), beliefs.passes, beliefs.units.sum()) == (len(counts), 2, 0)
 
 

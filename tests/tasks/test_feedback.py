@@ -76,7 +76,7 @@ def test_outside_training_the_loss_is_that_of_what_is_believed(counts, seed, tem
     head, gold = any_head(TASK, seed), any_tags(TASK, counts, seed)
     with torch.inference_mode():
         output = head.scaled(head(batch(counts, seed)), temperature)
-        loss, believed = head.loss(output, gold, 0.0), head.believe([output]).dense()[0]
+        loss, believed = head.loss(output, gold, 0.0), head.predict_proba([output]).dense()[0]
     assert loss.item() == pytest.approx(-np.log(believed[np.arange(len(believed)), gold.values]).mean(), rel=1e-4)
 
 
@@ -86,7 +86,7 @@ def test_beliefs_hear_the_best_tag_before_each_word(task, counts, seed, temperat
     head, encoded = any_head(task, seed), batch(counts, seed)
     with torch.inference_mode():
         plain = torch.softmax(read_plainly(head, encoded, None) / temperature, dim=1)
-        beliefs = head.believe([head.scaled(head(encoded), temperature)])
+        beliefs = head.predict_proba([head.scaled(head(encoded), temperature)])
     assert beliefs.units.tolist() == counts
     assert beliefs.values.reshape(-1, task.tags) == pytest.approx(plain.numpy(), abs=1e-5)
 
@@ -102,16 +102,16 @@ def test_the_tag_before_makes_a_difference():
 def test_beliefs_do_not_depend_on_the_company_of_an_item(counts, seed, thinned):
     head, encoded = any_head(TASK, seed, dropout=0.5), batch(counts, seed)
 
-    def believe(part: Encoded) -> np.ndarray:
+    def predict_proba(part: Encoded) -> np.ndarray:
         if not thinned:
-            return head.believe([head(part)]).values
+            return head.predict_proba([head(part)]).values
         with sampled(head, seed=1, number=2):
             output = head(part)
-        return head.believe([output]).values
+        return head.predict_proba([output]).values
 
     with torch.inference_mode():
-        together = believe(encoded)
-        alone = [believe(encoded.take(np.array([item]))) for item in range(len(counts))]
+        together = predict_proba(encoded)
+        alone = [predict_proba(encoded.take(np.array([item]))) for item in range(len(counts))]
     assert np.concatenate(alone, axis=1) == pytest.approx(together, abs=1e-5)
 
 
@@ -123,7 +123,7 @@ def test_thinned_passes_differ_in_what_they_read_and_in_what_they_answer():
         for number in numbers:
             with sampled(head, seed=0, number=number):
                 outputs.append(head(encoded))
-        return head.believe(outputs).values
+        return head.predict_proba(outputs).values
 
     with torch.inference_mode():
         one, other, again = passes([0, 1, 0])
@@ -159,14 +159,14 @@ def test_a_batch_without_a_word_has_a_loss_of_zero_that_can_be_learned_from(coun
     assert loss.item() == 0.0
     assert all(p.grad is None or not p.grad.any() for p in head.parameters())
     with torch.inference_mode():
-        beliefs = head.eval().believe([head(batch(counts, 0))] * 2)
+        beliefs = head.eval().predict_proba([head(batch(counts, 0))] * 2)
     assert (len(beliefs), beliefs.passes, beliefs.units.sum()) == (len(counts), 2, 0)
 
 
 def test_believing_what_was_read_in_training_is_refused():
     head = FeedbackHead(TASK, WIDTH, 0.1).train()
     with pytest.raises(ValueError, match="eval"):
-        head.believe([head(batch([2], 0))])
+        head.predict_proba([head(batch([2], 0))])
 
 
 def test_gold_spans_are_learned_by_heart():
@@ -183,7 +183,7 @@ def test_gold_spans_are_learned_by_heart():
         head.loss(head(encoded), targets, 0.0).backward()
         optimizer.step()
     with torch.inference_mode():
-        found = TASK.decode(head.eval().believe([head(encoded)]))
+        found = TASK.decode(head.eval().predict_proba([head(encoded)]))
     assert found.equals(gold)
 
 

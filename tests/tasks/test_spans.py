@@ -84,7 +84,7 @@ def sure(head: ChoiceHead, output: SpanScores, targets: Ragged) -> Beliefs:
     """Beliefs that put everything on what the targets say."""
     choices = torch.from_numpy(head.choices(output, targets))
     logits = torch.nn.functional.one_hot(choices, output.logits.shape[1]) * 100.0
-    return head.believe([output._replace(logits=logits)])
+    return head.predict_proba([output._replace(logits=logits)])
 
 
 def sets(rows: Ragged) -> list[set[tuple[int, ...]]]:
@@ -237,7 +237,7 @@ def test_a_few_steps_lower_the_loss_until_the_gold_comes_back(which):
     assert losses[5] < losses[0]
     assert losses[-1] < 0.2 * losses[0]
     with torch.inference_mode():
-        assert sets(task.decode(head.believe([head(encoded, LINKABLE)]))) == sets(gold)
+        assert sets(task.decode(head.predict_proba([head(encoded, LINKABLE)]))) == sets(gold)
 
 
 @settings(deadline=None, max_examples=30)
@@ -247,10 +247,10 @@ def test_an_item_is_believed_the_same_alone_and_in_company(data, words, seed):
     spans = column(ENTITIES, [(n, data.draw(any_spans(min(n, 6)))) for n in words])
     for head in (span_head(5), pair_head()):
         with torch.inference_mode():
-            together = head.believe([head(encoded, spans)])
+            together = head.predict_proba([head(encoded, spans)])
             for at in range(len(words)):
                 here = np.array([at])
-                alone, mine = head.believe([head(encoded.take(here), spans.take(here))]), together.take(here)
+                alone, mine = head.predict_proba([head(encoded.take(here), spans.take(here))]), together.take(here)
                 assert np.array_equal(alone.subjects, mine.subjects)
                 assert np.abs(alone.values - mine.values).max(initial=0) < 1e-6
 
@@ -267,13 +267,13 @@ def test_items_without_words_or_spans_have_no_pairs_and_a_loss_of_nothing(words)
     assert loss.item() == 0
     assert all(parameter.grad is None or not parameter.grad.any() for parameter in head.parameters())
     with torch.inference_mode():
-        beliefs = head.believe([head(encoded, nothing)] * 2)
+        beliefs = head.predict_proba([head(encoded, nothing)] * 2)
     assert (len(beliefs), beliefs.units.tolist(), beliefs.passes) == (len(words), [0] * len(words), 2)
     assert [len(item) for item in LINKS.decode(beliefs)] == [0] * len(words)
 
     finder = span_head()
     with torch.inference_mode():
-        found = finder.believe([finder(encoded)] * 2)
+        found = finder.predict_proba([finder(encoded)] * 2)
     assert [int(n) > 0 for n in found.units] == [n > 0 for n in words]
     assert len(ENTITIES.decode(found)) == len(words)
     loss = finder.loss(finder(encoded), nothing, 0.1)

@@ -74,7 +74,7 @@ def test_every_kind_of_task_has_doubts_of_the_units_that_its_beliefs_have():
     learner = make_learner("transformer", corpus.schema, {"layers": 1, "steps": 3})
     learner.fit(corpus.take(np.arange(60)), seed=0)
     items = corpus.take(np.arange(60, 90)).unlabelled()
-    for name, beliefs in learner.believe(items).items():
+    for name, beliefs in learner.predict_proba(items).items():
         task = learner.tasks[name]
         doubts, words = unit_doubts(task, beliefs), unit_words(task, beliefs)
         assert len(doubts) == beliefs.units.sum()

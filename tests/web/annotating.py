@@ -76,10 +76,10 @@ class Served:
         self.start()
 
     def start(self) -> None:
+        from bursar.web.app_state import AppState
         from bursar.web.server import make_app
-        from bursar.web.site import Site
 
-        self.site = Site(self.folder)
+        self.site = AppState(self.folder)
         self.site.trainer.start = lambda: None  # type: ignore[method-assign]  # tests say when: see `train`
         models = self.site.live.suggestions
         self.site.live.suggestions = lambda item: self.suggestions or models(item)  # type: ignore[method-assign]
@@ -96,7 +96,7 @@ class Served:
 
     def train(self) -> None:
         """Do what the process beside the server does when a round is complete."""
-        from bursar.campaign.live_worker import next_round
+        from bursar.annotation.round_worker import next_round
 
         next_round(self.folder, lambda told: None)
         self.site.live.refresh()

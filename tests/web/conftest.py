@@ -12,9 +12,9 @@ import argon2
 import pytest
 from starlette.testclient import TestClient
 
-from bursar.web.security import Door
+from bursar.web.app_state import AppState
+from bursar.web.security import HostPolicy
 from bursar.web.server import make_app
-from bursar.web.site import Site
 from tests.web.small import make_project, right
 
 QUICK = argon2.PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
@@ -55,12 +55,12 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_site() -> Iterator[Callable[..., Site]]:
+def open_site() -> Iterator[Callable[..., AppState]]:
     """Opens a project; it is closed again when the test is over."""
-    opened: list[Site] = []
+    opened: list[AppState] = []
 
-    def open_project(folder: Path, **options: Any) -> Site:
-        opened.append(Site(folder, options.pop("door", Door()), hasher=QUICK, **options))
+    def open_project(folder: Path, **options: Any) -> AppState:
+        opened.append(AppState(folder, options.pop("door", HostPolicy()), hasher=QUICK, **options))
         return opened[-1]
 
     yield open_project
@@ -69,12 +69,12 @@ def open_site() -> Iterator[Callable[..., Site]]:
 
 
 @pytest.fixture
-def site(project: Path, open_site: Callable[..., Site]) -> Site:
+def site(project: Path, open_site: Callable[..., AppState]) -> AppState:
     return open_site(project)
 
 
 @pytest.fixture
-def browser_of(site: Site) -> Iterator[Callable[[], Browser]]:
+def browser_of(site: AppState) -> Iterator[Callable[[], Browser]]:
     """Browsers before one server; they share nothing but the server."""
     with ExitStack() as stack:
         app = make_app(site)
@@ -91,7 +91,7 @@ def you(browser_of: Callable[[], Browser]) -> Browser:
 
 
 @pytest.fixture
-def crew(site: Site, browser_of: Callable[[], Browser]) -> Callable[[str], Browser]:
+def crew(site: AppState, browser_of: Callable[[], Browser]) -> Callable[[str], Browser]:
     """Anna, who leads, and Bob and Eve, who annotate: each signed in, in a browser of their own."""
     for name, role in (("Anna", "lead"), ("Bob", "annotator"), ("Eve", "annotator")):
         site.accounts.add(name, "lead" if role == "lead" else "annotator", PASSWORD)

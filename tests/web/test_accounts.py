@@ -7,7 +7,7 @@ import pytest
 
 from bursar.web import store as tables
 from bursar.web.accounts import IDLE, OLDEST, YOU, Accounts, Attempts, checked_name, folded
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 from bursar.web.store import STORE_FILE, Store
 
 QUICK = argon2.PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)

@@ -12,10 +12,10 @@ import pytest
 
 from bursar.allocation import Estimates, Informativeness, Problem, Rate
 from bursar.allocation.answers import answer
-from bursar.campaign.allocating import material_of_run
+from bursar.campaign.split_inputs import material_of_run
 from bursar.web.advice_worker import advice_shown
 from bursar.web.advising import ADVICE_FILE, STAGES, Advising
-from bursar.web.problems import Problem as Refusal
+from bursar.web.http_errors import Problem as Refusal
 from tests.campaign.test_allocating import CAMPAIGN
 
 FOUND = {"budget": "€2.00", "shares": [], "gains": [], "whole": "", "reasons": [], "informs": {}, "tables": []}

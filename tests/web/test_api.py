@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from bursar.campaign.live import Answer as LiveAnswer
+from bursar.annotation.session import Answer as LiveAnswer
 from bursar.web.queue import Overlap
 from tests.web.conftest import PASSWORD, refused
 from tests.web.small import HOSTILE, INTENTS, SLOTS, right

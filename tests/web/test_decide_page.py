@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from bursar.campaign.live_worker import preview_round
+from bursar.annotation.round_worker import preview_round
 from tests.web.annotating import Hand, Served, until
 from tests.web.small import make_project, right
 

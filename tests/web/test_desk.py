@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.web.desk import _Short
+from bursar.web.assignments import _Short
 from bursar.web.queue import Overlap
 
 OVERLAPS = [Overlap(), Overlap(0.5, 2), Overlap(1.0, 2), Overlap(1.0, 3)]

@@ -11,7 +11,7 @@ import pytest
 
 from bursar.web import events
 from bursar.web.events import ROOM, Hub
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 
 
 def read(text):

@@ -19,7 +19,7 @@ import httpx
 import numpy as np
 import pytest
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.corpus import CorpusBuilder, read, write
 from bursar.corpus.formats.label_studio_config import config_of
 from bursar.corpus.formats.label_studio_results import design_of, results_of
@@ -143,7 +143,7 @@ def open_run():
     opened = []
 
     def open_folder(folder):
-        opened.append(LiveCampaign.open(folder))
+        opened.append(AnnotationSession.open(folder))
         return opened[-1]
 
     yield open_folder
@@ -403,7 +403,7 @@ shadow = false
     )
 
     def annotate_all():
-        live = LiveCampaign.open(tmp_path / "runs" / "trial")
+        live = AnnotationSession.open(tmp_path / "runs" / "trial")
         try:
             for task in server.tasks(pushed["project"]):
                 if not task["annotations"]:

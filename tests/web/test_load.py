@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.web.queue import Overlap, Queue
 from bursar.web.store import STORE_FILE, Store
 from tests.postgres import PostgresServer
@@ -49,7 +49,7 @@ def annotate_and_kill(folder, *, items, seconds, kills, think, database=None):
 
 def check_books(folder, crew, items):
     """The ledger has what was acknowledged, once, and money was charged once."""
-    live = LiveCampaign.open(folder)
+    live = AnnotationSession.open(folder)
     try:
         answers = live.answers()
         said = {(a.item, a.annotator): a for a in answers if a.task == "intent"}

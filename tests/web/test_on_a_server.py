@@ -7,7 +7,7 @@ import json
 import pytest
 from starlette.testclient import TestClient
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.web.server import make_app
 from tests.web.conftest import HOME, Browser
 from tests.web.small import make_project, right
@@ -39,7 +39,7 @@ def test_an_answer_is_in_the_database_when_it_is_acknowledged_and_there_for_the_
         assert {task: json.loads(label) for task, label in raw(LABELS)} == right(item)
         seven = [browser.answer(browser.take()).status_code for _ in range(6)]
         assert seven == [200] * 6
-    live = LiveCampaign.open(folder)  # as another server would
+    live = AnnotationSession.open(folder)  # as another server would
     assert (live.state().answered, len(live.wanted())) == (7, 1)
     assert {answer.task: answer.label for answer in live.answers(item)} == right(item)
     live.close()

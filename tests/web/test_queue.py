@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 from bursar.web.queue import MOST_HELD, Listed, Overlap, Queue, Work, choose, draw
 from bursar.web.store import STORE_FILE, Store
 

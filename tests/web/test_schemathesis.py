@@ -10,9 +10,9 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
-from bursar.campaign.live_worker import next_round
+from bursar.annotation.round_worker import next_round
+from bursar.web.app_state import AppState
 from bursar.web.server import make_app
-from bursar.web.site import Site
 from tests.web.conftest import QUICK
 from tests.web.small import make_project, right
 
@@ -29,7 +29,7 @@ LEADING = {  # calls whose answers depend on what a model said
 @pytest.fixture
 def site(tmp_path):
     """A project with a few answers in it."""
-    site = Site(make_project(tmp_path / "project"), hasher=QUICK)
+    site = AppState(make_project(tmp_path / "project"), hasher=QUICK)
     answer(site, 3)
     yield site
     site.close()
@@ -39,7 +39,7 @@ def site(tmp_path):
 def later(tmp_path):
     """A project whose first round is over: there is a model, scores and a selection."""
     folder = make_project(tmp_path / "project", audit={"share": 0.2})
-    site = Site(folder, hasher=QUICK)
+    site = AppState(folder, hasher=QUICK)
     answer(site, 8)
     next_round(folder, lambda told: None)
     site.live.refresh()

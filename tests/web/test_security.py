@@ -9,8 +9,8 @@ import pytest
 
 from bursar.errors import ConfigError
 from bursar.web.accounts import Attempts
-from bursar.web.problems import Problem
-from bursar.web.security import MOST_BYTES, POLICY, Door, check_request
+from bursar.web.http_errors import Problem
+from bursar.web.security import MOST_BYTES, POLICY, HostPolicy, check_request
 from bursar.web.server import make_app
 from tests.web.conftest import HOME, PASSWORD, Browser
 
@@ -26,7 +26,7 @@ CONTRACT = (
     "host", ["127.0.0.1:8000", "127.0.0.1", "localhost", "LOCALHOST:9000", "[::1]:8000", "192.168.1.7:8000", "box:8000"]
 )
 def test_numbers_and_our_own_names_are_ours(host):
-    assert Door("127.0.0.1", names=("box",)).knows(host)
+    assert HostPolicy("127.0.0.1", names=("box",)).knows(host)
 
 
 @pytest.mark.parametrize(
@@ -43,30 +43,30 @@ def test_numbers_and_our_own_names_are_ours(host):
     ],
 )
 def test_other_names_are_not(host):
-    assert not Door("127.0.0.1", names=("box",)).knows(host)
+    assert not HostPolicy("127.0.0.1", names=("box",)).knows(host)
 
 
 def test_a_public_address_adds_its_name_and_makes_cookies_secure():
-    door = Door("0.0.0.0", "https://label.example.org")
+    door = HostPolicy("0.0.0.0", "https://label.example.org")
     assert door.knows("label.example.org")
     assert door.is_ours("https://label.example.org", "internal:8000")
     assert not door.is_ours("https://label.example.org.evil.example", "internal:8000")
     assert door.secure
     assert not door.loopback
-    assert not Door("127.0.0.1", "http://label.example.org").secure
+    assert not HostPolicy("127.0.0.1", "http://label.example.org").secure
 
 
 @pytest.mark.parametrize("public", ["label.example.org", "ftp://x", "https://", "https://x/path", "https://x?a=1", "*"])
 def test_a_public_address_that_is_none_is_refused(public):
     with pytest.raises(ConfigError, match="no address"):
-        Door(public=public)
+        HostPolicy(public=public)
 
 
 @pytest.mark.parametrize(
     ("host", "alone"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)]
 )
 def test_which_addresses_are_this_machine_alone(host, alone):
-    assert Door(host).loopback is alone
+    assert HostPolicy(host).loopback is alone
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_which_addresses_are_this_machine_alone(host, alone):
 )
 def test_a_page_of_another_site_changes_nothing(headers):
     with pytest.raises(Problem) as wrong:
-        check_request(Door(), "POST", {"host": "127.0.0.1:8000"} | headers)
+        check_request(HostPolicy(), "POST", {"host": "127.0.0.1:8000"} | headers)
     assert (wrong.value.status, wrong.value.kind) == (403, "cross_site")
-    check_request(Door(), "GET", {"host": "127.0.0.1:8000"} | headers)  # to look is no change
+    check_request(HostPolicy(), "GET", {"host": "127.0.0.1:8000"} | headers)  # to look is no change
 
 
 @pytest.mark.parametrize(
     "headers", [{}, {"origin": HOME}, {"sec-fetch-site": "none"}, {"sec-fetch-site": "same-origin"}]
 )
 def test_our_own_pages_and_programs_may_change_things(headers):
-    check_request(Door(), "POST", {"host": "127.0.0.1:8000"} | headers)
+    check_request(HostPolicy(), "POST", {"host": "127.0.0.1:8000"} | headers)
 
 
 # -- requests --------------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_the_cookie_is_strict_and_out_of_reach_of_scripts(crew, browser_of, proj
     assert "path=/" in cookie
     assert "secure" not in cookie
     site.close()
-    secure = open_site(project, door=Door("127.0.0.1", "https://label.example.org"))
+    secure = open_site(project, door=HostPolicy("127.0.0.1", "https://label.example.org"))
     browser = Browser(make_app(secure), base_url="https://label.example.org")
     assert "secure" in browser.post("/api/login", json=body).headers["set-cookie"].lower()
 

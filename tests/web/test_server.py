@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.cli import main
 from bursar.errors import BursarError, ConfigError
 from bursar.web.accounts import Accounts
@@ -97,7 +97,7 @@ def test_a_round_from_its_first_answer_to_the_next_and_a_clean_end(tmp_path):
         assert listener.over.wait(10)
     finally:
         server.process.kill()
-    live = LiveCampaign.open(folder)  # nobody holds it any more
+    live = AnnotationSession.open(folder)  # nobody holds it any more
     assert live.state().round == 1
     live.close()
 
@@ -126,7 +126,7 @@ def test_a_project_without_accounts_is_not_opened_to_others(bursar, project):
     assert code == 2
     assert "no accounts" in err
     assert f"bursar people add {project} NAME --role lead" in err
-    LiveCampaign.open(project).close()  # and is let go
+    AnnotationSession.open(project).close()  # and is let go
 
 
 def test_a_port_that_is_taken_is_refused_by_number_and_otherwise_passed_over(project):
@@ -136,7 +136,7 @@ def test_a_port_that_is_taken_is_refused_by_number_and_otherwise_passed_over(pro
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"port {port}"):
             serve(project, port=port)
-        LiveCampaign.open(project).close()
+        AnnotationSession.open(project).close()
         with find_port("127.0.0.1", None, first=port) as free:
             assert free.getsockname()[1] > port
 

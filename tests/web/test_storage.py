@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 from bursar.errors import StorageError
 from bursar.web.accounts import Caller
 from bursar.web.api import RESENT
+from bursar.web.http_errors import RETRY
 from bursar.web.logs import STORAGE_LOG, AtMost
-from bursar.web.problems import RETRY
 from bursar.web.server import make_app
 from tests.postgres import PostgresServer
 from tests.small_disk import small_disk

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 from bursar.web.training import Trainer
 from tests.web.annotating import until
 
@@ -148,7 +148,7 @@ def test_stopping_ends_the_child_at_once(begin):
 
 
 def test_the_command_line_of_a_child_is_one_that_exists():
-    from bursar.campaign.child import training_command
+    from bursar.annotation.subprocess_events import training_command
 
     found = subprocess.run(
         [*training_command("no such folder")],

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from bursar.annotation.session import AnnotationSession, Answer
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.live import Answer, LiveCampaign
 from bursar.campaign.runs import Run
 from bursar.errors import LedgerError, StorageError
 from bursar.web.queue import Overlap
@@ -63,7 +63,7 @@ def test_a_server_that_lost_the_ledger_to_another_hands_nothing_out_and_goes_on_
     try:
         _, taken = first.call("POST", "/api/next", tokens["Anna"], {})
         restart(database)  # the right to the ledger goes with the connection
-        other = LiveCampaign.open(folders[1])
+        other = AnnotationSession.open(folders[1])
         item = taken["item"]["id"]
         body = {"key": "first-answer", "lease": taken["lease"]["id"], "item": item, "labels": right(item)}
         for path, sent in (("/api/answers", body), ("/api/next", {"known": [taken["lease"]["id"]]})):
@@ -86,7 +86,7 @@ def test_a_server_that_lost_the_ledger_to_another_hands_nothing_out_and_goes_on_
 
 # -- whoever else works with a ledger ----------------------------------------------------------------------------------
 def test_a_campaign_that_runs_by_itself_is_refused_beside_a_server_and_the_other_way_round(folders):
-    live = LiveCampaign.open(folders[0])
+    live = AnnotationSession.open(folders[0])
     run = Run.open(folders[1])
     campaign = Campaign(run.config, folders[1], parts=run.parts)
     try:
@@ -95,27 +95,29 @@ def test_a_campaign_that_runs_by_itself_is_refused_beside_a_server_and_the_other
         live.close()
         campaign.begin()
         with pytest.raises(LedgerError, match="another process works with this ledger"):
-            LiveCampaign.open(folders[0])
+            AnnotationSession.open(folders[0])
     finally:
         campaign.close()
-    LiveCampaign.open(folders[0]).close()
+    AnnotationSession.open(folders[0]).close()
 
 
 def test_reading_needs_no_right_to_a_ledger(folders):
-    live = LiveCampaign.open(folders[0])
+    live = AnnotationSession.open(folders[0])
     assert Run.open(folders[1]).result()["name"] == "Small project"
     live.close()
 
 
 def test_ledgers_in_other_schemas_are_held_apart(database, tmp_path):
     urls = [database.url(schema=name) for name in ("one of two", "two of two")]
-    lives = [LiveCampaign.open(make_project(tmp_path / str(at), ledger={"url": url})) for at, url in enumerate(urls)]
+    lives = [
+        AnnotationSession.open(make_project(tmp_path / str(at), ledger={"url": url})) for at, url in enumerate(urls)
+    ]
     for live in lives:
         live.close()
 
 
 def test_after_a_restart_of_the_database_nothing_is_written_before_the_ledger_is_held_again(folders, database):
-    live = LiveCampaign.open(folders[0])
+    live = AnnotationSession.open(folders[0])
     restart(database)
     with pytest.raises(StorageError, match="the connection that holds this ledger broke") as lost:
         live.ledger.decide((7, "trial", "nothing"))
@@ -124,5 +126,5 @@ def test_after_a_restart_of_the_database_nothing_is_written_before_the_ledger_is
     live.catch_up()
     live.ledger.decide((7, "trial", "something"))
     with pytest.raises(LedgerError, match="another process works with this ledger"):
-        LiveCampaign.open(folders[1])
+        AnnotationSession.open(folders[1])
     live.close()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run, run_campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.demo import demo_config
-from bursar.campaign.live import LiveCampaign
 from tests.web.annotating import Hand, Killable, Served
 
 pytestmark = pytest.mark.browser
@@ -93,7 +93,7 @@ def test_three_rounds_are_annotated_by_keys_and_trained_beside_until_the_end_is_
 
 def check_books(folder, corpus, answered):
     """Every answer is in the ledger as it was meant, with its seconds; prices follow them; every round was scored."""
-    live = LiveCampaign.open(folder)
+    live = AnnotationSession.open(folder)
     try:
         view = live.view()
         assert len(view) == answered == len(live.answers()) / len(TASKS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bursar.compute import Tell, make_engine
+from bursar.compute import ProgressCallback, make_engine
 from experiments.studies.arms import Place, Setup
 from experiments.studies.findings import Findings
 from experiments.studies.study import STUDIES, Run, Study, run_study
@@ -26,7 +26,7 @@ SETUP = Setup(
 )
 
 
-def work(unit: Mapping[str, Any], tell: Tell, *, place: Place) -> dict[str, Any]:
+def work(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """Square a number, and leave a mark that it was done."""
     place.runs.mkdir(parents=True, exist_ok=True)
     with open(place.runs / "marks.txt", "a") as file:

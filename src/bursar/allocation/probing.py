@@ -116,14 +116,14 @@ class _Sheet:
 
     def beliefs(self, learned: IntArray) -> FloatArray:
         """What a probe that learned from some items believes of all units: (units, labels), or (units, 1) numbers."""
-        said = self._model(learned, self.rows).believe(self.rows)[0]
+        said = self._model(learned, self.rows).predict_proba(self.rows)[0]
         found: FloatArray = np.asarray(said, dtype=np.float64).reshape(len(self.rows), -1)
         return found
 
     def loss(self, learned: IntArray, held: IntArray, rows: NDArray[Any] | None = None) -> float:
         """The mean −log likelihood of held-out labels by a probe that learned from other items."""
         rows = self.rows if rows is None else rows
-        said = self._model(learned, rows).believe(rows[self.units(held)])
+        said = self._model(learned, rows).predict_proba(rows[self.units(held)])
         gold = self.targets.take(held).values
         if isinstance(self.task, Regression):
             mean, variance = said

@@ -1,10 +1,10 @@
 """Rounds of train, score, select, annotate, until the money, the pool or the patience ends."""
 
 from bursar.campaign.annotators import GoldAnnotator
-from bursar.campaign.books import Ask
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.campaign_file import load_config
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.runs import Run, run_campaign
+from bursar.campaign.state import Round
 
-__all__ = ["Ask", "Campaign", "CampaignConfig", "GoldAnnotator", "Run", "load_config", "run_campaign"]
+__all__ = ["Campaign", "CampaignConfig", "GoldAnnotator", "Round", "Run", "load_config", "run_campaign"]

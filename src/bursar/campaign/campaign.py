@@ -17,26 +17,36 @@ import numpy as np
 from bursar.allocation.rates import AT_RANDOM, BY_NO_MODEL
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
-from bursar.campaign.books import GIVEN, PRICES, START, WAITS, Ask, Books, Terms, Wanted, end_kind
+from bursar.campaign.budget_split import KIND as ALLOCATION
+from bursar.campaign.budget_split import Rations, chosen_within
 from bursar.campaign.checks import check_served, strategy_in_use
-from bursar.campaign.choosing import Known, Offer, entries_of, round_to, written
+from bursar.campaign.confidence_summary import confidence_summary
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.label_value import check_informer, check_split, measured
 from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
+from bursar.campaign.observers import NullObserver, Watcher
 from bursar.campaign.pool_scoring import PoolScoring, Scored
 from bursar.campaign.pricing import prices_of, typical_counts
-from bursar.campaign.rationing import KIND as ALLOCATION
-from bursar.campaign.rationing import Rations, chosen_within
+from bursar.campaign.round_candidates import check_features, judged, limits_of, open_labels, pool_features_of
+from bursar.campaign.round_plan import Known, Offer, entries_of, round_to, written
 from bursar.campaign.savings import LEAST_SHARE, RANDOM
-from bursar.campaign.scoring import check_facets, evidence_of, judged, limits_of, open_labels
-from bursar.campaign.splits import Parts, fully_labelled, load_parts, too_few
+from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_few
 from bursar.campaign.start import covering_start, start_candidates
+from bursar.campaign.state import (
+    GIVEN,
+    PRICES,
+    START,
+    WAITS,
+    CampaignState,
+    ItemRequest,
+    Round,
+    RoundSettings,
+    end_kind,
+)
 from bursar.campaign.stopping import agreement, watched_items
-from bursar.campaign.summaries import confidence_summary
 from bursar.campaign.unit_space import UnitSpace
-from bursar.campaign.watching import Nobody, Watcher
-from bursar.campaign.worth import check_informer, check_split, measured
 from bursar.compute import HERE, Engine
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
@@ -48,7 +58,7 @@ from bursar.selection import Candidates
 from bursar.tasks import CostModel, Prices
 
 Outcome = Literal["opened", "ended", "waiting"]
-Ration = Callable[[Terms, Candidates, int], Rations]
+Ration = Callable[[RoundSettings, Candidates, int], Rations]
 
 
 class Campaign:
@@ -66,7 +76,7 @@ class Campaign:
         config: CampaignConfig,
         folder: Path,
         *,
-        parts: Parts | None = None,
+        parts: DataSplits | None = None,
         watcher: Watcher | None = None,
         learner: Learner | None = None,
         lock: bool = True,
@@ -78,11 +88,11 @@ class Campaign:
         self.parts = parts or load_parts(config)
         self.corpus = self.parts.corpus
         self.tasks = list(self.corpus.schema.values())
-        check_facets(strategy_in_use(config), self.corpus.schema, config.limits, self.corpus.groups is not None)
+        check_features(strategy_in_use(config), self.corpus.schema, config.limits, self.corpus.groups is not None)
         check_split(config, self.corpus.schema)
-        self.watcher = watcher or Nobody()
+        self.watcher = watcher or NullObserver()
         self.ledger = open_ledger(config, folder, self.corpus)
-        self.books = Books(config, self.ledger)
+        self.books = CampaignState(config, self.ledger)
         self.terms = self.books.first_terms
         self.scoring = PoolScoring(lambda: self.models.saved(), folder / "scoring", engine)
         self.pool = self.parts.pool
@@ -148,7 +158,7 @@ class Campaign:
         self._begun = True
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
-    def ask(self) -> Ask | None:
+    def ask(self) -> Round | None:
         """What to annotate next: the rest of the open round, or a new round. ``None`` when the campaign is over."""
         self.begin()
         pending = self.pending(self.rounds_opened)
@@ -156,7 +166,7 @@ class Campaign:
             if self.advance() != "opened":
                 return None
             pending = self.pending(self.rounds_opened)
-        return Ask(self.rounds_opened, pending)
+        return Round(self.rounds_opened, pending)
 
     def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
         """Answers by item and task. Each item is one submission, on disk when its receipt is given.
@@ -186,7 +196,7 @@ class Campaign:
         """The number of the newest round that has a selection; −1 before the first."""
         return self.books.rounds_opened
 
-    def pending(self, round: int) -> tuple[Wanted, ...]:
+    def pending(self, round: int) -> tuple[ItemRequest, ...]:
         """What a round asked for and was not told."""
         return self.books.pending(round)
 
@@ -239,7 +249,7 @@ class Campaign:
         self.books.look_again()
         return "opened"
 
-    def _take_up(self, terms: Terms) -> None:
+    def _take_up(self, terms: RoundSettings) -> None:
         self.terms = terms
         self.models = self.models.under(terms.config)
 
@@ -378,7 +388,7 @@ class Campaign:
     def offer(
         self,
         round: int,
-        terms: Terms,
+        terms: RoundSettings,
         known: Known,
         learner: Learner | None,
         scored: tuple[IntArray, Scored] | None = None,
@@ -408,7 +418,7 @@ class Campaign:
         measure = terms.strategy.measure if asks_the_model(terms) else None
         return Offer(round, budget, slice_, prices, items, pool, found, chosen, measure, caps)
 
-    def _ration(self, round: int, known: Known, terms: Terms, pool: Candidates, money: int) -> Rations:
+    def _ration(self, round: int, known: Known, terms: RoundSettings, pool: Candidates, money: int) -> Rations:
         """The split of a round's money, written down before anything is chosen by it, and measured for once."""
         decided = self.ledger.decision(round, ALLOCATION)
         rations = Rations.of(
@@ -418,7 +428,7 @@ class Campaign:
             self.ledger.decide((round, ALLOCATION, rations.body))
         return rations
 
-    def worth(self, round: int, known: Known, terms: Terms) -> dict[str, Any]:
+    def worth(self, round: int, known: Known, terms: RoundSettings) -> dict[str, Any]:
         """What labels are worth by all that is known before a round, measured now."""
         drawn = self._bought_for(BY_NO_MODEL, known)
         items, _ = self._free(known)
@@ -433,7 +443,7 @@ class Campaign:
 
     def _candidates(
         self,
-        terms: Terms,
+        terms: RoundSettings,
         known: Known,
         learner: Learner | None,
         round: int,
@@ -455,10 +465,10 @@ class Campaign:
         vectors = None if learner is None else partial(self.scoring.vectors, learner, progress=tell)
         aside = known.dev if known.dev is not None else self.corpus.take(items[:0])
         space = partial(self._unit_space, round, known, learner)
-        evidence = evidence_of(strategy, vectors, self.corpus, items, scored, known.bought, aside, space)
+        features = pool_features_of(strategy, vectors, self.corpus, items, scored, known.bought, aside, space)
         limits = limits_of(config.limits, pool, scored.guesses, config.budget.rounds if strategy.once else 1)
         prices = self._prices(items, scored.guesses, terms)
-        return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, evidence), scored
+        return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, features), scored
 
     def _unit_space(self, round: int, known: Known, learner: Learner | None) -> UnitSpace:
         """Where units lie: found once, unless the learner can only say where its newest model puts items."""
@@ -506,7 +516,9 @@ class Campaign:
         return {name: [self.corpus.schema[name].value(rows) for rows in column] for name, column in guesses.items()}
 
     # -- prices ------------------------------------------------------------------------------------------------------
-    def _prices(self, items: IntArray, source: Learner | Mapping[str, Ragged], terms: Terms | None = None) -> Prices:
+    def _prices(
+        self, items: IntArray, source: Learner | Mapping[str, Ragged], terms: RoundSettings | None = None
+    ) -> Prices:
         """Prices of items: by gold where that is the rule, else by what the learner predicts."""
         part = self.corpus.take(items)
         if self.config.costs.pricing == "gold":
@@ -536,7 +548,7 @@ class Campaign:
         return int(np.random.SeedSequence([self.config.seed, 13, round]).generate_state(1)[0])
 
 
-def asks_the_model(terms: Terms) -> bool:
+def asks_the_model(terms: RoundSettings) -> bool:
     """Whether anything about a round depends on what the model says of the pool."""
     group, strategy = terms.config.limits.group, terms.strategy
     by_guess = "labels" in strategy.needs or (group is not None and group.by.startswith("label:"))

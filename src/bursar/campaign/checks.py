@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.scoring import check_facets
+from bursar.campaign.round_candidates import check_features
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS, PASSES, gives
@@ -20,7 +20,7 @@ def check_arms(config: CampaignConfig, corpus: Corpus) -> None:
     check_served(config)
     for name in (config.strategy.name, *config.compare):
         arm = config.arm(name)
-        check_facets(strategy_in_use(arm), corpus.schema, arm.limits, corpus.groups is not None)
+        check_features(strategy_in_use(arm), corpus.schema, arm.limits, corpus.groups is not None)
 
 
 def check_served(config: CampaignConfig, *, beside: bool = True) -> None:

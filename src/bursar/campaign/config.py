@@ -28,8 +28,8 @@ from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
 from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
 from bursar.oracle.chain import Plan
-from bursar.oracle.gap import STEPS, plan_of
-from bursar.oracle.searchers import PROBE, known_searcher
+from bursar.oracle.comparison import STEPS, plan_of
+from bursar.oracle.judge_registry import PROBE, known_searcher
 from bursar.selection import STARTS, Strategy, make_strategy
 from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task

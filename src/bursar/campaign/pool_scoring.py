@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.unit_space import UnitDoubts
-from bursar.compute import HERE, ArrayStore, Engine, Tell, Unit, in_shards, run_units
+from bursar.compute import HERE, ArrayStore, Engine, ProgressCallback, Unit, in_shards, run_units
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Embeddings, Progress, no_progress
@@ -181,7 +181,7 @@ class _Watcher:
 
 
 # -- one shard -------------------------------------------------------------------------------------------------------
-def answer(unit: Unit, tell: Tell, *, load: Callable[[], Learner]) -> Arrays:
+def answer(unit: Unit, tell: ProgressCallback, *, load: Callable[[], Learner]) -> Arrays:
     """What a model says of one shard: the work of a unit, wherever it runs."""
     learner, items, question = load(), unit["corpus"], Question(**unit["question"])
     told = 0.0
@@ -198,7 +198,7 @@ def answer(unit: Unit, tell: Tell, *, load: Callable[[], Learner]) -> Arrays:
         found = learner.embeddings(items, progress=progress)
         words = {} if found.words is None else {"words": found.words}
         return {"items": found.items, "lasting": np.asarray(found.lasting), **words}
-    beliefs = learner.believe(items, passes=question.passes, seed=question.seed, progress=progress)
+    beliefs = learner.predict_proba(items, passes=question.passes, seed=question.seed, progress=progress)
     guesses = {name: task.decode(beliefs[name]) for name, task in items.schema.items()}
     arrays = {"confidence": confidences(learner.tasks, beliefs, MEASURES[question.measure])}
     arrays |= _arrays("guesses", guesses)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bursar.campaign.pace import Rate, rate_of
+from bursar.campaign.annotation_speed import Rate, rate_of
 from bursar.corpus import Corpus
 from bursar.ledger import Annotation, Charge, Ledger
 from bursar.ledger.records import READING

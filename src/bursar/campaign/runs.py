@@ -15,19 +15,19 @@ import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices
+from bursar.campaign.budget_split import KIND as ALLOCATION
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
 from bursar.campaign.config import BUILTIN, CONFIG_FILE, CampaignConfig, parse_config
 from bursar.campaign.curves import area
-from bursar.campaign.gap import Told, ask_oracle, current_answer, judged_tasks
 from bursar.campaign.ledgers import has_ledger, open_ledger
 from bursar.campaign.lock import Lock
-from bursar.campaign.rationing import KIND as ALLOCATION
+from bursar.campaign.observers import NullObserver, Watcher
+from bursar.campaign.oracle_comparison import Told, ask_oracle, current_answer, judged_tasks
 from bursar.campaign.savings import saved_against_random, savings_of
-from bursar.campaign.splits import Parts, load_parts
+from bursar.campaign.splits import DataSplits, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
-from bursar.campaign.watching import Nobody, Watcher
-from bursar.compute import HERE, Engine, Tell, make_engine, run_all
+from bursar.compute import HERE, Engine, ProgressCallback, make_engine, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
@@ -40,7 +40,7 @@ class Run:
     """
 
     def __init__(
-        self, folder: Path, config: CampaignConfig, parts: Parts | None = None, *, trust: bool = False
+        self, folder: Path, config: CampaignConfig, parts: DataSplits | None = None, *, trust: bool = False
     ) -> None:
         self.folder = folder
         self.config = config
@@ -251,7 +251,7 @@ def run_campaign(
         make_engine(oracle.engine)
     with run.locked():
         run.pin()
-        watchers = {arm: watch(arm) or Nobody() for arm in run.arms}
+        watchers = {arm: watch(arm) or NullObserver() for arm in run.arms}
 
         def tell(event: tuple[str, str, tuple[Any, ...]]) -> None:
             arm, what, arguments = event
@@ -280,9 +280,9 @@ class _Arm:
     trust: bool
     engine: Engine
 
-    def __call__(self, tell: Tell) -> None:
+    def __call__(self, tell: ProgressCallback) -> None:
         run = self.run or Run.open(self.folder, trust=self.trust)
-        campaign = run.campaign(self.name, _Teller(self.name, tell), self.engine)
+        campaign = run.campaign(self.name, _ProgressTeller(self.name, tell), self.engine)
         try:
             campaign.run(GoldAnnotator(run.parts.corpus))
         finally:
@@ -290,11 +290,11 @@ class _Arm:
 
 
 @dataclass
-class _Teller:
+class _ProgressTeller:
     """A watcher that passes on what it sees, with the name of the arm."""
 
     arm: str
-    tell: Tell
+    tell: ProgressCallback
 
     def stage(self, round: int, what: str, done: float) -> None:
         self.tell((self.arm, "stage", (round, what, done)))

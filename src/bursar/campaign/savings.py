@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bursar.campaign.audit import Slice, audit_slices
-from bursar.campaign.books import START
 from bursar.campaign.curves import saved_at_equal_money
+from bursar.campaign.state import START
 from bursar.ledger import Ledger
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.tasks import Task
@@ -138,7 +138,7 @@ def savings_by(points: Points, spent: float, begun: float) -> dict[str, Any] | N
     points = points.take(points.mine | (points.money >= LEAST_SHARE * spent))
     if not points.mine.any():
         return None
-    low, middle, high = interval_of(believe(points, spent), begun / spent)
+    low, middle, high = interval_of(predict_proba(points, spent), begun / spent)
     known = is_known(low, high)
     needed = None if known else labels_needed(points, spent, begun)
     return {"saved": middle, "low": low, "high": high, "known": known, "needed": needed}
@@ -252,14 +252,14 @@ def noise_of(points: Points, spent: float, prior: Prior = PRIOR) -> FloatArray:
 
 
 # -- what follows from them ------------------------------------------------------------------------------------------
-def believe(points: Points, spent: float, prior: Prior = PRIOR) -> Belief:
+def predict_proba(points: Points, spent: float, prior: Prior = PRIOR) -> Belief:
     """Bayesian linear regression of log errors on log money, which is 0 at the end of the campaign.
 
     The gap grows with the share of the money for which the strategy chose: there is none where all items are random.
 
     >>> rows = [(m, m / 10, 1.0, 8 * m**-0.5, TEST, 9999) for m in (1000, 2000, 4000)]
     >>> rows += [(m, m / 10, 0.0, 10 * m**-0.5, TEST, 9999) for m in (1000, 2000, 3000)]
-    >>> round(float(np.exp(believe(Points.of(rows), 4000).mean[1])), 2)  # random's error over the strategy's
+    >>> round(float(np.exp(predict_proba(Points.of(rows), 4000).mean[1])), 2)  # random's error over the strategy's
     1.25
     """
     at = np.log(points.money / spent)
@@ -290,7 +290,7 @@ def labels_needed(points: Points, spent: float, begun: float) -> int | None:
 
     The same rounds are imagined with slices of more and more items, each round's shadow trained on those so far.
     """
-    mean, chosen = believe(points, spent).mean, points.take(points.mine)
+    mean, chosen = predict_proba(points, spent).mean, points.take(points.mine)
     mean[1] = -np.log(1 - A_LOT) * max(mean[2] + mean[3], LEAST_EXPONENT)  # as if a lot had been saved
     price, rounds = spent / points.items.max(), len(chosen)
     start = float(points.money[~points.mine & (points.money <= begun)].max(initial=0.0))
@@ -305,7 +305,7 @@ def labels_needed(points: Points, spent: float, begun: float) -> int | None:
         shadows = Points(money, money / price, np.zeros(rounds), error, sample, measured)
         both = joined(replace(chosen, sample=sample, measured=measured), shadows)
         both = both.take(both.mine | (both.money >= LEAST_SHARE * spent))
-        if interval_of(Belief(mean, believe(both, spent).covariance), begun / spent)[0] > 0:
+        if interval_of(Belief(mean, predict_proba(both, spent).covariance), begun / spent)[0] > 0:
             return int(np.ceil(count))
     return None
 

@@ -15,7 +15,7 @@ from bursar.simulation import assistant_corpus
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class DataSplits:
     """The corpus of a campaign and the positions of its pool, development and test items."""
 
     corpus: Corpus
@@ -29,7 +29,7 @@ class Parts:
         return self.corpus.digest()
 
 
-def load_parts(config: CampaignConfig, corpus: Corpus | None = None) -> Parts:
+def load_parts(config: CampaignConfig, corpus: Corpus | None = None) -> DataSplits:
     """Read the corpus, unless it is given, and draw the parts; draws depend on the seed and the ids alone."""
     wanted = config.corpus
     if corpus is None and wanted.source == BUILTIN:
@@ -45,7 +45,7 @@ def load_parts(config: CampaignConfig, corpus: Corpus | None = None) -> Parts:
     if not corpus.schema:
         raise ConfigError(f"{wanted.source} states no task", fix="state the tasks on the first line of the JSONL file")
     corpus = corpus.with_tasks(config.tasks or list(corpus.schema))
-    return Parts(
+    return DataSplits(
         corpus,
         pool=_draw(corpus, wanted.pool, wanted.pool_items, config.seed, "pool"),
         dev=_draw(corpus, wanted.dev, wanted.dev_items, config.seed, "dev"),

@@ -14,7 +14,7 @@ from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import IntArray
-from bursar.selection import Candidates, Evidence, Facets, make_strategy
+from bursar.selection import Candidates, ItemFeatures, PoolFeatures, make_strategy
 from bursar.tasks import Prices
 
 CANDIDATES = 5_000  # items that are read for a start: a random sample of a larger pool
@@ -47,11 +47,11 @@ def covering_start(
     space = UnitSpace(lambda part: learner.embeddings(part.unlabelled(), progress=progress), read)
     pool, known = corpus.take(items), corpus.take(labelled)
     near = {name: np.flatnonzero(known.labels[name].present) for name in corpus.schema}
-    evidence = Evidence(
+    features = PoolFeatures(
         units={name: space.all_units(task, pool) for name, task in corpus.schema.items()},
-        labelled=Facets(units={n: space.all_units(t, known.take(near[n])) for n, t in corpus.schema.items()}),
+        labelled=ItemFeatures(units={n: space.all_units(t, known.take(near[n])) for n, t in corpus.schema.items()}),
     )
     unsure = np.zeros((len(items), len(corpus.schema)))
-    candidates = Candidates(pool.ids.tolist(), unsure, prices, evidence=evidence)
+    candidates = Candidates(pool.ids.tolist(), unsure, prices, features=features)
     chosen = make_strategy("COVER").select(candidates, budget, seed, in_items=in_items).items
     return items[chosen]

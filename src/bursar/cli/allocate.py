@@ -196,7 +196,7 @@ def _measured(
     """Measure a campaign's seed labels, with progress, and split by what comes out."""
     from bursar.allocation.answers import answer
     from bursar.campaign import load_config
-    from bursar.campaign.allocating import material_of, material_of_run, measure
+    from bursar.campaign.split_inputs import material_of, material_of_run, measure
     from bursar.report.allocation import described
 
     if _is_table(campaign):

@@ -27,7 +27,7 @@ def check(
 
     Exit code 0: all is sound. 2: there are problems, each of them named.
     """
-    from bursar.campaign.verify import accept_losses, verify_project
+    from bursar.annotation.verify import accept_losses, verify_project
     from bursar.cli.show import print_table
 
     accepted = accept_losses(project) if accept_loss else []

@@ -17,7 +17,7 @@ from bursar.cli.runs import JsonOption, RunOption
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bursar.campaign.live import LiveCampaign
+    from bursar.annotation.session import AnnotationSession
     from bursar.web.labelstudio.client import Studio
     from bursar.web.labelstudio.sync import Pulled, Pushed, Sync
 
@@ -135,7 +135,7 @@ def _bell(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator
 @contextmanager
 def _open(run: Path, folder: Path | None, url: str | None, token: str | None) -> Iterator[tuple[Sync, Studio]]:
     """The campaign and the server. The server is asked first, so that a wrong token makes no run."""
-    from bursar.campaign.live import LiveCampaign
+    from bursar.annotation.session import AnnotationSession
     from bursar.web.labelstudio.client import Studio
     from bursar.web.labelstudio.sync import Memory, Sync
 
@@ -149,7 +149,7 @@ def _open(run: Path, folder: Path | None, url: str | None, token: str | None) ->
     studio = Studio(address, token)
     studio.whoami()
     _start(run, place)
-    live = LiveCampaign.open(place)
+    live = AnnotationSession.open(place)
     try:
         yield Sync(live, studio), studio
     finally:
@@ -184,7 +184,7 @@ def _start(run: Path, place: Path) -> None:
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------
-def _say_pushed(live: LiveCampaign, studio: Studio, pushed: Pushed, as_json: bool) -> None:
+def _say_pushed(live: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
     state, page = live.state(), studio.page_of(pushed.project)
     if as_json:
         typer.echo(json.dumps(_state(live) | asdict(pushed) | {"page": page}, ensure_ascii=False))
@@ -196,7 +196,7 @@ def _say_pushed(live: LiveCampaign, studio: Studio, pushed: Pushed, as_json: boo
         typer.echo(f"Round {state.round}: {_items(pushed.new)} sent{suggested}{there}. {page}")
 
 
-def _say_pulled(live: LiveCampaign, pulled: Pulled, as_json: bool) -> None:
+def _say_pulled(live: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_state(live) | asdict(pulled), ensure_ascii=False))
         return
@@ -218,7 +218,7 @@ def _say_pulled(live: LiveCampaign, pulled: Pulled, as_json: bool) -> None:
         typer.echo("The round is complete: push to train and send the next one.")
 
 
-def _state(live: LiveCampaign) -> dict[str, Any]:
+def _state(live: AnnotationSession) -> dict[str, Any]:
     state = live.state()
     return {"round": state.round, "phase": state.phase, "open": state.open, "ready": live.ready()}
 

@@ -14,7 +14,7 @@ from bursar.cli.data import FormatOption, SetOption
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bursar.campaign.projects import Draft, Wishes
+    from bursar.annotation.projects import Draft, Wishes
     from bursar.corpus import Corpus
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ def new(
 
         bursar new reviews --from reviews.jsonl --tasks 'mood:classification:good,bad' --budget 200 --yes
     """
-    from bursar.campaign.projects import Wishes, create_project, draft_project, with_wished_tasks
+    from bursar.annotation.projects import Wishes, create_project, draft_project, with_wished_tasks
     from bursar.cli.data import _read
 
     if project.exists() and (not project.is_dir() or any(project.iterdir())):
@@ -140,7 +140,7 @@ class _Questions:
 
 def _with_tasks(corpus: Corpus, ask: _Questions) -> Corpus:
     """The data with its own tasks, or those that a person names where it has none, or one without labels."""
-    from bursar.campaign.projects import with_wished_tasks
+    from bursar.annotation.projects import with_wished_tasks
 
     lacking = [name for name, task in corpus.schema.items() if "labels" in task.vocabularies and not task.labels]
     if corpus.schema and not lacking:

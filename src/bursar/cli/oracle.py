@@ -86,7 +86,7 @@ def oracle(
 
     The settings may stand in the campaign, in a section \\[oracle]: its run then ends with the search.
     """
-    from bursar.campaign.gap import ANSWER_FILE, ask_oracle
+    from bursar.campaign.oracle_comparison import ANSWER_FILE, ask_oracle
     from bursar.report import write_report
 
     run, config, finish_by = _open(campaign, folder)
@@ -168,7 +168,7 @@ def _hired(config: CampaignConfig, judge: str | None, engine: str | None) -> tup
     """The judge and where it works: what was asked for here, and else in the campaign."""
     from bursar.campaign.config import OracleSection
     from bursar.compute import make_engine
-    from bursar.oracle.searchers import known_searcher
+    from bursar.oracle.judge_registry import known_searcher
 
     given = config.oracle or OracleSection()
     name, where = given.judge if judge is None else judge, given.engine if engine is None else engine
@@ -179,7 +179,7 @@ def _plan(
     config: CampaignConfig, judge: str, steps: int | None, greedy_steps: int | None, cooling: float | None
 ) -> Plan:
     """What was asked for here, and else in the campaign; other steps or another judge bring their own cooling."""
-    from bursar.oracle.gap import plan_of
+    from bursar.oracle.comparison import plan_of
 
     given = config.oracle
     if given is not None:

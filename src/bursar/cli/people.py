@@ -79,7 +79,7 @@ def remove(project: ProjectArgument, name: NameArgument) -> None:
 def _accounts(project: Path) -> Iterator[Accounts]:
     """The accounts of a project, whether or not it is being served."""
     from bursar.web.accounts import Accounts
-    from bursar.web.site import check_project
+    from bursar.web.app_state import check_project
     from bursar.web.store import STORE_FILE, Store
 
     check_project(project)

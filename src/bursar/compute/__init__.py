@@ -1,6 +1,6 @@
 """Units of work, spread over cores and machines; finished ones are never run again."""
 
-from bursar.compute.engine import HERE, Engine, Here, Tell, Unit, Work
+from bursar.compute.engine import HERE, Engine, Here, ProgressCallback, Unit, Work
 from bursar.compute.engines import make_engine
 from bursar.compute.processes import Processes, cores
 from bursar.compute.progress import Progress, Watcher, duration
@@ -16,8 +16,8 @@ __all__ = [
     "Here",
     "Processes",
     "Progress",
+    "ProgressCallback",
     "Store",
-    "Tell",
     "Unit",
     "Watcher",
     "Work",

@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from bursar.errors import ConfigError
 
 Unit = Mapping[str, Any]
-Tell = Callable[[Any], None]
-Work = Callable[[Unit, Tell], Any]
+ProgressCallback = Callable[[Any], None]
+Work = Callable[[Unit, ProgressCallback], Any]
 
 
 class Ended(NamedTuple):
@@ -118,7 +118,9 @@ def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps
         ) from wrong
 
 
-def attempt(unpack: Callable[[], tuple[Work, Unit]], tell: Tell) -> tuple[Literal["done", "failed"], Any, float]:
+def attempt(
+    unpack: Callable[[], tuple[Work, Unit]], tell: ProgressCallback
+) -> tuple[Literal["done", "failed"], Any, float]:
     """What a worker elsewhere does with a unit: unpack it, which imports what it needs, and work on it."""
     try:
         work, unit = unpack()

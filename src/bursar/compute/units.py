@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from bursar.compute.engine import HERE, Ended, Engine, Tell, Unit, Work
+from bursar.compute.engine import HERE, Ended, Engine, ProgressCallback, Unit, Work
 from bursar.compute.processes import Processes
 from bursar.compute.progress import Progress, Watcher
 from bursar.compute.store import Store, address, name_of
@@ -77,7 +77,7 @@ def run_units(
     return [results[where] for where in addresses]
 
 
-def run_all(units: Sequence[Callable[[Tell], Any]], workers: int, tell: Tell) -> list[Any]:
+def run_all(units: Sequence[Callable[[ProgressCallback], Any]], workers: int, tell: ProgressCallback) -> list[Any]:
     """Run callables, so many at a time, and return what each returned.
 
     Each is called with a function to tell things with; what it tells is handed to ``tell`` here. With one worker all
@@ -118,7 +118,7 @@ def in_shards(count: int, shards: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(cuts)]
 
 
-def _call(unit: Callable[[Tell], Any], about: Unit, tell: Tell) -> Any:
+def _call(unit: Callable[[ProgressCallback], Any], about: Unit, tell: ProgressCallback) -> Any:
     return unit(tell)
 
 

@@ -244,7 +244,9 @@ class Law:
         """A law that comes with the package, such as ``balanced``, ``unbalanced`` or ``single``; or one of a folder."""
         known = packaged_laws(folder)
         if folder is not None and name not in known:
-            raise ConfigError(f"{folder} holds no law {name}.json", fix="name a folder that python -m experiments laws package wrote")
+            raise ConfigError(
+                f"{folder} holds no law {name}.json", fix="name a folder that python -m experiments laws package wrote"
+            )
         if not known:
             raise ConfigError(
                 "no packaged law in this installation",

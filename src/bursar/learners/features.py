@@ -76,7 +76,7 @@ class Components(NamedTuple):
 class Model(Protocol):
     """What is learned for one task, from one row of features a unit."""
 
-    def believe(self, rows: Any) -> tuple[NDArray[Any], ...]:
+    def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
         """Probabilities (units, labels), or for a number the means (items,) and variances (items,)."""
         ...
 
@@ -168,7 +168,7 @@ class FeatureLearner(Learner):
         scores = evaluate(self.tasks, dev, self.predict(dev))
         return geometric_mean({name: scores[name][task.metric] for name, task in self.tasks.items()})
 
-    def believe(
+    def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
         self._must_have_learned()
@@ -181,7 +181,7 @@ class FeatureLearner(Learner):
         for name, task in self.tasks.items():
             rows = self.rows(task, items, progress)
             with one_thread():
-                believed = self._models[name].believe(rows)
+                believed = self._models[name].predict_proba(rows)
             if isinstance(task, Regression):
                 means, variances = (np.asarray(part, dtype=np.float32)[None] for part in believed)
                 found[name] = Estimates(means, variances, task.low, task.high)

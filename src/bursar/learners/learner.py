@@ -118,7 +118,7 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def believe(
+    def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
         """Per task, what is believed of every unit of every item, in the order of the items.
@@ -189,7 +189,7 @@ class Learner(ABC):
     # -- what follows from beliefs -----------------------------------------------------------------------------------
     def predict(self, items: Corpus) -> dict[str, Ragged]:
         """The label rows that the beliefs speak for."""
-        return {name: self.tasks[name].decode(beliefs) for name, beliefs in self.believe(items).items()}
+        return {name: self.tasks[name].decode(beliefs) for name, beliefs in self.predict_proba(items).items()}
 
     def confidence(
         self, items: Corpus, measure: str = "entropy", *, seed: int = 0, progress: Progress = no_progress
@@ -214,7 +214,7 @@ class Learner(ABC):
             def told(what: str, done: float, part: IntArray = part) -> None:
                 progress(what, (part[0] + done * len(part)) / len(items))
 
-            yield part, self.believe(items.take(part).unlabelled(), passes=passes, seed=seed, progress=told)
+            yield part, self.predict_proba(items.take(part).unlabelled(), passes=passes, seed=seed, progress=told)
 
     def evaluate(self, items: Corpus) -> Scores:
         """Every score of every task on the items that have its labels; a task without any is left out."""

@@ -360,7 +360,7 @@ class NeuralLearner(Learner):
                 policy.begin(Course(tuple(group), (1,) * len(group), steps=1))
 
     # -- believing -----------------------------------------------------------------------------------------------------
-    def believe(
+    def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
         if not self.models:
@@ -425,13 +425,13 @@ class NeuralLearner(Learner):
             for name in leaders:
                 outputs[name].append(self._output(model, name, encoded[name], None))
             if followers and plain is None:
-                plain = {name: model.head(name).believe(outputs[name]) for name in leaders}
+                plain = {name: model.head(name).predict_proba(outputs[name]) for name in leaders}
             for name in followers:
                 assert plain is not None
                 spans = self._spans_believed(model, name, plain)
                 outputs[name].append(self._output(model, name, encoded[name], spans))
         for name in model.tasks:
-            found[name] = model.head(name).believe(outputs[name])
+            found[name] = model.head(name).predict_proba(outputs[name])
         return found
 
     def _output(self, model: SharedModel, name: str, encoded: Encoded, spans: Ragged | None) -> Any:

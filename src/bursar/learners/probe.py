@@ -140,7 +140,7 @@ class Choice(NamedTuple):
     weights: FloatArray  # (width, labels)
     bias: FloatArray  # (labels,)
 
-    def believe(self, rows: Vectors) -> tuple[NDArray[Any], ...]:
+    def predict_proba(self, rows: Vectors) -> tuple[NDArray[Any], ...]:
         found = np.zeros((len(rows), len(self.bias)), dtype=np.float32)
         for at in range(0, len(rows), CHUNK):
             scores = rows[at : at + CHUNK].astype(np.float64) @ self.weights + self.bias
@@ -158,7 +158,7 @@ class Number(NamedTuple):
     root: FloatArray  # (width, width), lower Cholesky factor of X'X + λ
     noise: FloatArray  # (2,): σ² and 1/n
 
-    def believe(self, rows: Vectors) -> tuple[NDArray[Any], ...]:
+    def predict_proba(self, rows: Vectors) -> tuple[NDArray[Any], ...]:
         means, variances = np.zeros(len(rows)), np.zeros(len(rows))
         for at in range(0, len(rows), CHUNK):
             some = rows[at : at + CHUNK].astype(np.float64)

@@ -79,7 +79,7 @@ class Choice:
         """What was learned beside the estimator, for JSON."""
         return {"seen": self.seen.tolist(), "units": self.units}
 
-    def believe(self, rows: Any) -> tuple[NDArray[Any], ...]:
+    def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
         found = np.zeros((rows.shape[0], self.labels))
         if len(found):
             found[:, self.seen] = 1.0 if self.estimator is None else self.estimator.predict_proba(rows)
@@ -101,7 +101,7 @@ class Number:
         """What was learned beside the estimator, for JSON."""
         return {"variance": self.variance}
 
-    def believe(self, rows: Any) -> tuple[NDArray[Any], ...]:
+    def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
         means = np.asarray(self.estimator.predict(rows)).reshape(-1) if rows.shape[0] else np.zeros(0)
         return means, np.full(len(means), self.variance)
 

@@ -45,9 +45,9 @@ class EncoderJudge(Judge):
             found[:, at] = [self._score(items, part) for part in parts]
         return found
 
-    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
+    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
         self._train(items)
-        found = self.learner.believe(self.problem.parts["pool"].unlabelled(), passes=passes, seed=seed)
+        found = self.learner.predict_proba(self.problem.parts["pool"].unlabelled(), passes=passes, seed=seed)
         return {name: beliefs for name, beliefs in found.items() if isinstance(beliefs, Beliefs)}
 
     def _train(self, items: IntArray) -> None:
@@ -62,7 +62,7 @@ class EncoderJudge(Judge):
         """The mean over the tasks, unit by unit, as the other judges have it."""
         self._train(items)
         held = self.problem.parts[part]
-        beliefs = self.learner.believe(held.unlabelled())
+        beliefs = self.learner.predict_proba(held.unlabelled())
         found = []
         for name, task in held.schema.items():
             believed = beliefs[name]

@@ -27,7 +27,7 @@ from bursar.oracle.orders import Order
 from bursar.oracle.probe import vectors_of
 from bursar.oracle.problem import Problem
 from bursar.ragged import FloatArray, IntArray
-from bursar.selection import Candidates, Evidence, Facets, Strategy, make_strategy
+from bursar.selection import Candidates, ItemFeatures, PoolFeatures, Strategy, make_strategy
 from bursar.tasks import Beliefs, Classification, Prices
 from bursar.uncertainty import MEASURES, confidences
 
@@ -38,16 +38,16 @@ HEURISTICS: dict[str, tuple[str, ...]] = {  # paper 4, Table 1
 }
 SEEN = ("pool", "warm", "aside")  # parts whose inputs strategies may look at
 
-Sides = Mapping[str, Facets]  # of the items of those parts
+Sides = Mapping[str, ItemFeatures]  # of the items of those parts
 
 
 def heuristic_order(
-    judge: Judge, problem: Problem, strategy: str | Strategy, *, seed: int = 0, facets: Sides | None = None
+    judge: Judge, problem: Problem, strategy: str | Strategy, *, seed: int = 0, features: Sides | None = None
 ) -> Order:
     """The order in which a strategy buys, each batch by what the model of all earlier ones believes.
 
-    A name with ``+IDMR`` matches lengths of texts and clusters of images. ``facets`` are those of ``facets_of``: give
-    them where many orders of one problem are wanted.
+    A name with ``+IDMR`` matches lengths of texts and clusters of images. Give ``features``, those of
+    ``features_of``, where many orders of one problem are wanted.
 
     >>> from bursar.oracle.probe import ProbeJudge
     >>> from bursar.simulation import assistant_corpus
@@ -58,7 +58,7 @@ def heuristic_order(
     >>> heuristic_order(judge, problem, "BALD+IDMR").batches.shape
     (2, 5)
     """
-    return heuristic_orders(judge, problem, [strategy], seed=seed, facets=facets)[0]
+    return heuristic_orders(judge, problem, [strategy], seed=seed, features=features)[0]
 
 
 def heuristic_orders(
@@ -67,7 +67,7 @@ def heuristic_orders(
     strategies: Sequence[str | Strategy],
     *,
     seed: int = 0,
-    facets: Sides | None = None,
+    features: Sides | None = None,
     progress: Progress = no_progress,
 ) -> list[Order]:
     """The orders of several strategies, batch by batch side by side: the judge trains the models of all together."""
@@ -78,7 +78,7 @@ def heuristic_orders(
         )
     chosen = [strategy_for(problem, strategy) for strategy in strategies]
     needs = {need for strategy in chosen for need in strategy.needs}
-    sides = facets_of(problem, needs) if facets is None else facets
+    sides = features_of(problem, needs) if features is None else features
     bought: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in chosen]
     for batch in range(problem.batches):
         drawn = seed_of(seed, batch)
@@ -101,23 +101,23 @@ def strategy_for(problem: Problem, strategy: str | Strategy) -> Strategy:
     return strategy
 
 
-def facets_of(
+def features_of(
     problem: Problem,
-    needs: Iterable[str] = ("words", "features"),
+    needs: Iterable[str] = ("words", "vectors"),
     vectors: Mapping[str, NDArray[np.floating[Any]]] | None = None,
-) -> dict[str, Facets]:
+) -> dict[str, ItemFeatures]:
     """Lengths, places and labels of the items of pool, warm start and aside, as far as they are needed.
 
     ``vectors`` are where items lie, part by part; without them they are those of the probe. Labels of the pool are
     shown to a strategy only of what it has bought.
     """
     needs = frozenset(needs)
-    if "features" in needs and vectors is None:
+    if "vectors" in needs and vectors is None:
         vectors = vectors_of(problem, parts=SEEN)  # no strategy looks at held-out items
     return {
-        part: Facets(
+        part: ItemFeatures(
             words=problem.parts[part].words if "words" in needs else None,
-            features=vectors[part] if "features" in needs and vectors is not None else None,
+            vectors=vectors[part] if "vectors" in needs and vectors is not None else None,
             labels=_known_labels(problem, part) if "labels" in needs else None,
         )
         for part in SEEN
@@ -137,7 +137,7 @@ def passes_for(strategy: Strategy) -> int:
 
 def beliefs_of(judge: Judge, bought: IntArray, passes: int, seed: int) -> Mapping[str, Beliefs] | None:
     """What the model of the items bought so far believes of the pool; nothing, if nobody asks."""
-    return judge.believe(asked_of(judge, bought), passes, seed) if passes else None
+    return judge.predict_proba(asked_of(judge, bought), passes, seed) if passes else None
 
 
 def asked_of(judge: Judge, bought: IntArray) -> IntArray:
@@ -157,9 +157,9 @@ def candidates_of(
         beliefs = {name: found.take(left) for name, found in beliefs.items()}
         confidence = confidences(schema, beliefs, MEASURES[strategy.measure])
         labels = _guessed_labels(problem, beliefs) if "labels" in strategy.needs else None
-    evidence = Evidence(
+    features = PoolFeatures(
         mine.words,
-        mine.features,
+        mine.vectors,
         labels,
         beliefs if "beliefs" in strategy.needs else None,
         labelled=_joined([sides["warm"], sides["pool"].take(bought)]),
@@ -167,7 +167,7 @@ def candidates_of(
     )
     ids = [pool.ids[int(item)] for item in left]
     prices = Prices(tuple(schema), np.ones(len(left), dtype=np.int64), np.zeros(confidence.shape, dtype=np.int64))
-    return left, Candidates(ids, confidence, prices, evidence=evidence)
+    return left, Candidates(ids, confidence, prices, features=features)
 
 
 def buy(strategy: Strategy, candidates: Candidates, size: int, seed: int) -> IntArray:
@@ -181,14 +181,14 @@ def buy(strategy: Strategy, candidates: Candidates, size: int, seed: int) -> Int
     return items
 
 
-def _joined(parts: Sequence[Facets]) -> Facets:
-    """The facets of several parts together; what one of them has not, nobody has."""
+def _joined(parts: Sequence[ItemFeatures]) -> ItemFeatures:
+    """The features of several parts together; what one of them has not, nobody has."""
 
     def column(name: str) -> Any:
         arrays = [getattr(part, name) for part in parts]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    return Facets(column("words"), column("features"), column("labels"))
+    return ItemFeatures(column("words"), column("vectors"), column("labels"))
 
 
 def _known_labels(problem: Problem, part: str) -> IntArray:

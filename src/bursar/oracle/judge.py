@@ -9,8 +9,8 @@ from hashlib import blake2b
 
 import numpy as np
 
+from bursar.oracle.async_evaluation import Stream
 from bursar.oracle.orders import Order
-from bursar.oracle.streams import Stream
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
 
@@ -58,7 +58,7 @@ class Judge(ABC):
         """These sets will be asked about next: a judge may train all their models now. It changes only the time."""
 
     @abstractmethod
-    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
+    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
         """What the model of a set believes of every pool item, task by task; several passes differ as its doubts do."""
 
 

@@ -6,10 +6,10 @@ from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.oracle.encoder import EncoderJudge
 from bursar.oracle.judge import Judge
+from bursar.oracle.judge_registry import PROBE, SEARCHERS
 from bursar.oracle.network import NetworkJudge
 from bursar.oracle.probe import ProbeJudge
 from bursar.oracle.problem import Problem
-from bursar.oracle.searchers import PROBE, SEARCHERS
 
 JUDGES = (*SEARCHERS, "encoder")
 

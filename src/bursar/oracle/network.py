@@ -17,11 +17,11 @@ from bursar.learners.features import classes_of
 from bursar.learners.lockstep import Job, Network, Settings, Texts, Trained, Training
 from bursar.learners.lockstep.scores import Score
 from bursar.learners.lockstep.words import word_vectors
+from bursar.oracle.async_evaluation import Here, Stream, Wanted
 from bursar.oracle.judge import Judge, key_of
+from bursar.oracle.judge_registry import ARCHITECTURES
 from bursar.oracle.probe import score_of
 from bursar.oracle.problem import PARTS, Problem
-from bursar.oracle.searchers import ARCHITECTURES
-from bursar.oracle.streams import Here, Stream, Wanted
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs, Classification, Tagging, Task
 
@@ -89,7 +89,7 @@ class NetworkJudge(Judge):
                     found[number, row, at] = self.score(name, model, part)
         return np.asarray(found.mean(axis=0))
 
-    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
+    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
         found = {}
         for name, made in self.tasks.items():
             (model,) = self._trained(name, [items])

@@ -132,7 +132,7 @@ class RidgeTask:
         penalised.flat[: width * (width + 2) : width + 2] += self.penalty / self.step**2
         return penalised
 
-    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Beliefs:
+    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Beliefs:
         """Of the pool: the softmax of scores, as sharp as fits the items set aside best.
 
         Several passes are draws from what ridge regression leaves open of its coefficients, taken as Bayesian.
@@ -235,9 +235,9 @@ class ProbeJudge(Judge):
                 found[:, at] = np.mean([task.scores(items, parts) for task in self.tasks.values()], axis=0)
         return found
 
-    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
+    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> dict[str, Beliefs]:
         with one_thread():
-            return {name: task.believe(items, passes, seed) for name, task in self.tasks.items()}
+            return {name: task.predict_proba(items, passes, seed) for name, task in self.tasks.items()}
 
 
 def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dict[str, Rows]]:

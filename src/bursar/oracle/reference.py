@@ -23,7 +23,7 @@ from bursar.oracle.heuristics import (
     beliefs_of,
     buy,
     candidates_of,
-    facets_of,
+    features_of,
     passes_for,
     seed_of,
     strategy_for,
@@ -80,7 +80,7 @@ def reference_order(
     proposers: Sequence[str] = PROPOSERS,
     proposals: int = PROPOSALS,
     seed: int = 0,
-    facets: Sides | None = None,
+    features: Sides | None = None,
     progress: Progress = no_progress,
 ) -> Found:
     """Batch after batch the one with which the model scores best on validation items, of all that are proposed.
@@ -101,7 +101,7 @@ def reference_order(
         raise ConfigError("nobody proposes a batch", fix="let at least one strategy propose at least one")
     strategies = [strategy_for(problem, name) for name in proposers]
     needs = frozenset().union(*(strategy.needs for strategy in strategies))
-    sides = facets_of(problem, needs) if facets is None else facets
+    sides = features_of(problem, needs) if features is None else features
 
     def offers(bought: IntArray) -> Iterable[Offer]:
         batch = len(bought) // problem.size

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bursar.errors import ConfigError
+from bursar.oracle.async_search import Streamed
 from bursar.oracle.chain import Chain, Plan, State, Told
 from bursar.oracle.judge import Judge, Memory
 from bursar.oracle.orders import Order
-from bursar.oracle.streamed import Streamed
 
 
 def search(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.gap import BEYOND_LUCK, Gap, Measured
-from bursar.oracle.searchers import PROBE
+from bursar.oracle.comparison import BEYOND_LUCK, Gap, Measured
+from bursar.oracle.judge_registry import PROBE
 from bursar.report.curves import RANDOM
 from bursar.report.figures import (
     ARM_COLOURS,

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from bursar.campaign import Run
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
-from bursar.campaign.together import current_together
+from bursar.campaign.joint_vs_single import current_together
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.report.curves import curves_of

@@ -3,8 +3,8 @@
 from bursar.selection import strategies as _recipes  # noqa: F401  (they register themselves)
 from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion
-from bursar.selection.evidence import Evidence, Facets, Units
 from bursar.selection.limits import GroupCap, Limit, Limits
+from bursar.selection.pool_features import ItemFeatures, PoolFeatures, Units
 from bursar.selection.spend import greedy_by_confidence, spend
 from bursar.selection.strategy import STARTS, STRATEGIES, Strategy, make_strategy, scored, strategy
 
@@ -13,11 +13,11 @@ __all__ = [
     "STRATEGIES",
     "Candidates",
     "Certificate",
-    "Evidence",
-    "Facets",
     "GroupCap",
+    "ItemFeatures",
     "Limit",
     "Limits",
+    "PoolFeatures",
     "Selection",
     "Strategy",
     "Units",

@@ -10,8 +10,8 @@ import numpy as np
 
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
-from bursar.selection.evidence import Evidence
 from bursar.selection.limits import Limits
+from bursar.selection.pool_features import PoolFeatures
 from bursar.tasks import Prices
 
 
@@ -20,7 +20,7 @@ class Candidates:
     """The pool as strategies see it: ids, how sure the model is of each item for each task, and prices.
 
     ``open`` says for which tasks an item may still be bought, ``limits`` what else a selection must keep to, and
-    ``evidence`` holds what only some strategies look at. A strategy must treat the pool as a set: it is handed over in
+    ``features`` holds what only some strategies look at. A strategy must treat the pool as a set: it is handed over in
     the order of ids, so that a tie that goes to the first is a tie that is broken by id.
     """
 
@@ -29,7 +29,7 @@ class Candidates:
     prices: Prices
     open: BoolArray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))  # (items, tasks); all if not given
     limits: Limits = field(default_factory=Limits)
-    evidence: Evidence = field(default_factory=Evidence)
+    features: PoolFeatures = field(default_factory=PoolFeatures)
     weights: FloatArray | None = None  # (tasks,) how much each task counts, adding up to 1; alike if not given
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Candidates:
             prices=self.prices.take(items),
             open=self.open[items],
             limits=self.limits.take(items),
-            evidence=self.evidence.take(items),
+            features=self.features.take(items),
         )
 
     def priced_by_item(self) -> Candidates:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.evidence import Units
+from bursar.selection.pool_features import Units
 from bursar.selection.submodular import Account, buy_greedily
 
 Vectors = NDArray[np.float32]
@@ -233,7 +233,7 @@ def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray |
 
     If values of items, or of their labels, are given, they take the place of the doubts of their units.
     """
-    units, known = pool.evidence.want("units"), pool.evidence.labelled.units or {}
+    units, known = pool.features.want("units"), pool.features.labelled.units or {}
     for task in pool.tasks:
         _check(units[task], task, pool)
     if value is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.candidates import Candidates
-from bursar.selection.evidence import Evidence, Units
+from bursar.selection.pool_features import PoolFeatures, Units
 
 MOST_DOUBTFUL = 0.02  # share of a task's items
 FAR = 0.75  # share of the items that are nearer to another
@@ -36,7 +36,7 @@ def outliers(pool: Candidates, task: str | None = None) -> BoolArray:
         if task in (None, name):
             items = np.flatnonzero(pool.open[:, column])
             doubtful = items[most_doubtful(1 - pool.confidence[items, column])]
-            vectors = _vectors(pool.evidence, name)
+            vectors = _vectors(pool.features, name)
             found[doubtful if vectors is None else doubtful[far_from_others(vectors, doubtful)]] = True
     return found
 
@@ -82,11 +82,11 @@ def _to_nearest(vectors: Vectors, items: IntArray, others: IntArray) -> FloatArr
     return np.maximum(found, 0)
 
 
-def _vectors(evidence: Evidence, task: str) -> Vectors | None:
+def _vectors(features: PoolFeatures, task: str) -> Vectors | None:
     """Where items lie: by their features, or by the mean of a task's units; ``None`` if nothing is known of that."""
-    if evidence.features is not None:
-        return evidence.features
-    return None if evidence.units is None else _means(evidence.units[task])
+    if features.vectors is not None:
+        return features.vectors
+    return None if features.units is None else _means(features.units[task])
 
 
 def _means(units: Units) -> Vectors:

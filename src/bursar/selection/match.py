@@ -15,14 +15,14 @@ import numpy as np
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Certificate, Selection
-from bursar.selection.evidence import Evidence, Facets
 from bursar.selection.limits import GroupCap
+from bursar.selection.pool_features import ItemFeatures, PoolFeatures
 
 if TYPE_CHECKING:
     from bursar.selection.strategy import Strategy
 
 BINS = 5
-Binning = Callable[[Facets], IntArray]
+Binning = Callable[[ItemFeatures], IntArray]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Matching:
 
     def choose(self, strategy: Strategy, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
         """One item at a time where a ranking is bought greedily, as in the paper; else so many a bin."""
-        parts = bins_of(pool.evidence, self.by, pool.tasks, self.count)
+        parts = bins_of(pool.features, self.by, pool.tasks, self.count)
         current, reference = counts_of(parts)
         price = pool.prices.joint()
         if strategy.value is None:
@@ -93,24 +93,24 @@ def _usual_price(pool: Candidates, mode: str, budget: int) -> IntArray:
 
 # -- into bins -------------------------------------------------------------------------------------------------------
 def bins_of(
-    evidence: Evidence, by: str | Binning, tasks: Sequence[str], count: int = BINS
+    features: PoolFeatures, by: str | Binning, tasks: Sequence[str], count: int = BINS
 ) -> tuple[IntArray, IntArray, IntArray]:
     """The bin of every item of the pool, of those labelled and of those aside.
 
     ``by`` is ``length``, ``cluster``, ``label:TASK`` (guessed where it is not known: output matching), or a function
-    of facets that gives whole numbers from 0.
+    of features that gives whole numbers from 0.
     """
-    parts = (evidence, evidence.labelled, evidence.aside)
+    parts = (features, features.labelled, features.aside)
     if callable(by):
         found = [np.asarray(by(part), dtype=np.int64) for part in parts]
     elif by == "length":
-        found = by_length([_facet(part, "words", (0,), np.int64) for part in parts], count)
+        found = by_length([_feature(part, "words", (0,), np.int64) for part in parts], count)
     elif by == "cluster":
-        width = evidence.want("features").shape[1]
-        found = by_cluster([_facet(part, "features", (0, width), np.float64) for part in parts], count)
+        width = features.want("vectors").shape[1]
+        found = by_cluster([_feature(part, "vectors", (0, width), np.float64) for part in parts], count)
     elif by.startswith("label:") and by.removeprefix("label:") in tasks:
         task = list(tasks).index(by.removeprefix("label:"))
-        found = [_facet(part, "labels", (0, len(tasks)), np.int64)[:, task] + 1 for part in parts]
+        found = [_feature(part, "labels", (0, len(tasks)), np.int64)[:, task] + 1 for part in parts]
     else:
         raise SelectionError(
             f"items cannot be put into bins by {by!r}",
@@ -121,9 +121,9 @@ def bins_of(
     return found[0], found[1], found[2]
 
 
-def _facet(part: Facets, name: str, empty: tuple[int, ...], kind: Any) -> Any:
-    """A facet that the pool must have; the items beside it may be none."""
-    if isinstance(part, Evidence):
+def _feature(part: ItemFeatures, name: str, empty: tuple[int, ...], kind: Any) -> Any:
+    """A feature that the pool must have; the items beside it may be none."""
+    if isinstance(part, PoolFeatures):
         return part.want(name)
     found = getattr(part, name)
     return np.zeros(empty, dtype=kind) if found is None else found

@@ -10,7 +10,7 @@ or, if it scores items, so that the score can be spent greedily, per cost or exa
 
     @scored("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
     def long_and_unsure(pool):
-        return (1 - average(pool.confidence)) * pool.evidence.want("words")
+        return (1 - average(pool.confidence)) * pool.features.want("words")
 """
 
 from __future__ import annotations
@@ -154,39 +154,39 @@ for name, measure, about in (
 @scored("LONGEST", "the longest items first", needs_model=False, needs=frozenset({"words"}))
 def longest(pool: Candidates) -> FloatArray:
     """Paper 4's longest heuristic."""
-    value: FloatArray = 1 - length_confidence(pool.evidence.want("words"))
+    value: FloatArray = 1 - length_confidence(pool.features.want("words"))
     return value
 
 
-@strategy("K-CENTER", "items far from each other and from what is labelled", needs=frozenset({"features"}))
+@strategy("K-CENTER", "items far from each other and from what is labelled", needs=frozenset({"vectors"}))
 def far_apart(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """The greedy k-centre of Sener and Savarese (2018) on the encoder's features."""
-    labelled = pool.evidence.labelled.features
+    labelled = pool.features.labelled.vectors
     centres = None if labelled is None else [labelled]
-    return k_center([pool.evidence.want("features")], _joint_price(pool, budget), budget, centres=centres)
+    return k_center([pool.features.want("vectors")], _joint_price(pool, budget), budget, centres=centres)
 
 
 @strategy(
-    "BADGE", "gradients that are large and differ (BADGE)", weighted=True, needs=frozenset({"features", "beliefs"})
+    "BADGE", "gradients that are large and differ (BADGE)", weighted=True, needs=frozenset({"vectors", "beliefs"})
 )
 def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """BADGE-style: an item's gradient is taken as its features times the mean doubt of its units, label by label."""
-    beliefs = pool.evidence.want("beliefs")
+    beliefs = pool.features.want("beliefs")
     doubts = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
-    return badge(pool.evidence.want("features"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights)
+    return badge(pool.features.want("vectors"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights)
 
 
 @scored("MT-SUM", "the doubts of all units of all tasks, added up", weighted=True, needs=frozenset({"doubt"}))
 def summed(pool: Candidates) -> FloatArray:
     """An item is worth what its units are worth together: long items more than short ones."""
-    doubt: FloatArray = pool.evidence.want("doubt")
+    doubt: FloatArray = pool.features.want("doubt")
     return len(pool.tasks) * _weighted(pool, doubt)
 
 
 @scored("MT-SHARE", "the same, each task's as a share of all of its doubt", weighted=True, needs=frozenset({"doubt"}))
 def shared(pool: Candidates) -> FloatArray:
     """All tasks count alike, however many units they have. All items together are worth 1."""
-    doubt = pool.evidence.want("doubt")
+    doubt = pool.features.want("doubt")
     return _weighted(pool, doubt / np.maximum(doubt.sum(axis=0), 1e-300))
 
 
@@ -247,7 +247,7 @@ def joint_information(pool: Candidates, budget: int, rng: np.random.Generator) -
 
     A batch can tell apart no more passes than there are: after that, items are taken by their own BALD.
     """
-    beliefs = pool.evidence.want("beliefs")
+    beliefs = pool.features.want("beliefs")
     weights = np.full(len(pool.tasks), 1 / len(pool.tasks)) if pool.weights is None else pool.weights
     passes, of, extra = [], [], np.zeros(len(pool))
     for at, task in enumerate(pool.tasks):

@@ -62,7 +62,7 @@ class Strategy:
     spend: Spend = "greedy"
     needs_model: bool = True
     measure: str = "entropy"
-    needs: frozenset[str] = frozenset()  # facets of the pool that it looks at
+    needs: frozenset[str] = frozenset()  # features of the pool that it looks at
     task: str | None = None  # the one task that it looks at
     alone: bool = False  # every task is trained by itself (paper 1's ST-…)
     once: bool = False  # the money of all rounds is spent in the first (paper 1's BLP)
@@ -119,7 +119,7 @@ class Strategy:
     def asks(self) -> frozenset[str]:
         """What it needs of a learner beside beliefs."""
         passes = {PASSES} if MEASURES[self.measure].passes > 1 else set()
-        return frozenset(passes | ({VECTORS} if self.needs & {"features", "units"} else set()))
+        return frozenset(passes | ({VECTORS} if self.needs & {"vectors", "units"} else set()))
 
     @property
     def keeps_limits(self) -> bool:
@@ -257,7 +257,7 @@ def _matching(made: Strategy, bins: str | Binning, bin_count: int) -> Strategy:
     """What is bought should look like the pool."""
     if made.mode == "equal":
         raise SelectionError(f"{made.name} spends by shares, so it cannot be matched", fix="use UDJS instead")
-    needs = {"length": "words", "cluster": "features"}.get(str(bins), "labels")
+    needs = {"length": "words", "cluster": "vectors"}.get(str(bins), "labels")
     needed = made.needs | (set() if callable(bins) else {needs})
     return replace(made, needs=needed, matching=Matching(bins, bin_count))
 

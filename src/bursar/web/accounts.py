@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from bursar.errors import StorageError
 from bursar.web import store as tables
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 from bursar.web.store import Store
 
 Role = Literal["lead", "annotator"]

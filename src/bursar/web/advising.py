@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bursar.campaign.child import PYTHON, listen
+from bursar.annotation.subprocess_events import PYTHON, listen
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError
 from bursar.web.api_models import AdviceShown
 from bursar.web.events import Hub
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 
 ADVICE_FILE = "advice.json"
 STAGES = ("who informs whom", "how fast tasks saturate", "how hard tasks are", "if one estimate is off")

@@ -16,10 +16,10 @@ from bursar.errors import BursarError, DataError, StorageError, is_storage_fault
 from bursar.ledger import Receipt
 from bursar.web.accounts import Caller, same_text
 from bursar.web.api_models import ReceiptShown, Wrong
+from bursar.web.app_state import AppState
+from bursar.web.http_errors import Problem, storage_unavailable
 from bursar.web.logs import STORAGE_LOG
-from bursar.web.problems import Problem, storage_unavailable
 from bursar.web.security import LOG, SAFE
-from bursar.web.site import Site
 
 CSRF = "X-CSRF-Token"
 RESENT = ("/api/next", "/api/answers", "/api/corrections", "/api/skips")  # the annotate page sends these again
@@ -39,16 +39,16 @@ _csrf = APIKeyHeader(name=CSRF, auto_error=False, description="With a session co
 
 
 # -- who asks --------------------------------------------------------------------------------------------------------
-async def site_of(request: Request) -> Site:  # what does not block need not go to a thread
+async def site_of(request: Request) -> AppState:  # what does not block need not go to a thread
     """The project that is served."""
-    site: Site = request.app.state.site
+    site: AppState = request.app.state.site
     return site
 
 
-SiteHere = Annotated[Site, Depends(site_of)]
+SiteHere = Annotated[AppState, Depends(site_of)]
 
 
-def who(request: Request, site: Site) -> Caller | None:
+def who(request: Request, site: AppState) -> Caller | None:
     """Whoever sends this request, by cookie or token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     given = token.strip() if scheme.lower() == "bearer" else None
@@ -153,7 +153,7 @@ def moment(at: float | None) -> str:
     return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
-def receipt_shown(site: Site, key: str, receipt: Receipt) -> ReceiptShown:
+def receipt_shown(site: AppState, key: str, receipt: Receipt) -> ReceiptShown:
     """A receipt under the sender's key."""
     return ReceiptShown(
         key=key, repeated=receipt.repeated, cost=site.live.costs.show(receipt.cost), cost_units=receipt.cost

@@ -20,9 +20,9 @@ from bursar.errors import BursarError, DataError
 from bursar.web.accounts import Caller
 from bursar.web.api import REFUSALS, LeadHere, SiteHere, problem_of
 from bursar.web.api_models import Imported
-from bursar.web.problems import Problem
+from bursar.web.app_state import AppState
+from bursar.web.http_errors import Problem
 from bursar.web.security import MOST_IMPORTED
-from bursar.web.site import Site
 
 router = APIRouter(prefix="/api", tags=["files"], responses=REFUSALS)
 BLOCK = 1 << 16
@@ -101,7 +101,7 @@ def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
         raise Problem(400, "bad_data", wrong.message, fix=wrong.fix) from None
 
 
-def _stem(site: Site) -> str:
+def _stem(site: AppState) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", site.live.config.name).strip("-") or "annotations"
 
 
@@ -138,7 +138,7 @@ async def import_answers(
         return await run_in_threadpool(_imported, site, me, path, format, annotator)
 
 
-def _imported(site: Site, me: Caller, path: Path, format: str | None, annotator: str | None) -> Imported:
+def _imported(site: AppState, me: Caller, path: Path, format: str | None, annotator: str | None) -> Imported:
     try:
         corpus = read(_unpacked(path), format)
     except BursarError as wrong:

@@ -34,12 +34,12 @@ from bursar.web.api_models import (
     Undone,
     UndoRequest,
 )
+from bursar.web.app_state import AppState
+from bursar.web.assignments import Entry
 from bursar.web.dashboard import dashboard as dashboard_of
-from bursar.web.desk import Entry
 from bursar.web.events import for_annotators
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 from bursar.web.queue import Overlap
-from bursar.web.site import Site
 
 router = APIRouter(prefix="/api", responses=REFUSALS)
 
@@ -212,7 +212,7 @@ def undo_skip(site: SiteHere, me: LeadHere, sent: UndoRequest) -> Undone:
     return Undone(asked=asked)
 
 
-def _skip_shown(site: Site, skip: Skip) -> SkipShown:
+def _skip_shown(site: AppState, skip: Skip) -> SkipShown:
     want = site.live.books.wanted(skip.round).get(skip.item)
     tasks = [skip.task] if skip.task is not None else list(want.tasks) if want is not None else []
     return SkipShown(
@@ -238,5 +238,5 @@ def _said(entry: Entry) -> OverlapAnswer:
     return OverlapAnswer(person=entry.person, labels=dict(entry.labels), at=entry.at)
 
 
-def _overlap(site: Site) -> OverlapSettings:
+def _overlap(site: AppState) -> OverlapSettings:
     return OverlapSettings(**asdict(site.queue.overlap))

@@ -22,7 +22,7 @@ from bursar.web.api_models import (
     Tokens,
     TokenShown,
 )
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 
 router = APIRouter(prefix="/api", tags=["people"], responses=REFUSALS)
 NAME = Path(min_length=1, max_length=64)

@@ -22,11 +22,11 @@ from bursar.web.api_models import (
     SkipRequest,
     StateShown,
 )
+from bursar.web.app_state import AppState
 from bursar.web.events import without_reason
+from bursar.web.http_errors import Problem
 from bursar.web.images import png
-from bursar.web.problems import Problem
 from bursar.web.queue import Lease
-from bursar.web.site import Site
 
 router = APIRouter(prefix="/api", tags=["annotating"], responses=REFUSALS)
 LEASE = Path(min_length=1, max_length=100)
@@ -64,7 +64,7 @@ def progress(site: SiteHere, me: CallerHere) -> Progress:
     return _progress(site, me, site.state())
 
 
-def _progress(site: Site, me: Caller, state: dict[str, Any]) -> Progress:
+def _progress(site: AppState, me: Caller, state: dict[str, Any]) -> Progress:
     counts = {name: state[name] for name in ("round", "answered", "asked", "skipped")}
     return Progress(**counts, mine=site.desk.answered_by(me.name, state["round"]))
 
@@ -164,22 +164,22 @@ def state(site: SiteHere, me: CallerHere) -> StateShown:
     return StateShown(**state_for(site, me))
 
 
-def state_for(site: Site, me: Caller) -> dict[str, Any]:
+def state_for(site: AppState, me: Caller) -> dict[str, Any]:
     """Where the campaign stands, as far as it is for this person."""
     return site.state() if me.leads else without_reason(site.state())
 
 
-def beginning(site: Site, id: str) -> str | None:
+def beginning(site: AppState, id: str) -> str | None:
     """How an item's text begins."""
     text = site.live.item(id).get("text")
     return None if text is None else text if len(text) <= BEGINNING else text[:BEGINNING] + "…"
 
 
-def _lease_shown(site: Site, lease: Lease) -> LeaseShown:
+def _lease_shown(site: AppState, lease: Lease) -> LeaseShown:
     return LeaseShown(id=lease.id, expires_at=moment(lease.expires_at), seconds=site.queue.seconds)
 
 
-def _check_seconds(site: Site, seconds: dict[str, float]) -> None:
+def _check_seconds(site: AppState, seconds: dict[str, float]) -> None:
     for what in seconds:
         if what != "reading" and what not in site.live.corpus.schema:
             raise Problem(422, "bad_request", f"seconds.{what[:100]}: there is no such task", fix="reading, or a task")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bursar.ledger.records import READING
-from bursar.oracle.gap import Gap
+from bursar.oracle.comparison import Gap
 from bursar.report.curves import RANDOM, Curve, curves_of
 from bursar.report.figures import ARM_COLOURS, DASHES, SYMBOLS, TASK_COLOURS, drawn_slices, padded_range
 from bursar.report.oracle import BEST

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from bursar.errors import StorageError
+from bursar.web.http_errors import Problem
 from bursar.web.logs import STORAGE_LOG
-from bursar.web.problems import Problem
 
 ROOM = 64  # events that wait for one reader
 MOST_READERS = 500

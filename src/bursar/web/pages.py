@@ -17,9 +17,9 @@ from bursar.errors import StorageError
 from bursar.report import render
 from bursar.web.accounts import LONGEST, SHORTEST, Caller
 from bursar.web.api import SiteHere, who
-from bursar.web.problems import Problem
+from bursar.web.app_state import AppState
+from bursar.web.http_errors import Problem
 from bursar.web.security import REPORT_POLICY
-from bursar.web.site import Site
 
 router = APIRouter(include_in_schema=False)
 
@@ -40,7 +40,7 @@ LOSSES_SHOWN = {
 }
 
 
-def page(name: str, site: Site, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
+def page(name: str, site: AppState, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
     """A page in its frame."""
     text = ENVIRONMENT.get_template(f"{name}.html").render(
         page=name, me=me, project=site.live.config.name, accounts=site.accounts.exist(), **values
@@ -48,7 +48,9 @@ def page(name: str, site: Site, me: Caller | None, status: int = 200, **values: 
     return HTMLResponse(text, status)
 
 
-def message(site: Site, me: Caller | None, status: int, title: str, words: str, fix: str | None = None) -> HTMLResponse:
+def message(
+    site: AppState, me: Caller | None, status: int, title: str, words: str, fix: str | None = None
+) -> HTMLResponse:
     """A page that says one thing."""
     return page("message", site, me, status, title=title, words=words, fix=fix)
 
@@ -176,7 +178,7 @@ def shape_of(task: Mapping[str, Any]) -> str:
     return shapes.get(str(task["kind"]), str(task["kind"]))
 
 
-def about(site: Site) -> dict[str, Any]:
+def about(site: AppState) -> dict[str, Any]:
     """What a project is about, in a few figures."""
     live, budget = site.live, site.live.config.budget
     counted = "items" if budget.counts == "items" else None
@@ -193,7 +195,7 @@ def about(site: Site) -> dict[str, Any]:
     }
 
 
-def _shown(request: Request, site: Site, name: str, **values: Any) -> Response:
+def _shown(request: Request, site: AppState, name: str, **values: Any) -> Response:
     me = who(request, site)
     if me is None:
         return _to(f"/login?next={quote(request.url.path)}")
@@ -202,7 +204,7 @@ def _shown(request: Request, site: Site, name: str, **values: Any) -> Response:
     return page(name, site, me, **values)
 
 
-def _refused(site: Site, me: Caller) -> HTMLResponse:
+def _refused(site: AppState, me: Caller) -> HTMLResponse:
     return message(site, me, 403, "For leads only", "This page is for those who lead the project.")
 
 
@@ -214,7 +216,7 @@ def page_of_problem(request: Request, problem: Problem) -> HTMLResponse | None:
     """A refusal as a page, for a person who typed an address; nothing for programs."""
     if request.url.path.startswith(("/api/", "/static/")) or "text/html" not in request.headers.get("accept", ""):
         return None
-    site: Site = request.app.state.site
+    site: AppState = request.app.state.site
     title = "Nothing here" if problem.status == 404 else "That did not work"
     words = problem.message[:1].upper() + problem.message[1:] + "."
     try:

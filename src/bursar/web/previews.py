@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation.session import AnnotationSession
 from bursar.errors import BursarError
 from bursar.web.events import Hub
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 
 KEPT = 50
 WAITING = 8  # previews that may wait
@@ -33,7 +33,7 @@ class Preview:
 class Previews:
     """Asks the campaign what changed settings would choose, and tells when it knows."""
 
-    def __init__(self, live: LiveCampaign, hub: Hub) -> None:
+    def __init__(self, live: AnnotationSession, hub: Hub) -> None:
         self._live = live
         self._hub = hub
         self._lock = threading.Lock()

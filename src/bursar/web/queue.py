@@ -17,7 +17,7 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from bursar.web import store as tables
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 from bursar.web.store import Store
 
 SECONDS = 600.0  # a lease holds, unless it is renewed

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bursar.errors import ConfigError
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 
 LOG = logging.getLogger("bursar.web")
 
@@ -46,13 +46,13 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True)
-class Door:
+class HostPolicy:
     """Where the server is reached.
 
-    >>> door = Door("127.0.0.1")
+    >>> door = HostPolicy("127.0.0.1")
     >>> door.knows("localhost:8000"), door.knows("127.0.0.1"), door.knows("evil.example:8000")
     (True, True, False)
-    >>> Door("0.0.0.0", public="https://label.example.org").knows("label.example.org")
+    >>> HostPolicy("0.0.0.0", public="https://label.example.org").knows("label.example.org")
     True
     """
 
@@ -92,7 +92,7 @@ class Door:
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
-def check_request(door: Door, method: str, headers: Mapping[str, str]) -> None:
+def check_request(door: HostPolicy, method: str, headers: Mapping[str, str]) -> None:
     """Refuse what is not for us, and what another page sends in its visitor's name."""
     host = headers.get("host", "")
     if not door.knows(host):
@@ -113,7 +113,7 @@ def check_request(door: Door, method: str, headers: Mapping[str, str]) -> None:
 class Guard:
     """The first to see a request and the last to see its answer."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, door: HostPolicy) -> None:
         self.app = app
         self.door = door
 

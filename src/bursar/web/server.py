@@ -20,17 +20,17 @@ from fastapi.staticfiles import StaticFiles
 from bursar.errors import ConfigError
 from bursar.web import api_files, api_lead, api_people, api_work, pages
 from bursar.web.api import refuse
+from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
 from bursar.web.logs import limited
-from bursar.web.security import Door, Guard
-from bursar.web.site import Site
+from bursar.web.security import Guard, HostPolicy
 
 PORTS = 20  # that are tried, from the first
 QUEUE = 512  # connections that wait to be taken
 FAREWELL = 3  # seconds that requests under way have when the server ends
 
 
-def make_app(site: Site) -> Guard:
+def make_app(site: AppState) -> Guard:
     """Pages and API of a project, as an ASGI application. It closes the project when it shuts down."""
 
     @asynccontextmanager
@@ -85,7 +85,7 @@ def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
 class _Server(uvicorn.Server):
     """Hangs up on those who listen for news as soon as it is told to end, or it would wait for them."""
 
-    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+    def __init__(self, config: uvicorn.Config, site: AppState) -> None:
         super().__init__(config)
         self.site = site
 
@@ -117,8 +117,8 @@ def serve(
     ``trust`` lets trainings load saved models that could run code, which are refused otherwise. ``engine`` says where
     the pool is scored.
     """
-    door = Door(host, public, (socket.gethostname(),))
-    site = Site(folder, door, trust=trust, engine=engine)
+    door = HostPolicy(host, public, (socket.gethostname(),))
+    site = AppState(folder, door, trust=trust, engine=engine)
     try:
         listener = find_port(host, port)
     except BaseException:

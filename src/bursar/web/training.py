@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
-from bursar.campaign.live_worker import NO_STORAGE
+from bursar.annotation.round_worker import NO_STORAGE
 from bursar.errors import StorageError, is_storage_fault
+from bursar.web.http_errors import Problem
 from bursar.web.logs import STORAGE_LOG
-from bursar.web.problems import Problem
 
 LOG = logging.getLogger("bursar.web")
 

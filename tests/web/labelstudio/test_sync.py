@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bursar.campaign import live_worker
-from bursar.campaign.live import LiveCampaign
+from bursar.annotation import round_worker as live_worker
+from bursar.annotation.session import AnnotationSession
 from bursar.errors import BursarError, ConfigError, StudioError
 from bursar.ledger.records import CORRECTION, OVERLAP
 from bursar.web.labelstudio import sync as module
@@ -23,7 +23,7 @@ def shelf():
 
 @pytest.fixture
 def live(tmp_path):
-    opened = LiveCampaign.open(make_project(tmp_path / "run"))
+    opened = AnnotationSession.open(make_project(tmp_path / "run"))
     yield opened
     opened.close()
 
@@ -92,7 +92,7 @@ def test_suggestions_are_sent_with_the_items_that_have_some(sync, shelf, live, m
 
 
 def test_a_simulation_is_refused(tmp_path, shelf):
-    live = LiveCampaign.open(
+    live = AnnotationSession.open(
         make_project(tmp_path / "run", costs={"pricing": "gold"}, corpus={"pool": "dev"}, budget={"seed_items": 2})
     )
     try:

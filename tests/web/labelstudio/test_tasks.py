@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.campaign.books import Wanted
+from bursar.campaign.state import ItemRequest
 from bursar.corpus import CorpusBuilder
 from bursar.corpus.formats.label_studio_config import read_config
 from bursar.errors import SchemaError
@@ -36,7 +36,7 @@ def corpus_of(text="wake 😀 me at seven", words=None, schema=SCHEMA, **more):
 def sent(corpus, labels, tasks=None):
     """A task as Label Studio keeps it once somebody has accepted what was suggested."""
     suggestions = {task: {"label": label, "confidence": 0.5} for task, label in labels.items()}
-    task = task_of(corpus, Wanted("u1", tuple(tasks or labels), "strategy", {}, 3), suggestions)
+    task = task_of(corpus, ItemRequest("u1", tuple(tasks or labels), "strategy", {}, 3), suggestions)
     return task | {"annotations": [annotation(task["predictions"][0]["result"])]}
 
 

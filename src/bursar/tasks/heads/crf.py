@@ -184,7 +184,7 @@ class CrfHead(Head):
             output.counts,
         )
 
-    def believe(self, outputs: Sequence[Chain]) -> Beliefs:
+    def predict_proba(self, outputs: Sequence[Chain]) -> Beliefs:
         probabilities = torch.stack([output.log_marginals(output.prefixes()).exp() for output in outputs])
         return Beliefs.of(probabilities.numpy(), outputs[0].counts)
 

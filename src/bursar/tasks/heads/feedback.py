@@ -90,7 +90,7 @@ class FeedbackHead(Head):
         """The best tag is the same at every temperature, so what was read stays as it is."""
         return output._replace(temperature=output.temperature * temperature)
 
-    def believe(self, outputs: Sequence[Reading]) -> Beliefs:
+    def predict_proba(self, outputs: Sequence[Reading]) -> Beliefs:
         passes = [output.logits / output.temperature for output in outputs if output.logits is not None]
         if len(passes) < len(outputs):
             raise ValueError("this head answers only outside training: call eval() on the model first")

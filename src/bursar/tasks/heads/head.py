@@ -41,7 +41,7 @@ class Encoded(NamedTuple):
 class Head(nn.Module, ABC):
     """Encoder vectors to what one task needs: scores to train on, and beliefs.
 
-    ``forward`` may return whatever ``loss``, ``scaled`` and ``believe`` of the same head understand.
+    ``forward`` may return whatever ``loss``, ``scaled`` and ``predict_proba`` of the same head understand.
     """
 
     tags_words = False  # whether it gives each word one tag, so that spans must not overlap
@@ -78,7 +78,7 @@ class Head(nn.Module, ABC):
         """The same output with its scores divided by a temperature."""
 
     @abstractmethod
-    def believe(self, outputs: Sequence[Any]) -> AnyBeliefs:
+    def predict_proba(self, outputs: Sequence[Any]) -> AnyBeliefs:
         """Beliefs from the outputs of one or more passes over the same items."""
 
 

@@ -41,7 +41,7 @@ class ItemHead(Head):
     def scaled(self, output: Tensor, temperature: float) -> Tensor:
         return output / temperature
 
-    def believe(self, outputs: Sequence[Tensor]) -> Beliefs:
+    def predict_proba(self, outputs: Sequence[Tensor]) -> Beliefs:
         probabilities = torch.stack([torch.softmax(output, dim=-1) for output in outputs])
         return Beliefs.of(probabilities.numpy(), np.ones(len(outputs[0]), dtype=np.int64))
 
@@ -96,7 +96,7 @@ class NormalHead(Head):
     def scaled(self, output: Normal, temperature: float) -> Normal:
         return Normal(output.mean, output.variance * temperature)
 
-    def believe(self, outputs: Sequence[Normal]) -> Estimates:
+    def predict_proba(self, outputs: Sequence[Normal]) -> Estimates:
         low, size = self.task.low, self.task.high - self.task.low
         means = torch.stack([output.mean for output in outputs]).numpy() * size + low
         variances = torch.stack([output.variance for output in outputs]).numpy() * size**2

@@ -130,7 +130,7 @@ class ChoiceHead(Head):
     def scaled(self, output: SpanScores, temperature: float) -> SpanScores:
         return output._replace(logits=output.logits / temperature)
 
-    def believe(self, outputs: Sequence[SpanScores]) -> Beliefs:
+    def predict_proba(self, outputs: Sequence[SpanScores]) -> Beliefs:
         probabilities = torch.stack([torch.softmax(output.logits, dim=-1) for output in outputs])
         return Beliefs.of(probabilities.numpy(), outputs[0].units, outputs[0].subjects)
 

@@ -96,7 +96,7 @@ class TreeHead(Head):
         """Only the heads are what confidence is measured on (errata 2), so only they are scaled."""
         return output._replace(temperature=output.temperature * temperature)
 
-    def believe(self, outputs: Sequence[TreeScores]) -> Beliefs:
+    def predict_proba(self, outputs: Sequence[TreeScores]) -> Beliefs:
         """Probabilities of heads, and with each candidate the label that the arc to it would have."""
         first = outputs[0]
         values, labels = [], []

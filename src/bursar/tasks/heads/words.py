@@ -49,6 +49,6 @@ class WordHead(Head):
     def scaled(self, output: TagScores, temperature: float) -> TagScores:
         return TagScores(output.logits / temperature, output.counts)
 
-    def believe(self, outputs: Sequence[TagScores]) -> Beliefs:
+    def predict_proba(self, outputs: Sequence[TagScores]) -> Beliefs:
         probabilities = torch.stack([torch.softmax(output.logits, dim=-1) for output in outputs])
         return Beliefs.of(probabilities.numpy(), outputs[0].counts)

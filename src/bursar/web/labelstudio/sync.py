@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bursar.campaign.books import Wanted
-from bursar.campaign.live import Answer, LiveCampaign
+from bursar.annotation.session import AnnotationSession, Answer
+from bursar.campaign.state import ItemRequest
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
@@ -124,7 +124,7 @@ class Pulled:
 class Sync:
     """A live campaign beside a server."""
 
-    def __init__(self, live: LiveCampaign, server: Server) -> None:
+    def __init__(self, live: AnnotationSession, server: Server) -> None:
         self.live = live
         self.server = server
         self.memory = Memory.load(live.folder)
@@ -148,7 +148,7 @@ class Sync:
         progress("importing", 1.0)
         return Pushed(project, len(new), len(wanted) - len(new), sum("predictions" in task for task in tasks))
 
-    def _suggestions(self, want: Wanted) -> dict[str, Any]:
+    def _suggestions(self, want: ItemRequest) -> dict[str, Any]:
         found = self.live.suggestions(want.id)
         return {task: about for task, about in found.items() if task in self.live.corpus.schema}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bursar.campaign.books import Wanted
+from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.corpus.formats.characters import Places
 from bursar.corpus.formats.label_studio_config import config_of
@@ -49,13 +49,13 @@ def config_for(corpus: Corpus) -> str:
     return config_of(design_for(corpus), pair=corpus.pairs is not None, image=corpus.images is not None, asked=True)
 
 
-def task_of(corpus: Corpus, want: Wanted, suggestions: Suggestions | None = None) -> dict[str, Any]:
+def task_of(corpus: Corpus, want: ItemRequest, suggestions: Suggestions | None = None) -> dict[str, Any]:
     """What an item is asked about, as a task to import, with what a model suggests.
 
     >>> from bursar.corpus import CorpusBuilder
     >>> builder = CorpusBuilder({"intent": {"kind": "classification", "labels": ["alarm", "music"]}})
     >>> builder.add("u1", text="wake me")
-    >>> task_of(builder.build(), Wanted("u1", ("intent",), "seed", {}))
+    >>> task_of(builder.build(), ItemRequest("u1", ("intent",), "seed", {}))
     {'data': {'id': 'u1', 'round': 0, 'tasks': ['intent'], 'text': 'wake me'}}
     """
     at = int(corpus.positions([want.id])[0])
@@ -73,7 +73,7 @@ def task_of(corpus: Corpus, want: Wanted, suggestions: Suggestions | None = None
     return task
 
 
-def _prediction(corpus: Corpus, at: int, want: Wanted, suggestions: Suggestions) -> dict[str, Any]:
+def _prediction(corpus: Corpus, at: int, want: ItemRequest, suggestions: Suggestions) -> dict[str, Any]:
     """What the model would answer, and how sure it is on average."""
     design = design_for(corpus)
     drawn_on = [design.ends[task] for task in want.tasks if task in design.ends]

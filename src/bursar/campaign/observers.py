@@ -18,7 +18,7 @@ class Watcher(Protocol):
         ...
 
 
-class Nobody:
+class NullObserver:
     """Watches nothing."""
 
     def stage(self, round: int, what: str, done: float) -> None:

@@ -15,9 +15,9 @@ from bursar.errors import ConfigError
 from bursar.oracle.analysis import NOTHING
 from bursar.oracle.chain import Plan, State, Told
 from bursar.oracle.judge import Judge
+from bursar.oracle.judge_registry import PROBE
 from bursar.oracle.orders import Order, quality
 from bursar.oracle.search import search
-from bursar.oracle.searchers import PROBE
 from bursar.ragged import FloatArray
 
 RANDOM_ORDERS = 20

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bursar.campaign.amendments import FIXED, Amendment, amended, check_amended
-from bursar.campaign.amendments import KIND as SETTINGS
+from bursar.annotation.certainty import Certainty
+from bursar.annotation.choices import choices
+from bursar.annotation.round_worker import SUGGESTIONS
+from bursar.annotation.subprocess_events import run_child
+from bursar.annotation.suggestions import left_for, offered
+from bursar.campaign.annotation_speed import usual_rates
 from bursar.campaign.annotators import GoldAnnotator
-from bursar.campaign.books import CLOSED, SEEDS, Terms, Wanted
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.certainty import Certainty
-from bursar.campaign.child import run_child
-from bursar.campaign.choices import choices
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.live_worker import SUGGESTIONS
 from bursar.campaign.lock import Lock
-from bursar.campaign.pace import usual_rates
 from bursar.campaign.pricing import measured_rates
 from bursar.campaign.runs import Run
-from bursar.campaign.shown import shown_item, shown_prices, shown_tasks
-from bursar.campaign.suggestions import left_for, offered
+from bursar.campaign.serializers import shown_item, shown_prices, shown_tasks
+from bursar.campaign.setting_changes import FIXED, Amendment, amended, check_amended
+from bursar.campaign.setting_changes import KIND as SETTINGS
+from bursar.campaign.state import CLOSED, SEEDS, ItemRequest, RoundSettings
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import LabelError, LedgerError
@@ -69,7 +69,7 @@ class State:
     written: int = 0  # how often something was written since the campaign was opened here
 
 
-class LiveCampaign:
+class AnnotationSession:
     """A run's campaign, open to people. It holds the folder until it is closed."""
 
     def __init__(self, run: Run, lock: Lock) -> None:
@@ -87,7 +87,7 @@ class LiveCampaign:
         self._previews: dict[str, dict[str, Any]] = {}
 
     @classmethod
-    def open(cls, folder: str | Path, *, trust: bool = False) -> LiveCampaign:
+    def open(cls, folder: str | Path, *, trust: bool = False) -> AnnotationSession:
         """The campaign of a run's folder; a new one has its seed items chosen.
 
         ``trust`` lets its trainings load saved models that could run code, which are refused otherwise.
@@ -168,12 +168,12 @@ class LiveCampaign:
             numbers = len(self.books.wanted(round)), self._answered, self._skipped, self._spent, self._budget
             return State(round, phase, *numbers, why, len(self._open), self._written)
 
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[ItemRequest]:
         """What people are asked for and nobody has answered or declined, in the order of selection."""
         with self._turn:
             return list(self._open.values())
 
-    def want(self, id: str) -> Wanted | None:
+    def want(self, id: str) -> ItemRequest | None:
         """What people are asked for of one item, if they are."""
         with self._turn:
             return self._open.get(id)
@@ -231,7 +231,7 @@ class LiveCampaign:
         for item, labels in answers.items():
             self._submission(self.books.asked(item, labels), Answer(item, labels, "somebody"))
 
-    def _submission(self, want: Wanted, answer: Answer, **more: Any) -> Submission:
+    def _submission(self, want: ItemRequest, answer: Answer, **more: Any) -> Submission:
         _check_given(answer.item, answer.labels)
         timings = tuple(answer.seconds.items())
         submission = self.books.submission(want, answer.labels, answer.annotator, timings=timings, **more)
@@ -324,7 +324,7 @@ class LiveCampaign:
             self.refresh()
             return undone
 
-    def _settle(self, want: Wanted, cost: int | None) -> None:
+    def _settle(self, want: ItemRequest, cost: int | None) -> None:
         """An item is open no more: it was bought at this cost, or declined."""
         del self._open[want.id]
         paid = int(cost is not None) if self._by_item else cost or 0
@@ -416,7 +416,7 @@ class LiveCampaign:
         prices = {"now": self.costs, "next": self._terms_now().costs, "stated": stated}
         return {when: shown_prices(costs) for when, costs in prices.items()}
 
-    def _terms_now(self) -> Terms:
+    def _terms_now(self) -> RoundSettings:
         with self._turn:
             config, changes = self._terms.config, self._terms.changes
         return self.books.measured(config, changes) if config.costs.measured else self._terms

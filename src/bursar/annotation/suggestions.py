@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.books import Wanted
-from bursar.campaign.choosing import Offer
 from bursar.campaign.pool_scoring import Scored
+from bursar.campaign.round_plan import Offer
+from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing, replacing_bytes
 from bursar.learners import Learner
@@ -42,7 +42,9 @@ class Left:
     items: Suggestions = field(default_factory=dict)
 
 
-def leave(folder: Path, corpus: Corpus, offer: Offer, asked: tuple[Wanted, ...], learner: Learner, model: str) -> None:
+def leave(
+    folder: Path, corpus: Corpus, offer: Offer, asked: tuple[ItemRequest, ...], learner: Learner, model: str
+) -> None:
     """Write down what a model says of the items that a round will ask for, of those still open, and of the pool."""
     folder.mkdir(parents=True, exist_ok=True)
     chosen = offer.items[offer.chosen.items]
@@ -87,7 +89,7 @@ def suggestions_for(learner: Learner, items: Corpus) -> dict[str, dict[str, dict
     """Of every item and task the label that the model would give, and how far that is above chance, from 0 to 1."""
     if not len(items):
         return {}
-    beliefs = learner.believe(items.unlabelled())
+    beliefs = learner.predict_proba(items.unlabelled())
     found: dict[str, dict[str, dict[str, Any]]] = {item: {} for item in items.ids.tolist()}
     for name, task in learner.tasks.items():
         sure = confidence_of(learner.tasks, beliefs, name).tolist()

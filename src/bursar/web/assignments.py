@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bursar.campaign.books import GIVEN
-from bursar.campaign.live import Answer, LiveCampaign, State
+from bursar.annotation.session import AnnotationSession, Answer, State
+from bursar.campaign.state import GIVEN
 from bursar.corpus import Corpus
 from bursar.ledger import Receipt
 from bursar.ledger.records import ADJUDICATION, ANSWER, CORRECTION, OVERLAP
 from bursar.ledger.records import Answer as Said
 from bursar.ledger.schema import now
 from bursar.web import agreement
-from bursar.web.problems import Problem
+from bursar.web.http_errors import Problem
 from bursar.web.queue import Key, Lease, Overlap, Queue, Work
 
 
@@ -56,10 +56,10 @@ class Entry:
     role: str
 
 
-class Desk:
+class Assignments:
     """Hands out items of the open round and takes in what people say of them, one at a time."""
 
-    def __init__(self, live: LiveCampaign, queue: Queue) -> None:
+    def __init__(self, live: AnnotationSession, queue: Queue) -> None:
         self.live = live
         self.queue = queue
         self._turn = threading.Lock()  # whoever writes: who comes first is then a fact
@@ -74,7 +74,7 @@ class Desk:
     def _catch_up(self) -> None:
         """Where a fault of the storage left open what the ledger says, read it again. The caller has the turn."""
         if self.live.catch_up() != self._doubts:
-            again = Desk(self.live, self.queue)
+            again = Assignments(self.live, self.queue)
             self._said, self._items, self._answered = again._said, again._items, again._answered
             self._short, self._doubts = again._short, again._doubts
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bursar.campaign.annotation_speed import check_unit
 from bursar.campaign.checks import check_served
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.pace import check_unit
-from bursar.campaign.scoring import check_facets
-from bursar.campaign.worth import check_split
+from bursar.campaign.label_value import check_split
+from bursar.campaign.round_candidates import check_features
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 
@@ -78,7 +78,7 @@ def check_amended(before: CampaignConfig, after: CampaignConfig, corpus: Corpus)
     tasks = list(corpus.schema.values())
     strategy = after.strategy.make()
     check_served(after, beside=False)
-    check_facets(strategy, corpus.schema, after.limits, corpus.groups is not None)
+    check_features(strategy, corpus.schema, after.limits, corpus.groups is not None)
     strategy.weights_of(tuple(corpus.schema))
     check_split(after, corpus.schema)
     costs = after.costs.model(tasks)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from bursar.campaign.amendments import KIND as SETTINGS
-from bursar.campaign.amendments import Amendment, amended, differences
+from bursar.campaign.annotation_speed import prices_at, usual_rates
 from bursar.campaign.checks import strategy_in_use
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.pace import prices_at, usual_rates
 from bursar.campaign.pricing import charges_of, measured_rates
+from bursar.campaign.setting_changes import KIND as SETTINGS
+from bursar.campaign.setting_changes import Amendment, amended, differences
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger import Annotation, Ledger, Submission
 from bursar.selection import Strategy
@@ -28,7 +28,7 @@ GIVEN = "given"  # labels that came with the corpus, and cost nothing
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ItemRequest:
     """One item that a round wants annotated: for which tasks, why, and what that is thought to cost."""
 
     id: str
@@ -44,18 +44,18 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Ask:
+class Round:
     """What a round wants annotated and has not been told yet."""
 
     round: int
-    items: tuple[Wanted, ...]
+    items: tuple[ItemRequest, ...]
 
     def __len__(self) -> int:
         return len(self.items)
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class RoundSettings:
     """What a round is decided by: the settings in force, and the strategy and prices that follow from them."""
 
     config: CampaignConfig
@@ -65,7 +65,7 @@ class Terms:
     prices: Mapping[str, Any] | None = None  # that were measured, in money; None where the settings' own hold
 
 
-class Books:
+class CampaignState:
     """What a ledger says of its campaign. What is decided never changes, so that much is read only once."""
 
     def __init__(self, config: CampaignConfig, ledger: Ledger) -> None:
@@ -74,8 +74,8 @@ class Books:
         self.tasks = list(ledger.corpus.schema.values())
         self.first_terms = self.terms_under(config, 0, None)
         self._newest = -1  # round that has a selection, as far as is known
-        self._selected: dict[int, dict[str, Wanted]] = {}
-        self._terms: dict[int, Terms] = {}
+        self._selected: dict[int, dict[str, ItemRequest]] = {}
+        self._terms: dict[int, RoundSettings] = {}
 
     # -- rounds ------------------------------------------------------------------------------------------------------
     @property
@@ -89,19 +89,19 @@ class Books:
         """A round may have been opened by somebody else."""
         self._newest = -1
 
-    def wanted(self, round: int) -> dict[str, Wanted]:
+    def wanted(self, round: int) -> dict[str, ItemRequest]:
         """What a round asks for, by item."""
         if round not in self._selected:
             decided = self.ledger.decision(round, "selection")
             if decided is None:
                 return {}
             self._selected[round] = {
-                i["id"]: Wanted(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"], round)
+                i["id"]: ItemRequest(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"], round)
                 for i in decided["items"]
             }
         return self._selected[round]
 
-    def pending(self, *rounds: int) -> tuple[Wanted, ...]:
+    def pending(self, *rounds: int) -> tuple[ItemRequest, ...]:
         """What these rounds asked for and still wait for: neither told, nor declined, nor given up."""
         told, closed = self.ledger.keys(), set(self.ledger.decided(CLOSED))
         declined = {(skip.round, skip.item) for skip in self.ledger.skips()}
@@ -113,7 +113,7 @@ class Books:
             if want.key not in told and (round, want.id) not in declined
         )
 
-    def open(self) -> tuple[Wanted, ...]:
+    def open(self) -> tuple[ItemRequest, ...]:
         """What all rounds still wait for, the oldest first."""
         return self.pending(*range(self.rounds_opened + 1))
 
@@ -125,7 +125,7 @@ class Books:
             for task in ([skip.task] if skip.task is not None else self.wanted(skip.round)[skip.item].tasks)
         }
 
-    def check_undo(self, key: str, terms: Terms) -> None:
+    def check_undo(self, key: str, terms: RoundSettings) -> None:
         """Refuse to undo a skip whose item is asked about for other tasks, or which there is no money for.
 
         Where its round is closed, its item returns to the pool and costs nothing yet.
@@ -146,7 +146,7 @@ class Books:
                 f"no money is left to ask about item {skip.item!r} again", fix="raise the budget under Decide first"
             )
 
-    def complete(self, waiting: int, terms: Terms) -> bool:
+    def complete(self, waiting: int, terms: RoundSettings) -> bool:
         """Whether the newest round is far enough for the next one, with so many items that all rounds wait for."""
         if not waiting:
             return True
@@ -155,7 +155,7 @@ class Books:
         return enough and self.ledger.decision(round, WAITS) is None
 
     # -- answers -----------------------------------------------------------------------------------------------------
-    def asked(self, item: str, tasks: Collection[str]) -> Wanted:
+    def asked(self, item: str, tasks: Collection[str]) -> ItemRequest:
         """What a round asked that this answers: of an item, for these tasks; the newest such round."""
         asked_in = [r for r in range(self.rounds_opened, -1, -1) if item in self.wanted(r)]
         if not asked_in:
@@ -171,7 +171,7 @@ class Books:
             )
         return want
 
-    def submission(self, want: Wanted, labels: Mapping[str, Any], annotator: str, **more: Any) -> Submission:
+    def submission(self, want: ItemRequest, labels: Mapping[str, Any], annotator: str, **more: Any) -> Submission:
         """An answer as the ledger takes it, with what it costs at the prices of the round that asked for it."""
         annotations = tuple(Annotation(want.id, task, labels[task]) for task in want.tasks)
         self.ledger.check(annotations)
@@ -213,12 +213,12 @@ class Books:
         names = [self.terms_of(round).strategy.name for round in range(1, self.rounds_opened + 1)]
         return [name for name, _ in groupby(names or [self.config.strategy.make().name])]
 
-    def terms(self) -> Terms:
+    def terms(self) -> RoundSettings:
         """What the next round would be decided by."""
         changes = len(self.ledger.decided(SETTINGS))
         return self.measured(self.settings(changes), changes)
 
-    def terms_of(self, round: int) -> Terms:
+    def terms_of(self, round: int) -> RoundSettings:
         """What a round was decided by."""
         if round not in self._terms:
             number = (self.ledger.decision(round, "selection") or {}).get("settings", 0)
@@ -226,7 +226,7 @@ class Books:
             self._terms[round] = self.terms_under(self.settings(number), number, prices)
         return self._terms[round]
 
-    def measured(self, config: CampaignConfig, number: int) -> Terms:
+    def measured(self, config: CampaignConfig, number: int) -> RoundSettings:
         """The terms that settings make, with the prices that were measured if those are to hold."""
         costs = config.costs
         if not costs.measured or costs.hourly is None:
@@ -235,15 +235,15 @@ class Books:
         rates = measured_rates(self.ledger, usual_rates(model, self.tasks, costs.hourly))
         return self.terms_under(config, number, prices_at(rates, self.tasks, costs.hourly, model.unit))
 
-    def terms_under(self, config: CampaignConfig, number: int, prices: Mapping[str, Any] | None) -> Terms:
+    def terms_under(self, config: CampaignConfig, number: int, prices: Mapping[str, Any] | None) -> RoundSettings:
         """The terms that settings and prices make."""
         costs = config.costs.model(self.tasks)
         if prices is not None:
             costs = CostModel.of(self.tasks, prices, unit=config.costs.unit, currency=config.costs.currency)
-        return Terms(config, strategy_in_use(config), costs, number, prices)
+        return RoundSettings(config, strategy_in_use(config), costs, number, prices)
 
     # -- money -------------------------------------------------------------------------------------------------------
-    def allowance(self, round: int, terms: Terms) -> int:
+    def allowance(self, round: int, terms: RoundSettings) -> int:
         """What may be spent by the end of a round and has not been: what one round saves, the next may spend.
 
         In whole units of money, or in items where the budget counts those. What is asked and open counts as spent.
@@ -263,17 +263,17 @@ class Books:
             return free
         return min(free, (int(budget.total) if by_item else terms.costs.units(budget.total)) - spent)
 
-    def purse(self, terms: Terms) -> int:
+    def purse(self, terms: RoundSettings) -> int:
         """What the whole campaign may cost under these settings, beside what comes before its first round."""
         budget = terms.config.budget
         if budget.total is None:
             return self._income(budget.rounds, terms)
         return int(budget.total) if budget.counts == "items" else terms.costs.units(budget.total)
 
-    def _income(self, round: int, terms: Terms) -> int:
+    def _income(self, round: int, terms: RoundSettings) -> int:
         """The money of all rounds up to this one, each by the settings that it was decided under."""
 
-        def of(terms: Terms) -> int:
+        def of(terms: RoundSettings) -> int:
             money = terms.config.budget.per_round
             return int(money) if terms.config.budget.counts == "items" else terms.costs.units(money)
 
@@ -292,7 +292,7 @@ class Books:
         why: str | None = self.ledger.decision(self.rounds_opened, end_kind(len(self.ledger.decided(SETTINGS))))
         return why
 
-    def reason_to_end(self, round: int, terms: Terms) -> str | None:
+    def reason_to_end(self, round: int, terms: RoundSettings) -> str | None:
         """Why no round can follow this one."""
         budget = terms.config.budget
         if round >= (1 if terms.strategy.once else budget.rounds):
@@ -307,7 +307,7 @@ class Books:
         return None
 
 
-def _price(want: Wanted, terms: Terms) -> int:
+def _price(want: ItemRequest, terms: RoundSettings) -> int:
     """What an answer is thought to cost: money, or one item where the budget counts those."""
     return 1 if terms.config.budget.counts == "items" else sum(want.estimate.values())
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
-from bursar.campaign.splits import Parts, fully_labelled
+from bursar.campaign.splits import DataSplits, fully_labelled
 from bursar.compute import HERE, Engine
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
@@ -26,9 +26,9 @@ from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
 from bursar.oracle import Judge, Memory, Order, Plan, ProbeJudge, Problem, State
 from bursar.oracle.chain import still_so
-from bursar.oracle.gap import Gap, measure
+from bursar.oracle.comparison import Gap, measure
+from bursar.oracle.judge_registry import PROBE, check_fit, known_searcher, searchers_for
 from bursar.oracle.problem import in_order
-from bursar.oracle.searchers import PROBE, check_fit, known_searcher, searchers_for
 from bursar.ragged import IntArray
 from bursar.tasks import Tagging
 
@@ -219,7 +219,7 @@ def _after_start(ledger: Ledger, tasks: set[str]) -> tuple[list[str], int]:
 
 
 def _held_out(
-    parts: Parts, bought_dev: IntArray, seed: int, most: int, where: str
+    parts: DataSplits, bought_dev: IntArray, seed: int, most: int, where: str
 ) -> tuple[dict[str, IntArray], str, str]:
     """Items set aside, for the search and for the report, and where those of the first two are from.
 
@@ -246,7 +246,7 @@ def _held_out(
     return {part: in_order(corpus, items) for part, items in held.items()}, validation_from, aside_from
 
 
-def _shuffled(items: IntArray, parts: Parts, rng: np.random.Generator) -> IntArray:
+def _shuffled(items: IntArray, parts: DataSplits, rng: np.random.Generator) -> IntArray:
     """In an order that depends on the ids and the seed alone."""
     return rng.permutation(items[np.argsort(parts.corpus.id_ranks[items])])
 
@@ -360,9 +360,9 @@ def _hired(question: Question, seed: int, engine: Engine, progress: Progress) ->
     """Whoever judges the question. The probe stays here: what its steps take, sharing them out takes as well."""
     if question.judge == PROBE:
         return ProbeJudge.of(question.problem, progress=progress)
-    from bursar.oracle.spread import Packed, SpreadJudge
+    from bursar.oracle.parallel_judge import Packed, ParallelJudge
 
-    return SpreadJudge(Packed.of(question.judge, question.problem, seed), engine)
+    return ParallelJudge(Packed.of(question.judge, question.problem, seed), engine)
 
 
 def current_answer(run: Run) -> dict[str, Any] | None:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bursar.campaign.books import GIVEN, Books
+from bursar.annotation.round_worker import SUGGESTIONS
 from bursar.campaign.config import CONFIG_FILE, CampaignConfig
 from bursar.campaign.ledgers import LEDGER_FILE, ledger_place
-from bursar.campaign.live_worker import SUGGESTIONS
 from bursar.campaign.lock import Lock
 from bursar.campaign.pricing import charges_of
 from bursar.campaign.runs import Run
+from bursar.campaign.state import GIVEN, CampaignState
 from bursar.errors import BursarError, ConfigError
 from bursar.ledger import Annotation, Answer, Ledger
 from bursar.ledger.head import HeadFile
@@ -135,7 +135,7 @@ def _verify_ledger(kept: Kept, run: Run | None) -> list[Finding]:
     except BursarError as wrong:
         return [Finding(kept.name, "cannot be opened", (str(wrong),))]
     try:
-        books = Books(kept.config, ledger)
+        books = CampaignState(kept.config, ledger)
         checked = {"answers": _wrong_answers(books), "money": _wrong_charges(books)}
         rest = [Finding(f"{kept.name}: {what}", words, _few(wrong)) for what, (words, wrong) in checked.items()]
         return [_verify_entries(kept), *rest]
@@ -148,7 +148,7 @@ def _verify_entries(kept: Kept) -> Finding:
     return Finding(f"{kept.name}: entries", f"{count:,}, compared with their digests", _few(problems))
 
 
-def _wrong_answers(books: Books) -> tuple[str, list[str]]:
+def _wrong_answers(books: CampaignState) -> tuple[str, list[str]]:
     """Answers that are of no item or task of the corpus, or cannot be decoded."""
     ledger, problems = books.ledger, []
     answers = ledger.answers()
@@ -160,7 +160,7 @@ def _wrong_answers(books: Books) -> tuple[str, list[str]]:
     return f"{len(answers):,}, all of known items and tasks", problems
 
 
-def _wrong_charges(books: Books) -> tuple[str, list[str]]:
+def _wrong_charges(books: CampaignState) -> tuple[str, list[str]]:
     """Answers that were not charged what their labels cost at the prices of the round that asked."""
     charged, problems = books.ledger.charged(), []
     for key, answers in groupby(books.ledger.answers(), key=lambda answer: answer.key):
@@ -175,7 +175,7 @@ def _wrong_charges(books: Books) -> tuple[str, list[str]]:
     return f"{books.terms().costs.show(books.ledger.spent())} spent, charge by charge", problems
 
 
-def _due(books: Books, answers: list[Answer]) -> dict[str, int]:
+def _due(books: CampaignState, answers: list[Answer]) -> dict[str, int]:
     """What one submission costs, by thing; nothing if it is a correction, or labels that came with the data."""
     first, corpus = answers[0], books.ledger.corpus
     want = books.wanted(first.round).get(first.item)

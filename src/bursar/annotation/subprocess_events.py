@@ -32,7 +32,7 @@ def training_command(
     """What trains the next round of a project, its pool scored by an engine, or previews it with changes."""
     options = (["--trust"] if trust else []) + ([] if changes is None else ["--preview", json.dumps(changes)])
     options += [] if engine == "here" else ["--engine", engine]
-    return [*PYTHON, "bursar.campaign.live_worker", *options, "--", str(folder)]
+    return [*PYTHON, "bursar.annotation.round_worker", *options, "--", str(folder)]
 
 
 def listen(

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.books import GIVEN
+from bursar.campaign.annotation_speed import Rate, check_unit, prices_at
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.pace import Rate, check_unit, prices_at
 from bursar.campaign.pricing import prices_of
 from bursar.campaign.runs import Run
+from bursar.campaign.state import GIVEN
 from bursar.corpus import FORMATS, Corpus, Labels
 from bursar.corpus.builder import recode
 from bursar.errors import ConfigError, SchemaError

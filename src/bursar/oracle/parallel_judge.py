@@ -11,11 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
-from bursar.compute import Engine, Processes, Tell, Unit, run_units
+from bursar.compute import Engine, Processes, ProgressCallback, Unit, run_units
+from bursar.oracle.async_evaluation import Elsewhere, Here, Steps, Stream
 from bursar.oracle.judge import Judge
 from bursar.oracle.judges import make_judge
 from bursar.oracle.problem import Problem
-from bursar.oracle.streams import Elsewhere, Here, Steps, Stream
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
 
@@ -47,7 +47,7 @@ class Packed:
         return make_judge(self.name, pickle.loads(zlib.decompress(self.items)), seed=self.seed)
 
 
-class SpreadJudge(Judge):
+class ParallelJudge(Judge):
     """Says what the recipe's judge would say; the work is done by an engine's workers, each with a judge of its own.
 
     Enter the engine first (``with make_engine("processes") as engine``), or its workers go home after every question.
@@ -88,8 +88,8 @@ class SpreadJudge(Judge):
     def learn(self, sets: Sequence[IntArray]) -> None:
         self.here.learn(sets)
 
-    def believe(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
-        return self.here.believe(items, passes, seed)
+    def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Mapping[str, Beliefs]:
+        return self.here.predict_proba(items, passes, seed)
 
 
 @lru_cache(maxsize=2)
@@ -104,7 +104,7 @@ def _steps(recipe: Recipe) -> Steps:
     return stream.steps
 
 
-def _judged(unit: Unit, tell: Tell, *, recipe: Recipe) -> list[list[float]]:
+def _judged(unit: Unit, tell: ProgressCallback, *, recipe: Recipe) -> list[list[float]]:
     sets = [np.array(items, dtype=np.int64) for items in unit["sets"]]
     answer: list[list[float]] = made(recipe).scores_on(sets, unit["parts"]).tolist()
     return answer

@@ -20,7 +20,7 @@ from bursar.campaign.config import CampaignConfig, LearnerSection, StrategySecti
 from bursar.campaign.models import SHARERS, TAGGERS, Models
 from bursar.campaign.pricing import prices_of, typical_counts
 from bursar.campaign.runs import Run
-from bursar.campaign.splits import Parts, fully_labelled
+from bursar.campaign.splits import DataSplits, fully_labelled
 from bursar.corpus import Corpus, concatenate
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
@@ -59,7 +59,7 @@ class Subject:
 
     @classmethod
     def of(
-        cls, config: CampaignConfig, parts: Parts, known: Corpus, annotated: Corpus, dev: Corpus | None, basis: str
+        cls, config: CampaignConfig, parts: DataSplits, known: Corpus, annotated: Corpus, dev: Corpus | None, basis: str
     ) -> Subject:
         """Judged by test items, or by development items where there are none."""
         test = parts.corpus.take(parts.test)
@@ -88,7 +88,7 @@ def subject_of_run(run: Run) -> Subject:
     return Subject.of(run.config, run.parts, known, now.annotated, now.dev, "what the run has bought")
 
 
-def subject_of_campaign(config: CampaignConfig, parts: Parts) -> Subject:
+def subject_of_campaign(config: CampaignConfig, parts: DataSplits) -> Subject:
     """A campaign before it begins, with as many labels as its budget buys.
 
     How related its tasks are is measured on what is labelled already. A pool with all labels is a simulation's: nobody
@@ -106,7 +106,7 @@ def subject_of_campaign(config: CampaignConfig, parts: Parts) -> Subject:
     return replace(found, units=dict.fromkeys(corpus.schema, round(items * length)))
 
 
-def subject_of_corpus(config: CampaignConfig, parts: Parts, items: int | None = None) -> Subject:
+def subject_of_corpus(config: CampaignConfig, parts: DataSplits, items: int | None = None) -> Subject:
     """Labelled data: what is labelled of its pool, or so many items of it at random."""
     corpus = parts.corpus
     known = corpus.take(np.setdiff1d(np.arange(len(corpus)), parts.test))
@@ -116,7 +116,7 @@ def subject_of_corpus(config: CampaignConfig, parts: Parts, items: int | None = 
     return Subject.of(config, parts, known, corpus.take(mine), dev, f"{len(mine):,} labelled items")
 
 
-def planned_items(config: CampaignConfig, parts: Parts, known: Corpus) -> int:
+def planned_items(config: CampaignConfig, parts: DataSplits, known: Corpus) -> int:
     """About how many items a budget buys, all tasks of each, at what the pool's cost on average."""
     budget, tasks = config.budget, list(parts.corpus.schema.values())
     first = budget.seed_items

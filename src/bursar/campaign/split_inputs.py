@@ -20,9 +20,9 @@ from bursar.allocation.seeds import taken_apart
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import AllocationSection, CampaignConfig
+from bursar.campaign.label_value import can_probe, counts, for_blocks_of, importance_of
 from bursar.campaign.runs import Run
-from bursar.campaign.splits import Parts, fully_labelled, load_parts
-from bursar.campaign.worth import can_probe, counts, for_blocks_of, importance_of
+from bursar.campaign.splits import DataSplits, fully_labelled, load_parts
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
@@ -151,7 +151,7 @@ def material_of(config: CampaignConfig) -> Material:
     return Material(config, config.costs.model(pool.schema.values()), labelled, rest)
 
 
-def _simulated(config: CampaignConfig, parts: Parts) -> Material:
+def _simulated(config: CampaignConfig, parts: DataSplits) -> Material:
     """The seed items of a simulation, with their gold labels."""
     gold = config.costs.model_copy(update={"pricing": "gold"})  # so that only items with all labels are drawn
     with TemporaryDirectory(prefix="bursar-") as folder:

@@ -16,10 +16,10 @@ import numpy as np
 
 from bursar.allocation import Estimates, Problem, Split
 from bursar.allocation.methods import METHODS
-from bursar.campaign.books import Terms
-from bursar.campaign.choosing import round_to
 from bursar.campaign.config import AllocationSection, TaskLimit
-from bursar.campaign.worth import estimates_of, importance_of
+from bursar.campaign.label_value import estimates_of, importance_of
+from bursar.campaign.round_plan import round_to
+from bursar.campaign.state import RoundSettings
 from bursar.errors import AllocationError, InfeasibleError
 from bursar.selection import Candidates, Limit, Selection
 from bursar.tasks import Prices
@@ -38,7 +38,7 @@ class Rations:
     least: tuple[int, ...]  # labels that the settings ask for
 
     @classmethod
-    def of(cls, terms: Terms, known: Mapping[str, Any], pool: Candidates, money: int) -> Rations:
+    def of(cls, terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int) -> Rations:
         """The split of so much money for labels of this pool, within the limits of the settings."""
         method, least = (terms.config.allocation or AllocationSection()).method, _least(terms, pool)
         try:
@@ -79,14 +79,14 @@ class Rations:
         } | ({"set_aside": True} if self.set_aside else {})
 
 
-def _limits(terms: Terms, pool: Candidates) -> tuple[int, list[TaskLimit]]:
+def _limits(terms: RoundSettings, pool: Candidates) -> tuple[int, list[TaskLimit]]:
     """For how many rounds a choice is made, and the limits of each of them."""
     limits = terms.config.limits.tasks
     rounds = terms.config.budget.rounds if terms.strategy.once else 1
     return rounds, [limits.get(name, TaskLimit()) for name in pool.tasks]
 
 
-def _least(terms: Terms, pool: Candidates) -> tuple[int, ...]:
+def _least(terms: RoundSettings, pool: Candidates) -> tuple[int, ...]:
     rounds, limits = _limits(terms, pool)
     return tuple(rounds * limit.at_least for limit in limits)
 
@@ -103,7 +103,9 @@ def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tupl
     return least if cost <= money else tuple(count * money // cost for count in least)
 
 
-def _problem(terms: Terms, known: Mapping[str, Any], pool: Candidates, money: int, least: tuple[int, ...]) -> Problem:
+def _problem(
+    terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int, least: tuple[int, ...]
+) -> Problem:
     config, alone = terms.config, prices_of_labels(pool.prices, pool.open)
     rounds, limits = _limits(terms, pool)
     most = [
@@ -146,7 +148,7 @@ def _by(problem: Problem, estimates: Estimates) -> Problem:
 
 # -- within the split --------------------------------------------------------------------------------------------------
 def chosen_within(
-    terms: Terms, pool: Candidates, money: int, rations: Rations, seed: int
+    terms: RoundSettings, pool: Candidates, money: int, rations: Rations, seed: int
 ) -> tuple[Selection, dict[str, int]]:
     """What the strategy chooses with no more labels of a task than its part, and how many that is.
 

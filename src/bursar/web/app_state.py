@@ -10,19 +10,19 @@ from typing import Any
 
 import argon2
 
-from bursar.campaign.child import training_command
+from bursar.annotation.session import AnnotationSession, State
+from bursar.annotation.subprocess_events import training_command
 from bursar.campaign.config import CONFIG_FILE
-from bursar.campaign.live import LiveCampaign, State
 from bursar.compute import make_engine
 from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
 from bursar.web.advising import Advising
-from bursar.web.desk import Desk
+from bursar.web.assignments import Assignments
 from bursar.web.events import Hub
+from bursar.web.http_errors import Problem
 from bursar.web.previews import Previews
-from bursar.web.problems import Problem
 from bursar.web.queue import SECONDS, Queue
-from bursar.web.security import Door
+from bursar.web.security import HostPolicy
 from bursar.web.store import STORE_FILE, Store
 from bursar.web.training import Trainer
 
@@ -33,13 +33,13 @@ def check_project(folder: Path) -> None:
         raise ConfigError(f"{folder} is no project", fix="make one with: bursar new PROJECT --from DATA")
 
 
-class Site:
+class AppState:
     """What the pages and the API of one project stand on. It holds the project's folder until it is closed."""
 
     def __init__(
         self,
         folder: Path,
-        door: Door | None = None,
+        door: HostPolicy | None = None,
         *,
         seconds: float = SECONDS,
         hasher: argon2.PasswordHasher | None = None,
@@ -48,14 +48,14 @@ class Site:
     ) -> None:
         check_project(folder)
         make_engine(engine)  # refused now, not when the first round is trained
-        self.door = door or Door()
-        self.live = LiveCampaign.open(folder, trust=trust)
+        self.door = door or HostPolicy()
+        self.live = AnnotationSession.open(folder, trust=trust)
         try:
             self.store = Store.open(folder / STORE_FILE)
             self.accounts = Accounts(self.store, hasher)
             self._check_door()
             self.queue = Queue(self.store, seconds)
-            self.desk = Desk(self.live, self.queue)
+            self.desk = Assignments(self.live, self.queue)
         except BaseException:
             self.live.close()
             raise

@@ -17,7 +17,7 @@ from bursar.errors import ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Scores, evaluate
 from bursar.ragged import BoolArray, IntArray, Ragged
-from bursar.selection import Evidence, Facets, GroupCap, Limit, Limits, Strategy
+from bursar.selection import GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, Strategy
 from bursar.tasks import Classification, Task
 from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import calibration_summary
@@ -27,7 +27,7 @@ def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Any]]:
     """The scores on test items, and how far the model's confidence in them can be trusted, per task."""
     if not len(test):
         return {}, {}
-    beliefs = learner.believe(test.unlabelled())
+    beliefs = learner.predict_proba(test.unlabelled())
     guesses = {name: learner.tasks[name].decode(found) for name, found in beliefs.items()}
     sure = confidences(learner.tasks, beliefs, MEASURES["entropy"])
     trust = {}
@@ -40,8 +40,8 @@ def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Any]]:
     return evaluate(learner.tasks, test, guesses), trust
 
 
-# -- facets ----------------------------------------------------------------------------------------------------------
-def evidence_of(
+# -- features ----------------------------------------------------------------------------------------------------------
+def pool_features_of(
     strategy: Strategy,
     vectors: Callable[[Corpus], NDArray[np.float32]] | None,
     corpus: Corpus,
@@ -50,33 +50,33 @@ def evidence_of(
     labelled: Corpus,
     aside: Corpus,
     space: Callable[[], UnitSpace],
-) -> Evidence:
+) -> PoolFeatures:
     """What the strategy looks at beside confidence, of the pool and of what is in no pool; nothing it does not need."""
     needs = strategy.needs
     pool = corpus.take(items)
-    mine = _facets(needs, vectors, pool, {name: scored.guesses.get(name) for name in corpus.schema})
-    if strategy.matching is None and "features" not in needs:
-        others = Facets(), Facets()
+    mine = _item_features(needs, vectors, pool, {name: scored.guesses.get(name) for name in corpus.schema})
+    if strategy.matching is None and "vectors" not in needs:
+        others = ItemFeatures(), ItemFeatures()
     else:
-        others = tuple(_facets(needs, vectors, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
-    evidence = Evidence(mine.words, mine.features, mine.labels, scored.beliefs, *others)
+        others = tuple(_item_features(needs, vectors, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
+    features = PoolFeatures(mine.words, mine.vectors, mine.labels, scored.beliefs, *others)
     if "doubt" in needs and scored.doubts is not None:
-        evidence = replace(evidence, doubt=np.stack([scored.doubts[name].totals for name in corpus.schema], axis=1))
+        features = replace(features, doubt=np.stack([scored.doubts[name].totals for name in corpus.schema], axis=1))
     if "units" not in needs or scored.doubts is None:
-        return evidence
+        return features
     units, known = units_of(space(), corpus.schema, pool, labelled, scored.doubts)
-    return replace(evidence, units=units, labelled=replace(evidence.labelled, units=known))
+    return replace(features, units=units, labelled=replace(features.labelled, units=known))
 
 
-def _facets(
+def _item_features(
     needs: frozenset[str],
     vectors: Callable[[Corpus], NDArray[np.float32]] | None,
     items: Corpus,
     labels: Mapping[str, Ragged | None],
-) -> Facets:
-    return Facets(
+) -> ItemFeatures:
+    return ItemFeatures(
         words=items.words if "words" in needs else None,
-        features=vectors(items) if "features" in needs and vectors is not None else None,
+        vectors=vectors(items) if "vectors" in needs and vectors is not None else None,
         labels=_codes(items, labels) if "labels" in needs else None,
     )
 
@@ -96,7 +96,7 @@ def _codes(items: Corpus, labels: Mapping[str, Ragged | None]) -> IntArray:
     return codes
 
 
-def check_facets(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
+def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
     """Refuse at the door what no round could be chosen by."""
     named = [strategy.task] if strategy.task is not None else []
     wanted = [("strategy.name", task) for task in named] + [("strategy.weights", task) for task in strategy.weights]

@@ -1,6 +1,6 @@
 """The process that trains the next round of a campaign which people annotate, beside the one that serves them.
 
-``python -m bursar.campaign.live_worker FOLDER`` concludes the round and opens the next one. With ``--preview`` and
+``python -m bursar.annotation.round_worker FOLDER`` concludes the round and opens the next one. With ``--preview`` and
 changes as JSON it tells what they would buy and decides nothing. What it does is told on standard output, a JSON
 object a line: ``stage``, ``scored``, then ``opened``, ``waiting``, ``ended`` or ``preview``. Exit codes are those of
 the command line, and 75 where the storage was at fault. It may be killed at any time: run again, it comes to the same
@@ -21,28 +21,28 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bursar.annotation.preview import preview
+from bursar.annotation.suggestions import leave
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.choosing import Offer
 from bursar.campaign.lock import Lock
-from bursar.campaign.preview import preview
+from bursar.campaign.round_plan import Offer
 from bursar.campaign.runs import Run
-from bursar.campaign.suggestions import leave
 from bursar.compute import HERE, Engine, make_engine
 from bursar.errors import BursarError, ConfigError, is_storage_fault
 from bursar.learners import Learner
 
 NO_STORAGE = os.EX_TEMPFAIL  # the exit code that says: this may work as soon as the storage does
 SUGGESTIONS = "suggestions"  # the folder of what models leave for people
-Tell = Callable[[Mapping[str, Any]], None]
+ProgressCallback = Callable[[Mapping[str, Any]], None]
 
 
-def next_round(folder: Path, tell: Tell, *, trust: bool = False, engine: Engine = HERE) -> str:
+def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, engine: Engine = HERE) -> str:
     """Train, score and select; what came of it: ``opened``, ``ended``, or ``waiting`` for the rest of the answers."""
     run = Run.open(folder, trust=trust)
     lock = Lock(folder / "training.lock", patience=30)  # whoever was killed with its server needs a moment to go
     try:
         campaign = Campaign(
-            run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False, trust=trust, engine=engine
+            run.config, folder, parts=run.parts, watcher=_ProgressTeller(tell), lock=False, trust=trust, engine=engine
         )
 
         def offered(offer: Offer, learner: Learner) -> None:
@@ -65,10 +65,12 @@ def next_round(folder: Path, tell: Tell, *, trust: bool = False, engine: Engine 
         lock.release()
 
 
-def preview_round(folder: Path, changes: Mapping[str, Any], tell: Tell, *, trust: bool = False) -> dict[str, Any]:
+def preview_round(
+    folder: Path, changes: Mapping[str, Any], tell: ProgressCallback, *, trust: bool = False
+) -> dict[str, Any]:
     """What the next round would buy under changed settings, beside what it would buy now."""
     run = Run.open(folder, trust=trust)
-    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_Teller(tell), lock=False, trust=trust)
+    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_ProgressTeller(tell), lock=False, trust=trust)
     try:
         found = preview(campaign, changes, folder / SUGGESTIONS)
     finally:
@@ -77,10 +79,10 @@ def preview_round(folder: Path, changes: Mapping[str, Any], tell: Tell, *, trust
     return found
 
 
-class _Teller:
+class _ProgressTeller:
     """A watcher that passes on what it sees."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: ProgressCallback) -> None:
         self.tell = tell
 
     def stage(self, round: int, what: str, done: float) -> None:
@@ -97,7 +99,7 @@ def round_done(done: float) -> float:
 
 def main(arguments: list[str]) -> int:
     """Work as a child; the exit code."""
-    reader = argparse.ArgumentParser(prog="python -m bursar.campaign.live_worker")
+    reader = argparse.ArgumentParser(prog="python -m bursar.annotation.round_worker")
     reader.add_argument("folder", type=Path)
     reader.add_argument("--trust", action="store_true")
     reader.add_argument("--engine", default="here")

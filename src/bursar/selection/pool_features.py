@@ -1,4 +1,4 @@
-"""What only some strategies look at: lengths, features, guesses, and what is labelled already."""
+"""Optional features of a pool: lengths, vectors, guessed labels, and those of items that are labelled already."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray, flat_positions, offsets_of
 from bursar.tasks import AnyBeliefs
 
-Self = TypeVar("Self", bound="Facets")
+Self = TypeVar("Self", bound="ItemFeatures")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,51 +39,51 @@ class Units:
 
 
 @dataclass(frozen=True, eq=False)
-class Facets:
-    """Optional features of items. What no strategy asked for is not there."""
+class ItemFeatures:
+    """Optional per-item features; those that the strategy does not need are ``None``."""
 
     words: IntArray | None = None  # (items,) how long they are
-    features: NDArray[np.floating[Any]] | None = None  # (items, width) where the encoder puts them
+    vectors: NDArray[np.floating[Any]] | None = None  # (items, width) where the encoder puts them
     labels: IntArray | None = None  # (items, tasks) the label of each task, guessed or known; −1 if there is none
     units: Mapping[str, Units] | None = field(default=None, kw_only=True)  # by task
     doubt: FloatArray | None = field(default=None, kw_only=True)  # (items, tasks) of all units of an item together
 
     def take(self: Self, items: IntArray) -> Self:
-        """The facets of some of the items."""
-        arrays = {name: getattr(self, name) for name in ("words", "features", "labels", "doubt")}
+        """The features of some of the items, in this order."""
+        arrays = {name: getattr(self, name) for name in ("words", "vectors", "labels", "doubt")}
         some: dict[str, Any] = {name: array[items] for name, array in arrays.items() if array is not None}
         if self.units is not None:
             some["units"] = {task: units.take(items) for task, units in self.units.items()}
         return replace(self, **some)
 
     def want(self, name: str) -> Any:
-        """A facet that a strategy cannot do without."""
+        """A feature that the strategy needs, or an error."""
         found = getattr(self, name)
         if found is None:
             raise SelectionError(
                 f"the strategy looks at the {name} of items, and the pool came without them",
-                fix=f"give {name} in the pool's evidence, or choose a strategy that looks at confidence alone",
+                fix=f"give {name} in the features of the pool, or choose a strategy that looks at confidence alone",
             )
         return found
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(Facets):
-    """The facets of a pool, what the model believes of it, and the facets of items that are in no pool.
+class PoolFeatures(ItemFeatures):
+    """The features of a pool, what the model predicts for it, and the features of items outside the pool.
 
     ``labelled`` are the items annotated so far, ``aside`` those kept for development: input matching compares the
     first with all of them (paper 4, section 6.5).
     """
 
     beliefs: Mapping[str, AnyBeliefs] | None = None
-    labelled: Facets = field(default_factory=Facets)
-    aside: Facets = field(default_factory=Facets)
+    labelled: ItemFeatures = field(default_factory=ItemFeatures)
+    aside: ItemFeatures = field(default_factory=ItemFeatures)
 
-    def take(self, items: IntArray) -> Evidence:
-        """The evidence of some of the pool's items."""
+    def take(self, items: IntArray) -> PoolFeatures:
+        """The features of some of the pool's items."""
         some = super().take(items)
         beliefs = self.beliefs
         return some if beliefs is None else replace(some, beliefs={name: b.take(items) for name, b in beliefs.items()})
 
 
-FACETS = frozenset(f.name for f in fields(Facets)) | {"beliefs"}
+FEATURES = frozenset(f.name for f in fields(ItemFeatures)) | {"beliefs"}

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bursar.campaign.amendments import amended, check_amended
-from bursar.campaign.books import Terms
+from bursar.annotation.suggestions import Left, left_for, pool_left_for
+from bursar.campaign.budget_split import KIND as ALLOCATION
+from bursar.campaign.budget_split import Rations
 from bursar.campaign.campaign import Campaign, asks_the_model
-from bursar.campaign.choosing import Known, Offer, entries_of, round_to, written
-from bursar.campaign.rationing import KIND as ALLOCATION
-from bursar.campaign.rationing import Rations
-from bursar.campaign.suggestions import Left, left_for, pool_left_for
+from bursar.campaign.round_plan import Known, Offer, entries_of, round_to, written
+from bursar.campaign.setting_changes import amended, check_amended
+from bursar.campaign.state import RoundSettings
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
 from bursar.selection import Candidates
@@ -77,7 +77,7 @@ class _View:
         self._learner: Learner | None = None
         self._worth: dict[str, Any] | None = None
 
-    def summary(self, terms: Terms) -> dict[str, Any]:
+    def summary(self, terms: RoundSettings) -> dict[str, Any]:
         """The next round under some terms: how many items and labels, what they cost, or why there is none."""
         found: dict[str, Any] = {"strategy": terms.strategy.name, "budget": 0, "items": 0, "labels": {}, "cost": 0}
         found |= {"certificate": None, "measure": None, "doubt": {}}
@@ -105,18 +105,18 @@ class _View:
             "ids": {entry["id"] for entry in entries},
         }
 
-    def _offer(self, terms: Terms) -> Offer:
+    def _offer(self, terms: RoundSettings) -> Offer:
         campaign, following = self.campaign, self.left.round + 1
         if not asks_the_model(terms):
             return campaign.offer(following, terms, self.known, None, ration=self._ration)
         strategy = terms.strategy
-        if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "features", "units", "doubt"}:
+        if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "vectors", "units", "doubt"}:
             pool = pool_left_for(self.folder, self.left.round, campaign.corpus)
             if pool is not None:
                 return campaign.offer(following, terms, self.known, None, pool, self._ration)
         return campaign.offer(following, terms, self.known, self._model(), ration=self._ration)
 
-    def _ration(self, terms: Terms, pool: Candidates, money: int) -> Rations:
+    def _ration(self, terms: RoundSettings, pool: Candidates, money: int) -> Rations:
         """The split by what was last measured; measured now if nobody has asked before, or if the round would ask."""
         if self._worth is None:
             following = self.left.round + 1

@@ -15,10 +15,10 @@ from itertools import count, islice
 
 import numpy as np
 
+from bursar.oracle.async_evaluation import Stream
 from bursar.oracle.chain import Candidate, Chain, State, Told
 from bursar.oracle.judge import key_of
 from bursar.oracle.orders import Order
-from bursar.oracle.streams import Stream
 from bursar.ragged import FloatArray, IntArray
 
 WORTH = 0.12  # sets are asked about while they are needed with at least this probability; it changes only the time

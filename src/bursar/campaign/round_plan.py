@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bursar.campaign.books import Wanted
 from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.pricing import estimates_of
+from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
 from bursar.ragged import IntArray
 from bursar.selection import Candidates, Certificate, Selection
@@ -19,7 +19,7 @@ from bursar.tasks import Prices
 class Known:
     """What the ledger said at one moment."""
 
-    asked: tuple[Wanted, ...]  # and not answered yet
+    asked: tuple[ItemRequest, ...]  # and not answered yet
     declined: Collection[tuple[str, str]]  # items and tasks
     bought: Corpus  # all that has a label
     annotated: Corpus  # what of that is trained on

@@ -1,0 +1,1 @@
+"""People who annotate: projects, sessions, previews and suggestions, trained rounds beside them."""
