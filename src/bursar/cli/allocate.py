@@ -29,60 +29,67 @@ def register(app: typer.Typer) -> None:
     app.command()(allocate)
 
 
+CampaignArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A campaign whose seed items are measured, or the folder of a run with what it was told so far.",
+        metavar="CAMPAIGN.toml|RUN",
+    ),
+]
+TableOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--table",
+        "-t",
+        metavar="FILE",
+        help="Estimates of your own: TOML, JSON or CSV with each task's price and reduction rate, and what labels "
+        "of a task are worth to the others. docs/allocation.md describes it.",
+    ),
+]
+BudgetOption = Annotated[
+    str | None, typer.Option("--budget", "-b", metavar="B", help="What may be spent, in the money of the prices.")
+]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="HOW",
+        help="exact: the most gain by the estimates. robust: the least to regret when one of them is off. "
+        "greedy: label by label, the most gain for its price first. together: exact, with items that are labelled "
+        "for all tasks where reading them once is cheaper. If not given, of a table exact, of a campaign that of "
+        "its [allocation] section, or else together.",
+    ),
+]
+InformerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--informer",
+        metavar="NAME",
+        help="How to measure who informs whom: lookahead, alignment, probe. If not given, the campaign's, or "
+        "lookahead (probe where the learner has no training steps).",
+    ),
+]
+RaterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rater",
+        metavar="NAME",
+        help="How to measure how fast tasks saturate: pseudo-labels, ledger, or what the campaign's "
+        "allocation.rater_settings say (law, given). If not given, the campaign's, or ledger of a run and where "
+        "every item has some label, otherwise pseudo-labels.",
+    ),
+]
+PageOption = Annotated[Path | None, typer.Option("--page", metavar="FILE.html", help="Write a page with figures, too.")]
+
+
 def allocate(
-    campaign: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A campaign whose seed items are measured, or the folder of a run with what it was told so far.",
-            metavar="CAMPAIGN.toml|RUN",
-        ),
-    ] = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            "--table",
-            "-t",
-            metavar="FILE",
-            help="Estimates of your own: TOML, JSON or CSV with each task's price and reduction rate, and what labels "
-            "of a task are worth to the others. docs/allocation.md describes it.",
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option("--budget", "-b", metavar="B", help="What may be spent, in the money of the prices.")
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            metavar="HOW",
-            help="exact: the most gain by the estimates. robust: the least to regret when one of them is off. "
-            "greedy: label by label, the most gain for its price first. together: exact, with items that are labelled "
-            "for all tasks where reading them once is cheaper. If not given, of a table exact, of a campaign that of "
-            "its [allocation] section, or else together.",
-        ),
-    ] = None,
-    informer: Annotated[
-        str | None,
-        typer.Option(
-            "--informer",
-            metavar="NAME",
-            help="How to measure who informs whom: lookahead, alignment, probe. If not given, the campaign's, or "
-            "lookahead (probe where the learner has no training steps).",
-        ),
-    ] = None,
-    rater: Annotated[
-        str | None,
-        typer.Option(
-            "--rater",
-            metavar="NAME",
-            help="How to measure how fast tasks saturate: pseudo-labels, ledger, or what the campaign's "
-            "allocation.rater_settings say (law, given). If not given, the campaign's, or ledger of a run and where "
-            "every item has some label, otherwise pseudo-labels.",
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option("--page", metavar="FILE.html", help="Write a page with figures, too.")
-    ] = None,
+    campaign: CampaignArgument = None,
+    table: TableOption = None,
+    budget: BudgetOption = None,
+    method: MethodOption = None,
+    informer: InformerOption = None,
+    rater: RaterOption = None,
+    page: PageOption = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of measurements, intervals and random splits.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:
@@ -94,17 +101,7 @@ def allocate(
 
     Gains are counted in labels: 100 is what the first block of 100 labels of a task is worth to itself.
     """
-    if table is None and campaign is None:
-        raise ConfigError(
-            "there are no estimates to split by",
-            fix="name a campaign, or give --table FILE with prices, reduction rates and informativeness",
-        )
-    if table is not None and campaign is not None:
-        raise ConfigError("a campaign and a table were given", fix="give one of them")
-    if table is not None and (informer or rater):
-        raise ConfigError(
-            f"--{'informer' if informer else 'rater'} with a table: nothing is measured then", fix="leave it out"
-        )
+    _check_given(campaign, table, measures="informer" if informer else "rater" if rater else None)
     if budget is None:
         raise ConfigError("there is no budget", fix="add --budget and an amount of money, such as --budget 6000")
     money = _money(budget)
@@ -140,6 +137,19 @@ def allocate(
         print_answer(found)
     if page is not None:
         typer.echo(f"Page: {page}", err=as_json)
+
+
+def _check_given(campaign: Path | None, table: Path | None, measures: str | None) -> None:
+    """Refuse anything but a campaign, or a table without options about measuring."""
+    if table is None and campaign is None:
+        raise ConfigError(
+            "there are no estimates to split by",
+            fix="name a campaign, or give --table FILE with prices, reduction rates and informativeness",
+        )
+    if table is not None and campaign is not None:
+        raise ConfigError("a campaign and a table were given", fix="give one of them")
+    if table is not None and measures:
+        raise ConfigError(f"--{measures} with a table: nothing is measured then", fix="leave it out")
 
 
 def _check_page(page: Path, given: Path | None) -> None:

@@ -37,6 +37,34 @@ def register(app: typer.Typer) -> None:
     app.command()(new)
 
 
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price", help="A price in money, such as intent.per_item=0.02 or reading.per_word=0.001; guessed if not."
+    ),
+]
+StrategyOption = Annotated[
+    str | None, typer.Option("--strategy", help="How items are chosen: auto, or any strategy by name.")
+]
+SeedItemsOption = Annotated[
+    int | None, typer.Option("--seed-items", min=1, help="Random items before the first model.")
+]
+DevItemsOption = Annotated[
+    int | None,
+    typer.Option("--dev-items", min=0, help="Random items that decide when training is over, without any in the data."),
+]
+LearnerOption = Annotated[
+    str | None, typer.Option("--learner", help="What is trained; a transformer, or a network for images, if not.")
+]
+ForgetLabelsOption = Annotated[
+    bool, typer.Option("--forget-labels", help="Have items labelled anew; only dev and test labels are kept.")
+]
+LedgerOption = Annotated[
+    str | None,
+    typer.Option("--ledger", help="Where a team's ledger is: postgresql://name@host/db?schema=name; else a file."),
+]
+
+
 def new(
     project: Annotated[Path, typer.Argument(help="The folder to make.")],
     source: FromOption,
@@ -44,37 +72,16 @@ def new(
     budget: Annotated[float | None, typer.Option("--budget", help="All that may be spent, in money.")] = None,
     hourly: Annotated[float | None, typer.Option("--hourly", help="What an hour of annotation costs.")] = None,
     currency: Annotated[str | None, typer.Option("--currency", help="The sign before amounts.")] = None,
-    price: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--price", help="A price in money, such as intent.per_item=0.02 or reading.per_word=0.001; guessed if not."
-        ),
-    ] = None,
-    strategy: Annotated[
-        str | None, typer.Option("--strategy", help="How items are chosen: auto, or any strategy by name.")
-    ] = None,
+    price: PriceOption = None,
+    strategy: StrategyOption = None,
     rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="So many rounds; worked out if not.")] = None,
-    seed_items: Annotated[
-        int | None, typer.Option("--seed-items", min=1, help="Random items before the first model.")
-    ] = None,
-    dev_items: Annotated[
-        int | None,
-        typer.Option(
-            "--dev-items", min=0, help="Random items that decide when training is over, without any in the data."
-        ),
-    ] = None,
-    learner: Annotated[
-        str | None, typer.Option("--learner", help="What is trained; a transformer, or a network for images, if not.")
-    ] = None,
+    seed_items: SeedItemsOption = None,
+    dev_items: DevItemsOption = None,
+    learner: LearnerOption = None,
     name: Annotated[str | None, typer.Option("--name", help="The project's name; that of its folder if not.")] = None,
-    forget_labels: Annotated[
-        bool, typer.Option("--forget-labels", help="Have items labelled anew; only dev and test labels are kept.")
-    ] = False,
+    forget_labels: ForgetLabelsOption = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of every draw.")] = 0,
-    ledger: Annotated[
-        str | None,
-        typer.Option("--ledger", help="Where a team's ledger is: postgresql://name@host/db?schema=name; else a file."),
-    ] = None,
+    ledger: LedgerOption = None,
     format: FormatOption = None,
     set: SetOption = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: what is not given has its default.")] = False,

@@ -27,49 +27,57 @@ def register(app: typer.Typer) -> None:
     app.command()(oracle)
 
 
+CampaignArgument = Annotated[
+    Path, typer.Argument(help="The campaign's TOML file, or the folder of its run.", metavar="CAMPAIGN.toml|RUN")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Where to write the page; the run's own if not given.")]
+StepsOption = Annotated[
+    int | None, typer.Option("--steps", min=0, metavar="N", help="Steps of annealing; 5000 if not given.")
+]
+GreedyStepsOption = Annotated[
+    int | None,
+    typer.Option("--greedy-steps", min=0, metavar="N", help="Greedy steps at the end; a fifth of --steps."),
+]
+CoolingOption = Annotated[
+    float | None,
+    typer.Option(
+        "--cooling",
+        metavar="γ",
+        help="How fast refusals get stricter, a step; 50000 / steps for the probe and 2500 / steps for networks, as"
+        " in the paper: every search ends as cold.",
+    ),
+]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", min=0, help="Of the search and of trainings; the campaign's if not given.")
+]
+JudgeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        help="Whose score is looked at: the probe's, or that of a small network that is trained for every set of"
+        " items: aoe, cnn, lstm for classes, tagger for tags. The campaign's, or probe.",
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Where networks are trained: here, processes, processes:4, ray, ray://host:port. The campaign's, or"
+        " processes. The probe stays in this process: its steps are too short to be shared out.",
+    ),
+]
+
+
 def oracle(
-    campaign: Annotated[
-        Path, typer.Argument(help="The campaign's TOML file, or the folder of its run.", metavar="CAMPAIGN.toml|RUN")
-    ],
+    campaign: CampaignArgument,
     folder: RunOption = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Where to write the page; the run's own if not given.")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", min=0, metavar="N", help="Steps of annealing; 5000 if not given.")
-    ] = None,
-    greedy_steps: Annotated[
-        int | None,
-        typer.Option("--greedy-steps", min=0, metavar="N", help="Greedy steps at the end; a fifth of --steps."),
-    ] = None,
-    cooling: Annotated[
-        float | None,
-        typer.Option(
-            "--cooling",
-            metavar="γ",
-            help="How fast refusals get stricter, a step; 50000 / steps for the probe and 2500 / steps for networks, as"
-            " in the paper: every search ends as cold.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Of the search and of trainings; the campaign's if not given.")
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            "--judge",
-            help="Whose score is looked at: the probe's, or that of a small network that is trained for every set of"
-            " items: aoe, cnn, lstm for classes, tagger for tags. The campaign's, or probe.",
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            help="Where networks are trained: here, processes, processes:4, ray, ray://host:port. The campaign's, or"
-            " processes. The probe stays in this process: its steps are too short to be shared out.",
-        ),
-    ] = None,
+    out: OutOption = None,
+    steps: StepsOption = None,
+    greedy_steps: GreedyStepsOption = None,
+    cooling: CoolingOption = None,
+    seed: SeedOption = None,
+    judge: JudgeOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Look for the best order of labelling a finished run's pool, and say how near its strategies came to it.

@@ -1,4 +1,4 @@
-"""``bursar select``: spend a budget on the scores of somebody's own model."""
+"""``bursar select``: spend a budget on the confidences of your own model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -30,88 +30,102 @@ def register(app: typer.Typer) -> None:
     app.command()(select)
 
 
+ScoresArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="CSV or Parquet with the columns id and confidence:TASK (0 to 1) for each task; perhaps cost:TASK "
+        "(1 if not given), cost:reading (0; paid once an item), group, hours:WHO:TASK.",
+        metavar="SCORES",
+    ),
+]
+BudgetOption = Annotated[
+    str, typer.Option("--budget", "-b", metavar="B", help="What may be spent, in the units of the costs.")
+]
+ModeOption = Annotated[
+    str,
+    typer.Option(
+        "--mode",
+        metavar="MODE",
+        help="What may be bought together. joint: an item for all tasks or not at all. disjoint: an item for any "
+        "of the tasks. equal: each task from its own share of the budget. single:TASK: as joint, but only the "
+        "confidence in that task counts.",
+    ),
+]
+CombineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--combine",
+        metavar="HOW",
+        help="In joint mode, how the confidences of an item become one: avg, max or min; rrf: by reciprocal ranks; "
+        "par: by Pareto fronts; ind: each task names its own. avg if not given.",
+    ),
+]
+SpendOption = Annotated[
+    str | None,
+    typer.Option(
+        "--spend",
+        metavar="HOW",
+        help="exact: the best there is for the money. greedy: the least confident first. ratio: the most doubt "
+        "for the money first. exact if not given; greedy for par and ind.",
+    ),
+]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="TASK=W,…",
+        help="How much each task counts, as in intent=0.7,slots=0.3; a task that is not named does not. For avg, "
+        "rrf, par and ind.",
+    ),
+]
+AtMostOption = Annotated[
+    list[str] | None,
+    typer.Option("--at-most", metavar="TASK=N", help="No more labels than this for a task. Repeat for others."),
+]
+AtLeastOption = Annotated[
+    list[str] | None,
+    typer.Option("--at-least", metavar="TASK=N", help="No fewer labels than this for a task. Repeat for others."),
+]
+PerGroupOption = Annotated[
+    int | None,
+    typer.Option("--per-group", min=1, metavar="N", help="No more items than this of a group."),
+]
+HoursOption = Annotated[
+    list[str] | None,
+    typer.Option("--hours", metavar="WHO=H", help="No more hours than this of an annotator. Repeat for others."),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="CHOSEN", help="CSV or Parquet to write; CSV on the screen if not given."),
+]
+AsJsonOption = Annotated[
+    bool, typer.Option("--json", help="One JSON line: objective, bound, optimal, cost, items, seconds.")
+]
+
+
 def select(
-    scores: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV or Parquet with the columns id and confidence:TASK (0 to 1) for each task; perhaps cost:TASK "
-            "(1 if not given), cost:reading (0; paid once an item), group, hours:WHO:TASK.",
-            metavar="SCORES",
-        ),
-    ],
-    budget: Annotated[
-        str, typer.Option("--budget", "-b", metavar="B", help="What may be spent, in the units of the costs.")
-    ],
-    mode: Annotated[
-        str,
-        typer.Option(
-            "--mode",
-            metavar="MODE",
-            help="What may be bought together. joint: an item for all tasks or not at all. disjoint: an item for any "
-            "of the tasks. equal: each task from its own share of the budget. single:TASK: as joint, but only the "
-            "confidence in that task counts.",
-        ),
-    ] = "joint",
-    combine: Annotated[
-        str | None,
-        typer.Option(
-            "--combine",
-            metavar="HOW",
-            help="In joint mode, how the confidences of an item become one: avg, max or min; rrf: by reciprocal ranks; "
-            "par: by Pareto fronts; ind: each task names its own. avg if not given.",
-        ),
-    ] = None,
-    spend: Annotated[
-        str | None,
-        typer.Option(
-            "--spend",
-            metavar="HOW",
-            help="exact: the best there is for the money. greedy: the least confident first. ratio: the most doubt "
-            "for the money first. exact if not given; greedy for par and ind.",
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            "--weights",
-            metavar="TASK=W,…",
-            help="How much each task counts, as in intent=0.7,slots=0.3; a task that is not named does not. For avg, "
-            "rrf, par and ind.",
-        ),
-    ] = None,
+    scores: ScoresArgument,
+    budget: BudgetOption,
+    mode: ModeOption = "joint",
+    combine: CombineOption = None,
+    spend: SpendOption = None,
+    weights: WeightsOption = None,
     in_items: Annotated[bool, typer.Option("--items", help="The budget is a number of items, whatever they cost.")] = (
         False
     ),
-    at_most: Annotated[
-        list[str] | None,
-        typer.Option("--at-most", metavar="TASK=N", help="No more labels than this for a task. Repeat for others."),
-    ] = None,
-    at_least: Annotated[
-        list[str] | None,
-        typer.Option("--at-least", metavar="TASK=N", help="No fewer labels than this for a task. Repeat for others."),
-    ] = None,
-    per_group: Annotated[
-        int | None,
-        typer.Option("--per-group", min=1, metavar="N", help="No more items than this of a group."),
-    ] = None,
-    hours: Annotated[
-        list[str] | None,
-        typer.Option("--hours", metavar="WHO=H", help="No more hours than this of an annotator. Repeat for others."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="CHOSEN", help="CSV or Parquet to write; CSV on the screen if not given."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON line: objective, bound, optimal, cost, items, seconds.")
-    ] = False,
+    at_most: AtMostOption = None,
+    at_least: AtLeastOption = None,
+    per_group: PerGroupOption = None,
+    hours: HoursOption = None,
+    out: OutOption = None,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Choose what to label next by the confidences of your own model: one file in, one file out.
 
     [bold]bursar select scores.csv --budget 20000 --mode disjoint --out chosen.csv[/bold]
 
-    CHOSEN has the columns id, tasks (joined by ;) and cost, the best item first. How far it may be from the best there
-    is for the money is told beside it.
+    CHOSEN has the columns id, tasks (joined by ;) and cost, the best item first. The command also prints how far the
+    selection is from the optimum, at most.
     """
     recipe = _recipe(mode, combine, spend, weights)
     money = _number("--budget", budget, whole=in_items)
@@ -136,31 +150,22 @@ def select(
     chosen = recipe.select(pool, units.floor(money), in_items=in_items)
     seconds = time.perf_counter() - started
 
-    certificate = chosen.certificate
     rows = chosen_table(table, chosen)
     if out is not None:
         write_chosen(rows, out)
     spent = table.units.money(chosen.total)
     if as_json:
-        result = {
-            "objective": certificate and certificate.objective,
-            "bound": certificate and certificate.bound,
-            "optimal": certificate is not None and certificate.optimal,
-            "cost": int(spent) if spent == int(spent) else float(spent),
-            "items": len(chosen),
-            "seconds": round(seconds, 6),
-        }
-        typer.echo(json.dumps(result))
+        typer.echo(json.dumps(_as_json(chosen, spent, seconds)))
         return
     if out is None:
         typer.echo(csv_text(rows).encode(), nl=False)
-    told = f"{_bought(chosen, spent, money, in_items)}; {_quality(recipe, certificate)}"
-    typer.echo(told if out is None else f"{told}. Written to {out}", err=out is None)
+    summary = f"{_bought(chosen, spent, money, in_items)}; {_quality(recipe, chosen.certificate)}"
+    typer.echo(summary if out is None else f"{summary}. Written to {out}", err=out is None)
     if table.ignored:
         typer.echo(f"Columns that were not looked at: {', '.join(table.ignored)}", err=True)
 
 
-# -- what was asked for ----------------------------------------------------------------------------------------------
+# -- options ----------------------------------------------------------------------------------------------
 def _recipe(mode: str, combine: str | None, spend: str | None, weights: str | None) -> Strategy:
     """The strategy by the library's name for it."""
     from bursar.selection import Strategy, make_strategy
@@ -265,7 +270,19 @@ def _limits(
     return Limits(sums, table.cap(per_group))
 
 
-# -- what came of it -------------------------------------------------------------------------------------------------
+# -- results -------------------------------------------------------------------------------------------------
+def _as_json(chosen: Selection, spent: Decimal, seconds: float) -> dict[str, Any]:
+    certificate = chosen.certificate
+    return {
+        "objective": certificate and certificate.objective,
+        "bound": certificate and certificate.bound,
+        "optimal": certificate is not None and certificate.optimal,
+        "cost": int(spent) if spent == int(spent) else float(spent),
+        "items": len(chosen),
+        "seconds": round(seconds, 6),
+    }
+
+
 def _bought(chosen: Selection, spent: Decimal, budget: Decimal, in_items: bool) -> str:
     """What was bought, and how much of the budget it took."""
     items, labels = _many(len(chosen), "item"), _many(int(chosen.tasks.sum()), "label")
@@ -296,7 +313,7 @@ def _shown(number: Decimal) -> str:
     >>> _shown(Decimal("20000.50")), _shown(Decimal("2E+3"))
     ('20,000.5', '2,000')
     """
-    if number.adjusted() > 20:  # nobody wants to see the zeros
+    if number.adjusted() > 20:  # too many zeros to show
         return str(number)
     shown = f"{number:,f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown

@@ -71,10 +71,7 @@ def related_corpus(
     >>> found.corpus.schema["related-1"].every_word, 0 < min(found.ami) < 1
     (True, True)
     """
-    if task not in corpus.schema:
-        raise SchemaError(f"there is no task {task!r}", fix=f"this corpus has {', '.join(corpus.schema)}")
-    if tasks < 1:
-        raise ConfigError(f"tasks = {tasks}", fix="count the real task as well: 1 or more")
+    _check_tasks(corpus, task, tasks)
     real = corpus.schema[task]
     known = corpus.take(np.flatnonzero(corpus.labels[task].present)).with_tasks([task])
     kept, labelled = _chosen(known, real, split, _per_task(samples, tasks, "samples"), seed)
@@ -104,6 +101,13 @@ def related_corpus(
         tuple(measured),
         tuple(sizes),
     )
+
+
+def _check_tasks(corpus: Corpus, task: str, tasks: int) -> None:
+    if task not in corpus.schema:
+        raise SchemaError(f"there is no task {task!r}", fix=f"this corpus has {', '.join(corpus.schema)}")
+    if tasks < 1:
+        raise ConfigError(f"tasks = {tasks}", fix="count the real task as well: 1 or more")
 
 
 # -- labels -----------------------------------------------------------------------------------------------------------

@@ -107,16 +107,14 @@ def results_of(design: Design, labels: Mapping[str, Any], text: str, places: Pla
             control = design.ends[name]
             known = named.setdefault(control, {})
             for *ends, kind in label:
-                ids = []
-                for start, end, type in ends:
-                    if (start, end, type) not in known and control != name:
-                        raise LabelError(f"task {name!r}: [{start}, {end}, {type!r}] is none of {control!r}")
-                    if (start, end, type) not in known:
-                        known[start, end, type] = f"{control}-{len(known)}"
-                        span = (start, end, type)
-                        results.append(_region(design, control, known[span], text, places, span))
-                    ids.append(known[start, end, type])
-                results.append(_arrow(ids[0], ids[1], kind))
+                new = [(start, end, type) for start, end, type in ends if (start, end, type) not in known]
+                if new and control != name:
+                    raise LabelError(f"task {name!r}: {list(new[0])} is none of {control!r}")
+                for span in dict.fromkeys(new):
+                    known[span] = f"{control}-{len(known)}"
+                    results.append(_region(design, control, known[span], text, places, span))
+                first, second = (known[start, end, type] for start, end, type in ends)
+                results.append(_arrow(first, second, kind))
     return results
 
 
