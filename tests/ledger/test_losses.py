@@ -14,7 +14,6 @@ from bursar.ledger import Ledger
 from bursar.ledger.head import SLOT, HeadFile
 from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss
 from tests.ledger.ledgers import SQLitePlace, bought, corpus
-from tests.ledger.test_sqlite import VERSION_1
 
 ENTRIES = 30
 
@@ -82,10 +81,10 @@ def put_another(place):
     shutil.copy(other.place, place.place)
 
 
-def put_version_1(place):
+def put_empty_database(place):
     delete(place)
     with closing(sqlite3.connect(place.place)) as raw:
-        raw.executescript(VERSION_1)
+        raw.execute("CREATE TABLE other (id INTEGER)")
 
 
 def change_row(place):
@@ -119,7 +118,7 @@ def damage_head(place):
         (empty, r"ledger\.sqlite is empty: this project had 30 entries"),
         (put_back_older, r"ledger\.sqlite ends at entry 30: this project had 43 entries"),
         (put_another, r"ledger\.sqlite is another ledger than this project's: this project had 30 entries"),
-        (put_version_1, "is from before entries were numbered: this project had 30 entries"),
+        (put_empty_database, "holds no ledger: this project had 30 entries"),
         (change_row, r"ledger\.sqlite is damaged \(entry 12: submission 12 is not what was recorded\)"),
         (change_money, r"damaged \(entry 12: submission 12 is not what was recorded\)"),
         (remove_row, r"damaged \(entry 12: submission 12 is missing\)"),
@@ -260,25 +259,15 @@ def test_a_copied_a_moved_and_a_removed_folder_open_as_before(place):
     write(place, last=2).close()
 
 
-def test_an_older_ledger_gets_its_digests_when_it_is_opened_even_if_that_is_cut_short(tmp_path, monkeypatch):
+def test_a_ledger_that_was_killed_while_it_was_made_opens_again(tmp_path, monkeypatch):
     place = SQLitePlace(tmp_path / "ledger.sqlite")
-    with closing(sqlite3.connect(place.place)) as raw:
-        raw.executescript(VERSION_1)
-    with monkeypatch.context() as patched:  # killed after the migration, before there was a head file
+    with monkeypatch.context() as patched:  # killed after the tables were made, before there was a head file
         patched.setattr("bursar.ledger.ledger.note_head", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             place.open()
     place.open().close()
-    assert place.raw("SELECT kind, record FROM log ORDER BY id") == [
-        ("ledger", 3),
-        ("submission", 1),
-        ("submission", 2),
-        ("decision", 1),
-    ]
-    assert audit_entries(place.place) == (3, [])
-    past_triggers(place, "UPDATE charges SET actual = 4")
-    with pytest.raises(LedgerError, match="entry 1: submission 1 is not what was recorded"):
-        place.open()
+    assert place.raw("SELECT kind, record FROM log ORDER BY id") == [("ledger", 0)]
+    assert audit_entries(place.place) == (0, [])
 
 
 # -- on a server -------------------------------------------------------------------------------------------------------

@@ -51,21 +51,8 @@ class Head:
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 def begin_log(connection: sa.Connection) -> None:
-    """Give a ledger its id, and an entry to every record that is there already."""
-    id = uuid.uuid4().hex
-    records = [
-        {"kind": kind, "record": number}
-        for kind, parts in PARTS.items()
-        for number in connection.execute(sa.select(next(iter(parts)).c.id).order_by(sa.text("id"))).scalars()
-    ]
-    rows = [{"id": 0, "kind": LEDGER, "record": len(records), "digest": id}]
-    digest = id
-    for first in range(0, len(records), BATCH):
-        batch = records[first : first + BATCH]
-        for at, (entry, content) in enumerate(_contents(connection, batch), start=first + 1):
-            digest = _link(digest, entry["kind"], content)
-            rows.append({"id": at, **entry, "digest": digest})
-    connection.execute(tables.log.insert(), rows)
+    """Write entry 0, which gives the ledger its id."""
+    connection.execute(tables.log.insert(), {"id": 0, "kind": LEDGER, "record": 0, "digest": uuid.uuid4().hex})
 
 
 def append(connection: sa.Connection, kind: str, record: int, rows: Rows) -> None:
@@ -117,11 +104,6 @@ def digest_at(connection: sa.Connection, entry: int) -> str | None:
     """The digest of an entry; ``None`` if it is not there."""
     found: str | None = connection.execute(sa.select(tables.log.c.digest).where(tables.log.c.id == entry)).scalar()
     return found
-
-
-def began_with(connection: sa.Connection) -> int:
-    """The number of entries that a ledger had when its log was begun."""
-    return int(connection.execute(sa.select(tables.log.c.record).where(tables.log.c.id == 0)).scalar() or 0)
 
 
 def last_loss(connection: sa.Connection) -> int:

@@ -11,8 +11,8 @@ from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
 from bursar.ledger.checks import dump
 from bursar.ledger.head import HeadFile
-from bursar.ledger.log import DECISION, LOSS, Head, append, audit_log, began_with, digest_at, head_of, last_loss, relog
-from bursar.ledger.migrations import NUMBERED, migrate, version_of
+from bursar.ledger.log import DECISION, LOSS, Head, append, audit_log, digest_at, head_of, last_loss, relog
+from bursar.ledger.migrations import migrate, version_of
 from bursar.ledger.places import Store, holds_ledger, is_url, looking_at, open_store, read_url, shown
 
 TAIL = 500  # entries that are compared with their digests at every opening; ``bursar check`` compares all
@@ -49,7 +49,7 @@ def _without_head(place: str | Path, file: HeadFile, begun: bool) -> str | None:
         gone = "holds no ledger" if begun and not holds_ledger(place) else None
     elif gone is None:
         with looking_at(place) as connection:
-            written = version_of(connection) >= NUMBERED and head_of(connection).entry > began_with(connection)
+            written = version_of(connection) > 0 and head_of(connection).entry > 0
         if written and file.read() is None:  # again: another process may just have made both
             return f"{file.path} is missing: it says how many entries this project had"
     return f"{_shown(place)} {gone}: this project was begun" if gone and begun else None
@@ -57,9 +57,8 @@ def _without_head(place: str | Path, file: HeadFile, begun: bool) -> str | None:
 
 def _compare(connection: sa.Connection, known: Head) -> str | None:
     """How a ledger differs from what its head file says; ``None`` if it only goes on from there."""
-    version = version_of(connection)
-    if version < NUMBERED:
-        return "is from before entries were numbered" if version else "holds no ledger"
+    if not version_of(connection):
+        return "holds no ledger"
     own = head_of(connection)
     if own.ledger != known.ledger:
         return "is another ledger than this project's"
@@ -74,7 +73,7 @@ def _compare(connection: sa.Connection, known: Head) -> str | None:
 def audit_entries(place: str | Path) -> tuple[int, list[str]]:
     """The number of a ledger's entries, and what is wrong with any of them."""
     with looking_at(place) as connection:
-        if version_of(connection) < NUMBERED:  # it has digests when it is opened next
+        if not version_of(connection):
             return 0, []
         return head_of(connection).entry, audit_log(connection).problems
 

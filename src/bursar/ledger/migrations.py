@@ -1,262 +1,94 @@
-"""How a ledger's tables come about, and how older ones become newer ones.
+"""Creates a ledger's tables, and brings older ledgers to the newest version.
 
-Version n is reached by running migration n on version n - 1. Migrations are written out for both engines, so that each
-stays what it was when it was released. Add to the end; never edit what is there.
+Version n is reached by running step n on version n - 1. Once a version is released, add steps to the end and never edit
+what is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
 from bursar.errors import LedgerError
+from bursar.ledger import schema
 from bursar.ledger.log import begin_log
 from bursar.ledger.places import Store
-from bursar.ledger.schema import now, versions
 
-Step = str | Callable[[sa.Connection], None]
+APPEND_ONLY = [
+    schema.submissions,
+    schema.entries,
+    schema.charges,
+    schema.decisions,
+    schema.timings,
+    schema.skips,
+    schema.log,
+]
+SAME = {  # rows that count as the same row, beside those with the same id
+    schema.submissions: "key = NEW.key",
+    schema.decisions: "(round = NEW.round AND kind = NEW.kind)",
+    schema.timings: "(submission = NEW.submission AND what = NEW.what)",
+    schema.skips: "key = NEW.key",
+}
 
 
-# -- SQLite ------------------------------------------------------------------------------------------------------------
-def _unchanged_sqlite(table: str) -> list[str]:
-    """Triggers that refuse to change or remove a row."""
+def create(connection: sa.Connection) -> None:
+    """Create the tables, with triggers that refuse to change or remove a row."""
+    schema.metadata.create_all(connection, checkfirst=False)
+    begin_log(connection)
+    for statement in TRIGGERS[connection.dialect.name]():
+        connection.exec_driver_sql(statement)
+
+
+def _sqlite_triggers() -> list[str]:
+    """INSERT OR REPLACE removes rows without asking the other triggers, so it has one of its own."""
+    refuse = "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+    found = []
+    for table in APPEND_ONLY:
+        name, same = table.name, f" OR {SAME[table]}" if table in SAME else ""
+        found += [f"CREATE TRIGGER {name}_no_{verb} BEFORE {verb} ON {name} {refuse}" for verb in ("update", "delete")]
+        exists = f"EXISTS (SELECT 1 FROM {name} WHERE id = NEW.id{same})"
+        found.append(f"CREATE TRIGGER {name}_no_replace BEFORE INSERT ON {name} WHEN {exists} {refuse}")
+    return found
+
+
+def _postgresql_triggers() -> list[str]:
+    refuse = "BEGIN RAISE EXCEPTION 'the ledger is append-only'; END"
     return [
-        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-        for verb in ("UPDATE", "DELETE")
+        f"CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ {refuse} $$",
+        *(
+            f"CREATE TRIGGER {table.name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table.name} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
+            for table in APPEND_ONLY
+        ),
     ]
 
 
-def _not_replaced_sqlite(table: str, same: str) -> str:
-    """A trigger that refuses INSERT OR REPLACE: it removes rows without asking the other triggers."""
-    return (
-        f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} "
-        f"WHEN EXISTS (SELECT 1 FROM {table} WHERE id = NEW.id{same}) "
-        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-    )
-
-
-SQLITE: list[Sequence[Step]] = [
-    [
-        """CREATE TABLE versions (
-            version INTEGER NOT NULL PRIMARY KEY,
-            applied_at TEXT NOT NULL
-        )""",
-        """CREATE TABLE submissions (
-            id INTEGER NOT NULL PRIMARY KEY,
-            key TEXT NOT NULL UNIQUE,
-            digest TEXT NOT NULL,
-            round INTEGER NOT NULL,
-            purpose TEXT NOT NULL,
-            annotator TEXT NOT NULL,
-            created_at TEXT NOT NULL
-        )""",
-        """CREATE TABLE entries (
-            id INTEGER NOT NULL PRIMARY KEY,
-            submission INTEGER NOT NULL REFERENCES submissions (id),
-            item TEXT NOT NULL,
-            task TEXT NOT NULL,
-            label TEXT
-        )""",
-        "CREATE INDEX ix_entries_submission ON entries (submission)",
-        "CREATE INDEX ix_entries_item ON entries (item)",
-        """CREATE TABLE charges (
-            id INTEGER NOT NULL PRIMARY KEY,
-            submission INTEGER NOT NULL REFERENCES submissions (id),
-            item TEXT NOT NULL,
-            what TEXT NOT NULL,
-            estimate BIGINT NOT NULL,
-            actual BIGINT NOT NULL
-        )""",
-        "CREATE INDEX ix_charges_submission ON charges (submission)",
-        """CREATE TABLE decisions (
-            id INTEGER NOT NULL PRIMARY KEY,
-            round INTEGER NOT NULL,
-            kind TEXT NOT NULL,
-            body TEXT NOT NULL,
-            created_at TEXT NOT NULL,
-            UNIQUE (round, kind)
-        )""",
-        *_unchanged_sqlite("submissions"),
-        *_unchanged_sqlite("entries"),
-        *_unchanged_sqlite("charges"),
-        *_unchanged_sqlite("decisions"),
-    ],
-    [
-        """ALTER TABLE submissions ADD COLUMN role TEXT NOT NULL DEFAULT 'answer'
-            CHECK (role IN ('answer', 'overlap', 'adjudication', 'correction'))""",
-        """CREATE TABLE timings (
-            id INTEGER NOT NULL PRIMARY KEY,
-            submission INTEGER NOT NULL REFERENCES submissions (id),
-            item TEXT NOT NULL,
-            what TEXT NOT NULL,
-            seconds DOUBLE NOT NULL,
-            UNIQUE (submission, what)
-        )""",
-        """CREATE TABLE skips (
-            id INTEGER NOT NULL PRIMARY KEY,
-            key TEXT NOT NULL UNIQUE,
-            item TEXT NOT NULL,
-            round INTEGER NOT NULL,
-            task TEXT,
-            annotator TEXT NOT NULL,
-            reason TEXT NOT NULL,
-            created_at TEXT NOT NULL
-        )""",
-        "CREATE INDEX ix_skips_item ON skips (item)",
-        *_unchanged_sqlite("timings"),
-        *_unchanged_sqlite("skips"),
-        _not_replaced_sqlite("submissions", " OR key = NEW.key"),
-        _not_replaced_sqlite("entries", ""),
-        _not_replaced_sqlite("charges", ""),
-        _not_replaced_sqlite("decisions", " OR (round = NEW.round AND kind = NEW.kind)"),
-        _not_replaced_sqlite("timings", " OR (submission = NEW.submission AND what = NEW.what)"),
-        _not_replaced_sqlite("skips", " OR key = NEW.key"),
-    ],
-    [
-        """CREATE TABLE log (
-            id INTEGER NOT NULL PRIMARY KEY,
-            kind TEXT NOT NULL,
-            record INTEGER NOT NULL,
-            digest TEXT NOT NULL
-        )""",
-        begin_log,
-        *_unchanged_sqlite("log"),
-        _not_replaced_sqlite("log", ""),
-    ],
-]
-
-
-# -- PostgreSQL --------------------------------------------------------------------------------------------------------
-def _unchanged_postgresql(table: str) -> str:
-    """A trigger that refuses to change or remove a row."""
-    return (
-        f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-        "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
-    )
-
-
-# Keys and items may be of any length, so their indexes are of hashes; EXCLUDE … WITH = says that no two are alike.
-POSTGRESQL: list[Sequence[Step]] = [
-    [
-        """CREATE TABLE versions (
-            version INTEGER NOT NULL PRIMARY KEY,
-            applied_at TEXT NOT NULL
-        )""",
-        """CREATE TABLE submissions (
-            id INTEGER NOT NULL PRIMARY KEY,
-            key TEXT NOT NULL,
-            digest TEXT NOT NULL,
-            round INTEGER NOT NULL,
-            purpose TEXT NOT NULL,
-            annotator TEXT NOT NULL,
-            created_at TEXT NOT NULL,
-            EXCLUDE USING hash (key WITH =)
-        )""",
-        """CREATE TABLE entries (
-            id INTEGER NOT NULL PRIMARY KEY,
-            submission INTEGER NOT NULL REFERENCES submissions (id),
-            item TEXT NOT NULL,
-            task TEXT NOT NULL,
-            label TEXT
-        )""",
-        "CREATE INDEX ix_entries_submission ON entries (submission)",
-        "CREATE INDEX ix_entries_item ON entries USING hash (item)",
-        """CREATE TABLE charges (
-            id INTEGER NOT NULL PRIMARY KEY,
-            submission INTEGER NOT NULL REFERENCES submissions (id),
-            item TEXT NOT NULL,
-            what TEXT NOT NULL,
-            estimate BIGINT NOT NULL,
-            actual BIGINT NOT NULL
-        )""",
-        "CREATE INDEX ix_charges_submission ON charges (submission)",
-        """CREATE TABLE decisions (
-            id INTEGER NOT NULL PRIMARY KEY,
-            round INTEGER NOT NULL,
-            kind TEXT NOT NULL,
-            body TEXT NOT NULL,
-            created_at TEXT NOT NULL,
-            UNIQUE (round, kind)
-        )""",
-        """CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN RAISE EXCEPTION 'the ledger is append-only'; END
-        $$""",
-        _unchanged_postgresql("submissions"),
-        _unchanged_postgresql("entries"),
-        _unchanged_postgresql("charges"),
-        _unchanged_postgresql("decisions"),
-    ],
-    [
-        """ALTER TABLE submissions ADD COLUMN role TEXT NOT NULL DEFAULT 'answer'
-            CHECK (role IN ('answer', 'overlap', 'adjudication', 'correction'))""",
-        """CREATE TABLE timings (
-            id INTEGER NOT NULL PRIMARY KEY,
-            submission INTEGER NOT NULL REFERENCES submissions (id),
-            item TEXT NOT NULL,
-            what TEXT NOT NULL,
-            seconds DOUBLE PRECISION NOT NULL,
-            UNIQUE (submission, what)
-        )""",
-        """CREATE TABLE skips (
-            id INTEGER NOT NULL PRIMARY KEY,
-            key TEXT NOT NULL,
-            item TEXT NOT NULL,
-            round INTEGER NOT NULL,
-            task TEXT,
-            annotator TEXT NOT NULL,
-            reason TEXT NOT NULL,
-            created_at TEXT NOT NULL,
-            EXCLUDE USING hash (key WITH =)
-        )""",
-        "CREATE INDEX ix_skips_item ON skips USING hash (item)",
-        _unchanged_postgresql("timings"),
-        _unchanged_postgresql("skips"),
-    ],
-    [
-        """CREATE TABLE log (
-            id INTEGER NOT NULL PRIMARY KEY,
-            kind TEXT NOT NULL,
-            record INTEGER NOT NULL,
-            digest TEXT NOT NULL
-        )""",
-        begin_log,
-        _unchanged_postgresql("log"),
-    ],
-]
-
-MIGRATIONS = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
-NUMBERED = next(version for version, steps in enumerate(SQLITE, start=1) if begin_log in steps)  # first with a log
+TRIGGERS = {"sqlite": _sqlite_triggers, "postgresql": _postgresql_triggers}
+STEPS: list[Callable[[sa.Connection], None]] = [create]
 
 
 def migrate(store: Store) -> None:
     """Bring a ledger to the newest version, all of it or nothing; refuse one from a newer Bursar."""
-    steps = MIGRATIONS[store.writer.dialect.name]
     with store.reader.connect() as connection:
-        if version_of(connection, store.where) == len(steps):
+        if version_of(connection, store.where) == len(STEPS):
             return
     with store.writer.begin() as connection:
         if store.schema is not None and not sa.inspect(connection).has_schema(store.schema):
             connection.execute(sa.schema.CreateSchema(store.schema))
-        version = version_of(connection, store.where)  # again: somebody else may have been faster
-        for number, statements in enumerate(steps[version:], start=version + 1):
-            for statement in statements:
-                if callable(statement):
-                    statement(connection)
-                else:
-                    connection.exec_driver_sql(statement)
-            connection.execute(versions.insert().values(version=number, applied_at=now()))
+        version = version_of(connection, store.where)  # again: another process may have been faster
+        for number, step in enumerate(STEPS[version:], start=version + 1):
+            step(connection)
+            connection.execute(schema.versions.insert().values(version=number, applied_at=schema.now()))
 
 
 def version_of(connection: sa.Connection, where: str = "the ledger") -> int:
     """The version of a ledger's tables, 0 where there are none."""
-    newest = len(MIGRATIONS[connection.dialect.name])
-    if not sa.inspect(connection).has_table(versions.name):
+    if not sa.inspect(connection).has_table(schema.versions.name):
         return 0
-    version = connection.execute(sa.select(sa.func.max(versions.c.version))).scalar() or 0
-    if version > newest:
+    version = connection.execute(sa.select(sa.func.max(schema.versions.c.version))).scalar() or 0
+    if version > len(STEPS):
         raise LedgerError(
-            f"{where}: this ledger has version {version}, newer than this Bursar's {newest}", fix="upgrade Bursar"
+            f"{where}: this ledger has version {version}, newer than this Bursar's {len(STEPS)}", fix="upgrade Bursar"
         )
     return int(version)
