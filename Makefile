@@ -1,20 +1,26 @@
 # Two commands for users: `make demo` and `make test`. Both set up .venv first, once.
 PYTHON ?= python3
 BIN := .venv/bin
+BASE := .venv/.base
 STAMP := .venv/.ready
 
 .PHONY: setup demo test test-label-studio check bench study soak clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BASE): pyproject.toml constraints.txt
 	@test -d .venv || $(PYTHON) -m venv .venv
 	@echo "Setting up .venv (once, about two minutes) …"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $(BASE)
+
+$(STAMP): $(BASE)  ## what tests, checks and experiments need besides
+	@echo "Adding what the tests need (once, about a minute) …"
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $(STAMP)
 
-demo: setup  ## spend a label budget on two tasks of the built-in corpus; leaves runs/demo/report.html
+demo: $(BASE)  ## spend a label budget on two tasks of the built-in corpus; leaves runs/demo/report.html
 	$(BIN)/bursar demo
 
 test: setup  ## every test but the long ones, on two cores

@@ -261,7 +261,10 @@ def evolve(
     value: Objective, entropy: float, tasks: int, iterations: int = 50, population: int = 64, seed: int = 0
 ) -> FloatArray:
     """The best softmax of weights (eq. 12) by CMA-ES: the best of all candidates, or the centre of the last ones."""
-    from cmaes import CMA  # type: ignore[import-untyped]  # here: it brings all of scipy.stats
+    try:
+        from cmaes import CMA  # type: ignore[import-untyped]  # here: it brings all of scipy.stats
+    except ImportError:
+        raise ConfigError("cmaes is not installed", fix="install it: pip install 'bursar[policies]'") from None
 
     search = CMA(mean=np.zeros(tasks), sigma=SPREAD, population_size=population, seed=seed)
     best, highest = np.full(tasks, 1 / tasks), -np.inf

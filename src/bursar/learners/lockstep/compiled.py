@@ -12,10 +12,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bursar.errors import ConfigError
 from bursar.ragged import IntArray
+
+try:
+    import numba
+except ImportError:  # an optional dependency: only these networks need it
+    HAS_NUMBA = False
+else:
+    HAS_NUMBA = True
 
 Numbers = NDArray[np.floating[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,9 +30,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 LOOSE = {"contract", "nsz", "arcp"}  # a product and a sum in one instruction; sums stay in their order
 
 
+def _needs_numba(*_: Any) -> None:
+    raise ConfigError("numba is not installed", fix="install it: pip install 'bursar[oracle]'")
+
+
 def compiled(function: F) -> F:
     """To machine code, without Python's lock."""
-    return cast(F, njit(function, cache=True, nogil=True, fastmath=LOOSE, error_model="numpy"))
+    if not HAS_NUMBA:
+        return cast(F, _needs_numba)
+    return cast(F, numba.njit(function, cache=True, nogil=True, fastmath=LOOSE, error_model="numpy"))
 
 
 @compiled
