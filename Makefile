@@ -12,7 +12,7 @@ $(BASE): pyproject.toml constraints.txt
 	@test -d .venv || $(PYTHON) -m venv .venv
 	@echo "Setting up .venv (once, about two minutes) …"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable .
 	@touch $(BASE)
 
 $(STAMP): $(BASE)  ## what tests, checks and experiments need besides
