@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
-from bursar.campaign import oracle_comparison as gaps
 from bursar.campaign.config import parse_config
-from bursar.campaign.oracle_comparison import ANSWER_FILE, STATE_FILE, ask_oracle, current_answer, question_of
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
+from bursar.oracle import run_comparison as gaps
 from bursar.oracle.comparison import plan_of
+from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, ask_oracle, current_answer, question_of
 from bursar.report import write_report
 from tests.campaign.small import config_of
 from tests.tiny import HashedEncoder

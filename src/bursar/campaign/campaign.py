@@ -14,15 +14,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bursar.allocation.rates import AT_RANDOM, BY_NO_MODEL
+from bursar.campaign.advisers import ALLOCATION, RoundSplit, allocator
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
-from bursar.campaign.budget_split import KIND as ALLOCATION
-from bursar.campaign.budget_split import Rations, chosen_within
-from bursar.campaign.checks import check_served, strategy_in_use
+from bursar.campaign.checks import check_served, check_split, strategy_in_use
 from bursar.campaign.confidence_summary import confidence_summary
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.label_value import check_informer, check_split, measured
 from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
@@ -35,6 +32,8 @@ from bursar.campaign.savings import LEAST_SHARE, RANDOM
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_few
 from bursar.campaign.start import covering_start, start_candidates
 from bursar.campaign.state import (
+    AT_RANDOM,
+    BY_NO_MODEL,
     GIVEN,
     PRICES,
     START,
@@ -58,7 +57,7 @@ from bursar.selection import Candidates
 from bursar.tasks import CostModel, Prices
 
 Outcome = Literal["opened", "ended", "waiting"]
-Ration = Callable[[RoundSettings, Candidates, int], Rations]
+SplitBudget = Callable[[RoundSettings, Candidates, int], RoundSplit]
 
 
 class Campaign:
@@ -146,7 +145,8 @@ class Campaign:
         if known is None:
             check_served(self.config)
             self.models.check(self.corpus)
-            check_informer(self.config, self.corpus.schema)
+            if self.config.splits:
+                allocator().check_learner(self.config, self.corpus.schema)
         elif known != about:
             place, fix = (self.folder, "folder") if self.config.ledger is None else (self.ledger.where, "schema")
             raise ConfigError(
@@ -360,7 +360,7 @@ class Campaign:
     def _next_round(self, round: int, known: Known) -> list[tuple[int, str, Any]]:
         """What the next round buys, as decisions; none if there is nothing to buy."""
         learner, _ = self._main_model(round, known)
-        offer = self.offer(round + 1, self.terms, known, learner, ration=partial(self._ration, round + 1, known))
+        offer = self.offer(round + 1, self.terms, known, learner, split=partial(self._split, round + 1, known))
         items = entries_of(self.corpus, offer.audit, offer.audit_prices, None, "audit")
         items += entries_of(self.corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
         if not items:
@@ -392,11 +392,11 @@ class Campaign:
         known: Known,
         learner: Learner | None,
         scored: tuple[IntArray, Scored] | None = None,
-        ration: Ration | None = None,
+        split: SplitBudget | None = None,
     ) -> Offer:
         """What a round would buy on these terms: the audit slice first, then the strategy's choice with the rest.
 
-        ``scored`` is what a model that is not at hand said of some items; only they are chosen from. ``ration`` splits
+        ``scored`` is what a model that is not at hand said of some items; only they are chosen from. ``split`` divides
         the rest between the tasks where the settings say so.
         """
         budget = self.books.allowance(round, terms)
@@ -410,29 +410,27 @@ class Campaign:
             slice_, prices, cost = slice_[:0], prices.take(slice_[:0]), 0
         items, pool, found = self._candidates(terms, known, learner, round, scored)
         seed, caps = self._round_seed(round), None
-        if terms.config.splits and ration is not None and len(pool):
-            rations = ration(terms, pool, budget - cost)
-            chosen, caps = chosen_within(terms, pool, budget - cost, rations, seed)
+        if terms.config.splits and split is not None and len(pool):
+            chosen, caps = split(terms, pool, budget - cost).select(terms, pool, budget - cost, seed)
         else:
             chosen = terms.strategy.select(pool, budget - cost, seed=seed, in_items=by_item)
         measure = terms.strategy.measure if asks_the_model(terms) else None
         return Offer(round, budget, slice_, prices, items, pool, found, chosen, measure, caps)
 
-    def _ration(self, round: int, known: Known, terms: RoundSettings, pool: Candidates, money: int) -> Rations:
-        """The split of a round's money, written down before anything is chosen by it, and measured for once."""
+    def _split(self, round: int, known: Known, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
+        """The split of a round's money, measured once and written down before anything is chosen by it."""
         decided = self.ledger.decision(round, ALLOCATION)
-        rations = Rations.of(
-            terms, self.worth(round, known, terms) if decided is None else decided["known"], pool, money
-        )
+        worth = self.label_value(round, known, terms) if decided is None else decided["known"]
+        split = allocator().split(terms, worth, pool, money)
         if decided is None:
-            self.ledger.decide((round, ALLOCATION, rations.body))
-        return rations
+            self.ledger.decide((round, ALLOCATION, split.body))
+        return split
 
-    def worth(self, round: int, known: Known, terms: RoundSettings) -> dict[str, Any]:
+    def label_value(self, round: int, known: Known, terms: RoundSettings) -> dict[str, Any]:
         """What labels are worth by all that is known before a round, measured now."""
         drawn = self._bought_for(BY_NO_MODEL, known)
         items, _ = self._free(known)
-        return measured(
+        return allocator().label_value(
             terms.config,
             known.annotated,
             drawn,

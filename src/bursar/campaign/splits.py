@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bursar.campaign.config import BUILTIN, CampaignConfig
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.sections import BUILTIN
 from bursar.corpus import Corpus, read
 from bursar.errors import ConfigError
 from bursar.ragged import IntArray

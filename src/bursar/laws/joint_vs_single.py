@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bursar.campaign.config import CampaignConfig, LearnerSection, StrategySection
+from bursar.campaign.config import CampaignConfig
 from bursar.campaign.models import SHARERS, TAGGERS, Models
 from bursar.campaign.pricing import prices_of, typical_counts
 from bursar.campaign.runs import Run
+from bursar.campaign.sections import LearnerSection, StrategySection
 from bursar.campaign.splits import DataSplits, fully_labelled
 from bursar.corpus import Corpus, concatenate
 from bursar.corpus.formats.format import replacing
