@@ -8,8 +8,9 @@ from typing import Any
 
 from bursar.annotation.suggestions import Left, left_for, pool_left_for
 from bursar.campaign.advisers import ALLOCATION, RoundSplit, allocator
-from bursar.campaign.campaign import Campaign, asks_the_model
+from bursar.campaign.campaign import Campaign
 from bursar.campaign.round_plan import Known, Offer, entries_of, round_to, written
+from bursar.campaign.round_planner import asks_the_model
 from bursar.campaign.setting_changes import amended, check_amended
 from bursar.campaign.state import RoundSettings
 from bursar.errors import ConfigError, InfeasibleError
@@ -107,13 +108,13 @@ class _View:
     def _offer(self, terms: RoundSettings) -> Offer:
         campaign, following = self.campaign, self.left.round + 1
         if not asks_the_model(terms):
-            return campaign.offer(following, terms, self.known, None, split=self._split)
+            return campaign.planner.offer(following, terms, self.known, None, split=self._split)
         strategy = terms.strategy
         if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "vectors", "units", "doubt"}:
             pool = pool_left_for(self.folder, self.left.round, campaign.corpus)
             if pool is not None:
-                return campaign.offer(following, terms, self.known, None, pool, self._split)
-        return campaign.offer(following, terms, self.known, self._model(), split=self._split)
+                return campaign.planner.offer(following, terms, self.known, None, pool, self._split)
+        return campaign.planner.offer(following, terms, self.known, self._model(), split=self._split)
 
     def _split(self, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
         """The split by what was last measured; measured now for the first split, or if the round would measure."""
@@ -123,7 +124,7 @@ class _View:
             if decided and (decided[-1][0] == following or not self.settled):
                 self._label_value = decided[-1][1]["known"]
             else:
-                self._label_value = self.campaign.label_value(following, self.known, terms)
+                self._label_value = self.campaign.planner.label_value(following, self.known, terms)
         return allocator().split(terms, self._label_value, pool, money)
 
     def _model(self) -> Learner:

@@ -146,7 +146,7 @@ def _with_labels(corpus: Corpus, items: IntArray) -> IntArray:
 
 def _some(corpus: Corpus, items: IntArray, count: int, seed: int) -> IntArray:
     """So many at random; the ids and the seed decide."""
-    by_id = items[np.argsort(corpus.id_ranks[items])]
+    by_id = corpus.by_id(items)
     return np.sort(np.random.default_rng([seed, 131]).choice(by_id, min(count, len(by_id)), replace=False))
 
 
