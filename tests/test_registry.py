@@ -86,3 +86,13 @@ def test_the_task_kinds_are_a_registry():
     assert KINDS["tagging"] is Tagging
     with pytest.raises(ConfigError, match=r"there is no task kind 'taging'.*did you mean 'tagging'"):
         KINDS["taging"]
+
+
+def test_what_is_added_lazily_is_imported_when_it_is_asked_for():
+    made: Registry[type] = Registry("task", "bursar.nothing")
+    made.add_lazily("tagging", "bursar.tasks:Tagging")
+    made.add_lazily("nowhere", "bursar.no_such_module:Thing")
+    assert made.names() == ["tagging", "nowhere"]
+    assert made["tagging"] is made["tagging"] is Tagging
+    with pytest.raises(ModuleNotFoundError):
+        made["nowhere"]

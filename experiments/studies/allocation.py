@@ -18,10 +18,10 @@ import numpy as np
 from bursar.allocation import Context, Informativeness, Rate, Split, least_regret, together
 from bursar.allocation.baselines import compare
 from bursar.allocation.informativeness import agreement, make_informer
+from bursar.allocation.label_value import can_probe, learner_of, tools_of
 from bursar.allocation.rates import make_rater
 from bursar.allocation.split import exact
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.label_value import can_probe, learner_of, tools_of
 from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus
 from bursar.learners import Learner

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.config import StoppingSection
+from bursar.campaign.sections import StoppingSection
 from bursar.campaign.stopping import DEFAULTS, stopped_at
 from experiments.studies import granularity
 from experiments.studies.arms import SHORT, Arm, Setup, run_arm

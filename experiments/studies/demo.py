@@ -14,7 +14,8 @@ import numpy as np
 
 from bursar.campaign import Run as CampaignRun
 from bursar.campaign import run_campaign
-from bursar.campaign.config import CampaignConfig, LearnerSection, StrategySection, parse_config
+from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.sections import LearnerSection, StrategySection
 from bursar.compute import ProgressCallback
 from experiments.studies.arms import Place
 from experiments.studies.defaults import with_defaults_of_then

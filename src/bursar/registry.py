@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from bursar.errors import ConfigError
@@ -28,18 +28,25 @@ class Registry(Generic[T]):
     def __init__(self, noun: str, group: str) -> None:
         self.noun = noun
         self.group = group
-        self._entries: dict[str, T] = {}
+        self._entries: dict[str, T | EntryPoint] = {}
         self._discovered = False
 
     def add(self, name: str, thing: T) -> T:
         self._entries[name] = thing
         return thing
 
+    def add_lazily(self, name: str, place: str) -> None:
+        """Add what ``module:attribute`` names; it is imported when it is first asked for."""
+        self._entries[name] = EntryPoint(name, place, self.group)
+
     def __getitem__(self, name: str) -> T:
         if name not in self._entries:
             self._discover()
         if name in self._entries:
-            return self._entries[name]
+            found = self._entries[name]
+            if isinstance(found, EntryPoint):
+                found = self.add(name, found.load())
+            return found
         folded = {known.casefold(): known for known in self._entries}
         near = get_close_matches(name.casefold(), folded, n=1)
         hint = f"did you mean {folded[near[0]]!r}? " if near else ""

@@ -11,10 +11,10 @@ from bursar.allocation import BASELINES, Context, Estimates, Informativeness, Ra
 from bursar.allocation.curves import only
 from bursar.allocation.probing import Probing
 from bursar.allocation.pseudo import PseudoLabels
+from bursar.allocation.split_inputs import Material, material_of, material_of_run, measure
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.runs import Run, run_campaign
-from bursar.campaign.split_inputs import Material, material_of, material_of_run, measure
 from bursar.corpus import CorpusBuilder, write
 from bursar.errors import AllocationError, ConfigError
 from bursar.simulation import assistant_corpus

@@ -185,7 +185,7 @@ def test_a_learner_is_never_shown_gold_that_was_not_bought(make, monkeypatch):
         seen.append((set(items.ids.tolist()), any(column.present.any() for column in items.labels.values())))
         return predict_proba(self, items, **more)
 
-    monkeypatch.setattr(WordCounts, "believe", spy)
+    monkeypatch.setattr(WordCounts, "predict_proba", spy)
     campaign = make()
     campaign.run(gold(campaign))
     pool = set(campaign.corpus.ids.take(campaign.pool).tolist())

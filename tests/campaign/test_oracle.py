@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
-from bursar.campaign import oracle_comparison as gaps
 from bursar.campaign.config import parse_config
-from bursar.campaign.oracle_comparison import ANSWER_FILE, STATE_FILE, ask_oracle, current_answer, question_of
+from bursar.campaign.splits import DataSplits
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
+from bursar.oracle import run_comparison as gaps
 from bursar.oracle.comparison import plan_of
+from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, ask_oracle, current_answer, question_of
 from bursar.report import write_report
 from tests.campaign.small import config_of
 from tests.tiny import HashedEncoder
@@ -151,7 +152,7 @@ def _interrupt_late():
 
 def test_tasks_that_nobody_can_judge_are_named_and_left_out(tmp_path, monkeypatch):
     run = run_of(tmp_path / "run")
-    run.parts = gaps.Parts(*_with_parsing(run))
+    run.parts = DataSplits(*_with_parsing(run))
     question = question_of(run)
     assert question.problem.tasks == ("intent", "slots")
     assert question.tasks_left_out == {"dependencies": "parsing is not judged"}
@@ -255,7 +256,7 @@ def test_a_single_test_item_is_too_few(tmp_path):
     for number in range(31):
         split = "test" if number == 30 else "train"
         builder.add(f"u{number}", text=f"word {number % 7}", split=split, labels={"intent": "ab"[number % 2]})
-    parts = gaps.Parts(builder.build(), np.arange(30), np.zeros(0, dtype=np.int64), np.array([30]))
+    parts = DataSplits(builder.build(), np.arange(30), np.zeros(0, dtype=np.int64), np.array([30]))
     with pytest.raises(ConfigError, match="1 test items are too few"):
         gaps._held_out(parts, np.zeros(0, dtype=np.int64), 0, 4_000, "run")
 

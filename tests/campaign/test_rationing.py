@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate, exact
+from bursar.allocation import Estimates, Informativeness, Problem, Rate, adviser, exact
+from bursar.allocation.budget_split import BudgetSplit, capped, paid
+from bursar.allocation.label_value import FEWEST, estimates_of, importance_of
 from bursar.annotation.round_worker import preview_round
 from bursar.campaign import GoldAnnotator
-from bursar.campaign import campaign as campaigns
-from bursar.campaign.budget_split import Rations, capped, chosen_within, paid
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
-from bursar.campaign.label_value import FEWEST, estimates_of, importance_of
 from bursar.errors import ConfigError
 from bursar.selection import Candidates
 from bursar.tasks import Prices
@@ -127,15 +126,18 @@ def test_a_campaign_killed_around_the_split_ends_in_the_same_ledger(undisturbed,
 
     campaign = Campaign(config(), tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(campaigns, "chosen_within" if place == "after the split" else "measured", killed)
+        if place == "after the split":
+            patch.setattr(BudgetSplit, "select", killed)
+        else:
+            patch.setattr(adviser, "measured", killed)
         with pytest.raises(Killed):
             campaign.run(GoldAnnotator(campaign.corpus))
     campaign.close()
     with monkeypatch.context() as patch:
         if place == "after the split":  # what is decided is not measured again
-            measure = campaigns.measured
+            measure = adviser.measured
             asked = []
-            patch.setattr(campaigns, "measured", lambda *a, **k: asked.append(1) or measure(*a, **k))
+            patch.setattr(adviser, "measured", lambda *a, **k: asked.append(1) or measure(*a, **k))
         campaign = run(tmp_path, config())
     assert campaign.ledger.fingerprint() == undisturbed.ledger.fingerprint()
     if place == "after the split":
@@ -246,8 +248,8 @@ def test_a_choice_keeps_to_the_money_and_to_the_split(method, name):
         terms = TermsOf(config(allocation={"method": method}, strategy={"name": name}))
         said = known({"intent": 30, "slots": 90}, {"intent": 0.5, "slots": 0.8}, informs=0.3)
         pool = pool_of(seed=seed)
-        rations = Rations.of(terms, said, pool, 150)
-        chosen, caps = chosen_within(terms, pool, 150, rations, seed=1)
+        split = BudgetSplit.of(terms, said, pool, 150)
+        chosen, caps = split.select(terms, pool, 150, seed=1)
         assert 100 <= chosen.total <= 150
         assert (chosen.tasks.sum(axis=0) <= list(caps.values())).all()
 
@@ -256,9 +258,9 @@ def test_reading_that_several_tasks_share_buys_more_labels():
     terms = TermsOf(config(strategy={"name": "UDJS"}))
     prices = Prices(("intent", "slots"), np.full(60, 20), np.ones((60, 2), dtype=np.int64))
     pool = Candidates([f"u{n:03}" for n in range(60)], np.zeros((60, 2)), prices)  # as unsure of all
-    rations = Rations.of(terms, known({"intent": 30, "slots": 30}, {"intent": 0.7, "slots": 0.7}), pool, 420)
-    assert rations.caps == {"intent": 10, "slots": 10}
-    chosen, caps = chosen_within(terms, pool, 420, rations, seed=1)
+    split = BudgetSplit.of(terms, known({"intent": 30, "slots": 30}, {"intent": 0.7, "slots": 0.7}), pool, 420)
+    assert split.caps == {"intent": 10, "slots": 10}
+    chosen, caps = split.select(terms, pool, 420, seed=1)
     assert paid(pool, chosen) == {"intent": 11, "slots": 11}
     assert caps == {"intent": 19, "slots": 19}
     assert chosen.total == 418
@@ -273,8 +275,8 @@ def test_a_task_whose_part_is_nothing_gets_nothing():
 def test_limits_hold_for_the_split_as_well():
     terms = TermsOf(config(limits={"tasks": {"intent": {"at_most": 3}, "slots": {"at_least": 5}}}))
     said = known({"intent": 30, "slots": 30}, {"intent": 0.9, "slots": 0.1})
-    assert Rations.of(terms, said, pool_of(), 150).caps["intent"] == 3
-    scarce = Rations.of(terms, said, pool_of(), 10)
+    assert BudgetSplit.of(terms, said, pool_of(), 150).caps["intent"] == 3
+    scarce = BudgetSplit.of(terms, said, pool_of(), 10)
     assert scarce.caps["slots"] == 5  # the strategy keeps to the minimum, or says that it cannot
 
 
@@ -296,7 +298,8 @@ def test_minimums_that_reading_an_item_once_pays_for_are_bought_in_every_round(t
 def test_labels_that_all_seem_to_harm_are_split_as_if_they_did_not_and_the_ledger_is_told():
     rates, labels = {"intent": 0.7, "slots": 0.7}, {"intent": 30, "slots": 30}
     harming, helping = (
-        Rations.of(TermsOf(config()), known(labels, rates, informs=informs), pool_of(), 150) for informs in (-1.5, 0.5)
+        BudgetSplit.of(TermsOf(config()), known(labels, rates, informs=informs), pool_of(), 150)
+        for informs in (-1.5, 0.5)
     )
     assert sum(harming.caps.values()) > 0
     assert harming.body["set_aside"]

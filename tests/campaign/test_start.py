@@ -47,7 +47,7 @@ def price_of(entries):
 def test_auto_starts_with_items_that_cover_for_the_price_of_typical_ones(tmp_path):
     entries, campaign = first_items(config_of(), tmp_path)
     assert {entry["purpose"] for entry in entries} == {"start"}
-    assert 0.9 * 20 * campaign._typical_price < price_of(entries) <= 20 * campaign._typical_price + 1
+    assert 0.9 * 20 * campaign.start.typical_price < price_of(entries) <= 20 * campaign.start.typical_price + 1
 
 
 def test_a_start_counts_items_where_the_budget_does(tmp_path):
@@ -61,7 +61,7 @@ def test_a_covering_start_takes_nothing_of_the_audit_and_draws_development_items
     drawn = {entry["id"] for entry in entries if entry["purpose"] == "dev"}
     assert reserve
     assert not reserve & {entry["id"] for entry in entries}
-    assert drawn == set(campaign.corpus.take(campaign._seed_items[20:]).ids.tolist())
+    assert drawn == set(campaign.corpus.take(campaign.start.dev).ids.tolist())
 
 
 def test_the_same_seed_gives_the_same_start_and_another_may_not(tmp_path):

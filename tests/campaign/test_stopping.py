@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.campaign.config import StoppingSection, parse_config
+from bursar.campaign.config import parse_config
 from bursar.campaign.runs import Run, run_campaign
+from bursar.campaign.sections import StoppingSection
 from bursar.campaign.stopping import advice_by_round, advise, forecast, stopped_at, with_audit
 from bursar.errors import ConfigError
 from tests.campaign.small import config_of

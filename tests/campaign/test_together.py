@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from bursar.campaign import Run, run_campaign
-from bursar.campaign import joint_vs_single as module
-from bursar.campaign.joint_vs_single import (
+from bursar.campaign.splits import load_parts
+from bursar.corpus import CorpusBuilder
+from bursar.corpus.corpus import Labels
+from bursar.errors import ConfigError
+from bursar.laws import joint_vs_single as module
+from bursar.laws.joint_vs_single import (
     advice_on,
     check,
     compared,
@@ -22,10 +26,6 @@ from bursar.campaign.joint_vs_single import (
     subject_of_corpus,
     subject_of_run,
 )
-from bursar.campaign.splits import load_parts
-from bursar.corpus import CorpusBuilder
-from bursar.corpus.corpus import Labels
-from bursar.errors import ConfigError
 from bursar.learners import LEARNERS
 from tests.campaign.small import config_of
 from tests.laws.planted import planted_laws

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bursar.campaign import Campaign, load_config
-from bursar.campaign import oracle_comparison as gaps
 from bursar.cli.oracle import SearchDisplay
 from bursar.learners import LEARNERS
+from bursar.oracle import run_comparison as gaps
 from tests.tiny import HashedEncoder, WordCounts
 
 CAMPAIGN = """

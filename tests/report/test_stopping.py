@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from bursar.campaign.config import StoppingSection
+from bursar.campaign.sections import StoppingSection
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.report import render
 from bursar.report.stopping import stopping_figure, stopping_table, stopping_words

@@ -12,7 +12,7 @@ import pytest
 
 from bursar.allocation import Estimates, Informativeness, Problem, Rate
 from bursar.allocation.answers import answer
-from bursar.campaign.split_inputs import material_of_run
+from bursar.allocation.split_inputs import material_of_run
 from bursar.web.advice_worker import advice_shown
 from bursar.web.advising import ADVICE_FILE, STAGES, Advising
 from bursar.web.http_errors import Problem as Refusal

@@ -18,9 +18,9 @@ from bursar.allocation.informativeness import Informer, Parts
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.features import TRAINABLE, one_thread
+from bursar.learners.frozen import frozen_encoder
 from bursar.learners.learner import Learner, Progress, no_progress
 from bursar.learners.probe import ProbeLearner
-from bursar.oracle.probe import frozen_encoder
 from bursar.ragged import FloatArray, IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks import Regression, Task
 

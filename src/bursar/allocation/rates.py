@@ -38,9 +38,6 @@ from bursar.tasks import Task
 if TYPE_CHECKING:
     from bursar.laws.cards import Law  # brings a computer algebra system, which only rates from laws need
 
-AT_RANDOM = ("seed", "audit")  # purposes of a ledger for which items are drawn, not chosen
-BY_NO_MODEL = (*AT_RANDOM, "start")  # and those that cover the pool: no model's doubt chose them
-
 
 class Rater(ABC):
     """A way to tell how fast labels lose worth. A new one is a dataclass of its settings with ``measure``."""

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bursar.allocation.methods import METHODS
+from bursar.allocation.settings import NO_SPLIT
 from bursar.campaign.checks import lacks
-from bursar.campaign.config import NO_SPLIT, CampaignConfig
+from bursar.campaign.config import CampaignConfig
 from bursar.selection import STRATEGIES, Strategy, make_strategy
 from bursar.selection.strategy import DECISIONS, FAMILIES, MATCHING, split_name
 from bursar.tasks import Classification, Task

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from bursar.annotation.suggestions import Left, left_for, pool_left_for
-from bursar.campaign.budget_split import KIND as ALLOCATION
-from bursar.campaign.budget_split import Rations
-from bursar.campaign.campaign import Campaign, asks_the_model
+from bursar.campaign.advisers import ALLOCATION, RoundSplit, allocator
+from bursar.campaign.campaign import Campaign
 from bursar.campaign.round_plan import Known, Offer, entries_of, round_to, written
+from bursar.campaign.round_planner import asks_the_model
 from bursar.campaign.setting_changes import amended, check_amended
 from bursar.campaign.state import RoundSettings
 from bursar.errors import ConfigError, InfeasibleError
@@ -75,7 +75,7 @@ class _View:
     def __init__(self, campaign: Campaign, folder: Path, left: Left, known: Known, settled: bool) -> None:
         self.campaign, self.folder, self.left, self.known, self.settled = campaign, folder, left, known, settled
         self._learner: Learner | None = None
-        self._worth: dict[str, Any] | None = None
+        self._label_value: dict[str, Any] | None = None
 
     def summary(self, terms: RoundSettings) -> dict[str, Any]:
         """The next round under some terms: how many items and labels, what they cost, or why there is none."""
@@ -108,24 +108,24 @@ class _View:
     def _offer(self, terms: RoundSettings) -> Offer:
         campaign, following = self.campaign, self.left.round + 1
         if not asks_the_model(terms):
-            return campaign.offer(following, terms, self.known, None, ration=self._ration)
+            return campaign.planner.offer(following, terms, self.known, None, split=self._split)
         strategy = terms.strategy
         if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "vectors", "units", "doubt"}:
             pool = pool_left_for(self.folder, self.left.round, campaign.corpus)
             if pool is not None:
-                return campaign.offer(following, terms, self.known, None, pool, self._ration)
-        return campaign.offer(following, terms, self.known, self._model(), ration=self._ration)
+                return campaign.planner.offer(following, terms, self.known, None, pool, self._split)
+        return campaign.planner.offer(following, terms, self.known, self._model(), split=self._split)
 
-    def _ration(self, terms: RoundSettings, pool: Candidates, money: int) -> Rations:
-        """The split by what was last measured; measured now if nobody has asked before, or if the round would ask."""
-        if self._worth is None:
+    def _split(self, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
+        """The split by what was last measured; measured now for the first split, or if the round would measure."""
+        if self._label_value is None:
             following = self.left.round + 1
             decided = self.campaign.ledger.decisions(ALLOCATION)
             if decided and (decided[-1][0] == following or not self.settled):
-                self._worth = decided[-1][1]["known"]
+                self._label_value = decided[-1][1]["known"]
             else:
-                self._worth = self.campaign.worth(following, self.known, terms)
-        return Rations.of(terms, self._worth, pool, money)
+                self._label_value = self.campaign.planner.label_value(following, self.known, terms)
+        return allocator().split(terms, self._label_value, pool, money)
 
     def _model(self) -> Learner:
         if self._learner is None:

@@ -172,7 +172,7 @@ def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
             )
         parts[labelled] = GIVEN
         if len(labelled) >= FEWEST_HELD_OUT and not np.isin(parts, list(HELD_OUT)).any():
-            order = labelled[np.argsort(corpus.id_ranks[labelled])]
+            order = corpus.by_id(labelled)
             order = np.random.default_rng([seed, 19]).permutation(order)
             for part, (share, most) in HELD_OUT.items():
                 count = min(most, int(share * len(labelled)))

@@ -50,9 +50,8 @@ class AuditPlan:
         typical = 1.0 if config.budget.counts == "items" else typical_price * float(config.costs.unit)
         count = max(1, round(share * money / max(typical, 1e-9)))
         count = min(count, len(pool) // (2 * rounds))
-        order = pool[np.argsort(corpus.id_ranks[pool])]
         rng = np.random.default_rng([config.seed, 17])
-        return cls(rng.permutation(order)[: count * rounds], count)
+        return cls(rng.permutation(corpus.by_id(pool))[: count * rounds], count)
 
     def slice(self, round: int) -> IntArray:
         """The items of one round's slice; rounds count from 1."""

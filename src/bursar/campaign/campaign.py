@@ -8,57 +8,40 @@ happened, with the same rounds, the same selections and the same spending.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from bursar.allocation.rates import AT_RANDOM, BY_NO_MODEL
+from bursar.campaign.advisers import allocator
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
-from bursar.campaign.budget_split import KIND as ALLOCATION
-from bursar.campaign.budget_split import Rations, chosen_within
-from bursar.campaign.checks import check_served, strategy_in_use
+from bursar.campaign.checks import check_served, check_split, strategy_in_use
 from bursar.campaign.confidence_summary import confidence_summary
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.label_value import check_informer, check_split, measured
 from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
 from bursar.campaign.observers import NullObserver, Watcher
-from bursar.campaign.pool_scoring import PoolScoring, Scored
-from bursar.campaign.pricing import prices_of, typical_counts
-from bursar.campaign.round_candidates import check_features, judged, limits_of, open_labels, pool_features_of
-from bursar.campaign.round_plan import Known, Offer, entries_of, round_to, written
-from bursar.campaign.savings import LEAST_SHARE, RANDOM
+from bursar.campaign.pool_scoring import PoolScoring
+from bursar.campaign.pricing import Pricing
+from bursar.campaign.round_candidates import check_features
+from bursar.campaign.round_models import RoundModels
+from bursar.campaign.round_plan import Known, Offer, entries_of, written
+from bursar.campaign.round_planner import RoundPlanner
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_few
-from bursar.campaign.start import covering_start, start_candidates
-from bursar.campaign.state import (
-    GIVEN,
-    PRICES,
-    START,
-    WAITS,
-    CampaignState,
-    ItemRequest,
-    Round,
-    RoundSettings,
-    end_kind,
-)
-from bursar.campaign.stopping import agreement, watched_items
-from bursar.campaign.unit_space import UnitSpace
+from bursar.campaign.start import Start
+from bursar.campaign.state import PRICES, WAITS, CampaignState, ItemRequest, Round, RoundSettings, end_kind
+from bursar.campaign.stopping import watched_items
 from bursar.compute import HERE, Engine
-from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
 from bursar.ledger import Receipt, Submission
-from bursar.ragged import IntArray, Ragged
-from bursar.selection import Candidates
-from bursar.tasks import CostModel, Prices
+from bursar.tasks import CostModel
 
 Outcome = Literal["opened", "ended", "waiting"]
-Ration = Callable[[RoundSettings, Candidates, int], Rations]
 
 
 class Campaign:
@@ -87,7 +70,6 @@ class Campaign:
         self.folder = folder
         self.parts = parts or load_parts(config)
         self.corpus = self.parts.corpus
-        self.tasks = list(self.corpus.schema.values())
         check_features(strategy_in_use(config), self.corpus.schema, config.limits, self.corpus.groups is not None)
         check_split(config, self.corpus.schema)
         self.watcher = watcher or NullObserver()
@@ -105,16 +87,20 @@ class Campaign:
         seed_items = config.budget.seed_items + config.budget.dev_items
         if len(self.pool) < seed_items:
             raise too_few(len(self.pool), len(self.parts.pool), seed_items)
-        rng = np.random.default_rng([config.seed, 11])
-        self._seed_items = rng.choice(self._by_id(self.pool), seed_items, replace=False)
-        rest = np.setdiff1d(self.pool, self._seed_items)
-        self._watched = watched_items(self._by_id(self.pool), config.seed)
-        self.audit = AuditPlan.of(config, self.corpus, rest, self._typical_price)
+        pricing = Pricing(config, self.parts)
+        typical_price = pricing.typical_price(self.pool, self.terms.costs)
+        self.start = Start(config, self.pool, pricing, typical_price)
+        rest = np.setdiff1d(self.pool, self.start.drawn)
+        self.audit = AuditPlan.of(config, self.corpus, rest, typical_price)
+        self.planner = RoundPlanner(self.books, self.pool, self.audit, pricing, self.scoring, self.watcher)
+        watched = watched_items(self.corpus.by_id(self.pool), config.seed)
+        self._trained = RoundModels(
+            config, self.parts, self.ledger, lambda: self.models, self.audit, watched, self.watcher, folder / "logs"
+        )
         self.offered: Callable[[Offer, Learner], None] | None = None  # is told of a round before it is open
         self._shares_lock = not lock
         self._lock: Lock | None = None
         self._begun = False
-        self._space: UnitSpace | None = None
 
     @property
     def costs(self) -> CostModel:
@@ -146,7 +132,8 @@ class Campaign:
         if known is None:
             check_served(self.config)
             self.models.check(self.corpus)
-            check_informer(self.config, self.corpus.schema)
+            if self.config.splits:
+                allocator().check_learner(self.config, self.corpus.schema)
         elif known != about:
             place, fix = (self.folder, "folder") if self.config.ledger is None else (self.ledger.where, "schema")
             raise ConfigError(
@@ -154,7 +141,8 @@ class Campaign:
             )
         self.ledger.decide((0, "campaign", about))
         if self.ledger.decision(0, "selection") is None:
-            self.ledger.decide((0, "selection", self._first_selection()))
+            first = self.start.first(self.terms, self.models, self.audit, self.watcher, self.ledger.spent())
+            self.ledger.decide((0, "selection", first))
         self._begun = True
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
@@ -222,10 +210,10 @@ class Campaign:
         self._take_up(self.books.terms())
         round = self.rounds_opened
         known = self.known()
-        if self.ended is None and (missing := known.unlabelled_tasks) and (items := self._more_seed_items(known)):
+        if self.ended is None and (missing := known.unlabelled_tasks) and (items := self._more_items(round + 1, known)):
             self.watcher.stage(round, f"no label for {', '.join(missing)} yet: more items at random", 1.0)
             return self._open(round + 1, [(round + 1, "selection", items)])
-        self._conclude(round, known)
+        self._trained.conclude(round, known)
         if self.ended is not None:
             return "ended"
         why = self.books.reason_to_end(round, self.terms)
@@ -242,6 +230,11 @@ class Campaign:
             return "waiting"
         self.ledger.decide((round, end_kind(self.terms.changes), why))
         return "ended"
+
+    def _more_items(self, round: int, known: Known) -> dict[str, Any] | None:
+        """Other random items, where so few were answered that no model can be trained; ``None`` if there are none."""
+        free, _ = self.planner.free(known)
+        return self.start.more(round, free, self.terms, self.ledger.spent())
 
     def _open(self, round: int, decisions: Sequence[tuple[int, str, Any]]) -> Outcome:
         """All of it is one decision: a round is open altogether or not at all."""
@@ -268,99 +261,11 @@ class Campaign:
         usable = all(column.present.any() for column in dev.labels.values())
         return Known(asked, self.books.declined(), bought, rest, dev if usable else None)
 
-    def _first_selection(self) -> dict[str, Any]:
-        """Items for all tasks before there is a model: drawn, or chosen to cover the pool; then development items."""
-        if self.terms.strategy.start != "cover" or self.corpus.texts is None:
-            return self._seed_selection(self._seed_items)
-        learner = self.models.untrained()
-        if not learner.pretrained:
-            return self._seed_selection(self._seed_items)
-        count, seed = self.config.budget.seed_items, self._round_seed(0)
-        free = np.setdiff1d(self.audit.outside_reserve(self.pool), self._seed_items[count:])
-        if len(free) <= count:
-            return self._seed_selection(self._seed_items)
-        free = start_candidates(self._by_id(free), seed)
-        prices, by_item = self._prices(free, {}), self.config.budget.counts == "items"
-        chosen = covering_start(
-            learner,
-            self.corpus,
-            free,
-            self.corpus.in_split(GIVEN) if GIVEN in self.corpus.splits else free[:0],
-            prices,
-            count if by_item else round(count * self._typical_price),
-            in_items=by_item,
-            seed=seed,
-            progress=lambda what, done: self.watcher.stage(0, what, done),
-        )
-        return self._seed_selection(np.concatenate([chosen, self._seed_items[count:]]), START)
-
-    def _seed_selection(self, items: IntArray, purpose: str = "seed") -> dict[str, Any]:
-        """Items for all tasks, before there is a model; the last of them are the development items."""
-        aside = {int(item) for item in self._seed_items[self.config.budget.seed_items :]}
-        prices = self._prices(items, {})
-        if self.terms.config.budget.total is not None:
-            purse = self.terms.costs.units(self.terms.config.budget.total) - self.ledger.spent()
-            affordable = np.cumsum(prices.joint()) <= purse
-            items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
-        entries = entries_of(self.corpus, items, prices, None, purpose)
-        for item, entry in zip(items.tolist(), entries, strict=True):
-            if item in aside:
-                entry["purpose"] = "dev"
-        return {"budget": None, "items": entries}
-
-    def _more_seed_items(self, known: Known) -> dict[str, Any] | None:
-        """Other random items, where so few were answered that no model can be trained; ``None`` if there are none."""
-        items, _ = self._free(known)
-        count = min(len(items), self.config.budget.seed_items)
-        rng = np.random.default_rng([self.config.seed, 11, self.rounds_opened + 1])
-        selection = self._seed_selection(rng.choice(self._by_id(items), count, replace=False)) if count else {}
-        return selection if selection.get("items") else None
-
-    def _conclude(self, round: int, known: Known) -> None:
-        """Train and score the model of all that is known after a round; nothing if that has been done."""
-        if self.ledger.decision(round, "scores") is not None:
-            return
-        learner, best = self._main_model(round, known)
-        test, trust = judged(learner, self.corpus.take(self.parts.test))
-        if not trust and known.dev is not None:  # flattering, for the training saw them; better than not to know
-            trust = judged(learner, known.dev)[1]
-        record = {
-            "spent": self.ledger.spent(),
-            "items": len(known.annotated),
-            "labels": {name: int(column.present.sum()) for name, column in known.annotated.labels.items()},
-            "test": {task: {k: round_to(v) for k, v in scores.items()} for task, scores in test.items()},
-            "dev": None if best is None else round_to(best),
-            "reliability": trust,
-        }
-        watched = self.corpus.take(self._watched).unlabelled()
-        guesses = learner.predict(watched)
-        earlier = self.ledger.decision(round - 1, "watched") if round else None
-        record["agreement"] = None if earlier is None else agreement(watched, earlier, guesses)
-        decisions: list[tuple[int, str, Any]] = [(round, "watched", self._values(guesses)), (round, "scores", record)]
-        if test and (shadow := self._shadow(round, known)) is not None:  # last, for it takes the place of the model
-            scores = shadow[0].evaluate(self.corpus.take(self.parts.test))
-            main = {task.name: round_to(scores[task.name][task.metric]) for task in self.tasks}
-            decisions.append((round, "shadow", shadow[1] | {"test": main}))
-        self.ledger.decide(*decisions)
-        self.watcher.scored(round, record)
-
-    def _model(
-        self, round: int, annotated: Corpus, dev: Corpus | None, what: str = "training", log: Path | None = None
-    ) -> tuple[Learner, float | None]:
-        def progress(stage: str, done: float) -> None:
-            self.watcher.stage(round, what if stage == "training" else stage, done)
-
-        return self.models.fitted(annotated, dev, progress, log)
-
-    def _main_model(self, round: int, known: Known) -> tuple[Learner, float | None]:
-        """The model of all that is known, not a shadow's: the one whose steps are logged."""
-        log = self.folder / "logs" / f"round-{round:02}.parquet" if self.config.learner.log_steps else None
-        return self._model(round, known.annotated, known.dev, log=log)
-
     def _next_round(self, round: int, known: Known) -> list[tuple[int, str, Any]]:
         """What the next round buys, as decisions; none if there is nothing to buy."""
-        learner, _ = self._main_model(round, known)
-        offer = self.offer(round + 1, self.terms, known, learner, ration=partial(self._ration, round + 1, known))
+        learner, _ = self._trained.main(round, known)
+        split = partial(self.planner.split, round + 1, known)
+        offer = self.planner.offer(round + 1, self.terms, known, learner, split=split)
         items = entries_of(self.corpus, offer.audit, offer.audit_prices, None, "audit")
         items += entries_of(self.corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
         if not items:
@@ -381,175 +286,5 @@ class Campaign:
         if self.offered is not None:
             self.offered(offer, learner)
         if len(offer.audit):  # last, for the shadow takes the place of the model
-            decisions.append((round + 1, "guesses", self._guesses(round, learner, offer.audit, known)))
+            decisions.append((round + 1, "guesses", self._trained.audit_guesses(round, learner, offer.audit, known)))
         return decisions
-
-    # -- what a round would buy --------------------------------------------------------------------------------------
-    def offer(
-        self,
-        round: int,
-        terms: RoundSettings,
-        known: Known,
-        learner: Learner | None,
-        scored: tuple[IntArray, Scored] | None = None,
-        ration: Ration | None = None,
-    ) -> Offer:
-        """What a round would buy on these terms: the audit slice first, then the strategy's choice with the rest.
-
-        ``scored`` is what a model that is not at hand said of some items; only they are chosen from. ``ration`` splits
-        the rest between the tasks where the settings say so.
-        """
-        budget = self.books.allowance(round, terms)
-        by_item = terms.config.budget.counts == "items"
-        if terms.config.costs.pricing == "predicted" and not by_item:
-            budget = int(budget / (1 + terms.config.costs.reserve))
-        slice_ = self.audit.slice(round)
-        prices = self._prices(slice_, learner or {}, terms)
-        cost = len(prices) if by_item else int(prices.joint().sum())
-        if cost > budget:  # whole or not at all: a slice cut to its price would not be random
-            slice_, prices, cost = slice_[:0], prices.take(slice_[:0]), 0
-        items, pool, found = self._candidates(terms, known, learner, round, scored)
-        seed, caps = self._round_seed(round), None
-        if terms.config.splits and ration is not None and len(pool):
-            rations = ration(terms, pool, budget - cost)
-            chosen, caps = chosen_within(terms, pool, budget - cost, rations, seed)
-        else:
-            chosen = terms.strategy.select(pool, budget - cost, seed=seed, in_items=by_item)
-        measure = terms.strategy.measure if asks_the_model(terms) else None
-        return Offer(round, budget, slice_, prices, items, pool, found, chosen, measure, caps)
-
-    def _ration(self, round: int, known: Known, terms: RoundSettings, pool: Candidates, money: int) -> Rations:
-        """The split of a round's money, written down before anything is chosen by it, and measured for once."""
-        decided = self.ledger.decision(round, ALLOCATION)
-        rations = Rations.of(
-            terms, self.worth(round, known, terms) if decided is None else decided["known"], pool, money
-        )
-        if decided is None:
-            self.ledger.decide((round, ALLOCATION, rations.body))
-        return rations
-
-    def worth(self, round: int, known: Known, terms: RoundSettings) -> dict[str, Any]:
-        """What labels are worth by all that is known before a round, measured now."""
-        drawn = self._bought_for(BY_NO_MODEL, known)
-        items, _ = self._free(known)
-        return measured(
-            terms.config,
-            known.annotated,
-            drawn,
-            self.corpus.take(items).unlabelled(),
-            seed=self._round_seed(round),
-            progress=lambda what, done: self.watcher.stage(round - 1, what, done),
-        )
-
-    def _candidates(
-        self,
-        terms: RoundSettings,
-        known: Known,
-        learner: Learner | None,
-        round: int,
-        earlier: tuple[IntArray, Scored] | None,
-    ) -> tuple[IntArray, Candidates, Scored]:
-        """All that may still be bought, as positions in the corpus and as the strategy sees it."""
-        items, free = self._free(known)
-        strategy, config = terms.strategy, terms.config
-        if earlier is not None:
-            both, mine, theirs = np.intersect1d(items, earlier[0], return_indices=True)
-            items, free = both, free[mine]
-        pool, tell = self.corpus.take(items), partial(self.watcher.stage, round - 1)
-        if earlier is not None:
-            scored = earlier[1].take(theirs)
-        elif learner is not None and asks_the_model(terms):
-            scored = self.scoring.scores(learner, strategy, pool, self._round_seed(round - 1), tell)
-        else:
-            scored = Scored(np.zeros((len(items), len(self.tasks))), self._gold(items))
-        vectors = None if learner is None else partial(self.scoring.vectors, learner, progress=tell)
-        aside = known.dev if known.dev is not None else self.corpus.take(items[:0])
-        space = partial(self._unit_space, round, known, learner)
-        features = pool_features_of(strategy, vectors, self.corpus, items, scored, known.bought, aside, space)
-        limits = limits_of(config.limits, pool, scored.guesses, config.budget.rounds if strategy.once else 1)
-        prices = self._prices(items, scored.guesses, terms)
-        return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, features), scored
-
-    def _unit_space(self, round: int, known: Known, learner: Learner | None) -> UnitSpace:
-        """Where units lie: found once, unless the learner can only say where its newest model puts items."""
-        assert learner is not None
-        if self._space is None or not self._space.lasting or not self._space.holds(known.bought):
-            all_items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
-            items = self.corpus.take(self._by_id(all_items))
-            tell = partial(self.watcher.stage, round - 1)
-            self._space = UnitSpace(lambda part: self.scoring.embeddings(learner, part, tell), items)
-        return self._space
-
-    def _free(self, known: Known) -> tuple[IntArray, Any]:
-        """What a strategy may choose from, and for which tasks each: (items,) and (items, tasks)."""
-        items = self.audit.outside_reserve(self.pool)
-        free = open_labels(self.corpus.take(items), known.bought, known.declined, [want.id for want in known.asked])
-        return items[free.any(axis=1)], free[free.any(axis=1)]
-
-    def _guesses(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> dict[str, Any]:
-        """What this round's models say of the audit slice before its answers are known: nobody can have peeked."""
-        asked = self.corpus.take(slice_).unlabelled()
-        found: dict[str, Any] = {"ids": asked.ids.tolist(), "model": self._values(learner.predict(asked))}
-        if (shadow := self._shadow(round, known)) is not None:
-            found |= {"shadow": self._values(shadow[0].predict(asked)), "shadow_spent": shadow[1]["spent"]}
-        return found
-
-    def _shadow(self, round: int, known: Known) -> tuple[Learner, dict[str, Any]] | None:
-        """A model of the random items alone, and what they cost; ``None`` if none is wanted or it would say nothing."""
-        measured = len(self.parts.test) and RANDOM in map(str.upper, self.config.compare)  # by random's own curve
-        if measured or not (self.config.audit.shadow and self.audit.count):
-            return None
-        items = self._bought_for(AT_RANDOM, known)
-        spent = self.ledger.spent_on(items.ids.tolist()) + self.ledger.spent(purpose="dev")  # random pays that, too
-        labelled = all(column.present.any() for column in items.labels.values())
-        if not labelled or spent < LEAST_SHARE * self.ledger.spent():
-            return None
-        learner, _ = self._model(round, items, known.dev, "training on random items")
-        return learner, {"spent": spent, "items": len(items)}
-
-    def _bought_for(self, purposes: tuple[str, ...], known: Known) -> Corpus:
-        """What was bought for some purposes of all that is trained on."""
-        bought = set(self.ledger.bought(purposes=purposes))
-        return known.annotated.take(np.flatnonzero([item in bought for item in known.annotated.ids.tolist()]))
-
-    def _values(self, guesses: Mapping[str, Ragged]) -> dict[str, list[Any]]:
-        return {name: [self.corpus.schema[name].value(rows) for rows in column] for name, column in guesses.items()}
-
-    # -- prices ------------------------------------------------------------------------------------------------------
-    def _prices(
-        self, items: IntArray, source: Learner | Mapping[str, Ragged], terms: RoundSettings | None = None
-    ) -> Prices:
-        """Prices of items: by gold where that is the rule, else by what the learner predicts."""
-        part = self.corpus.take(items)
-        if self.config.costs.pricing == "gold":
-            labels: Mapping[str, Ragged] = self._gold(items)
-        elif isinstance(source, Learner):
-            labels = source.predict(part.unlabelled()) if len(items) else {}
-        else:
-            labels = source
-        return prices_of((terms or self.terms).costs, self.tasks, part, labels, self._typical)
-
-    def _gold(self, items: IntArray) -> dict[str, Ragged]:
-        return {name: column.rows.take(items) for name, column in self.corpus.labels.items()}
-
-    @cached_property
-    def _typical(self) -> dict[str, float]:
-        return typical_counts(self.tasks, self.corpus.take(self.parts.dev))
-
-    @cached_property
-    def _typical_price(self) -> float:
-        return float(self._prices(self.pool, {}).joint().mean()) if len(self.pool) else 0.0
-
-    # -- small things ------------------------------------------------------------------------------------------------
-    def _by_id(self, items: IntArray) -> IntArray:
-        return items[np.argsort(self.corpus.id_ranks[items])]
-
-    def _round_seed(self, round: int) -> int:
-        return int(np.random.SeedSequence([self.config.seed, 13, round]).generate_state(1)[0])
-
-
-def asks_the_model(terms: RoundSettings) -> bool:
-    """Whether anything about a round depends on what the model says of the pool."""
-    group, strategy = terms.config.limits.group, terms.strategy
-    by_guess = "labels" in strategy.needs or (group is not None and group.by.startswith("label:"))
-    return strategy.needs_model or by_guess or terms.config.costs.pricing == "predicted"

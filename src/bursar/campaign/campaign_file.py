@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bursar.campaign.checks import check_served
-from bursar.campaign.config import BUILTIN, CampaignConfig, parse_config
+from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.sections import BUILTIN
 from bursar.curriculum.policy import is_file
 from bursar.errors import ConfigError
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from bursar.campaign.advisers import allocator
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.round_candidates import check_features
 from bursar.corpus import Corpus
@@ -11,6 +13,7 @@ from bursar.errors import ConfigError
 from bursar.learners.learner import LEARNERS, PASSES, gives
 from bursar.selection import STRATEGIES, Strategy
 from bursar.selection.strategy import split_name
+from bursar.tasks import Task
 
 SHOWN = 8  # names of strategies that would do
 
@@ -43,6 +46,12 @@ RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
                 f"which the learner {config.learner.name!r} does not give",
                 fix=_way_out(config, lacking),
             )
+
+
+def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
+    """Refuse to split a round's money between these tasks where that cannot be done."""
+    if config.splits:
+        allocator().check(config, tasks)
 
 
 def strategy_in_use(config: CampaignConfig) -> Strategy:

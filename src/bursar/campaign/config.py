@@ -1,317 +1,31 @@
-"""What a campaign is described by, key by key. What is wrong is said with the key and the fix."""
+"""What a campaign is described by. What is wrong is said with the key and the fix."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    field_validator,
-    model_serializer,
-    model_validator,
+from pydantic import BaseModel, Field, SerializeAsAny, ValidationError, ValidationInfo, field_validator, model_validator
+
+from bursar.campaign.advisers import ADVISERS, ALLOCATION, ORACLE, allocator
+from bursar.campaign.sections import (
+    BUILTIN,
+    AuditSection,
+    BudgetSection,
+    CorpusSection,
+    CostsSection,
+    LearnerSection,
+    LedgerSection,
+    LimitsSection,
+    Section,
+    StoppingSection,
+    StrategySection,
 )
+from bursar.errors import ConfigError
+from bursar.selection import make_strategy
 
-from bursar.allocation.informativeness import INFORMERS
-from bursar.allocation.methods import METHODS
-from bursar.allocation.rates import RATERS
-from bursar.compute import make_engine
-from bursar.curriculum.policy import Policy, make_policy, read_policy
-from bursar.errors import ConfigError, LedgerError
-from bursar.learners.learner import LEARNERS
-from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
-from bursar.oracle.chain import Plan
-from bursar.oracle.comparison import STEPS, plan_of
-from bursar.oracle.judge_registry import PROBE, known_searcher
-from bursar.selection import STARTS, Strategy, make_strategy
-from bursar.selection.match import BINS
-from bursar.tasks import CostModel, Task
-
-BUILTIN = "builtin"
 CONFIG_FILE = "campaign.json"  # in a run's folder: what the run was started with
-NO_SPLIT = "none"  # a method of splitting
-
-
-class Section(BaseModel):
-    """A table of the file: unknown keys are errors, values are never quietly changed into another type."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-    later: ClassVar[frozenset[str]] = frozenset()  # keys that there were not always
-
-    @model_serializer(mode="wrap")
-    def _as_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without the later keys where nobody uses them: as it was written before there were any."""
-        return {key: value for key, value in handler(self).items() if value or key not in self.later}
-
-
-class CorpusSection(Section):
-    """Where the items come from and which splits play which part."""
-
-    source: str = BUILTIN
-    format: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)  # what the format's reader takes
-    items: int = Field(default=20_000, gt=0)  # of the built-in corpus
-    seed: int = Field(default=0, ge=0)  # of the built-in corpus
-    pool: str = "train"
-    dev: str | None = "dev"
-    test: str | None = "test"
-    pool_items: int | None = Field(default=None, gt=0)  # a random part of each split; all of it if not given
-    dev_items: int | None = Field(default=None, gt=0)
-    test_items: int | None = Field(default=None, gt=0)
-
-
-class CostsSection(Section):
-    """Prices in money: for reading, and by task name."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-    later = frozenset({"hourly", "measured"})
-    unit: int | float = 1
-    currency: str = ""
-    pricing: Literal["gold", "predicted"] = "gold"  # what is counted before buying (errata 11)
-    reserve: float = Field(default=0.1, ge=0, le=10)  # kept back for overruns when prices are predicted
-    hourly: float | None = Field(default=None, gt=0, le=1e6)  # what an hour of annotation costs
-    measured: bool = Field(default=False, strict=True)  # prices follow the seconds that annotators take
-
-    @model_validator(mode="after")
-    def _has_a_rate(self) -> CostsSection:
-        if self.measured and self.hourly is None:
-            raise ConfigError("costs.measured: seconds have no price", fix="say what an hour costs: costs.hourly = 20")
-        return self
-
-    @property
-    def prices(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
-
-    def model(self, tasks: Iterable[Task]) -> CostModel:
-        """The prices of these tasks, defaults included."""
-        return CostModel.of(list(tasks), self.prices, unit=self.unit, currency=self.currency)
-
-
-class BudgetSection(Section):
-    """How much may be spent, and how fast."""
-
-    later = frozenset({"dev_items", "ahead"})
-    seed_items: int = Field(default=50, gt=0)  # bought at random before the first model
-    counts: Literal["money", "items"] = "money"  # what per_round and total are numbers of
-    per_round: float = Field(default=500, gt=0)
-    rounds: int = Field(default=5, ge=0)
-    total: float | None = Field(default=None, gt=0)  # the purse, seed items included
-    patience: int | None = Field(default=None, gt=0)  # rounds without a better development score
-    dev_items: int = Field(default=0, ge=0)  # bought beside the seed items as a development set, where there is none
-    ahead: float = Field(default=0.0, ge=0, lt=1)  # of a round, that may be open when the next one is trained for
-
-
-class StrategySection(Section):
-    """How items are chosen."""
-
-    later = frozenset({"start"})
-    name: str = "AUTO"
-    start: str | None = None  # how the items before the first model are chosen; the strategy's own way if not given
-    weights: dict[str, int | float] = Field(default_factory=dict)  # β of tasks, where the strategy takes them
-    bins: str = "length"  # of matching: length, cluster or label:TASK
-    bin_count: int = Field(default=BINS, gt=0)
-
-    @model_validator(mode="after")
-    def _known(self) -> StrategySection:
-        self.make()
-        if self.start is not None and self.start not in STARTS:
-            raise ConfigError(f"strategy.start = {self.start!r}", fix=f"use {' or '.join(STARTS)}")
-        return self
-
-    def make(self) -> Strategy:
-        """The strategy with its options."""
-        made = make_strategy(self.name, weights=self.weights, bins=self.bins, bin_count=self.bin_count)
-        return made if self.start is None else replace(made, start=self.start)
-
-
-class TaskLimit(Section):
-    """How many labels of a task a round buys."""
-
-    at_most: int | None = Field(default=None, ge=0)
-    at_least: int = Field(default=0, ge=0)
-
-
-class GroupLimit(Section):
-    """How many items of one group a round buys: of a document, a source, or with one predicted label."""
-
-    by: str = Field(default="group", pattern=r"^(group|label:.+)$")
-    at_most: int = Field(ge=0)
-
-
-class Pace(Section):
-    """How many hours a label takes."""
-
-    per_item: float = Field(default=0.0, ge=0)
-    per_word: float = Field(default=0.0, ge=0)
-
-
-class HoursLimit(Section):
-    """How many hours an annotator has in a round, and how long each task takes them."""
-
-    at_most: float = Field(ge=0)
-    tasks: dict[str, Pace]
-
-
-class LimitsSection(Section):
-    """What a round must keep to beside its money."""
-
-    tasks: dict[str, TaskLimit] = Field(default_factory=dict)
-    group: GroupLimit | None = None
-    hours: dict[str, HoursLimit] = Field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.tasks or self.group or self.hours)
-
-
-class AllocationSection(Section):
-    """How a round's money is split between the tasks before items are chosen for it."""
-
-    method: str = "robust"  # what is known after a few rounds is not sure
-    informer: str | None = None  # who informs whom; the fastest that there is for the tasks, if not given
-    rater: str | None = None  # how fast labels lose worth; by curves of the labels drawn at random, if not given
-    informer_settings: dict[str, Any] = Field(default_factory=dict)
-    rater_settings: dict[str, Any] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _known(self) -> AllocationSection:
-        if self.method not in (*METHODS, NO_SPLIT):
-            raise ConfigError(
-                f"allocation.method = {self.method!r}", fix=f"use {', '.join(METHODS)}, or {NO_SPLIT!r} for no split"
-            )
-        for key, known in (("informer", INFORMERS), ("rater", RATERS)):
-            name = getattr(self, key)
-            if name is not None:
-                known[name]
-            elif getattr(self, f"{key}_settings"):
-                raise ConfigError(f"allocation.{key}_settings: of which {key}?", fix=f"name it as allocation.{key}")
-        return self
-
-
-class LearnerSection(Section):
-    """What is trained; every other key is an option of that learner."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-    later = frozenset({"policy", "log_steps"})
-    name: str = "transformer"
-    policy: dict[str, Any] | None = None  # which task each training step is spent on: all of it, not where it came from
-    log_steps: bool = Field(default=False, strict=True)  # write down every step that the policy decided
-
-    @field_validator("policy", mode="before")
-    @classmethod
-    def _described(cls, given: object) -> dict[str, Any] | None:
-        """From a name, a file, a table with a name, or what ``describe`` gave."""
-        try:
-            if given is None:
-                return None
-            if isinstance(given, str):
-                return make_policy(given).describe()
-            if isinstance(given, dict) and isinstance(given.get("name"), str):
-                return make_policy(**given).describe()
-            if isinstance(given, dict) and "policy" in given:
-                return read_policy(given).describe()
-        except ConfigError as wrong:
-            raise ConfigError(f"learner.policy: {wrong.message}", fix=wrong.fix) from None
-        raise ConfigError(
-            f"learner.policy = {given!r}", fix='name one, such as "uniform", or the file of a learned one'
-        )
-
-    @model_validator(mode="after")
-    def _known(self) -> LearnerSection:
-        LEARNERS[self.name]
-        if self.log_steps and self.policy is None:
-            raise ConfigError(
-                "learner.log_steps: joint steps choose no task", fix='name a policy, such as learner.policy = "uniform"'
-            )
-        return self
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
-
-    @property
-    def task_policy(self) -> Policy | None:
-        """The policy that trainings are led by; ``None`` where every step trains all tasks."""
-        return None if self.policy is None else read_policy(self.policy)
-
-    @property
-    def decisive(self) -> dict[str, Any]:
-        """All of it that a model depends on."""
-        return {key: value for key, value in self.model_dump().items() if key != "log_steps"}
-
-
-class AuditSection(Section):
-    """The random slice that keeps scores honest."""
-
-    later = frozenset({"rounds"})
-    share: float = Field(default=0.1, ge=0, lt=1)  # of each round's money
-    shadow: bool = True  # also train on random items alone, to tell what was saved against random
-    rounds: int | None = Field(default=None, gt=0)  # that slices are set aside for; budget.rounds if not given
-
-
-class StoppingSection(Section):
-    """When another round is not worth its money. This is advice: it changes no result and ends no campaign."""
-
-    least_gain: float = Field(default=0.005, gt=0, lt=1)  # of score, that a round's money must bring
-    judge_by: Literal["high", "mean"] = "high"  # what must be less than that: the upper end of the gain, or its mean
-    interval: float = Field(default=0.9, gt=0, lt=1)  # how likely the gain lies within its interval
-    agreement: float = Field(default=0.99, gt=0, le=1)  # with the last round's model, of predictions that have settled
-    settled_rounds: int = Field(default=3, gt=0)  # for so many rounds, for every task
-
-
-class OracleSection(Section):
-    """How long to look for the best order when a run is finished. It changes nothing of the run itself."""
-
-    steps: int = Field(default=STEPS, ge=0)  # of annealing
-    greedy_steps: int | None = Field(default=None, ge=0)  # a fifth of that if not given
-    cooling: float | None = Field(default=None, ge=0)  # γ; the more steps, the slower, if not given
-    judge: str = PROBE  # or one of paper 4's networks
-    engine: str = "processes"  # where networks are trained; the probe stays where it is asked
-
-    @model_validator(mode="after")
-    def _known(self) -> OracleSection:
-        try:
-            known_searcher(self.judge)
-            if self.engine.partition(":")[0] != "ray":  # whether that is here matters to nobody but the search
-                make_engine(self.engine)
-        except ConfigError as wrong:
-            raise ConfigError(f"oracle: {wrong.message}", fix=wrong.fix) from None
-        return self
-
-    @property
-    def plan(self) -> Plan:
-        """The search."""
-        return plan_of(self.steps, self.greedy_steps, self.cooling, self.judge)
-
-
-class LedgerSection(Section):
-    """The server that keeps the ledger, where that is not a file in the run's folder. It changes no result."""
-
-    url: str
-
-    @field_validator("url")
-    @classmethod
-    def _without_password(cls, given: str) -> str:
-        try:
-            secret = holds_password(read_url(given))
-        except LedgerError as wrong:
-            raise ConfigError(f"ledger.url: {wrong.message}", fix=wrong.fix) from None
-        if secret:
-            raise ConfigError(
-                "ledger.url holds a password, which would be copied with the campaign",
-                fix="leave it out of the URL; it is taken from PGPASSWORD or from the file ~/.pgpass",
-            )
-        return given
-
-    def beside(self, arm: str) -> LedgerSection:
-        """The ledger of a strategy that is compared: in a schema of its own."""
-        return LedgerSection(url=beside(self.url, arm))
 
 
 class CampaignConfig(Section):
@@ -327,12 +41,17 @@ class CampaignConfig(Section):
     budget: BudgetSection = BudgetSection()
     strategy: StrategySection = StrategySection()
     limits: LimitsSection = LimitsSection()
-    allocation: AllocationSection | None = None
+    allocation: SerializeAsAny[Section] | None = None
     learner: LearnerSection = LearnerSection()
     audit: AuditSection = AuditSection()
     stopping: StoppingSection = StoppingSection()
-    oracle: OracleSection | None = None
+    oracle: SerializeAsAny[Section] | None = None
     ledger: LedgerSection | None = None
+
+    @field_validator(ALLOCATION, ORACLE, mode="before")
+    @classmethod
+    def _read_by_adviser(cls, given: object, info: ValidationInfo) -> Section | None:
+        return None if given is None else ADVISERS[str(info.field_name)].section.model_validate(given)
 
     @model_validator(mode="after")
     def _strategies_exist(self) -> CampaignConfig:
@@ -372,7 +91,7 @@ class CampaignConfig(Section):
     @property
     def splits(self) -> bool:
         """Whether the money of a round is split between tasks."""
-        return self.allocation is not None and self.allocation.method != NO_SPLIT
+        return self.allocation is not None and allocator().splits(self.allocation)
 
     @property
     def digest(self) -> str:
@@ -429,7 +148,8 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         first = wrong.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known = ", ".join(sorted(_section_of(first["loc"]).model_fields))
+            section = _section_of(str(first["loc"][0])) if len(first["loc"]) > 1 else None
+            known = ", ".join(sorted((section or CampaignConfig).model_fields))
             raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
         given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # it may hold a password
         raise ConfigError(
@@ -438,22 +158,19 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         ) from None
 
 
-def _section_of(place: tuple[int | str, ...]) -> type[BaseModel]:
-    """The section that a key is in, whether or not it may be left out."""
-    field = CampaignConfig.model_fields.get(str(place[0])) if len(place) > 1 else None
-    if field is None:
-        return CampaignConfig
-    kinds = get_args(field.annotation) or (field.annotation,)
-    return next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel))
+def _section_of(name: str) -> type[Section] | None:
+    """The section of that name, whether or not it may be left out."""
+    if name in (ALLOCATION, ORACLE):
+        return ADVISERS[name].section
+    field = CampaignConfig.model_fields.get(name)
+    kinds = () if field is None else get_args(field.annotation) or (field.annotation,)
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
 
 
 def _default_of(place: tuple[int | str, ...]) -> str:
     """The default of a key, as an example of a value that works."""
-    value: Any = CampaignConfig(
-        oracle=OracleSection(greedy_steps=plan_of().greedy_steps, cooling=plan_of().cooling),
-        ledger=LedgerSection(url=EXAMPLE),
-        allocation=AllocationSection(method=NO_SPLIT),
-    )
-    for part in place:
+    section = _section_of(str(next(iter(place), "")))
+    value: Any = CampaignConfig() if section is None else section.example()
+    for part in place if section is None else place[1:]:
         value = getattr(value, str(part), None) if isinstance(value, BaseModel) else None
     return json.dumps(value.model_dump() if isinstance(value, BaseModel) else value)

@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from bursar.campaign.annotation_speed import Rate, rate_of
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.splits import DataSplits
 from bursar.corpus import Corpus
+from bursar.learners import Learner
 from bursar.ledger import Annotation, Charge, Ledger
 from bursar.ledger.records import READING
-from bursar.ragged import FloatArray, Ragged
+from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks import CostModel, Prices, Task
 from bursar.tasks.costs import counts_of
+
+
+class Pricing:
+    """Prices of a campaign's items: by gold labels where those are the rule, else by predicted ones."""
+
+    def __init__(self, config: CampaignConfig, parts: DataSplits) -> None:
+        self.by_gold = config.costs.pricing == "gold"
+        self.parts = parts
+        self.corpus = parts.corpus
+
+    def prices(self, items: IntArray, source: Learner | Mapping[str, Ragged], costs: CostModel) -> Prices:
+        """Prices of items; ``source`` predicts their labels, or holds them as predicted."""
+        part = self.corpus.take(items)
+        if self.by_gold:
+            labels: Mapping[str, Ragged] = self.gold(items)
+        elif isinstance(source, Learner):
+            labels = source.predict(part.unlabelled()) if len(items) else {}
+        else:
+            labels = source
+        return prices_of(costs, self._tasks, part, labels, self._typical)
+
+    def typical_price(self, items: IntArray, costs: CostModel) -> float:
+        """What an item costs on average for all tasks, before there is a model."""
+        return float(self.prices(items, {}, costs).joint().mean()) if len(items) else 0.0
+
+    def gold(self, items: IntArray) -> dict[str, Ragged]:
+        """The labels that the corpus holds."""
+        return {name: column.rows.take(items) for name, column in self.corpus.labels.items()}
+
+    @property
+    def _tasks(self) -> list[Task]:
+        return list(self.corpus.schema.values())
+
+    @cached_property
+    def _typical(self) -> dict[str, float]:
+        return typical_counts(self._tasks, self.corpus.take(self.parts.dev))
 
 
 def prices_of(

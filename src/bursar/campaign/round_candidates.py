@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.campaign.config import LimitsSection
 from bursar.campaign.pool_scoring import Scored
+from bursar.campaign.sections import LimitsSection
 from bursar.campaign.unit_space import UnitSpace, units_of
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError

@@ -6,10 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.pricing import estimates_of
 from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
+from bursar.ledger import Ledger
 from bursar.ragged import IntArray
 from bursar.selection import Candidates, Certificate, Selection
 from bursar.tasks import Prices
@@ -75,6 +78,17 @@ def written(certificate: Certificate | None) -> dict[str, Any] | None:
         return None
     bound = None if certificate.bound is None else round_to(certificate.bound)
     return {"objective": round_to(certificate.objective), "bound": bound, "optimal": certificate.optimal}
+
+
+def bought_for(purposes: Iterable[str], known: Known, ledger: Ledger) -> Corpus:
+    """The items trained on that were bought for some purposes."""
+    bought = set(ledger.bought(purposes=purposes))
+    return known.annotated.take(np.flatnonzero([item in bought for item in known.annotated.ids.tolist()]))
+
+
+def round_seed(seed: int, round: int) -> int:
+    """The seed of a round, from the campaign's."""
+    return int(np.random.SeedSequence([seed, 13, round]).generate_state(1)[0])
 
 
 def round_to(value: float) -> float:

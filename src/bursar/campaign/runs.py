@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.advisers import ALLOCATION, ORACLE, ReviewCallback, reviewer
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices
-from bursar.campaign.budget_split import KIND as ALLOCATION
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
-from bursar.campaign.config import BUILTIN, CONFIG_FILE, CampaignConfig, parse_config
+from bursar.campaign.config import CONFIG_FILE, CampaignConfig, parse_config
 from bursar.campaign.curves import area
 from bursar.campaign.ledgers import has_ledger, open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.observers import NullObserver, Watcher
-from bursar.campaign.oracle_comparison import Told, ask_oracle, current_answer, judged_tasks
 from bursar.campaign.savings import saved_against_random, savings_of
+from bursar.campaign.sections import BUILTIN
 from bursar.campaign.splits import DataSplits, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
-from bursar.compute import HERE, Engine, ProgressCallback, make_engine, run_all
+from bursar.compute import HERE, Engine, ProgressCallback, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
@@ -189,7 +189,7 @@ class Run:
             },
             "arms": arms,
             "comparison": _comparison(arms, self.arms, corpus.schema),
-            "oracle": current_answer(self),
+            ORACLE: reviewer().answer(self),
         }
         return found | {"saved": saved_against_random(found)}
 
@@ -234,7 +234,7 @@ def run_campaign(
     *,
     engine: Engine = HERE,
     progress: Progress = no_progress,
-    told: Told | None = None,
+    told: ReviewCallback | None = None,
 ) -> dict[str, Any]:
     """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it.
 
@@ -245,10 +245,8 @@ def run_campaign(
     it. If the run turns out to have nothing to compare, the result says why.
     """
     check_arms(run.config, run.parts.corpus)
-    oracle = run.config.oracle
-    if oracle is not None:  # what can never be judged is refused before anything is bought
-        judged_tasks(run, oracle.judge)
-        make_engine(oracle.engine)
+    if run.config.oracle is not None:
+        reviewer().check(run)
     with run.locked():
         run.pin()
         watchers = {arm: watch(arm) or NullObserver() for arm in run.arms}
@@ -260,13 +258,12 @@ def run_campaign(
         workers = workers if engine is HERE else 1
         here = run if workers <= 1 else None
         run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, tell)
-    if oracle is None:
+    if run.config.oracle is None:
         return run.result()
     try:
-        where = make_engine(oracle.engine)
-        ask_oracle(run, oracle.plan, judge=oracle.judge, engine=where, progress=progress, told=told)
+        reviewer().review(run, progress, told)
     except ConfigError as wrong:
-        return run.result() | {"oracle": {"refused": str(wrong)}}
+        return run.result() | {ORACLE: {"refused": str(wrong)}}
     return run.result()
 
 

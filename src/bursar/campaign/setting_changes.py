@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bursar.campaign.annotation_speed import check_unit
-from bursar.campaign.checks import check_served
+from bursar.campaign.checks import check_served, check_split
 from bursar.campaign.config import CampaignConfig, parse_config
-from bursar.campaign.label_value import check_split
 from bursar.campaign.round_candidates import check_features
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bursar.campaign.config import BUILTIN, CampaignConfig
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.sections import BUILTIN
 from bursar.corpus import Corpus, read
 from bursar.errors import ConfigError
 from bursar.ragged import IntArray
@@ -81,6 +82,5 @@ def _draw(corpus: Corpus, split: str | None, count: int | None, seed: int, part:
         items = fully_labelled(corpus, items)
     if count is None or count >= len(items):
         return items
-    order = items[np.argsort(corpus.id_ranks[items])]
     key = {"pool": 1, "dev": 2, "test": 3}[part]
-    return np.sort(np.random.default_rng([seed, key]).choice(order, count, replace=False))
+    return np.sort(np.random.default_rng([seed, key]).choice(corpus.by_id(items), count, replace=False))

@@ -7,8 +7,17 @@ near.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from bursar.campaign.audit import AuditPlan
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.models import Models
+from bursar.campaign.observers import Watcher
+from bursar.campaign.pricing import Pricing
+from bursar.campaign.round_plan import entries_of, round_seed
+from bursar.campaign.state import GIVEN, START, RoundSettings
 from bursar.campaign.unit_space import UnitSpace
 from bursar.corpus import Corpus
 from bursar.learners import Learner
@@ -18,6 +27,75 @@ from bursar.selection import Candidates, ItemFeatures, PoolFeatures, make_strate
 from bursar.tasks import Prices
 
 CANDIDATES = 5_000  # items that are read for a start: a random sample of a larger pool
+
+
+class Start:
+    """The items before the first model: drawn at random when a campaign is opened, or chosen to cover the pool."""
+
+    def __init__(self, config: CampaignConfig, pool: IntArray, pricing: Pricing, typical_price: float) -> None:
+        self.config, self.pool, self.pricing, self.typical_price = config, pool, pricing, typical_price
+        self.corpus = pricing.corpus
+        count = config.budget.seed_items + config.budget.dev_items
+        rng = np.random.default_rng([config.seed, 11])
+        self.drawn: IntArray = rng.choice(self.corpus.by_id(pool), count, replace=False)
+
+    @property
+    def dev(self) -> IntArray:
+        """Those of the drawn items that are set aside as development items."""
+        return self.drawn[self.config.budget.seed_items :]
+
+    def first(
+        self, terms: RoundSettings, models: Models, audit: AuditPlan, watcher: Watcher, spent: int
+    ) -> dict[str, Any]:
+        """The first selection: items for all tasks, drawn or chosen to cover the pool, then development items."""
+        if terms.strategy.start != "cover" or self.corpus.texts is None:
+            return self.selection(self.drawn, terms, spent)
+        learner = models.untrained()
+        if not learner.pretrained:
+            return self.selection(self.drawn, terms, spent)
+        count, seed = self.config.budget.seed_items, round_seed(self.config.seed, 0)
+        free = np.setdiff1d(audit.outside_reserve(self.pool), self.dev)
+        if len(free) <= count:
+            return self.selection(self.drawn, terms, spent)
+        free = start_candidates(self.corpus.by_id(free), seed)
+        by_item = self.config.budget.counts == "items"
+        chosen = covering_start(
+            learner,
+            self.corpus,
+            free,
+            self.corpus.in_split(GIVEN) if GIVEN in self.corpus.splits else free[:0],
+            self.pricing.prices(free, {}, terms.costs),
+            count if by_item else round(count * self.typical_price),
+            in_items=by_item,
+            seed=seed,
+            progress=lambda what, done: watcher.stage(0, what, done),
+        )
+        return self.selection(np.concatenate([chosen, self.dev]), terms, spent, START)
+
+    def more(self, round: int, free: IntArray, terms: RoundSettings, spent: int) -> dict[str, Any] | None:
+        """A selection of other random items, where so few were answered that no model can be trained.
+
+        ``None`` if there are none, or none can be paid for.
+        """
+        count = min(len(free), self.config.budget.seed_items)
+        if not count:
+            return None
+        rng = np.random.default_rng([self.config.seed, 11, round])
+        selection = self.selection(rng.choice(self.corpus.by_id(free), count, replace=False), terms, spent)
+        return selection if selection["items"] else None
+
+    def selection(self, items: IntArray, terms: RoundSettings, spent: int, purpose: str = "seed") -> dict[str, Any]:
+        """Items for all tasks, as far as the money goes, as the ledger has them."""
+        aside = set(self.dev.tolist())
+        prices = self.pricing.prices(items, {}, terms.costs)
+        if terms.config.budget.total is not None:
+            affordable = np.cumsum(prices.joint()) <= terms.costs.units(terms.config.budget.total) - spent
+            items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
+        entries = entries_of(self.corpus, items, prices, None, purpose)
+        for item, entry in zip(items.tolist(), entries, strict=True):
+            if item in aside:
+                entry["purpose"] = "dev"
+        return {"budget": None, "items": entries}
 
 
 def start_candidates(items: IntArray, seed: int) -> IntArray:

@@ -25,6 +25,8 @@ CLOSED, PRICES, WAITS = "closed", "prices", "waits"  # kinds of decisions
 START = "start"  # items before the first model that were chosen, not drawn
 SEEDS = ("seed", START, "dev")  # what is bought before the first round's money counts
 GIVEN = "given"  # labels that came with the corpus, and cost nothing
+AT_RANDOM = ("seed", "audit")  # purposes for which items are drawn, not chosen
+BY_NO_MODEL = (*AT_RANDOM, START)  # and those that cover the pool: no model's doubt chose them
 
 
 @dataclass(frozen=True)

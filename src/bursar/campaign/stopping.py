@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from bursar.campaign.config import StoppingSection
+from bursar.campaign.sections import StoppingSection
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.ragged import FloatArray, IntArray, Ragged

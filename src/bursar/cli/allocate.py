@@ -205,8 +205,8 @@ def _measured(
 ) -> tuple[Answer, dict[str, str]]:
     """Measure a campaign's seed labels, with progress, and split by what comes out."""
     from bursar.allocation.answers import answer
+    from bursar.allocation.split_inputs import material_of, material_of_run, measure
     from bursar.campaign import load_config
-    from bursar.campaign.split_inputs import material_of, material_of_run, measure
     from bursar.report.allocation import described
 
     if _is_table(campaign):

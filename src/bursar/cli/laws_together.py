@@ -15,7 +15,7 @@ from bursar.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from bursar.campaign import CampaignConfig, Run
-    from bursar.campaign.joint_vs_single import Subject
+    from bursar.laws.joint_vs_single import Subject
 
 WhatArgument = Annotated[
     Path,
@@ -60,8 +60,8 @@ def advise(
     kept in its folder and stands on its page. Of a campaign that has bought nothing it is kept in runs/NAME-together:
     bursar laws check of its run says afterwards whether it was right.
     """
-    from bursar.campaign.joint_vs_single import advice_on, keep, keep_before, place_of
     from bursar.laws.advice import Laws
+    from bursar.laws.joint_vs_single import advice_on, keep, keep_before, place_of
 
     known = Laws.load(laws)
     run, subject = _subject(what, data_format, items)
@@ -100,8 +100,8 @@ def check(
     answer is kept in its folder and stands on its page. If bursar laws advise was asked about the campaign before it
     bought anything, that prediction is checked; else one that is made now, of what was bought.
     """
-    from bursar.campaign.joint_vs_single import advice_before, keep, place_of
-    from bursar.campaign.joint_vs_single import check as train_both
+    from bursar.laws.joint_vs_single import advice_before, keep, place_of
+    from bursar.laws.joint_vs_single import check as train_both
 
     run, subject = _subject(what, data_format, items)
     place = folder or (run.folder if run is not None else place_of(subject.config))
@@ -128,8 +128,8 @@ def _subject(what: Path, data_format: str | None, items: int | None) -> tuple[Ru
     """The run, if it is one, and what is asked about."""
     from bursar.campaign import Run, load_config
     from bursar.campaign.config import CONFIG_FILE
-    from bursar.campaign.joint_vs_single import subject_of_campaign, subject_of_corpus, subject_of_run
     from bursar.campaign.splits import load_parts
+    from bursar.laws.joint_vs_single import subject_of_campaign, subject_of_corpus, subject_of_run
 
     is_run, is_campaign = (what / CONFIG_FILE).exists(), what.suffix == ".toml"
     for option, given in (("--items", items), ("--format", data_format)):
@@ -147,7 +147,8 @@ def _subject(what: Path, data_format: str | None, items: int | None) -> tuple[Ru
 
 def _config_of(data: Path, data_format: str | None) -> CampaignConfig:
     """A campaign about some data with everything else as usual."""
-    from bursar.campaign.config import BUILTIN, parse_config
+    from bursar.campaign.config import parse_config
+    from bursar.campaign.sections import BUILTIN
 
     if not data.exists() and str(data) != BUILTIN:
         raise DataError("there is no such file or folder", path=data)
@@ -158,8 +159,8 @@ def _config_of(data: Path, data_format: str | None) -> CampaignConfig:
 
 def _advice(subject: Subject, laws: Path | None) -> tuple[dict[str, Any] | None, str]:
     """What the law says, or why it was not asked: a check needs no law."""
-    from bursar.campaign.joint_vs_single import advice_on
     from bursar.laws.advice import Laws
+    from bursar.laws.joint_vs_single import advice_on
 
     try:
         return advice_on(subject, Laws.load(laws)), ""

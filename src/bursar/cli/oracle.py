@@ -94,7 +94,7 @@ def oracle(
 
     The settings may stand in the campaign, in a section \\[oracle]: its run then ends with the search.
     """
-    from bursar.campaign.oracle_comparison import ANSWER_FILE, ask_oracle
+    from bursar.oracle.run_comparison import ANSWER_FILE, ask_oracle
     from bursar.report import write_report
 
     run, config, finish_by = _open(campaign, folder)
@@ -174,11 +174,11 @@ def _check_place(place: Path, command: str | None) -> None:
 
 def _hired(config: CampaignConfig, judge: str | None, engine: str | None) -> tuple[str, Engine]:
     """The judge and where it works: what was asked for here, and else in the campaign."""
-    from bursar.campaign.config import OracleSection
     from bursar.compute import make_engine
     from bursar.oracle.judge_registry import known_searcher
+    from bursar.oracle.settings import OracleSection, oracle_settings
 
-    given = config.oracle or OracleSection()
+    given = oracle_settings(config) or OracleSection()
     name, where = given.judge if judge is None else judge, given.engine if engine is None else engine
     return known_searcher(name), make_engine(where)
 
@@ -188,8 +188,9 @@ def _plan(
 ) -> Plan:
     """What was asked for here, and else in the campaign; other steps or another judge bring their own cooling."""
     from bursar.oracle.comparison import plan_of
+    from bursar.oracle.settings import oracle_settings
 
-    given = config.oracle
+    given = oracle_settings(config)
     if given is not None:
         greedy_steps = given.greedy_steps if greedy_steps is None and steps is None else greedy_steps
         cooling = given.cooling if cooling is None and steps is None and judge == given.judge else cooling

@@ -132,6 +132,10 @@ class Corpus:
         ranks[np.argsort(np.array(self.ids.tolist(), dtype=object), kind="stable")] = np.arange(len(self))
         return ranks
 
+    def by_id(self, items: IntArray) -> IntArray:
+        """Positions in the order of their items' ids, so that draws depend on ids and seed alone."""
+        return items[np.argsort(self.id_ranks[items])]
+
     def positions(self, ids: Iterable[str]) -> IntArray:
         """Where the items with these ids stand; an unknown id is an error that names it."""
         if not self._positions:

@@ -1,11 +1,35 @@
 """What do more labels, more tasks and more related tasks buy? Formulas from a table of trained models."""
 
-from bursar.laws.cards import Law, Prediction, packaged_laws
-from bursar.laws.expressions import Formula
-from bursar.laws.fitting import fit_law
-from bursar.laws.forms import PAPER_FORMS, PowerLaw, compare_forms, power_law
-from bursar.laws.observations import Averages, Observations, append
-from bursar.laws.regression import Effort, fit_front
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bursar.laws.cards import Law, Prediction, packaged_laws
+    from bursar.laws.expressions import Formula
+    from bursar.laws.fitting import fit_law
+    from bursar.laws.forms import PAPER_FORMS, PowerLaw, compare_forms, power_law
+    from bursar.laws.observations import Averages, Observations, append
+    from bursar.laws.regression import Effort, fit_front
+
+# The module of each public name. Most need a computer algebra system, and those who read a run's advice do not.
+_MODULES = {
+    "PAPER_FORMS": "forms",
+    "Averages": "observations",
+    "Effort": "regression",
+    "Formula": "expressions",
+    "Law": "cards",
+    "Observations": "observations",
+    "PowerLaw": "forms",
+    "Prediction": "cards",
+    "append": "observations",
+    "compare_forms": "forms",
+    "fit_front": "regression",
+    "fit_law": "fitting",
+    "packaged_laws": "cards",
+    "power_law": "forms",
+}
 
 __all__ = [
     "PAPER_FORMS",
@@ -23,3 +47,9 @@ __all__ = [
     "packaged_laws",
     "power_law",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"bursar.laws.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'bursar.laws' has no attribute {name!r}")

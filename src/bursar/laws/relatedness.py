@@ -146,7 +146,7 @@ def _labelled_for_both(corpus: Corpus, first: str, second: str, rng: np.random.G
             f"{len(both)} items are labelled for both {first!r} and {second!r}: too few to say how related they are",
             fix=f"label {FEWEST_ITEMS} items or more for both",
         )
-    by_id = both[np.argsort(corpus.id_ranks[both])]
+    by_id = corpus.by_id(both)
     if len(by_id) > MOST_ITEMS:
         by_id = rng.choice(by_id, MOST_ITEMS, replace=False)
     return corpus.take(by_id)

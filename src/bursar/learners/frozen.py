@@ -6,6 +6,7 @@ torch is imported with the first encoder and not before: it takes seconds, and m
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import cache
 
 import numpy as np
 
@@ -102,6 +103,12 @@ def _by_length(sizes: IntArray) -> Iterator[IntArray]:
         size = max(1, ROWS_A_BATCH // int(sizes[order[min(at + 64, len(order) - 1)]]))
         yield order[at : at + size]
         at += size
+
+
+@cache
+def frozen_encoder(layers: int | None = None) -> FrozenEncoder:
+    """The bundled encoder, one for the whole process: it remembers the texts that it has read."""
+    return FrozenEncoder(layers=layers)
 
 
 def frozen(encoder: str | FrozenEncoder, layers: int | None = None) -> FrozenEncoder:

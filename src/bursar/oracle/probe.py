@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from scipy.special import softmax
 
 from bursar.errors import ConfigError
 from bursar.learners.features import Components, classes_of, one_thread, pixels
-from bursar.learners.frozen import FrozenEncoder
+from bursar.learners.frozen import frozen_encoder
 from bursar.learners.learner import Progress, no_progress
 from bursar.learners.probe import PENALTIES, fitted_factor
 from bursar.oracle.judge import Judge
@@ -253,12 +252,6 @@ def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dic
             codes = task.targets(items.labels[name].rows, items.words)
             found[name][part] = Rows(made[by_word][part], codes, offsets_of(task.units(items.words)))
     return found
-
-
-@cache
-def frozen_encoder(layers: int | None = None) -> FrozenEncoder:
-    """The bundled encoder, one for all problems: it remembers what it has read."""
-    return FrozenEncoder(layers=layers)
 
 
 def vectors_of(

@@ -17,9 +17,9 @@ from markupsafe import Markup
 
 from bursar.campaign import Run
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
-from bursar.campaign.joint_vs_single import current_together
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
+from bursar.laws.joint_vs_single import current_together
 from bursar.report.curves import curves_of
 from bursar.report.figures import (
     HEIGHTS,

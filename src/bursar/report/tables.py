@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
-from bursar.campaign.config import BUILTIN, CostsSection
+from bursar.campaign.sections import BUILTIN, CostsSection
 from bursar.corpus import Corpus
 from bursar.report.curves import curves_of
 from bursar.report.spending import items_of, labels_of, round_name

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bursar.campaign.joint_vs_single import outcome_of
+from bursar.laws.joint_vs_single import outcome_of
 from bursar.report.figures import BOTTOM, TOP, Figure, base_layout, padded_range, plain
 from bursar.report.tables import Table
 from bursar.report.wording import counted, listed, sentence

@@ -181,7 +181,7 @@ def _chosen(
 ) -> tuple[Corpus, list[BoolArray]]:
     """The items that are kept, and for each task which of them are labelled for training."""
     training = known.in_split(split)
-    order = np.random.default_rng([seed, 101]).permutation(training[np.argsort(known.id_ranks[training])])
+    order = np.random.default_rng([seed, 101]).permutation(known.by_id(training))
     counts = task.units(known.words)
     total = int(counts[training].sum())
     taken: dict[int, IntArray] = {}

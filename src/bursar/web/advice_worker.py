@@ -18,8 +18,8 @@ from typing import Any
 
 from bursar.allocation import Answer, Problem, Split
 from bursar.allocation.answers import answer
+from bursar.allocation.split_inputs import material_of_run, measure
 from bursar.annotation.round_worker import end_with_parent
-from bursar.campaign.split_inputs import material_of_run, measure
 from bursar.errors import BursarError
 from bursar.report.allocation import described, moves_table, others_table, split_table
 from bursar.report.tables import Table

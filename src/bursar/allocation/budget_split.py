@@ -1,4 +1,4 @@
-"""What of a round's money is for which task: it is split by what labels are worth, and the strategy keeps to the split.
+"""Splits a round's budget across tasks by what labels are worth; the strategy keeps to the split.
 
 A task gets no more labels than its part; which items those are is up to the strategy. With the parts as limits that is
 one problem, and its certificate tells how near to the best the choice is.
@@ -15,22 +15,22 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import Estimates, Problem, Split
+from bursar.allocation.label_value import estimates_of, importance_of
 from bursar.allocation.methods import METHODS
-from bursar.campaign.config import AllocationSection, TaskLimit
-from bursar.campaign.label_value import estimates_of, importance_of
+from bursar.allocation.settings import allocation_settings
 from bursar.campaign.round_plan import round_to
+from bursar.campaign.sections import TaskLimit
 from bursar.campaign.state import RoundSettings
 from bursar.errors import AllocationError, InfeasibleError
 from bursar.selection import Candidates, Limit, Selection
 from bursar.tasks import Prices
 
-KIND = "allocation"  # of the decision
 TIMES = 4  # that a round's money is split, at most
 
 
 # -- the split ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Rations:
+class BudgetSplit:
     """The split of a round's money, and what it goes by."""
 
     split: Split
@@ -38,9 +38,9 @@ class Rations:
     least: tuple[int, ...]  # labels that the settings ask for
 
     @classmethod
-    def of(cls, terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int) -> Rations:
+    def of(cls, terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int) -> BudgetSplit:
         """The split of so much money for labels of this pool, within the limits of the settings."""
-        method, least = (terms.config.allocation or AllocationSection()).method, _least(terms, pool)
+        method, least = allocation_settings(terms.config).method, _least(terms, pool)
         try:
             return cls(_split(_problem(terms, known, pool, money, least), method), known, least)
         except AllocationError as wrong:
@@ -57,16 +57,32 @@ class Rations:
         """Whether the split does without what was measured of who informs whom: by that no label is worth anything."""
         return not (_by(self.split.problem, estimates_of(self.known, self.split.tasks)).worth > 0).any()
 
-    def paying(self, prices: Mapping[str, int]) -> Rations:
+    def paying(self, prices: Mapping[str, int]) -> BudgetSplit:
         """The split of the same money at other prices of some tasks."""
         problem = self.split.problem
         now = tuple(prices.get(name, before) for name, before in zip(problem.tasks, problem.prices, strict=True))
         least = payable(self.least, now, problem.budget)
         return replace(self, split=_split(replace(problem, prices=now, least=least), self.split.method))
 
+    def select(self, terms: RoundSettings, pool: Candidates, money: int, seed: int) -> tuple[Selection, dict[str, int]]:
+        """What the strategy selects with no more labels of a task than its part, and how many that is.
+
+        The first split pays for a label what one costs on average, with the reading of its item. The strategy may
+        select dearer items or cheaper ones, and what it selects for several tasks is read once. So the money is split
+        again at what the labels of its selection cost, until that changes nothing.
+        """
+        split = self
+        for time in range(TIMES):
+            chosen = terms.strategy.select(capped(pool, split.caps), money, seed=seed)
+            again = split.paying(paid(pool, chosen))
+            if time == TIMES - 1 or again.caps == split.caps:
+                break
+            split = again
+        return chosen, split.caps
+
     @property
     def body(self) -> dict[str, Any]:
-        """As the ledger is told."""
+        """As it is written to the ledger."""
         problem = self.split.problem
         return {
             "method": self.split.method,
@@ -136,7 +152,7 @@ def _mean(values: Any) -> int:
 
 
 def _split(problem: Problem, method: str) -> Split:
-    """By the method; as if nobody informed anybody where that would buy nothing, for a measurement may be wrong."""
+    """By the method; as if no task informed another where that would buy nothing, for a measurement may be wrong."""
     if not (problem.worth > 0).any():
         problem = _by(problem, problem.estimates.alone())
     return METHODS[method](problem)
@@ -147,24 +163,6 @@ def _by(problem: Problem, estimates: Estimates) -> Problem:
 
 
 # -- within the split --------------------------------------------------------------------------------------------------
-def chosen_within(
-    terms: RoundSettings, pool: Candidates, money: int, rations: Rations, seed: int
-) -> tuple[Selection, dict[str, int]]:
-    """What the strategy chooses with no more labels of a task than its part, and how many that is.
-
-    The first split pays for a label what one costs on average, with the reading of its item. The strategy may choose
-    dearer items or cheaper ones, and what it chooses for several tasks is read once. So the money is split again at
-    what the labels of its choice cost, until that changes nothing.
-    """
-    for time in range(TIMES):
-        chosen = terms.strategy.select(capped(pool, rations.caps), money, seed=seed)
-        again = rations.paying(paid(pool, chosen))
-        if time == TIMES - 1 or again.caps == rations.caps:
-            break
-        rations = again
-    return chosen, rations.caps
-
-
 def paid(pool: Candidates, chosen: Selection) -> dict[str, int]:
     """What a label of each task costs on average in a choice; the tasks of an item share its reading.
 

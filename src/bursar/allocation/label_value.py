@@ -17,24 +17,23 @@ from bursar.allocation.curves import SPAN
 from bursar.allocation.informativeness import Informer, make_informer
 from bursar.allocation.rates import Rater, make_rater
 from bursar.allocation.returns import SMALLEST, UNKNOWN, tells_nothing
-from bursar.campaign.config import AllocationSection, CampaignConfig
+from bursar.allocation.settings import allocation_settings
+from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, BursarError, ConfigError
 from bursar.learners.features import TRAINABLE
+from bursar.learners.frozen import frozen_encoder
 from bursar.learners.learner import Learner, Progress, make_learner
 from bursar.learners.probe import ProbeLearner
-from bursar.oracle.probe import frozen_encoder
 from bursar.tasks import Task
 
 FEWEST = 20  # labels of a task that anything can be told from
 STEEPEST = 2.0  # the power of their number that the worth of labels falls by, at most
 
 
-# -- at the door -------------------------------------------------------------------------------------------------------
-def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
+# -- checks ------------------------------------------------------------------------------------------------------------
+def check_tasks(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
     """Refuse what no money could be split by between these tasks."""
-    if not config.splits:
-        return
     if len(tasks) < 2:
         raise ConfigError(
             f"allocation: there is one task, {next(iter(tasks))!r}, and nothing to split", fix="take [allocation] away"
@@ -47,8 +46,6 @@ def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
 
 def check_informer(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
     """Refuse an informer that cannot measure with the campaign's learner, before anything is bought."""
-    if not config.splits:
-        return
     try:
         tools_of(config, tasks)[0].check(learner_of(config, tasks))
     except AllocationError as wrong:
@@ -126,7 +123,7 @@ def for_blocks_of(labels: Mapping[str, int], of: Mapping[str, int], rates: Mappi
 
 def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informer, Rater, bool]:
     """The informer and the rater, named or else the fastest for these tasks; and whether that goes by real labels."""
-    section, quick = config.allocation or AllocationSection(), can_probe(tasks)
+    section, quick = allocation_settings(config), can_probe(tasks)
     if section.informer is not None:
         informer = make_informer(section.informer, **section.informer_settings)
     elif quick:
@@ -146,7 +143,7 @@ def can_probe(tasks: Mapping[str, Task]) -> bool:
 
 def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
     """Whom labels are measured with: the campaign's learner, or a probe where nobody trains anything else."""
-    section = config.allocation or AllocationSection()
+    section = allocation_settings(config)
     if config.learner.name != "probe" and section.informer is None and section.rater is None and can_probe(tasks):
         return ProbeLearner(tasks, encoder=frozen_encoder())
     return make_learner(config.learner.name, tasks, config.learner.options)

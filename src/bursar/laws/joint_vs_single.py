@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bursar.campaign.config import CampaignConfig, LearnerSection, StrategySection
+from bursar.campaign.config import CampaignConfig
 from bursar.campaign.models import SHARERS, TAGGERS, Models
 from bursar.campaign.pricing import prices_of, typical_counts
 from bursar.campaign.runs import Run
+from bursar.campaign.sections import LearnerSection, StrategySection
 from bursar.campaign.splits import DataSplits, fully_labelled
 from bursar.corpus import Corpus, concatenate
 from bursar.corpus.formats.format import replacing
@@ -145,7 +146,7 @@ def _with_labels(corpus: Corpus, items: IntArray) -> IntArray:
 
 def _some(corpus: Corpus, items: IntArray, count: int, seed: int) -> IntArray:
     """So many at random; the ids and the seed decide."""
-    by_id = items[np.argsort(corpus.id_ranks[items])]
+    by_id = corpus.by_id(items)
     return np.sort(np.random.default_rng([seed, 131]).choice(by_id, min(count, len(by_id)), replace=False))
 
 

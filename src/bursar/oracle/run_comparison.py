@@ -248,7 +248,7 @@ def _held_out(
 
 def _shuffled(items: IntArray, parts: DataSplits, rng: np.random.Generator) -> IntArray:
     """In an order that depends on the ids and the seed alone."""
-    return rng.permutation(items[np.argsort(parts.corpus.id_ranks[items])])
+    return rng.permutation(parts.corpus.by_id(items))
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------

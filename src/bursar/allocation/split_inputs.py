@@ -14,15 +14,17 @@ import numpy as np
 from bursar.allocation import Context, Estimates, Problem
 from bursar.allocation.curves import LabelCurve
 from bursar.allocation.informativeness import Informer, make_informer
+from bursar.allocation.label_value import can_probe, counts, for_blocks_of, importance_of
 from bursar.allocation.methods import METHODS
-from bursar.allocation.rates import BY_NO_MODEL, make_rater
+from bursar.allocation.rates import make_rater
 from bursar.allocation.seeds import taken_apart
+from bursar.allocation.settings import AllocationSection, allocation_settings
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.config import AllocationSection, CampaignConfig
-from bursar.campaign.label_value import can_probe, counts, for_blocks_of, importance_of
+from bursar.campaign.config import CampaignConfig
 from bursar.campaign.runs import Run
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts
+from bursar.campaign.state import BY_NO_MODEL
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
@@ -58,7 +60,7 @@ class Material:
     def method(self) -> str:
         """How it is split if nobody says: as the campaign's rounds are, or else with items for all tasks."""
         section = self.config.allocation
-        return section.method if section is not None and section.method in METHODS else "together"
+        return section.method if isinstance(section, AllocationSection) and section.method in METHODS else "together"
 
     def learner(self) -> Learner:
         """The campaign's learner, which has learned nothing yet."""
@@ -181,7 +183,7 @@ def measure(
     guess labels of.
     """
     _check(material)
-    section = material.config.allocation or AllocationSection()
+    section = allocation_settings(material.config)
     learner, items = material.learner(), material.annotated
     informing = _informer(section, informer, learner)
     curve = "ledger" if material.drawn is not None or not len(material.pool) else "pseudo-labels"

@@ -1,0 +1,109 @@
+"""Trains and scores the models of a round: the campaign's own, and a shadow of random items alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bursar.campaign.audit import AuditPlan
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.models import Models
+from bursar.campaign.observers import Watcher
+from bursar.campaign.round_candidates import judged
+from bursar.campaign.round_plan import Known, bought_for, round_to
+from bursar.campaign.savings import LEAST_SHARE, RANDOM
+from bursar.campaign.splits import DataSplits
+from bursar.campaign.state import AT_RANDOM
+from bursar.campaign.stopping import agreement
+from bursar.corpus import Corpus
+from bursar.learners import Learner
+from bursar.ledger import Ledger
+from bursar.ragged import IntArray, Ragged
+
+
+class RoundModels:
+    """The models of a campaign's rounds, what they score, and what they say of items before these are answered.
+
+    ``models`` gives the models under the settings in force. ``watched`` are items whose predictions are compared from
+    round to round. ``logs`` is the folder for the logs of training steps.
+    """
+
+    def __init__(
+        self,
+        config: CampaignConfig,
+        parts: DataSplits,
+        ledger: Ledger,
+        models: Callable[[], Models],
+        audit: AuditPlan,
+        watched: IntArray,
+        watcher: Watcher,
+        logs: Path,
+    ) -> None:
+        self.config, self.parts, self.corpus, self.ledger = config, parts, parts.corpus, ledger
+        self.models, self.audit, self.watched, self.watcher, self.logs = models, audit, watched, watcher, logs
+
+    def conclude(self, round: int, known: Known) -> None:
+        """Train and score the model of all that is known after a round; nothing if that has been done."""
+        if self.ledger.decision(round, "scores") is not None:
+            return
+        learner, best = self.main(round, known)
+        test, trust = judged(learner, self.corpus.take(self.parts.test))
+        if not trust and known.dev is not None:  # flattering, for the training saw them; better than not to know
+            trust = judged(learner, known.dev)[1]
+        record = {
+            "spent": self.ledger.spent(),
+            "items": len(known.annotated),
+            "labels": {name: int(column.present.sum()) for name, column in known.annotated.labels.items()},
+            "test": {task: {k: round_to(v) for k, v in scores.items()} for task, scores in test.items()},
+            "dev": None if best is None else round_to(best),
+            "reliability": trust,
+        }
+        watched = self.corpus.take(self.watched).unlabelled()
+        guesses = learner.predict(watched)
+        earlier = self.ledger.decision(round - 1, "watched") if round else None
+        record["agreement"] = None if earlier is None else agreement(watched, earlier, guesses)
+        decisions: list[tuple[int, str, Any]] = [(round, "watched", self._values(guesses)), (round, "scores", record)]
+        if test and (shadow := self.shadow(round, known)) is not None:  # last, for it takes the place of the model
+            scores = shadow[0].evaluate(self.corpus.take(self.parts.test))
+            main = {task.name: round_to(scores[task.name][task.metric]) for task in self.corpus.schema.values()}
+            decisions.append((round, "shadow", shadow[1] | {"test": main}))
+        self.ledger.decide(*decisions)
+        self.watcher.scored(round, record)
+
+    def main(self, round: int, known: Known) -> tuple[Learner, float | None]:
+        """The model of all that is known, not a shadow's: the one whose steps are logged."""
+        log = self.logs / f"round-{round:02}.parquet" if self.config.learner.log_steps else None
+        return self._fitted(round, known.annotated, known.dev, log=log)
+
+    def audit_guesses(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> dict[str, Any]:
+        """What this round's models say of the audit slice before its answers are known: nobody can have peeked."""
+        asked = self.corpus.take(slice_).unlabelled()
+        found: dict[str, Any] = {"ids": asked.ids.tolist(), "model": self._values(learner.predict(asked))}
+        if (shadow := self.shadow(round, known)) is not None:
+            found |= {"shadow": self._values(shadow[0].predict(asked)), "shadow_spent": shadow[1]["spent"]}
+        return found
+
+    def shadow(self, round: int, known: Known) -> tuple[Learner, dict[str, Any]] | None:
+        """A model of the random items alone, and what they cost; ``None`` if none is wanted or it would say nothing."""
+        measured = len(self.parts.test) and RANDOM in map(str.upper, self.config.compare)  # by random's own curve
+        if measured or not (self.config.audit.shadow and self.audit.count):
+            return None
+        items = bought_for(AT_RANDOM, known, self.ledger)
+        spent = self.ledger.spent_on(items.ids.tolist()) + self.ledger.spent(purpose="dev")  # random pays that, too
+        labelled = all(column.present.any() for column in items.labels.values())
+        if not labelled or spent < LEAST_SHARE * self.ledger.spent():
+            return None
+        learner, _ = self._fitted(round, items, known.dev, "training on random items")
+        return learner, {"spent": spent, "items": len(items)}
+
+    def _fitted(
+        self, round: int, annotated: Corpus, dev: Corpus | None, what: str = "training", log: Path | None = None
+    ) -> tuple[Learner, float | None]:
+        def progress(stage: str, done: float) -> None:
+            self.watcher.stage(round, what if stage == "training" else stage, done)
+
+        return self.models().fitted(annotated, dev, progress, log)
+
+    def _values(self, guesses: Mapping[str, Ragged]) -> dict[str, list[Any]]:
+        return {name: [self.corpus.schema[name].value(rows) for rows in column] for name, column in guesses.items()}

@@ -1,0 +1,148 @@
+"""Plans what a round would buy: the audit slice, then what the strategy selects with the rest of the money."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bursar.campaign.advisers import ALLOCATION, RoundSplit, allocator
+from bursar.campaign.audit import AuditPlan
+from bursar.campaign.observers import Watcher
+from bursar.campaign.pool_scoring import PoolScoring, Scored
+from bursar.campaign.pricing import Pricing
+from bursar.campaign.round_candidates import limits_of, open_labels, pool_features_of
+from bursar.campaign.round_plan import Known, Offer, bought_for, round_seed
+from bursar.campaign.state import BY_NO_MODEL, CampaignState, RoundSettings
+from bursar.campaign.unit_space import UnitSpace
+from bursar.learners import Learner
+from bursar.ragged import IntArray
+from bursar.selection import Candidates
+
+SplitBudget = Callable[[RoundSettings, Candidates, int], RoundSplit]
+
+
+class RoundPlanner:
+    """Plans rounds of one campaign. It decides nothing but the split of a round's money between tasks."""
+
+    def __init__(
+        self,
+        state: CampaignState,
+        pool: IntArray,
+        audit: AuditPlan,
+        pricing: Pricing,
+        scoring: PoolScoring,
+        watcher: Watcher,
+    ) -> None:
+        self.state, self.ledger, self.seed = state, state.ledger, state.config.seed
+        self.corpus, self.pool, self.audit = pricing.corpus, pool, audit
+        self.pricing, self.scoring, self.watcher = pricing, scoring, watcher
+        self._space: UnitSpace | None = None
+
+    def offer(
+        self,
+        round: int,
+        terms: RoundSettings,
+        known: Known,
+        learner: Learner | None,
+        scored: tuple[IntArray, Scored] | None = None,
+        split: SplitBudget | None = None,
+    ) -> Offer:
+        """What a round would buy on these terms: the audit slice first, then the strategy's choice with the rest.
+
+        ``scored`` is what a model that is not at hand said of some items; only they are chosen from. ``split`` divides
+        the rest between the tasks where the settings say so.
+        """
+        budget = self.state.allowance(round, terms)
+        by_item = terms.config.budget.counts == "items"
+        if terms.config.costs.pricing == "predicted" and not by_item:
+            budget = int(budget / (1 + terms.config.costs.reserve))
+        slice_ = self.audit.slice(round)
+        prices = self.pricing.prices(slice_, learner or {}, terms.costs)
+        cost = len(prices) if by_item else int(prices.joint().sum())
+        if cost > budget:  # whole or not at all: a slice cut to its price would not be random
+            slice_, prices, cost = slice_[:0], prices.take(slice_[:0]), 0
+        items, pool, found = self._candidates(terms, known, learner, round, scored)
+        seed, caps = round_seed(self.seed, round), None
+        if terms.config.splits and split is not None and len(pool):
+            chosen, caps = split(terms, pool, budget - cost).select(terms, pool, budget - cost, seed)
+        else:
+            chosen = terms.strategy.select(pool, budget - cost, seed=seed, in_items=by_item)
+        measure = terms.strategy.measure if asks_the_model(terms) else None
+        return Offer(round, budget, slice_, prices, items, pool, found, chosen, measure, caps)
+
+    def split(self, round: int, known: Known, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
+        """The split of a round's money, measured once and written down before anything is chosen by it."""
+        decided = self.ledger.decision(round, ALLOCATION)
+        worth = self.label_value(round, known, terms) if decided is None else decided["known"]
+        split = allocator().split(terms, worth, pool, money)
+        if decided is None:
+            self.ledger.decide((round, ALLOCATION, split.body))
+        return split
+
+    def label_value(self, round: int, known: Known, terms: RoundSettings) -> dict[str, Any]:
+        """What labels are worth by all that is known before a round, measured now."""
+        drawn = bought_for(BY_NO_MODEL, known, self.ledger)
+        items, _ = self.free(known)
+        return allocator().label_value(
+            terms.config,
+            known.annotated,
+            drawn,
+            self.corpus.take(items).unlabelled(),
+            seed=round_seed(self.seed, round),
+            progress=lambda what, done: self.watcher.stage(round - 1, what, done),
+        )
+
+    def _candidates(
+        self,
+        terms: RoundSettings,
+        known: Known,
+        learner: Learner | None,
+        round: int,
+        earlier: tuple[IntArray, Scored] | None,
+    ) -> tuple[IntArray, Candidates, Scored]:
+        """All that may still be bought, as positions in the corpus and as the strategy sees it."""
+        items, free = self.free(known)
+        strategy, config = terms.strategy, terms.config
+        if earlier is not None:
+            both, mine, theirs = np.intersect1d(items, earlier[0], return_indices=True)
+            items, free = both, free[mine]
+        pool, tell = self.corpus.take(items), partial(self.watcher.stage, round - 1)
+        if earlier is not None:
+            scored = earlier[1].take(theirs)
+        elif learner is not None and asks_the_model(terms):
+            scored = self.scoring.scores(learner, strategy, pool, round_seed(self.seed, round - 1), tell)
+        else:
+            scored = Scored(np.zeros((len(items), len(self.corpus.schema))), self.pricing.gold(items))
+        vectors = None if learner is None else partial(self.scoring.vectors, learner, progress=tell)
+        aside = known.dev if known.dev is not None else self.corpus.take(items[:0])
+        space = partial(self._unit_space, round, known, learner)
+        features = pool_features_of(strategy, vectors, self.corpus, items, scored, known.bought, aside, space)
+        limits = limits_of(config.limits, pool, scored.guesses, config.budget.rounds if strategy.once else 1)
+        prices = self.pricing.prices(items, scored.guesses, terms.costs)
+        return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, features), scored
+
+    def _unit_space(self, round: int, known: Known, learner: Learner | None) -> UnitSpace:
+        """Where units lie: found once, unless the learner can only say where its newest model puts items."""
+        assert learner is not None
+        if self._space is None or not self._space.lasting or not self._space.holds(known.bought):
+            all_items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
+            items = self.corpus.take(self.corpus.by_id(all_items))
+            tell = partial(self.watcher.stage, round - 1)
+            self._space = UnitSpace(lambda part: self.scoring.embeddings(learner, part, tell), items)
+        return self._space
+
+    def free(self, known: Known) -> tuple[IntArray, Any]:
+        """What a strategy may choose from, and for which tasks each: (items,) and (items, tasks)."""
+        items = self.audit.outside_reserve(self.pool)
+        free = open_labels(self.corpus.take(items), known.bought, known.declined, [want.id for want in known.asked])
+        return items[free.any(axis=1)], free[free.any(axis=1)]
+
+
+def asks_the_model(terms: RoundSettings) -> bool:
+    """Whether anything about a round depends on what the model says of the pool."""
+    group, strategy = terms.config.limits.group, terms.strategy
+    by_guess = "labels" in strategy.needs or (group is not None and group.by.startswith("label:"))
+    return strategy.needs_model or by_guess or terms.config.costs.pricing == "predicted"
