@@ -19,8 +19,8 @@ from bursar.learners.encoders.static import (
     principal_components,
     read_vectors,
 )
-from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
+from tests.learners.trainings import restored
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -254,7 +254,7 @@ def test_a_restored_learner_believes_the_same_to_the_bit(corpus, name, tmp_path)
     model.fit(corpus.split("train").take(np.arange(40)))
     model.save(tmp_path)
     bundled_vectors.cache_clear()  # as in another process
-    fresh = NeuralLearner.load(tmp_path)
+    fresh = restored(model, tmp_path)
     seasoned = learner(corpus, name)
     seasoned.fit(corpus.split("train").take(np.arange(60, 70)))  # which numbers words otherwise
     seasoned.restore(tmp_path)
@@ -266,10 +266,10 @@ def test_a_model_is_not_restored_over_other_vectors(corpus, vectors, tmp_path):
     model = learner(corpus, "aoe", encoder=f"aoe:{vectors}")
     model.fit(corpus.split("train").take(np.arange(20)))
     model.save(tmp_path / "model")
-    assert same(*(values(m.predict_proba(corpus)) for m in (model, NeuralLearner.load(tmp_path / "model"))))
+    assert same(*(values(m.predict_proba(corpus)) for m in (model, restored(model, tmp_path / "model"))))
     vectors.write_text(VECTORS.replace("1", "3"))
     with pytest.raises(LearnerError, match="other word vectors"):
-        NeuralLearner.load(tmp_path / "model")
+        restored(model, tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", NETWORKS)
