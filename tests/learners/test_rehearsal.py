@@ -153,7 +153,7 @@ def test_learners_without_training_steps_refuse(items):
 
 
 def test_tasks_that_share_nothing_are_refused(items, folder):
-    with pytest.raises(LearnerError, match="nothing in common"):
+    with pytest.raises(LearnerError, match="share no layers"):
         made(items, folder, sharing="single").rehearse(items, trained=TRAINED, known=ALL)
     with pytest.raises(LearnerError, match="frozen_layers"):
         made(items, folder, frozen_layers=2).rehearse(items, trained=TRAINED, known=ALL)

@@ -23,6 +23,7 @@ from bursar.learners.learner import Progress
 from bursar.learners.optimizer import rate_factor
 from bursar.learners.steps import batches
 from bursar.ragged import IntArray
+from bursar.random_streams import rng
 
 ITEMS_PER_STEP = 32
 MASKED = 0.3  # share of the pieces to predict
@@ -149,24 +150,24 @@ class Pretraining:
         for step in range(self.step, self.plan.steps):
             epoch, at = divmod(step, steps_per_epoch)
             if not cuts or not at:
-                cuts = batches(self.lengths, ITEMS_PER_STEP, np.random.default_rng([self.plan.seed, epoch, 3]))
-            self._update([self.readings[i] for i in cuts[at]], np.random.default_rng([self.plan.seed, step, 4]))
+                cuts = batches(self.lengths, ITEMS_PER_STEP, rng(self.plan.seed, "pretraining batches", epoch))
+            self._update([self.readings[i] for i in cuts[at]], rng(self.plan.seed, "pretraining masks", step))
             self.step = step + 1
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.save(self._state())
             progress("pretraining", self.step / self.plan.steps)
 
-    def _update(self, readings: Sequence[Pieces], rng: np.random.Generator) -> None:
+    def _update(self, readings: Sequence[Pieces], draws: np.random.Generator) -> None:
         """One step on a batch of items."""
         encoder, mask = self.encoder, self.encoder.pieces.mask
         assert mask is not None
         batch = encoder.batch(readings)
-        draws = torch.from_numpy(rng.random((2, len(batch.ids))))
+        chance = torch.from_numpy(draws.random((2, len(batch.ids))))
         own = (batch.places > 0) & (batch.ids != encoder.pieces.end)  # not the start and end tokens
-        chosen = own & (draws[0] < MASKED)
+        chosen = own & (chance[0] < MASKED)
         if not chosen.any():
             return
-        shown = torch.where(chosen & (draws[1] >= SHOWN), mask, batch.ids)
+        shown = torch.where(chosen & (chance[1] >= SHOWN), mask, batch.ids)
         vectors = encoder.run(encoder.embed(batch._replace(ids=shown)), batch, 0, encoder.depth)
         loss = self.head.loss(vectors[chosen], batch.ids[chosen])
         if not torch.isfinite(loss):

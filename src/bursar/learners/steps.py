@@ -13,24 +13,25 @@ from bursar.curriculum import Course, Policy, StepLog
 from bursar.errors import LearnerError
 from bursar.learners.settings import TrainingPlan
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.random_streams import rng
 
 
-def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
+def batches(lengths: IntArray, size: int, random: np.random.Generator) -> list[IntArray]:
     """Shuffled batches of items of similar length: shuffle, sort within runs of eight batches, shuffle the batches."""
-    order = rng.permutation(len(lengths))
+    order = random.permutation(len(lengths))
     run = size * 8
     for at in range(0, len(order), run):
         part = order[at : at + run]
         order[at : at + run] = part[np.argsort(lengths[part], kind="stable")]
     cuts = [order[at : at + size] for at in range(0, len(order), size)]
-    return [cuts[i] for i in rng.permutation(len(cuts))]
+    return [cuts[i] for i in random.permutation(len(cuts))]
 
 
 def joint_steps(
     present: Mapping[str, BoolArray], lengths: IntArray, size: int, seed: int, epoch: int
 ) -> Iterator[tuple[IntArray, list[str]]]:
     """The batches of an epoch, each with all tasks that it has labels for."""
-    for batch in batches(lengths, size, np.random.default_rng([seed, epoch])):
+    for batch in batches(lengths, size, rng(seed, "joint batches", epoch)):
         yield batch, [name for name, there in present.items() if there[batch].any()]
 
 
@@ -66,12 +67,12 @@ class PolicySteps:
         """The items of the next step, and their task."""
         step, seed = len(self.before), self.course.seed
         chances = self._chances(step)
-        at = int(np.random.default_rng([seed, step, 1]).choice(len(chances), p=chances))
+        at = int(rng(seed, "task draws", step).choice(len(chances), p=chances))
         task, items = self.course.tasks[at], self.members[at]
         cycle, place = divmod(self.done[at], -(-len(items) // self.size))
         if self._cuts[at][0] != cycle:
-            rng = np.random.default_rng([seed, crc32(task.encode()), cycle, 2])
-            self._cuts[at] = cycle, batches(self.lengths[items], self.size, rng)
+            random = rng(seed, "task batches", crc32(task.encode()), cycle)
+            self._cuts[at] = cycle, batches(self.lengths[items], self.size, random)
         self.taken.append(at)
         self.chances.append(chances)
         self.done[at] += 1

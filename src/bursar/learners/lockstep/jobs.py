@@ -11,6 +11,7 @@ from torch import Tensor
 from bursar.errors import ConfigError
 from bursar.learners.lockstep.sums import rounded
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.random_streams import rng
 
 
 @dataclass(frozen=True)
@@ -82,4 +83,4 @@ def walk(job: Job, settings: Settings, epoch: int, multiple: int = 1) -> tuple[I
 
 @lru_cache(maxsize=8192)
 def _permutation(seed: int, epoch: int, items: int) -> IntArray:
-    return np.random.default_rng([seed, epoch]).permutation(items)
+    return rng(seed, "lockstep batches", epoch).permutation(items)

@@ -17,6 +17,7 @@ from torch.nn.functional import pad
 from bursar.errors import ConfigError
 from bursar.learners.lockstep.sums import product
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.random_streams import rng
 
 COLUMNS = 16  # of scores: a multiple of so many
 DECAYS = 0.9, 0.999  # of Adam
@@ -162,17 +163,19 @@ class Network(ABC):
 
     def kept_in_step(self, seed: int, step: int, items: int) -> NDArray[np.float32]:
         """Dropout's factors for one model's step, (items, width)."""
-        return _kept(seed, step, (items, self.width), self.dropout)
+        return _kept("lockstep dropout", seed, step, (items, self.width), self.dropout)
 
     def kept_in_pass(self, seed: int, number: int) -> Tensor:
         """Dropout's factors for one pass over any number of items, (width,)."""
-        return torch.from_numpy(_kept(seed, -1 - number, (self.width,), self.dropout)).to(self.dtype)
+        return torch.from_numpy(_kept("lockstep dropout passes", seed, 1 + number, (self.width,), self.dropout)).to(
+            self.dtype
+        )
 
 
 @lru_cache(maxsize=4096)
-def _kept(seed: int, step: int, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
-    """Factors: 0, or as much more as makes up for those that are 0. Passes have steps below 0."""
-    drawn = np.random.default_rng([seed, abs(step), int(step < 0)]).random(shape)
+def _kept(stream: str, seed: int, step: int, shape: tuple[int, ...], dropout: float) -> NDArray[np.float32]:
+    """Factors of 0 for what is dropped, and of 1 / (1 − dropout) for the rest."""
+    drawn = rng(seed, stream, step).random(shape)
     return ((drawn >= dropout) / (1 - dropout)).astype(np.float32)
 
 
@@ -184,7 +187,7 @@ class Draws:
     """
 
     def __init__(self, seed: int, dtype: torch.dtype) -> None:
-        self.random, self.dtype = np.random.default_rng([seed, 2**31]), dtype
+        self.random, self.dtype = rng(seed, "lockstep weights"), dtype
 
     def normal(self, *shape: int) -> Tensor:
         """Standard normal."""
