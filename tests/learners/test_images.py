@@ -156,7 +156,7 @@ def test_images_of_another_size_than_those_learned_from_are_refused():
     corpus = bars(8)
     model = learner(corpus, epochs=1)
     model.fit(corpus)
-    with pytest.raises(LearnerError, match="images of 28 × 28 where the model learned from 20 × 18"):
+    with pytest.raises(LearnerError, match="images of 28 × 28, but the model was trained on 20 × 18"):
         model.predict_proba(bars(8, (28, 28)))
 
 

@@ -30,7 +30,7 @@ VECTORS = "wake 1 0 0\nme 0 1 0\nat -.5 2e-1 0\nOslo 0 0 1\noslo 0 0 2\n"
 BAD = {
     "empty": ("", ":0: the file ends after 0 words"),
     "words alone": ("wake\nme\n", ":1: 0 numbers"),
-    "a short line": ("wake 1 2\nme 1\n", ":2: 1 numbers after the word, 2 are due"),
+    "a short line": ("wake 1 2\nme 1\n", ":2: 1 numbers after the word, expected 2"),
     "a long line": ("wake 1 2\nme 1 2 3\n", ":2: more than 2 numbers"),
     "no number": ("2 2\nwake 1 2\nme 1 two\n", ":3: could not convert string to float: 'two'"),
     "not a number": ("wake 1 2\nme nan 2\n", ":2: the vector of 'me' is not finite"),
@@ -156,7 +156,7 @@ def test_the_vector_of_a_word_is_the_mean_of_its_pieces_whatever_its_case():
         np.testing.assert_allclose(vector, bundled_vectors()._pieces[pieces].mean(axis=0), atol=1e-6)
     np.testing.assert_array_equal(found[2], bundled_vectors()._pieces[tokenizer.token_to_id("[UNK]")])
     lexicon = Lexicon(bundled_vectors())
-    lexicon.meet(["Wake", "wake", "me", "WAKE"])
+    lexicon.add(["Wake", "wake", "me", "WAKE"])
     assert lexicon.numbers(["Wake", "wake", "me", "WAKE"]).tolist() == [0, 0, 1, 0]
 
 

@@ -76,7 +76,7 @@ def test_beginning_a_layer_early_changes_nothing(corpus, folder, train, test):
 
 
 def test_confidence_is_that_of_the_beliefs_part_by_part(corpus, folder, train, test, monkeypatch):
-    monkeypatch.setattr("bursar.learners.learner.ITEMS_A_PART", 7)
+    monkeypatch.setattr("bursar.learners.learner.ITEMS_PER_CHUNK", 7)
     learner = made(corpus, folder)
     learner.fit(train)
     told = []
