@@ -61,7 +61,7 @@ def test_a_policy_that_answers_no_probabilities_is_refused_by_name_and_step(answ
         return np.array(answer) if step == 3 else np.full((1, 2), 0.5)
 
     monkeypatch.setattr(Watching, "probabilities", probabilities)
-    with pytest.raises(LearnerError, match=r"step 3: the policy 'watchful' answers .* intent, slots"):
+    with pytest.raises(LearnerError, match=r"step 3: the policy 'watchful' returned .* intent, slots"):
         made(corpus, folder).fit(train, policy=Watchful())
 
 
