@@ -79,7 +79,7 @@ class MultitaskTagger(Network):
         self._reads = np.ascontiguousarray(windows.T[[0, 2, 1, 1]].reshape(2, 2, -1))
 
     def begin(self, seed: int) -> dict[str, Tensor]:
-        """Torch's initialisation; shared layers do not depend on the number of tasks. Gates: forget, input, output, new."""
+        """Torch's initialisation; shared layers do not depend on the tasks. Gates: forget, input, output, new."""
         draws = Draws(seed, self.dtype)
         found = {
             "input.weight": draws.uniform(HIDDEN, 2, 4 * HIDDEN, self.size),
