@@ -15,7 +15,7 @@ import numpy as np
 
 from bursar.allocation import BASELINES, Context, Split, exact, together
 from bursar.compute import ProgressCallback
-from bursar.learners.training import Schedule
+from bursar.learners.settings import Schedule
 from experiments.studies.allocation_models import Round, drawn, estimates_in, model_scores, problem_of, trained_splits
 from experiments.studies.allocation_runs import AS_OFTEN, FOREKNOWN, MAIN, PAPERS, WEIGHED, estimates_from
 from experiments.studies.allocation_settings import curves_unit, estimates_unit, setting_of
@@ -70,5 +70,5 @@ def in_epochs(options: Mapping[str, Any], items: int) -> dict[str, Any]:
     {'layers': 3, 'epochs': 25}
     """
     schedule = Schedule(**{name: options[name] for name in ("steps", "batch_size") if name in options})
-    epochs, _ = schedule.in_epochs(schedule.epoch_of(items, steered=False))
+    epochs, _ = schedule.in_epochs(schedule.steps_per_epoch(items, by_policy=False))
     return {name: value for name, value in options.items() if name != "steps"} | {"epochs": epochs}

@@ -65,7 +65,7 @@ def test_the_training_goes_on_as_if_nothing_had_been_tried(items):
         if looks:
             quick().gains_at(rehearsal, ["intent", "slots"], parts, np.random.default_rng(0))
         rehearsal.advance(2)
-        places.append(rehearsal.place())
+        places.append(rehearsal.snapshot())
     assert all(a.equal(b) for a, b in zip(places[0].parameters, places[1].parameters, strict=True))
     assert places[0].random.equal(places[1].random)
 
@@ -78,12 +78,12 @@ def test_a_gain_is_how_much_less_loss_a_step_with_fresh_labels_leaves(items):
     rehearsal.advance(2)
     look = quick(steps=1, batch=18)
     [[gain]] = look.gains_at(rehearsal, ["intent"], parts, np.random.default_rng(0))
-    place = rehearsal.place()
+    place = rehearsal.snapshot()
     order = np.random.default_rng(0)
     trained, fresh = order.permutation(parts.trained)[:18], order.permutation(parts.fresh)
     left = []
     for more in ([], [(fresh, "intent")]):
-        rehearsal.back(place)
+        rehearsal.rewind(place)
         rehearsal.step([(trained, "intent"), *more])
         left.append(rehearsal.loss(parts.held, "intent"))
     assert gain == pytest.approx(left[0] - left[1])
@@ -127,7 +127,7 @@ def test_a_learner_without_training_steps_is_refused_with_another_way(items):
 
 
 def test_tasks_that_share_nothing_are_refused(items):
-    with pytest.raises(LearnerError, match="nothing in common"):
+    with pytest.raises(LearnerError, match="share no layers"):
         quick().measure(make_learner("aoe", items.schema, {"sharing": "single"}), items)
 
 

@@ -12,7 +12,7 @@ from bursar.learners import make_learner
 from bursar.learners.encoders import images as encoders
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.images import as_floats
-from bursar.learners.neural import NeuralLearner
+from tests.learners.trainings import restored
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -101,8 +101,8 @@ def test_a_restored_learner_believes_the_same_to_the_bit(tmp_path):
     other = learner(corpus)
     other.fit(bars(8, (16, 16)), seed=9)  # of another size, even
     other.restore(tmp_path)
-    for restored in (NeuralLearner.load(tmp_path), other):
-        found, expected = restored.predict_proba(test), model.predict_proba(test)
+    for again in (restored(model, tmp_path), other):
+        found, expected = again.predict_proba(test), model.predict_proba(test)
         assert np.array_equal(found["side"].values, expected["side"].values)
         assert np.array_equal(found["amount"].means, expected["amount"].means)
 
@@ -156,7 +156,7 @@ def test_images_of_another_size_than_those_learned_from_are_refused():
     corpus = bars(8)
     model = learner(corpus, epochs=1)
     model.fit(corpus)
-    with pytest.raises(LearnerError, match="images of 28 × 28 where the model learned from 20 × 18"):
+    with pytest.raises(LearnerError, match="images of 28 × 28, but the model was trained on 20 × 18"):
         model.predict_proba(bars(8, (28, 28)))
 
 

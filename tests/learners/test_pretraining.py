@@ -10,7 +10,8 @@ from bursar.campaign.config import parse_config
 from bursar.campaign.models import PRETRAINED, Models
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners import make_learner, pretraining
-from bursar.learners.pretraining import Guesser, Pretraining, pretrained
+from bursar.learners.pretraining import MaskedPieceHead, Pretraining, PretrainingPlan, pretrain
+from bursar.learners.settings import TrainingPlan
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import Crash, made
 
@@ -66,8 +67,8 @@ def same(beliefs, others):
 # -- what is learned ---------------------------------------------------------------------------------------------------
 def test_masked_words_are_guessed_better_and_better(corpus, folder, pool, monkeypatch):
     losses = []
-    loss = Guesser.loss
-    monkeypatch.setattr(Guesser, "loss", lambda *given: losses.append(loss(*given)) or losses[-1])
+    loss = MaskedPieceHead.loss
+    monkeypatch.setattr(MaskedPieceHead, "loss", lambda *given: losses.append(loss(*given)) or losses[-1])
     monkeypatch.setattr(pretraining, "HEAD_RATE", 3e-2)  # the tiny encoder knows nothing to begin with
     reader(corpus, folder, pretraining_steps=60, pretraining_rate=1e-2).adapt(pool)
     first, last = (np.mean([x.item() for x in part]) for part in (losses[:5], losses[-5:]))
@@ -76,12 +77,12 @@ def test_masked_words_are_guessed_better_and_better(corpus, folder, pool, monkey
 
 def test_marks_are_never_masked_and_about_three_tenths_of_the_others_are(corpus, folder, pool, monkeypatch):
     learner, seen = reader(corpus, folder), []
-    loss = Guesser.loss
-    monkeypatch.setattr(Guesser, "loss", lambda self, v, ids: seen.append(ids) or loss(self, v, ids))
+    loss = MaskedPieceHead.loss
+    monkeypatch.setattr(MaskedPieceHead, "loss", lambda self, v, ids: seen.append(ids) or loss(self, v, ids))
     learner.adapt(pool)
     chosen, pieces = torch.cat(seen), learner.encoder.pieces
     assert not torch.isin(chosen, torch.tensor([pieces.start, pieces.end])).any()
-    read = learner._read(pool)
+    read = learner.cache.read(pool)
     total = sum(len(reading.ids) - 2 for reading in read) * STEPS / 3  # three steps an epoch
     assert 0.25 < len(chosen) / total < 0.35
 
@@ -103,15 +104,15 @@ def test_every_model_begins_from_it(sharing, corpus, folder, pool, train):
     learner.adapt(pool)
     learner.fit(train, seed=1)
     for model in learner.models:
-        assert torch.equal(weights(model.encoder), weights(learner._start))
+        assert torch.equal(weights(model.encoder), weights(learner.start_encoder))
         for copies in model.own.parts if sharing == "gated" else ():
-            assert torch.equal(weights(copies), weights(learner._start.layers[model.bottom :]))
+            assert torch.equal(weights(copies), weights(learner.start_encoder.layers[model.bottom :]))
 
 
 def test_frozen_layers_stay_as_they_are(corpus, folder, pool):
     learner = reader(corpus, folder, frozen_layers=1)
     learner.adapt(pool)
-    before, after = learner.encoder, learner._start
+    before, after = learner.encoder, learner.start_encoder
     assert torch.equal(weights(after.layers[0]), weights(before.layers[0]))
     assert not torch.equal(weights(after.layers[1]), weights(before.layers[1]))
 
@@ -129,7 +130,7 @@ def test_it_depends_on_the_items_and_the_seed_not_on_their_order(corpus, folder,
     for items, seed in ((pool, 3), (pool.take(np.arange(len(pool))[::-1]), 3), (pool, 4)):
         learner = reader(corpus, folder)
         learner.adapt(items, seed=seed)
-        found.append(weights(learner._start))
+        found.append(weights(learner.start_encoder))
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
 
@@ -144,7 +145,7 @@ def test_an_interrupted_pretraining_ends_in_the_same_bits(crashes, corpus, folde
     watch = Watch()
     resumed.adapt(pool, seed=2, file=tmp_path / "read", progress=watch)
     assert watch.steps < STEPS
-    assert torch.equal(weights(whole._start), weights(resumed._start))
+    assert torch.equal(weights(whole.start_encoder), weights(resumed.start_encoder))
     assert [path.name for path in tmp_path.iterdir()] == ["read"]
 
 
@@ -162,7 +163,7 @@ def test_what_was_read_is_not_read_again(corpus, folder, pool, tmp_path):
     first.adapt(pool, seed=2, progress=watch)
     second.adapt(pool, seed=2, file=tmp_path / "read", progress=watch)
     assert watch.steps == 0
-    assert torch.equal(weights(first._start), weights(second._start))
+    assert torch.equal(weights(first.start_encoder), weights(second.start_encoder))
 
 
 @pytest.mark.parametrize("other", ["items", "seed", "steps", "damaged"])
@@ -190,7 +191,8 @@ def test_a_saved_model_needs_no_pool(corpus, folder, pool, train, test, tmp_path
 def test_a_checkpoint_of_another_start_is_refused(corpus, folder, pool, train):
     plain, read = reader(corpus, folder), reader(corpus, folder)
     read.adapt(pool)
-    assert plain._fingerprint(train, None, 0, None) != read._fingerprint(train, None, 0, None)
+    plan = TrainingPlan(plain.settings)
+    assert plain._fingerprint(train, None, plan) != read._fingerprint(train, None, plan)
 
 
 # -- in a campaign -----------------------------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ def test_a_campaign_reads_its_pool_once_and_only_if_asked(corpus, folder, pool, 
     assert steps == STEPS
     second, steps = fit(train.take(np.arange(20)), STEPS)
     assert steps == 0
-    assert torch.equal(weights(first._start), weights(second._start))
+    assert torch.equal(weights(first.start_encoder), weights(second.start_encoder))
 
 
 # -- what cannot be ----------------------------------------------------------------------------------------------------
@@ -224,7 +226,7 @@ def test_wrong_settings_are_named(corpus, folder, wrong):
 
 
 def test_a_loss_that_is_no_number_is_an_error(corpus, folder, pool, monkeypatch):
-    monkeypatch.setattr(Guesser, "loss", lambda self, vectors, ids: vectors.sum() * float("nan"))
+    monkeypatch.setattr(MaskedPieceHead, "loss", lambda self, vectors, ids: vectors.sum() * float("nan"))
     with pytest.raises(LearnerError, match=r"step 0.*pretraining_rate"):
         reader(corpus, folder).adapt(pool)
 
@@ -232,10 +234,11 @@ def test_a_loss_that_is_no_number_is_an_error(corpus, folder, pool, monkeypatch)
 def test_items_without_words_and_pools_of_none_do_no_harm(corpus, folder, pool):
     learner = reader(corpus, folder)
     learner.adapt(pool.take(np.zeros(0, dtype=np.int64)))
-    assert learner._start is learner.encoder
-    empty = [reading._replace(ids=reading.ids[[0, -1]], windows=(2,)) for reading in learner._read(pool)[:5]]
+    assert learner.start_encoder is learner.encoder
+    empty = [reading._replace(ids=reading.ids[[0, -1]], windows=(2,)) for reading in learner.cache.read(pool)[:5]]
     empty = [reading._replace(types=reading.types[:2], words=reading.words[:0]) for reading in empty]
     before = weights(learner.encoder)
-    found = pretrained(learner.encoder, empty, steps=3, rate=1e-3, seed=0, checkpoint=None, progress=Watch())
+    plan = PretrainingPlan(steps=3, rate=1e-3)
+    found = pretrain(learner.encoder, empty, plan, None, Watch())
     assert torch.equal(before, weights(found))
-    assert Pretraining(learner.encoder.twin(), empty, 3, 1e-3, 0).step == 0
+    assert Pretraining(learner.encoder.twin(), empty, plan).step == 0

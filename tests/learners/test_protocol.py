@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from bursar.errors import ConfigError
-from bursar.learners.training import Schedule, Training
+from bursar.learners.settings import Schedule
+from bursar.learners.training import Training
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import Crash, crash_after, made
 
@@ -35,13 +36,13 @@ def learned(learner):
 
 def test_averaged_weights_are_the_mean_of_the_last_steps(corpus, folder, train, monkeypatch):
     seen = []
-    learn = Training._learn
+    update = Training._update
 
     def watched(self, loss):
-        learn(self, loss)
+        update(self, loss)
         seen.append([p.detach().clone() for p in self.trained])
 
-    monkeypatch.setattr(Training, "_learn", watched)
+    monkeypatch.setattr(Training, "_update", watched)
     learner = made(corpus, folder, average=0.5)
     learner.fit(train, seed=3)
     assert len(seen) == 12

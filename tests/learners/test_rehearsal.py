@@ -47,11 +47,11 @@ def test_its_own_steps_are_those_of_a_fit(items, folder, encoder):
 
 def test_going_back_leaves_no_trace_of_what_was_tried(items, folder):
     tried, straight = (rehearsed(items, folder) for _ in range(2))
-    place = tried.place()
+    place = tried.snapshot()
     for _ in range(3):
         tried.step([(TRAINED[:8], "intent"), (OTHERS[:8], "slots")])
     assert not torch.equal(parameters(tried.model), parameters(straight.model))
-    tried.back(place)
+    tried.rewind(place)
     for rehearsal in (tried, straight):
         rehearsal.advance(6)
     assert torch.equal(parameters(tried.model), parameters(straight.model))
@@ -59,9 +59,9 @@ def test_going_back_leaves_no_trace_of_what_was_tried(items, folder):
 
 def test_it_can_go_back_to_before_its_first_step(items, folder):
     tried, straight = (rehearsed(items, folder, steps=0) for _ in range(2))
-    place = tried.place()
+    place = tried.snapshot()
     tried.step([(OTHERS, "intent")])
-    tried.back(place)
+    tried.rewind(place)
     for rehearsal in (tried, straight):
         rehearsal.advance(4)
     assert torch.equal(parameters(tried.model), parameters(straight.model))
@@ -69,9 +69,9 @@ def test_it_can_go_back_to_before_its_first_step(items, folder):
 
 def test_the_same_steps_from_the_same_place_lead_to_the_same_model(items, folder):
     rehearsal = rehearsed(items, folder)
-    place, ends = rehearsal.place(), []
+    place, ends = rehearsal.snapshot(), []
     for _ in range(2):
-        rehearsal.back(place)
+        rehearsal.rewind(place)
         rehearsal.step([(OTHERS[:8], "intent")])  # with dropout
         ends.append(parameters(rehearsal.model))
     assert torch.equal(*ends)
@@ -81,9 +81,9 @@ def test_no_part_of_a_step_takes_from_what_another_does(items, folder):
     """However large the gradient of the second task is, the head of the first goes where it would go alone."""
     rehearsal = rehearsed(items, folder, dropout=0.0)
     rehearsal.model.encoder.train(False)
-    place, heads = rehearsal.place(), []
+    place, heads = rehearsal.snapshot(), []
     for more in ([], [(OTHERS, "slots")]):
-        rehearsal.back(place)
+        rehearsal.rewind(place)
         rehearsal.step([(TRAINED[:8], "intent"), *more])
         heads.append(parameters(rehearsal.model.head("intent")))
     assert torch.equal(*heads)
@@ -102,7 +102,7 @@ def test_a_loss_is_not_above_that_at_temperature_1(items, folder):
     rehearsal = rehearsed(items, folder, steps=12)
     rehearsal.model.eval()
     for task in TASKS:
-        plain = rehearsal.objective.surprise(OTHERS, task)
+        plain = rehearsal.objective.nll(OTHERS, task)
         assert rehearsal.loss(OTHERS, task) <= plain + 1e-6
 
 
@@ -153,7 +153,7 @@ def test_learners_without_training_steps_refuse(items):
 
 
 def test_tasks_that_share_nothing_are_refused(items, folder):
-    with pytest.raises(LearnerError, match="nothing in common"):
+    with pytest.raises(LearnerError, match="share no layers"):
         made(items, folder, sharing="single").rehearse(items, trained=TRAINED, known=ALL)
     with pytest.raises(LearnerError, match="frozen_layers"):
         made(items, folder, frozen_layers=2).rehearse(items, trained=TRAINED, known=ALL)

@@ -12,7 +12,7 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
-from bursar.learners.scikit import ESTIMATORS, Choice, ScikitLearner, documents, word_signs
+from bursar.learners.scikit import ESTIMATORS, Choice, ScikitLearner, documents, word_features
 from bursar.simulation import assistant_corpus
 from bursar.tasks import make_task
 from tests.learners.test_probe import images
@@ -161,9 +161,9 @@ def test_the_second_text_of_a_pair_is_told_from_the_first():
 
 
 def test_a_word_is_known_by_its_ends_its_shape_and_its_neighbours():
-    signs = word_signs("from New York to McDonald's".split())[2]
+    signs = word_features("from New York to McDonald's".split())[2]
     assert signs == "w=york s=Xxx b2=yo b3=yor e2=rk e3=ork -2=from -1=new +1=to +2=mcdonald's".split()
-    assert word_signs(["McDonald's"])[0][1] == "s=XxXxx'x"
+    assert word_features(["McDonald's"])[0][1] == "s=XxXxx'x"
 
 
 def test_training_items_without_a_word_are_no_error():

@@ -48,7 +48,7 @@ def test_a_gate_mixes_the_common_and_the_own_copy_as_the_paper_says(folder, corp
     model = learner.models[0].eval()
     encoder = model.encoder
     assert (model.bottom, len(model.own)) == (1, 2)  # two layers: one shared, one copied for each task and in common
-    readings = learner._read(some(two, "test", 5))
+    readings = learner.cache.read(some(two, "test", 5))
     with torch.no_grad():
         batch = encoder.batch(readings)
         shared = encoder.run(encoder.embed(batch), batch, 0, 1)
@@ -65,9 +65,9 @@ def test_a_gate_mixes_the_common_and_the_own_copy_as_the_paper_says(folder, corp
 
 def test_at_first_a_gated_model_encodes_like_the_shared_one(folder, corpus):
     two = corpus.with_tasks(["intent", "slots"])
-    gated, shared = (made(two.schema, folder, sharing=s)._make_models()[0].eval() for s in ("gated", "shared"))
+    gated, shared = (made(two.schema, folder, sharing=s).make_models()[0].eval() for s in ("gated", "shared"))
     learner = made(two.schema, folder)
-    batch = shared.encoder.batch(learner._read(some(two, "test", 4)))
+    batch = shared.encoder.batch(learner.cache.read(some(two, "test", 4)))
     with torch.no_grad():
         mine = gated.encode(gated.encoder.embed(batch), batch, ["intent"])["intent"]
         plain = shared.encode(shared.encoder.embed(batch), batch, ["intent"])["intent"]

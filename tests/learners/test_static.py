@@ -19,8 +19,8 @@ from bursar.learners.encoders.static import (
     principal_components,
     read_vectors,
 )
-from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
+from tests.learners.trainings import restored
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -30,7 +30,7 @@ VECTORS = "wake 1 0 0\nme 0 1 0\nat -.5 2e-1 0\nOslo 0 0 1\noslo 0 0 2\n"
 BAD = {
     "empty": ("", ":0: the file ends after 0 words"),
     "words alone": ("wake\nme\n", ":1: 0 numbers"),
-    "a short line": ("wake 1 2\nme 1\n", ":2: 1 numbers after the word, 2 are due"),
+    "a short line": ("wake 1 2\nme 1\n", ":2: 1 numbers after the word, expected 2"),
     "a long line": ("wake 1 2\nme 1 2 3\n", ":2: more than 2 numbers"),
     "no number": ("2 2\nwake 1 2\nme 1 two\n", ":3: could not convert string to float: 'two'"),
     "not a number": ("wake 1 2\nme nan 2\n", ":2: the vector of 'me' is not finite"),
@@ -156,7 +156,7 @@ def test_the_vector_of_a_word_is_the_mean_of_its_pieces_whatever_its_case():
         np.testing.assert_allclose(vector, bundled_vectors()._pieces[pieces].mean(axis=0), atol=1e-6)
     np.testing.assert_array_equal(found[2], bundled_vectors()._pieces[tokenizer.token_to_id("[UNK]")])
     lexicon = Lexicon(bundled_vectors())
-    lexicon.meet(["Wake", "wake", "me", "WAKE"])
+    lexicon.add(["Wake", "wake", "me", "WAKE"])
     assert lexicon.numbers(["Wake", "wake", "me", "WAKE"]).tolist() == [0, 0, 1, 0]
 
 
@@ -254,7 +254,7 @@ def test_a_restored_learner_believes_the_same_to_the_bit(corpus, name, tmp_path)
     model.fit(corpus.split("train").take(np.arange(40)))
     model.save(tmp_path)
     bundled_vectors.cache_clear()  # as in another process
-    fresh = NeuralLearner.load(tmp_path)
+    fresh = restored(model, tmp_path)
     seasoned = learner(corpus, name)
     seasoned.fit(corpus.split("train").take(np.arange(60, 70)))  # which numbers words otherwise
     seasoned.restore(tmp_path)
@@ -266,10 +266,10 @@ def test_a_model_is_not_restored_over_other_vectors(corpus, vectors, tmp_path):
     model = learner(corpus, "aoe", encoder=f"aoe:{vectors}")
     model.fit(corpus.split("train").take(np.arange(20)))
     model.save(tmp_path / "model")
-    assert same(*(values(m.predict_proba(corpus)) for m in (model, NeuralLearner.load(tmp_path / "model"))))
+    assert same(*(values(m.predict_proba(corpus)) for m in (model, restored(model, tmp_path / "model"))))
     vectors.write_text(VECTORS.replace("1", "3"))
     with pytest.raises(LearnerError, match="other word vectors"):
-        NeuralLearner.load(tmp_path / "model")
+        restored(model, tmp_path / "model")
 
 
 @pytest.mark.parametrize("name", NETWORKS)

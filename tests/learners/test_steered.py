@@ -47,7 +47,7 @@ def test_a_policy_is_told_what_is_known_before_a_training(corpus, folder, train,
 def test_a_policy_that_wants_one_task_leaves_the_other_head_alone(corpus, folder, train):
     learner = made(corpus, folder, weight_decay=0.0)
     torch.manual_seed(0)
-    fresh = made(corpus, folder)._make_models()[0].head("slots").output.weight.detach().clone()
+    fresh = made(corpus, folder).make_models()[0].head("slots").output.weight.detach().clone()
     learner.fit(train, seed=0, policy=FixedPolicy({"intent": 1.0, "slots": 0.0}))
     torch.testing.assert_close(learner.models[0].head("slots").output.weight, fresh)
 
@@ -61,7 +61,7 @@ def test_a_policy_that_answers_no_probabilities_is_refused_by_name_and_step(answ
         return np.array(answer) if step == 3 else np.full((1, 2), 0.5)
 
     monkeypatch.setattr(Watching, "probabilities", probabilities)
-    with pytest.raises(LearnerError, match=r"step 3: the policy 'watchful' answers .* intent, slots"):
+    with pytest.raises(LearnerError, match=r"step 3: the policy 'watchful' returned .* intent, slots"):
         made(corpus, folder).fit(train, policy=Watchful())
 
 
@@ -125,7 +125,7 @@ def test_a_step_mostly_makes_its_own_batch_likelier(corpus, folder, train):
 def test_a_loss_that_is_no_number_is_refused_by_task_and_step_and_the_training_is_kept(
     policy, corpus, folder, train, tmp_path, monkeypatch
 ):
-    head = type(made(corpus, folder)._make_models()[0].head("slots"))
+    head = type(made(corpus, folder).make_models()[0].head("slots"))
     loss, calls, told = head.loss, [], []
 
     def broken(self, output, targets, smoothing):
@@ -190,12 +190,12 @@ def test_asking_a_policy_costs_little_beside_a_training_step(corpus, monkeypatch
 
     Both are measured by turns in one process, and their medians compared.
     """
-    from bursar.learners.steps import Steered
+    from bursar.learners.steps import PolicySteps
 
     spent, steps = [], []
 
     def timed(name):
-        method = getattr(Steered, name)
+        method = getattr(PolicySteps, name)
 
         def call(self, *arguments):
             begun = time.perf_counter()
@@ -205,8 +205,8 @@ def test_asking_a_policy_costs_little_beside_a_training_step(corpus, monkeypatch
 
         return call
 
-    monkeypatch.setattr(Steered, "_chances", timed("_chances"))
-    monkeypatch.setattr(Steered, "observe", timed("observe"))
+    monkeypatch.setattr(PolicySteps, "_chances", timed("_chances"))
+    monkeypatch.setattr(PolicySteps, "observe", timed("observe"))
     learner = NeuralLearner(corpus.schema, epochs=3, batch_size=16, checkpoint_seconds=1e9)
     learner.fit(
         corpus.split("train").take(np.arange(96)),

@@ -9,9 +9,8 @@ import torch
 from bursar.errors import LearnerError
 from bursar.learners.calibration import HIGHEST, LOWEST, fit_temperature
 from bursar.learners.encoders.bert import BertEncoder
-from bursar.learners.neural import NeuralLearner
 from bursar.uncertainty import MEASURES
-from tests.learners.trainings import TASKS, made
+from tests.learners.trainings import TASKS, made, restored
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -65,7 +64,7 @@ def test_beginning_a_layer_early_changes_nothing(corpus, folder, train, test):
     learner.fit(train)
     model = learner.models[0]
     with torch.no_grad():
-        batch = model.encoder.batch(learner._read(test))
+        batch = model.encoder.batch(learner.cache.read(test))
         hidden = model.encoder.embed(batch)
         begun = model.encoder.begin(hidden, batch, 0)
         torch.testing.assert_close(
@@ -77,7 +76,7 @@ def test_beginning_a_layer_early_changes_nothing(corpus, folder, train, test):
 
 
 def test_confidence_is_that_of_the_beliefs_part_by_part(corpus, folder, train, test, monkeypatch):
-    monkeypatch.setattr("bursar.learners.learner.ITEMS_A_PART", 7)
+    monkeypatch.setattr("bursar.learners.learner.ITEMS_PER_CHUNK", 7)
     learner = made(corpus, folder)
     learner.fit(train)
     told = []
@@ -116,7 +115,7 @@ def test_a_temperature_never_changes_what_is_predicted(corpus, folder, train, de
     learner.fit(train, dev=dev)
     fitted = learner.predict(test)
     learner.save(tmp_path / "model")
-    again = NeuralLearner.load(tmp_path / "model")
+    again = restored(learner, tmp_path / "model")
     assert again.temperatures == learner.temperatures
     learner.temperatures = {}
     assert learner.predict(test)["intent"].equals(fitted["intent"])

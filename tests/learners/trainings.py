@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,13 @@ from bursar.curriculum import FixedPolicy, Policy, Steering, make_policy
 from bursar.learners.neural import NeuralLearner
 
 TASKS = ["intent", "slots"]
+
+
+def restored(learner, folder):
+    """A new learner of the same tasks and settings, with the models of a folder."""
+    found = NeuralLearner(learner.tasks, **asdict(learner.settings))
+    found.restore(folder)
+    return found
 
 
 def made(corpus, folder, **more):

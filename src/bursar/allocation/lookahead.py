@@ -83,7 +83,7 @@ class LookAhead(StepInformer):
             raise ConfigError(f"{self.name!r}: gain = {self.gain!r}", fix=f"use {' or '.join(GAINS)}")
 
     def gains_at(self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, rng: np.random.Generator) -> FloatArray:
-        here, order = rehearsal.place(), Parts(*(rng.permutation(part) for part in parts))
+        here, order = rehearsal.snapshot(), Parts(*(rng.permutation(part) for part in parts))
         fresh = {task: self._batches(rehearsal, order.fresh, task) for task in tasks}
         found = np.zeros((len(tasks), len(tasks)))
         for to, target in enumerate(tasks):
@@ -91,7 +91,7 @@ class LookAhead(StepInformer):
             held = labelled(rehearsal, parts.held, target)
 
             def ahead(helper: str | None, target: str = target, own: IntArray = own, held: IntArray = held) -> float:
-                rehearsal.back(here)
+                rehearsal.rewind(here)
                 for step, batch in enumerate(own):
                     more = [] if helper is None else [(fresh[helper][step], helper)]
                     rehearsal.step([(batch, target), *more])
@@ -101,7 +101,7 @@ class LookAhead(StepInformer):
 
             alone = ahead(None)
             found[:, to] = [ahead(helper) - alone for helper in tasks]
-        rehearsal.back(here)
+        rehearsal.rewind(here)
         return found
 
     def _batches(self, rehearsal: Rehearsal, order: IntArray, task: str) -> IntArray:

@@ -11,6 +11,7 @@ from bursar.curriculum.policy import Course, Policy, Steering, check_losses, nam
 from bursar.curriculum.rewards import REWARDS, Reward
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
+from bursar.random_streams import rng
 
 LEAST = 1e-9  # chance of a task before exploration; what tasks give up to each other keeps them far above it
 
@@ -63,7 +64,7 @@ class Reservoir:
     def __init__(self, runs: int, size: int, seed: int) -> None:
         self.sample = np.empty((runs, size))
         self.seen = 0
-        self._rng = np.random.default_rng([seed, 23])
+        self._rng = rng(seed, "reward reservoir")
 
     def add(self, rewards: FloatArray) -> None:
         """Each reward so far is in the sample with the same chance."""

@@ -1,4 +1,4 @@
-"""Learners fit on annotated items and return beliefs. Anything with ``fit`` and ``predict_proba`` is one."""
+"""Learners: models that are fitted on annotated items and predict probabilities."""
 
 from bursar.learners.learner import LEARNERS, Embeddings, FitReport, Learner, make_learner
 

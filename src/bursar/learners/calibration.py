@@ -1,4 +1,4 @@
-"""Temperature scaling: one number a task that divides its scores, fitted on development items (Guo et al., 2017)."""
+"""Temperature scaling: one number per task that divides its scores, fitted on development items (Guo et al. 2017)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LOWEST, HIGHEST = 0.05, 20.0
 
 
 def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
-    """The temperature with the lowest loss, by golden section on its logarithm: the loss has one valley.
+    """The temperature with the lowest loss, by golden-section search on its logarithm; the loss has one minimum.
 
     >>> round(fit_temperature(lambda t: (math.log(t) - math.log(1.7)) ** 2), 4)
     1.7
-    >>> fit_temperature(lambda t: 0.0)  # nothing to tell temperatures apart by
+    >>> fit_temperature(lambda t: 0.0)  # all temperatures are equally good
     1.0
     """
     if loss(LOWEST) == loss(1.0) == loss(HIGHEST):
@@ -40,6 +40,6 @@ def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
 
 
 def scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
-    """A head's loss at a temperature, over batches by how many items they have."""
+    """A head's loss at a temperature: the mean over batches, weighted by their number of items."""
     losses = [len(targets) * head.loss(head.scaled(o, temperature), targets, 0.0).item() for o, targets in outputs]
     return sum(losses) / sum(len(targets) for _, targets in outputs)

@@ -1,4 +1,4 @@
-"""Where a pretrained encoder puts items and words, before any training."""
+"""Embeddings of items and words by a pretrained encoder, before any training."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bursar.ragged import IntArray, flat_positions, offsets_of
 def pretrained_embeddings(
     encoder: Encoder, readings: Sequence[Any], counts: IntArray, batches: Iterator[IntArray], progress: Progress
 ) -> Embeddings:
-    """Items as the last layer has them, and words as the layer at two thirds has them; ``counts`` says how many words.
+    """Items from the last layer, words from the layer at two thirds; ``counts`` are the numbers of words.
 
-    The top of a sentence encoder is made for whole sentences; a word's own meaning is clearest below it.
+    The top layers of a sentence encoder represent whole sentences; a word's own meaning is clearer below them.
     """
     items = np.zeros((len(readings), encoder.width), dtype=np.float32)
     words = np.zeros((int(counts.sum()), encoder.width), dtype=np.float32)

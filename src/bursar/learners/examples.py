@@ -1,4 +1,4 @@
-"""Annotated items as a training needs them: encoded once, looked up by every step."""
+"""Annotated items prepared for training: targets encoded once, used at every step."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from bursar.tasks.heads.spans import spans_to_link
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What a training needs of annotated items, per task: who has a label, and what the head's loss wants of it."""
+    """The labels of items by task: which items have one, and the targets of the head's loss."""
 
     present: Mapping[str, BoolArray]
-    targets: Mapping[str, Ragged]  # of labelled items; the others have none
-    spans: Mapping[str, Ragged]  # for tasks that build on another's spans: those
+    targets: Mapping[str, Ragged]  # empty for items without a label
+    spans: Mapping[str, Ragged]  # only for tasks that build on another task's spans
 
     @classmethod
     def of(cls, items: Corpus, model: SharedModel) -> Examples:
-        """Encode once what every epoch needs."""
+        """Encode the labels of the items for a model's heads."""
         present, targets, spans = {}, {}, {}
         for name in model.tasks:
             labels, head = items.labels[name], model.head(name)
@@ -51,15 +51,15 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What a training makes smaller: the losses of a model's tasks on batches of its examples."""
+    """The training objective: the losses of a model's tasks on batches of its examples."""
 
     model: SharedModel
     examples: Examples
-    encode: Callable[[IntArray, Sequence[str]], Mapping[str, Encoded]]  # items and tasks to what the heads read
+    encode: Callable[[IntArray, Sequence[str]], Mapping[str, Encoded]]  # items and tasks to the inputs of the heads
     smoothing: float
 
     def losses(self, items: IntArray, tasks: Sequence[str]) -> list[Tensor]:
-        """The mean loss of each task over those of the items that have its label."""
+        """The mean loss of each task over the items that have its label."""
         encoded = self.encode(items, tasks)
         found = []
         for task in tasks:
@@ -67,22 +67,22 @@ class Objective:
             found.append(self.model.head(task).loss(output, targets, self.smoothing))
         return found
 
-    def loss_and_surprise(self, items: IntArray, task: str) -> tuple[Tensor, float]:
-        """The loss of one task to train on, and from the same pass the negative log-likelihood of its labels."""
+    def loss_and_nll(self, items: IntArray, task: str) -> tuple[Tensor, float]:
+        """The loss of one task and, from the same forward pass, the negative log-likelihood of its labels."""
         output, targets = self._output(self.encode(items, [task])[task], items, task)
         head = self.model.head(task)
         with torch.no_grad():
-            surprise = head.surprise(output, targets).item()
-        return head.loss(output, targets, self.smoothing), surprise
+            nll = head.surprise(output, targets).item()
+        return head.loss(output, targets, self.smoothing), nll
 
-    def surprise(self, items: IntArray, task: str) -> float:
-        """The negative log-likelihood of one task's labels as the model is now, by a pass of its own."""
+    def nll(self, items: IntArray, task: str) -> float:
+        """The negative log-likelihood of one task's labels under the current model."""
         with torch.no_grad():
             output, targets = self._output(self.encode(items, [task])[task], items, task)
             return self.model.head(task).surprise(output, targets).item()
 
     def _output(self, encoded: Encoded, items: IntArray, task: str) -> tuple[Any, Ragged]:
-        """What a head makes of those of the items that have its label, and what it should have made of them."""
+        """The head's output and its targets, for the items that have the task's label."""
         there = np.flatnonzero(self.examples.present[task][items])
         known, head = items[there], self.model.head(task)
         targets = self.examples.targets[task].take(known)
@@ -90,7 +90,7 @@ class Objective:
 
 
 def linkable_spans(tasks: Mapping[str, Task], name: str, entities: Ragged, relations: Ragged | None) -> Ragged:
-    """The spans that a relations task may link."""
+    """The spans that a relations task can link."""
     task = tasks[name]
     assert isinstance(task, Relations)
     partner = task.partner(tasks)

@@ -1,6 +1,6 @@
-"""Learners that fit one model a task on features that no training changes.
+"""Learners that fit one model per task on fixed features.
 
-All that they ask of an encoder is in ``frozen``. Nothing here needs torch, which takes seconds to import.
+Encoders come in through ``frozen`` only. Nothing here needs torch, which takes seconds to import.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRAINABLE = (Classification, Tagging, Regression)
 
 # -- images ------------------------------------------------------------------------------------------------------
 def pixels(items: Corpus) -> Vectors:
-    """(items, pixels): the images laid flat; whole numbers become shares of the brightest."""
+    """Flattened images: (items, pixels). Whole numbers are divided by the largest of their type."""
     assert items.images is not None
     flat = items.images.reshape(len(items), int(np.prod(items.images.shape[1:])))
     brightest = np.iinfo(flat.dtype).max if flat.dtype.kind in "iu" else 1
@@ -39,16 +39,16 @@ def pixels(items: Corpus) -> Vectors:
 
 
 class Components(NamedTuple):
-    """The directions in which some images differ most."""
+    """Principal components of some images."""
 
     mean: Vectors  # (pixels,)
     axes: Vectors  # (pixels, components)
 
     @classmethod
     def of(cls, images: Vectors, most: int) -> Components:
-        """Principal components from the smaller of the two Gram matrices, as many as carry anything.
+        """Components with a variance above rounding error, from the smaller of the two Gram matrices.
 
-        On one thread: how a product is shared out among several changes its last bits.
+        On one thread, because the last bits of a product depend on the number of threads.
         """
         with one_thread():
             return cls._of(images, most)
@@ -67,24 +67,24 @@ class Components(NamedTuple):
         return cls(mean, axes.astype(np.float32))
 
     def project(self, images: Vectors) -> Vectors:
-        """(images, components)."""
+        """Coordinates of images: (images, components)."""
         with one_thread():
             return np.asarray((images - self.mean) @ self.axes, dtype=np.float32)
 
 
 # -- learners ------------------------------------------------------------------------------------------------------
 class Model(Protocol):
-    """What is learned for one task, from one row of features a unit."""
+    """The fitted model of one task: a row of features per unit to predictions."""
 
     def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
-        """Probabilities (units, labels), or for a number the means (items,) and variances (items,)."""
+        """Probabilities (units, labels), or for regression the means (items,) and variances (items,)."""
         ...
 
 
 class FeatureLearner(Learner):
-    """One model a task on features that training does not change: no dropout, no policy, nothing to stop early.
+    """One model per task on fixed features: no dropout, no policy, no early stopping.
 
-    Word by word for tagging: a word's tag is guessed from that word's features alone.
+    For tagging, a word's tag is predicted from that word's features alone.
     """
 
     name: str  # as in the registry
@@ -95,7 +95,7 @@ class FeatureLearner(Learner):
         self._models: dict[str, Model] = {}
 
     def refuse_unless(self, able: Mapping[str, bool]) -> None:
-        """A task that cannot be trained is refused at once, before any label is bought for it."""
+        """Refuse tasks that cannot be trained, before any label is bought for them."""
         unable = [f"{name!r} ({self.tasks[name].kind})" for name, can in able.items() if not can]
         if unable:
             raise LearnerError(
@@ -103,20 +103,20 @@ class FeatureLearner(Learner):
                 fix=f"name the tasks it can train: tasks = {[name for name, can in able.items() if can]}",
             )
 
-    # -- what the learners differ in -----------------------------------------------------------------------------
+    # -- to implement ----------------------------------------------------------------------------------------------
     @abstractmethod
     def settle(self, annotated: Corpus) -> None:
-        """Look at all training items once, before any task."""
+        """Prepare the features, from all training items."""
 
     @abstractmethod
     def rows(self, task: Task, items: Corpus, progress: Progress) -> Any:
-        """A row of features for every unit of every item."""
+        """The features of every unit of every item: a row each."""
 
     @abstractmethod
     def model(self, task: Task, rows: Any, targets: NDArray[Any], seed: int) -> Model:
-        """What is learned from rows and their targets: label codes, or numbers."""
+        """Fit a model to rows and their targets: label codes, or numbers."""
 
-    # -- what they share -------------------------------------------------------------------------------------------
+    # -- shared ----------------------------------------------------------------------------------------------------
     def fit(
         self,
         annotated: Corpus,
@@ -135,12 +135,12 @@ class FeatureLearner(Learner):
                     f"no item is labelled for task {name!r} yet",
                     fix="buy at least one label for every task before training on it",
                 )
-        # A model depends on the set of items and the seed, never on the order they came in (errata 25).
+        # A model depends on the set of items and the seed, not on the order of the items (errata 25).
         annotated = annotated.take(np.argsort(annotated.id_ranks))
         self._models = {}
         learned: dict[str, Model] = {}
         with one_thread(), warnings.catch_warnings():
-            # A dozen items with as many labels are an everyday sight here.
+            # A dozen items with as many labels are common here.
             warnings.filterwarnings("ignore", message="The number of unique classes is greater")
             self.settle(annotated)
             for done, (name, task) in enumerate(self.tasks.items()):
@@ -174,25 +174,25 @@ class FeatureLearner(Learner):
         self._must_have_learned()
         if passes != 1:
             raise LearnerError(
-                f"the learner {self.name!r} has no dropout, and {passes} passes are asked of it",
-                fix="use passes=1, or a measure of confidence that needs no passes",
+                f"the learner {self.name!r} has no dropout, so it cannot make {passes} passes",
+                fix="use passes=1, or a confidence measure that needs no passes",
             )
         found: dict[str, AnyBeliefs] = {}
         for name, task in self.tasks.items():
             rows = self.rows(task, items, progress)
             with one_thread():
-                believed = self._models[name].predict_proba(rows)
+                predicted = self._models[name].predict_proba(rows)
             if isinstance(task, Regression):
-                means, variances = (np.asarray(part, dtype=np.float32)[None] for part in believed)
+                means, variances = (np.asarray(part, dtype=np.float32)[None] for part in predicted)
                 found[name] = Estimates(means, variances, task.low, task.high)
             else:
-                found[name] = Beliefs.of(believed[0], task.units(items.words))
+                found[name] = Beliefs.of(predicted[0], task.units(items.words))
         progress("scoring", 1.0)
         return found
 
     def _must_have_learned(self) -> None:
         if not self._models:
-            raise LearnerError("this learner has not learned anything yet", fix="call fit first")
+            raise LearnerError("this learner is not trained yet", fix="call fit first")
 
     def _described_tasks(self) -> dict[str, Any]:
         return {name: task.describe() for name, task in self.tasks.items()}
@@ -204,17 +204,17 @@ def _blas() -> Any:
 
 
 def one_thread() -> Any:
-    """While this is open numpy and scipy use one thread: on problems this small more only wait for each other."""
+    """A context in which numpy and scipy use one thread, which is faster on problems this small."""
     return _blas().limit(limits=1, user_api="blas")
 
 
 def classes_of(task: Task) -> int:
-    """How many choices a unit of a task with label codes has."""
+    """The number of classes of a task with label codes."""
     return task.tags if isinstance(task, Tagging) else len(task.labels)
 
 
 def variance_of(errors: FloatArray, task: Regression) -> float:
-    """The mean square of n errors and of one that counts 1/n: of a number that may lie anywhere in the task's range.
+    """The mean square of n errors and, with weight 1/n, the variance of a uniform number in the task's range.
 
     >>> task = Regression("score", low=0, high=6)
     >>> variance_of(np.array([]), task), variance_of(np.array([1.0, -1.0]), task)

@@ -1,6 +1,6 @@
-"""Vectors of texts from an encoder that no training changes, computed once a text.
+"""Vectors of texts from a frozen encoder, computed once per text.
 
-torch is imported with the first encoder and not before: it takes seconds, and most who import this need none.
+torch is imported with the first encoder only, because that takes seconds.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bursar.learners.features import Vectors
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import IntArray
 
-CACHE_BYTES = 1_000_000_000  # vectors are kept up to here; what goes beyond is computed again
+CACHE_BYTES = 1_000_000_000  # limit of the cache; further vectors are computed again
 ROWS_A_BATCH = 2048
 
 
 class FrozenEncoder:
-    """The lower layers of an encoder as they came, and the vectors of every text that they have read.
+    """The lower layers of an encoder, not trained, with a cache of the vectors of texts.
 
-    Half of the layers is the default: their vectors tell tags apart better than those of the last one and intents
-    about as well, at half the price. Learners that are handed the same one share its memory.
+    By default half of the layers: their vectors are better for tags than those of the last layer and about as good for
+    intents, at half the cost. Learners that are given the same object share its cache.
     """
 
     def __init__(self, name: str = BUNDLED, layers: int | None = None, cache_bytes: int = CACHE_BYTES) -> None:
@@ -34,27 +34,27 @@ class FrozenEncoder:
         self.name = name
         self._encoder = load_encoder(name).eval()
         if not isinstance(self._encoder, TextEncoder):
-            raise ConfigError(f"learner.encoder = {name!r} knows nothing before it is trained", fix=f"use {BUNDLED!r}")
+            raise ConfigError(f"learner.encoder = {name!r} is not pretrained", fix=f"use {BUNDLED!r}")
         depth = self._encoder.depth
         if layers is not None and (isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= depth):
             raise ConfigError(
-                f"learner.layers = {layers!r}", fix=f"use a whole number from 0 to {depth}: so many this encoder has"
+                f"learner.layers = {layers!r}", fix=f"use a whole number from 0 to {depth}, the number of layers"
             )
         self.layers = depth // 2 if layers is None else layers
         self._known: dict[Hashable, Vectors] = {}  # (1 + words, width): the item's vector, then those of its words
-        self._bytes, self._room = 0, cache_bytes
+        self._bytes, self._cache_bytes = 0, cache_bytes
 
     @property
     def width(self) -> int:
         return self._encoder.width
 
     def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
-        """(items, width): the mean over an item's word-pieces."""
+        """The mean over an item's word-pieces: (items, width)."""
         found = [vectors[:1] for vectors in self._vectors(items, progress)]
         return np.concatenate([self._nothing(), *found])
 
     def word_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
-        """(words of all items, width): the first word-piece of each word, item after item."""
+        """The first word-piece of each word: (words of all items, width)."""
         found = [vectors[1:] for vectors in self._vectors(items, progress)]
         return np.concatenate([self._nothing(), *found])
 
@@ -62,7 +62,7 @@ class FrozenEncoder:
         return np.zeros((0, self.width), dtype=np.float32)
 
     def _vectors(self, items: Corpus, progress: Progress) -> list[Vectors]:
-        """Per item its own vector and those of its words, from memory where they are known."""
+        """Per item its own vector and those of its words, from the cache if possible."""
         keys = self._encoder.keys(items)
         new = list({key: at for at, key in enumerate(keys) if key not in self._known}.values())
         if not new:
@@ -71,13 +71,13 @@ class FrozenEncoder:
         for at, vectors in self._compute(items.take(np.array(new)), progress):
             key = keys[new[at]]
             fresh[key] = vectors
-            if self._bytes + vectors.nbytes <= self._room:
+            if self._bytes + vectors.nbytes <= self._cache_bytes:
                 self._known[key] = vectors
                 self._bytes += vectors.nbytes
         return [fresh[key] if key in fresh else self._known[key] for key in keys]
 
     def _compute(self, items: Corpus, progress: Progress) -> Iterator[tuple[int, Vectors]]:
-        """The place and the vectors of every item, shortest items first."""
+        """The position and the vectors of every item, shortest items first."""
         import torch
 
         encoder = self._encoder
@@ -96,7 +96,7 @@ class FrozenEncoder:
 
 
 def _by_length(sizes: IntArray) -> Iterator[IntArray]:
-    """Batches of about equally long items."""
+    """Batches of items of similar length."""
     order = np.argsort(sizes, kind="stable")
     at = 0
     while at < len(order):
@@ -112,10 +112,10 @@ def frozen_encoder(layers: int | None = None) -> FrozenEncoder:
 
 
 def frozen(encoder: str | FrozenEncoder, layers: int | None = None) -> FrozenEncoder:
-    """A frozen encoder by its name, or the one that is handed over."""
+    """A frozen encoder by name, or the given one."""
     if isinstance(encoder, FrozenEncoder):
         if layers not in (None, encoder.layers):
-            raise ConfigError(f"learner.layers = {layers!r}", fix="say it where the frozen encoder is made")
+            raise ConfigError(f"learner.layers = {layers!r}", fix="set layers when you create the FrozenEncoder")
         return encoder
     if not isinstance(encoder, str):
         raise ConfigError(f"learner.encoder = {encoder!r}", fix=f"use {BUNDLED!r}, a folder, or a name on the hub")

@@ -1,4 +1,4 @@
-"""The contract of learners, and the registry that finds them by name."""
+"""The interface of learners, and the registry of learners by name."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from bursar.uncertainty import MEASURES, confidences
 if TYPE_CHECKING:
     from bursar.learners.rehearsal import Rehearsal
 
-Progress = Callable[[str, float], None]  # what is going on, and how far it is, 0 to 1
-ITEMS_A_PART = 4096  # scored at a time
+Progress = Callable[[str, float], None]  # what is being done, and the share that is finished, 0 to 1
+ITEMS_PER_CHUNK = 4096  # scored at a time
 Scores = dict[str, dict[str, float]]  # task to score name to score
-# What some strategies need of a learner beside beliefs, as a message names it.
+# What some strategies need of a learner beside probabilities, as messages name it.
 PASSES = "dropout passes"
 VECTORS = "vectors of items"
 
 
 def no_progress(what: str, done: float) -> None:
-    """Tells nobody."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """How a training went."""
+    """The result of a training."""
 
     items: int
     steps: int
@@ -47,7 +47,7 @@ class FitReport:
 
     @classmethod
     def together(cls, reports: Sequence[FitReport], tasks: Sequence[int]) -> FitReport:
-        """The report of several models, of so many tasks each, as one; the score is the geometric mean over tasks."""
+        """One report for several models with these numbers of tasks; the score is the geometric mean over tasks."""
         if len(reports) == 1:
             return reports[0]
         scores = [report.best_score for report in reports]
@@ -59,17 +59,18 @@ class FitReport:
 
 
 class Embeddings(NamedTuple):
-    """Vectors of items, and of their words where there are any."""
+    """Vectors of items and, for some learners, of their words."""
 
     items: NDArray[np.float32]  # (items, width)
     words: NDArray[np.float32] | None  # (words of all items, width), item after item
-    lasting: bool = True  # no training changes them
+    lasting: bool = True  # training does not change them
 
 
 class Learner(ABC):
-    """Fits on a corpus that may lack labels for some items and tasks, and says what it believes of others.
+    """A model that is fitted on a partly labelled corpus and predicts probabilities for other items.
 
-    The same annotated *set*, development items and seed give the same beliefs, in whatever order the items come.
+    The same *set* of annotated items, development items and seed give the same predictions, in whatever order the items
+    are.
     """
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
@@ -77,9 +78,9 @@ class Learner(ABC):
 
     @classmethod
     def gives(cls, options: Mapping[str, Any]) -> frozenset[str]:
-        """What it gives beside beliefs when it is made with these options: ``PASSES``, ``VECTORS``.
+        """What it offers beside probabilities with these options: ``PASSES``, ``VECTORS``.
 
-        A strategy that needs more is refused before anything is bought. A learner with dropout has its own ``gives``.
+        A strategy that needs more is refused before any label is bought. Learners with dropout override this.
         """
         return frozenset({VECTORS} if cls.vectors is not Learner.vectors else ())
 
@@ -95,12 +96,12 @@ class Learner(ABC):
         log: Path | None = None,
         progress: Progress = no_progress,
     ) -> FitReport:
-        """Forget what was learned and learn from these items; ``dev`` decides when to stop.
+        """Train from scratch on these items; ``dev`` decides when to stop.
 
-        A ``policy`` decides which task each step trains, and ``log`` is the file that all its steps are written to.
+        A ``policy`` decides which task each step trains, and ``log`` is the file for the log of its steps.
 
-        A long training writes its state to the file ``checkpoint`` now and then and goes on from there when it is
-        called again with the same arguments; the result is the same to the bit. The file is removed at the end.
+        A long training saves its state to the file ``checkpoint`` at intervals. Called again with the same arguments,
+        it resumes from there and ends in the same bits. The file is removed at the end.
         """
 
     @property
@@ -108,32 +109,32 @@ class Learner(ABC):
         """Whether ``adapt`` does anything."""
         return False
 
-    def adapt(  # noqa: B027 most learners learn nothing from unlabelled items
+    def adapt(  # noqa: B027 most learners do not use unlabelled items
         self, items: Corpus, *, seed: int = 0, file: Path | None = None, progress: Progress = no_progress
     ) -> None:
-        """Read unlabelled items before the first training, where the settings ask for it; ``fit`` begins from there.
+        """Learn from unlabelled items before the first training, if the settings say so; ``fit`` starts from there.
 
-        What was learned is kept in the file, and taken from it if it was learned from the same items. An interrupted
-        call goes on from a checkpoint beside it, to the same bits.
+        The result is saved to the file, and loaded from it if it was learned from the same items. An interrupted call
+        resumes from a checkpoint beside it and ends in the same bits.
         """
 
     @abstractmethod
     def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
-        """Per task, what is believed of every unit of every item, in the order of the items.
+        """Per task, the probabilities of every unit of every item, in the order of the items.
 
-        One pass is the model itself; more are that many thinned versions of it (dropout), the same for the same seed.
-        A learner that has no thinned versions refuses.
+        One pass is the model itself. More passes are that many dropout samples of it, the same for the same seed.
+        Learners without dropout refuse them.
         """
 
-    def check(self, items: Corpus) -> None:  # noqa: B027 most learners can be trained on anything
-        """Refuse labels that this learner could not be trained on, by item and task; there may be none such."""
+    def check(self, items: Corpus) -> None:  # noqa: B027 most learners accept all labels
+        """Refuse labels that this learner cannot be trained on, by item and task."""
 
     def check_policy(self, policy: Policy | None, logged: bool = False) -> None:
-        """Refuse a policy, or a log of the steps, that ``fit`` could do nothing with; before anything is spent.
+        """Refuse a policy, or a log, that ``fit`` cannot use, before any label is bought.
 
-        A learner that trains step by step and asks a policy has its own: others refuse every one.
+        Learners without training steps refuse every policy; others override this.
         """
         if policy is not None or logged:
             what = f"the policy {policy.name!r} could choose tasks for" if policy is not None else "could be logged"
@@ -144,30 +145,30 @@ class Learner(ABC):
             )
 
     def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """Where the model puts items, like ones close to each other: (items, width). Not every learner can say."""
+        """Vectors of items under the trained model, similar items close together: (items, width). Optional."""
         raise LearnerError(
             f"{type(self).__name__} has no vectors of items",
-            fix="use a strategy that looks at confidence alone, or a learner with an encoder",
+            fix="use a strategy that needs confidence only, or a learner with an encoder",
         )
 
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
-        """Where items and their words lie before any training, like ones close to each other.
+        """Vectors of items and their words before training, similar ones close together.
 
-        A learner whose encoder was pretrained has vectors of words as well, which no training changes. For others
-        it is where the trained model puts items.
+        Learners with a pretrained encoder have vectors of words too, which training does not change. Others return the
+        vectors of items under the trained model.
         """
         return Embeddings(self.vectors(items, progress=progress), None, lasting=False)
 
     @property
     def pretrained(self) -> bool:
-        """Whether ``embeddings`` can be asked for before any training."""
+        """Whether ``embeddings`` is available before any training."""
         return False
 
     def rehearse(self, items: Corpus, *, trained: IntArray, known: IntArray, seed: int = 0) -> Rehearsal:
-        """A training on the items at positions ``trained`` that can be stopped, tried out and put back.
+        """A training on the items at positions ``trained`` that can be paused, evaluated and rewound.
 
-        ``known`` are all items whose words a model may learn. What was learned before stays. Learners that do not train
-        step by step refuse.
+        ``known`` are all items whose words the model may learn. The learner itself does not change. Learners without
+        training steps refuse.
         """
         raise LearnerError(
             f"the learner {getattr(self, 'name', type(self).__name__)!r} has no training steps to look ahead from",
@@ -176,56 +177,56 @@ class Learner(ABC):
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """All that ``restore`` needs, in a folder that is made if need be."""
+        """Save the trained models to a folder, which is created if necessary."""
 
     @abstractmethod
     def restore(self, folder: Path) -> None:
-        """Believe again what was believed when this was saved, by a learner of the same tasks and options.
+        """Load the models that a learner of the same tasks and options saved.
 
-        The folder may come from anybody, so loading it must run no code of its own. A learner whose files could do so
-        takes ``trust: bool = False`` as well, and refuses them with ``UntrustedError`` unless it is true.
+        The folder may come from anyone, so loading it must not run code. A learner whose files could do so also takes
+        ``trust: bool = False``, and refuses them with ``UntrustedError`` unless it is true.
         """
 
-    # -- what follows from beliefs -----------------------------------------------------------------------------------
+    # -- derived from probabilities --------------------------------------------------------------------------------
     def predict(self, items: Corpus) -> dict[str, Ragged]:
-        """The label rows that the beliefs speak for."""
+        """The predicted label rows."""
         return {name: self.tasks[name].decode(beliefs) for name, beliefs in self.predict_proba(items).items()}
 
     def confidence(
         self, items: Corpus, measure: str = "entropy", *, seed: int = 0, progress: Progress = no_progress
     ) -> FloatArray:
-        """How sure the learner is of every item, a column a task.
+        """The confidence in every item and task: (items, tasks).
 
-        Items are taken a part at a time, so a million of them need no more memory than their confidences.
+        Items are scored in chunks, so that a million of them need no more memory than their confidences.
         """
         how = MEASURES[measure]
         found = np.zeros((len(items), len(self.tasks)))
-        for part, beliefs in self.believe_in_parts(items, passes=how.passes, seed=seed, progress=progress):
+        for part, beliefs in self.predict_in_chunks(items, passes=how.passes, seed=seed, progress=progress):
             found[part] = confidences(self.tasks, beliefs, how)
         return found
 
-    def believe_in_parts(
+    def predict_in_chunks(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> Iterator[tuple[IntArray, dict[str, AnyBeliefs]]]:
-        """What is believed of some thousand items at a time, and which they are: memory does not grow with the pool."""
-        for at in range(0, len(items), ITEMS_A_PART):
-            part = np.arange(at, min(at + ITEMS_A_PART, len(items)))
+        """Probabilities of a few thousand items at a time, with their positions: memory does not grow with the pool."""
+        for at in range(0, len(items), ITEMS_PER_CHUNK):
+            part = np.arange(at, min(at + ITEMS_PER_CHUNK, len(items)))
 
-            def told(what: str, done: float, part: IntArray = part) -> None:
+            def report(what: str, done: float, part: IntArray = part) -> None:
                 progress(what, (part[0] + done * len(part)) / len(items))
 
-            yield part, self.predict_proba(items.take(part).unlabelled(), passes=passes, seed=seed, progress=told)
+            yield part, self.predict_proba(items.take(part).unlabelled(), passes=passes, seed=seed, progress=report)
 
     def evaluate(self, items: Corpus) -> Scores:
-        """Every score of every task on the items that have its labels; a task without any is left out."""
+        """All scores of every task on the items with its labels; tasks without any are left out."""
         items = in_codes_of(self.tasks, items)
         return evaluate(self.tasks, items, self.predict(items))
 
 
 def in_codes_of(tasks: Mapping[str, Task], items: Corpus) -> Corpus:
-    """The items with their labels in the codes of these tasks, which may list the same names in another order.
+    """The items with label codes of these tasks, which may list the same labels in another order.
 
-    A label that a task does not have is an error that names it and the first item with it.
+    A label that a task does not have is an error, with the first item that has it.
     """
     labels = {}
     for name, task in tasks.items():
@@ -257,21 +258,21 @@ def in_codes_of(tasks: Mapping[str, Task], items: Corpus) -> Corpus:
     return replace(items, schema=schema, labels={**items.labels, **labels})
 
 
-def evaluate(tasks: Mapping[str, Task], items: Corpus, guesses: Mapping[str, Ragged]) -> Scores:
-    """The scores of guesses on the items that have labels."""
+def evaluate(tasks: Mapping[str, Task], items: Corpus, predicted: Mapping[str, Ragged]) -> Scores:
+    """The scores of predicted labels on the items that have labels."""
     scores: Scores = {}
-    for name, guess in guesses.items():
+    for name, rows in predicted.items():
         if name not in items.schema:
             continue
         known = np.flatnonzero(items.labels[name].present)
         if len(known):
             gold = items.labels[name].rows.take(known)
-            scores[name] = tasks[name].evaluate(gold, guess.take(known), items.words[known])
+            scores[name] = tasks[name].evaluate(gold, rows.take(known), items.words[known])
     return scores
 
 
 def geometric_mean(scores: Mapping[str, float]) -> float:
-    """One number for all tasks that no task can be sacrificed for: what early stopping looks at.
+    """The geometric mean of scores, by which training stops early: no task can be neglected for another.
 
     >>> round(geometric_mean({"intent": 0.9, "slots": 0.4}), 6)
     0.6
@@ -280,9 +281,9 @@ def geometric_mean(scores: Mapping[str, float]) -> float:
     return float(np.prod(values) ** (1 / len(values))) if len(values) else 0.0
 
 
-def main_scores(tasks: Mapping[str, Task], dev: Corpus, guesses: Mapping[str, Ragged]) -> tuple[float, float]:
+def main_scores(tasks: Mapping[str, Task], dev: Corpus, predicted: Mapping[str, Ragged]) -> tuple[float, float]:
     """The geometric and the arithmetic mean of the tasks' main scores on development items."""
-    scores = evaluate(tasks, dev, guesses)
+    scores = evaluate(tasks, dev, predicted)
     main = {name: scores[name][task.metric] for name, task in tasks.items()}
     return geometric_mean(main), sum(main.values()) / len(main)
 
@@ -291,7 +292,7 @@ LEARNERS: Registry[Callable[..., Learner]] = Registry("learner", "bursar.learner
 
 
 def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any] | None = None) -> Learner:
-    """A learner by name, with its options checked."""
+    """Create a learner by name; unknown options are errors."""
     try:
         return LEARNERS[name](tasks, **dict(options or {}))
     except TypeError as wrong:
@@ -299,7 +300,7 @@ def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any
 
 
 def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str] | None:
-    """What a learner gives beside beliefs, known without making it; ``None`` if whoever registered it did not say.
+    """What a learner offers beside probabilities, without creating it; ``None`` if it does not say.
 
     >>> sorted(gives("transformer")), sorted(gives("scikit"))
     (['dropout passes', 'vectors of items'], [])
@@ -311,31 +312,31 @@ def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str]
 
 
 @dataclass(frozen=True)
-class _Later:
-    """A learner of ours, imported when it is made; what it gives is known before."""
+class _Lazy:
+    """A built-in learner that is imported when it is created; what it offers is known before."""
 
     module: str
     name: str
     says: Callable[[Mapping[str, Any]], frozenset[str]]
-    usual: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, tasks: Mapping[str, Task], **options: Any) -> Learner:
         made: Learner = getattr(import_module(f"bursar.learners.{self.module}"), self.name)(
-            tasks, **{**self.usual, **options}
+            tasks, **{**self.defaults, **options}
         )
         return made
 
     def gives(self, options: Mapping[str, Any]) -> frozenset[str]:
-        return self.says({**self.usual, **options})
+        return self.says({**self.defaults, **options})
 
 
 def neural_gives(options: Mapping[str, Any]) -> frozenset[str]:
-    """Dropout is in a transformer's layers and, where the options say so, in the heads."""
-    thins = options.get("dropout") != 0 or str(options.get("encoder", "")).partition(":")[0] not in UNTHINNED
-    return frozenset({PASSES, VECTORS} if thins else {VECTORS})
+    """What a neural learner offers: dropout passes, unless neither its encoder nor its heads have dropout."""
+    drops = options.get("dropout") != 0 or str(options.get("encoder", "")).partition(":")[0] not in WITHOUT_DROPOUT
+    return frozenset({PASSES, VECTORS} if drops else {VECTORS})
 
 
-# Paper 4's small networks are trained as its authors do (errata 26): Adam at one rate, plain cross-entropy.
+# Paper 4's small networks are trained as by its authors (errata 26): Adam at one rate, plain cross-entropy.
 _SMALL = {
     "epochs": 100,
     "patience": 20,
@@ -349,9 +350,9 @@ _SMALL = {
     "dropout": 0.0,
     "tag_head": "linear",
 }
-UNTHINNED = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders without dropout of their own
-LEARNERS.add("transformer", _Later("neural", "NeuralLearner", neural_gives))
-for _name in UNTHINNED:
-    LEARNERS.add(_name, _Later("neural", "NeuralLearner", neural_gives, {**_SMALL, "encoder": _name}))
-LEARNERS.add("probe", _Later("probe", "ProbeLearner", lambda options: frozenset({VECTORS})))
-LEARNERS.add("scikit", _Later("scikit", "ScikitLearner", lambda options: frozenset()))
+WITHOUT_DROPOUT = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders that have no dropout
+LEARNERS.add("transformer", _Lazy("neural", "NeuralLearner", neural_gives))
+for _name in WITHOUT_DROPOUT:
+    LEARNERS.add(_name, _Lazy("neural", "NeuralLearner", neural_gives, {**_SMALL, "encoder": _name}))
+LEARNERS.add("probe", _Lazy("probe", "ProbeLearner", lambda options: frozenset({VECTORS})))
+LEARNERS.add("scikit", _Lazy("scikit", "ScikitLearner", lambda options: frozenset()))

@@ -1,4 +1,4 @@
-"""In how many bytes a learner multiplies: four everywhere, two where the processor has instructions for that."""
+"""The precision of matrix products: float32, or bfloat16 where the processor supports it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import torch
 from bursar.errors import ConfigError
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-NATIVE = ("avx512_bf16", "amx_bf16")  # instructions that multiply bfloat16; without them it is slower than float32
+NATIVE = ("avx512_bf16", "amx_bf16")  # instruction sets; without one of them bfloat16 is slower than float32
 
 
 def chosen_precision(name: str) -> str:
-    """The precision that a setting stands for: ``auto`` is the fastest that this processor has instructions for.
+    """Resolve the setting: ``auto`` is the fastest precision on this processor.
 
     >>> chosen_precision("float32")
     'float32'
@@ -31,6 +31,6 @@ def chosen_precision(name: str) -> str:
 
 def multiplies_bfloat16() -> bool:
     """Whether this processor has instructions for bfloat16."""
-    tell = getattr(torch.cpu, "get_capabilities", None)  # not in the oldest torch that is supported
-    found = tell() if tell is not None else {}
+    capabilities = getattr(torch.cpu, "get_capabilities", None)  # missing in the oldest supported torch
+    found = capabilities() if capabilities is not None else {}
     return any(found.get(name, False) for name in NATIVE)

@@ -1,12 +1,13 @@
-"""Further pretraining: an encoder reads unlabelled items before it is trained on labelled ones.
+"""Further pretraining: the encoder reads unlabelled items before it is trained on labelled ones.
 
-Some of the word-pieces are masked, and the encoder learns to tell them from their context (Devlin et al. 2019). A few
-hundred steps on the pool of a campaign teach it the words and the phrases of that pool (Gururangan et al. 2020).
+Some word-pieces are masked, and the encoder learns to predict them from their context (Devlin et al. 2019). A few
+hundred steps on a campaign's pool teach it the words and phrases of that pool (Gururangan et al. 2020).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +17,91 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu
 
 from bursar.errors import CheckpointError, LearnerError
+from bursar.learners.checkpoints import Checkpoint
 from bursar.learners.encoders.encoder import Encoder, Pieces, TextEncoder
 from bursar.learners.learner import Progress
+from bursar.learners.optimizer import rate_factor
 from bursar.learners.steps import batches
-from bursar.learners.training import Checkpoint, falling
 from bursar.ragged import IntArray
+from bursar.random_streams import rng
 
-ITEMS_A_STEP = 32
-MASKED = 0.3  # of the pieces are to be guessed
-SHOWN = 0.2  # of those stay visible, for in training nothing is masked
-HEAD_RATE = 2e-3  # of the layer that guesses, which starts from nothing
+ITEMS_PER_STEP = 32
+MASKED = 0.3  # share of the pieces to predict
+SHOWN = 0.2  # share of those that stay visible, because nothing is masked in training
+HEAD_RATE = 2e-3  # learning rate of the prediction layer, which starts untrained
 WARMUP = 0.1
 CLIP = 1.0
 
 
-def pretrained(
+@dataclass(frozen=True)
+class PretrainingPlan:
+    """How long, how fast and from which seed."""
+
+    steps: int
+    rate: float
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class PretrainedFile:
+    """The file that a pretrained encoder's weights are kept in. ``about`` identifies encoder, items and settings."""
+
+    path: Path
+    about: str
+
+    def write(self, encoder: Encoder) -> None:
+        """Write the weights that pretraining changed, to a new file that then replaces the old one."""
+        from safetensors.torch import save_file
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_name(self.path.name + ".new")
+        save_file(_trained(encoder), beside, metadata={"about": self.about})
+        beside.replace(self.path)
+
+    def read(self, encoder: Encoder) -> Encoder | None:
+        """A copy of the encoder with the file's weights; ``None`` if it is missing, damaged or about something else."""
+        from safetensors import SafetensorError, safe_open
+
+        found = encoder.twin()
+        try:
+            with safe_open(self.path, "pt") as weights:
+                if (weights.metadata() or {}).get("about") != self.about:
+                    return None
+                kept = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118 it is no dictionary
+            if kept.keys() != _trained(found).keys():
+                return None
+            found.load_state_dict(kept, strict=False)
+        except (OSError, SafetensorError, RuntimeError):
+            return None
+        return found.eval()
+
+    def checkpoint(self, seconds: float) -> Checkpoint:
+        """A checkpoint beside the file."""
+        return Checkpoint(Path(f"{self.path}.training"), self.about, seconds)
+
+
+def _trained(encoder: Encoder) -> dict[str, Tensor]:
+    return {name: value.detach().contiguous() for name, value in encoder.named_parameters() if value.requires_grad}
+
+
+def pretrain(
     encoder: Encoder,
     readings: Sequence[Pieces],
-    *,
-    steps: int,
-    rate: float,
-    seed: int,
+    plan: PretrainingPlan,
     checkpoint: Checkpoint | None,
     progress: Progress,
 ) -> Encoder:
-    """A copy of the encoder that has read these items; what is frozen of it stays as it is."""
+    """A copy of the encoder, pretrained on these items. Frozen layers do not change."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        work = Pretraining(can_pretrain(encoder).twin(), readings, steps, rate, seed)
-        work.run(checkpoint, progress)
-    work.encoder.eval()
-    return work.encoder
+        torch.manual_seed(plan.seed)
+        pretraining = Pretraining(check_maskable(encoder).twin(), readings, plan)
+        pretraining.run(checkpoint, progress)
+    pretraining.encoder.eval()
+    return pretraining.encoder
 
 
-def can_pretrain(encoder: Encoder) -> TextEncoder:
-    """The encoder, if it has a mask to learn with; others are refused."""
+def check_maskable(encoder: Encoder) -> TextEncoder:
+    """Refuse encoders without a mask token."""
     if not isinstance(encoder, TextEncoder) or not encoder.pretrained or encoder.pieces.mask is None:
         raise LearnerError(
             "this encoder has no mask token to be pretrained with",
@@ -59,8 +110,8 @@ def can_pretrain(encoder: Encoder) -> TextEncoder:
     return encoder
 
 
-class Guesser(nn.Module):
-    """Vectors of pieces to scores of the pieces they may be: those that occur, compared by the encoder's embeddings."""
+class MaskedPieceHead(nn.Module):
+    """Scores the pieces that occur in the items by their similarity to the encoder's embeddings."""
 
     def __init__(self, encoder: TextEncoder, readings: Sequence[Pieces]) -> None:
         super().__init__()
@@ -72,53 +123,53 @@ class Guesser(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(self.known)))
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
-        """How unlikely the right pieces are."""
+        """The cross-entropy of the masked pieces."""
         scores = self.norm(gelu(self.layer(vectors))) @ self.table.T + self.bias
         return cross_entropy(scores, torch.from_numpy(np.searchsorted(self.known, ids.numpy())))
 
 
 class Pretraining:
-    """A pretraining on its way: the encoder and all that changes with it."""
+    """One pretraining, and all state that changes with it."""
 
-    def __init__(self, encoder: TextEncoder, readings: Sequence[Pieces], steps: int, rate: float, seed: int) -> None:
-        self.encoder, self.readings, self.steps, self.seed = encoder.train(), readings, steps, seed
+    def __init__(self, encoder: TextEncoder, readings: Sequence[Pieces], plan: PretrainingPlan) -> None:
+        self.encoder, self.readings, self.plan = encoder.train(), readings, plan
         self.lengths = np.array([reading.size for reading in readings])
-        self.guesser = Guesser(encoder, readings)
+        self.head = MaskedPieceHead(encoder, readings)
         self.trained = [p for p in encoder.parameters() if p.requires_grad]
-        parts = [self.trained, list(self.guesser.parameters())]
+        parts = [self.trained, list(self.head.parameters())]
         self.optimizer = torch.optim.AdamW([{"params": part} for part in parts], weight_decay=0.01, fused=True)
-        self.rates, self.share = (rate, HEAD_RATE), falling(steps, WARMUP)
+        self.rates, self.factor = (plan.rate, HEAD_RATE), rate_factor(plan.steps, WARMUP)
         self.step = 0
 
     def run(self, checkpoint: Checkpoint | None, progress: Progress) -> None:
-        """To the end, from wherever the checkpoint is."""
+        """Pretrain to the end, from the checkpoint on if there is one."""
         if checkpoint is not None:
             self._resume(checkpoint)
-        an_epoch = -(-len(self.readings) // ITEMS_A_STEP)
+        steps_per_epoch = -(-len(self.readings) // ITEMS_PER_STEP)
         cuts: list[IntArray] = []
-        for step in range(self.step, self.steps):
-            epoch, at = divmod(step, an_epoch)
+        for step in range(self.step, self.plan.steps):
+            epoch, at = divmod(step, steps_per_epoch)
             if not cuts or not at:
-                cuts = batches(self.lengths, ITEMS_A_STEP, np.random.default_rng([self.seed, epoch, 3]))
-            self._learn([self.readings[i] for i in cuts[at]], np.random.default_rng([self.seed, step, 4]))
+                cuts = batches(self.lengths, ITEMS_PER_STEP, rng(self.plan.seed, "pretraining batches", epoch))
+            self._update([self.readings[i] for i in cuts[at]], rng(self.plan.seed, "pretraining masks", step))
             self.step = step + 1
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.save(self._state())
-            progress("pretraining", self.step / self.steps)
+            progress("pretraining", self.step / self.plan.steps)
 
-    def _learn(self, readings: Sequence[Pieces], rng: np.random.Generator) -> None:
-        """One step on some items."""
+    def _update(self, readings: Sequence[Pieces], draws: np.random.Generator) -> None:
+        """One step on a batch of items."""
         encoder, mask = self.encoder, self.encoder.pieces.mask
         assert mask is not None
         batch = encoder.batch(readings)
-        draws = torch.from_numpy(rng.random((2, len(batch.ids))))
-        own = (batch.places > 0) & (batch.ids != encoder.pieces.end)  # not the marks at both ends
-        chosen = own & (draws[0] < MASKED)
+        chance = torch.from_numpy(draws.random((2, len(batch.ids))))
+        own = (batch.places > 0) & (batch.ids != encoder.pieces.end)  # not the start and end tokens
+        chosen = own & (chance[0] < MASKED)
         if not chosen.any():
             return
-        shown = torch.where(chosen & (draws[1] >= SHOWN), mask, batch.ids)
+        shown = torch.where(chosen & (chance[1] >= SHOWN), mask, batch.ids)
         vectors = encoder.run(encoder.embed(batch._replace(ids=shown)), batch, 0, encoder.depth)
-        loss = self.guesser.loss(vectors[chosen], batch.ids[chosen])
+        loss = self.head.loss(vectors[chosen], batch.ids[chosen])
         if not torch.isfinite(loss):
             raise LearnerError(
                 f"pretraining step {self.step}: the loss is {loss.item()}", fix="lower learner.pretraining_rate"
@@ -127,21 +178,21 @@ class Pretraining:
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.trained, CLIP)
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = rate * self.share(self.step)
+            group["lr"] = rate * self.factor(self.step)
         self.optimizer.step()
 
-    # -- kept and taken up again ---------------------------------------------------------------------------------------
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
     def _state(self) -> dict[str, Any]:
         return {
             "step": self.step,
             "encoder": [p.detach() for p in self.trained],
-            "guesser": self.guesser.state_dict(),
+            "guesser": self.head.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "random": torch.get_rng_state(),
         }
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        """Go to where the checkpoint is; one that is damaged or of another pretraining is worth nothing."""
+        """Load the checkpoint; one that is damaged or of another pretraining is ignored."""
         try:
             saved = checkpoint.load()
         except CheckpointError:
@@ -151,40 +202,7 @@ class Pretraining:
         with torch.no_grad():
             for parameter, value in zip(self.trained, saved["encoder"], strict=True):
                 parameter.copy_(value)
-        self.guesser.load_state_dict(saved["guesser"])
+        self.head.load_state_dict(saved["guesser"])
         self.optimizer.load_state_dict(saved["optimizer"])
         torch.set_rng_state(saved["random"])
         self.step = saved["step"]
-
-
-# -- on disk -----------------------------------------------------------------------------------------------------------
-def write_pretrained(encoder: Encoder, file: Path, about: str) -> None:
-    """The weights that pretraining changed; whole or not at all."""
-    from safetensors.torch import save_file
-
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(file.name + ".new")
-    save_file(_trained(encoder), beside, metadata={"about": about})
-    beside.replace(file)
-
-
-def read_pretrained(encoder: Encoder, file: Path, about: str) -> Encoder | None:
-    """A copy of the encoder with the weights of a file; ``None`` if it is not there, damaged or of another pool."""
-    from safetensors import SafetensorError, safe_open
-
-    found = encoder.twin()
-    try:
-        with safe_open(file, "pt") as weights:
-            if (weights.metadata() or {}).get("about") != about:
-                return None
-            kept = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118 it is no dictionary
-        if kept.keys() != _trained(found).keys():
-            return None
-        found.load_state_dict(kept, strict=False)
-    except (OSError, SafetensorError, RuntimeError):
-        return None
-    return found.eval()
-
-
-def _trained(encoder: Encoder) -> dict[str, Tensor]:
-    return {name: value.detach().contiguous() for name, value in encoder.named_parameters() if value.requires_grad}

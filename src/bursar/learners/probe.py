@@ -1,8 +1,7 @@
-"""A probe: a linear model on frozen features, refitted in milliseconds.
+"""Probes: linear models on frozen features, fitted in milliseconds.
 
-Ridge regression on the labels is solved in closed form, and so is what every unit's score would be if that unit had
-been left out of the training. Those scores choose the penalty and the temperature of the probabilities, so no
-labelled item has to be set aside for either.
+Ridge regression on the labels is solved in closed form, and so are leave-one-out scores of every unit. Those scores
+choose the penalty and the temperature, so no labelled item has to be held out for either.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from bursar.tasks import Regression, Tagging, Task
 KINDS = ("ridge", "logistic")
 PENALTIES = 10.0 ** np.arange(-2, 5)  # times the mean variance of a feature
 LOGISTIC_PENALTY = 3.0
-MOST_LEFT_OUT = 1000  # units; two numbers are read off them, the penalty and the temperature
+MOST_LEFT_OUT = 1000  # units: enough to choose two numbers, the penalty and the temperature
 SHARPEST = 1000.0
 CHUNK = 4096  # rows scored at a time
 
 
 # -- ridge regression --------------------------------------------------------------------------------------------
 class Solution(NamedTuple):
-    """A ridge regression, and what it would say of units that it had not seen."""
+    """A ridge regression and its leave-one-out predictions."""
 
     weights: FloatArray  # (width, outputs)
     bias: FloatArray  # (outputs,)
@@ -45,7 +44,7 @@ class Solution(NamedTuple):
 
 
 class Ridge:
-    """Ridge regression with an intercept that is not penalised; what does not depend on the penalty is kept.
+    """Ridge regression with an unpenalised intercept. What does not depend on the penalty is computed once.
 
     >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
     >>> Ridge(x, y).solve(0.5).left_out.round(3).ravel().tolist()  # the last: 0.5 + (2 - 0.5) * 0.5 / (0.5 + 0.5)
@@ -61,18 +60,18 @@ class Ridge:
         self.dual = self.units < self.width
         self.gram = self.features @ self.features.T if self.dual else self.features.T @ self.features
         self.moment = self.features.T @ self.targets  # (width, outputs)
-        self.judged: IntArray = np.arange(self.units)  # the units that are left out, one at a time
+        self.judged: IntArray = np.arange(self.units)  # the units left out, one at a time
         if not self.dual and self.units > most_left_out:
             self.judged = np.linspace(0, self.units - 1, most_left_out).astype(np.int64)
         self.judged_features, self.judged_targets = self.features[self.judged], self.targets[self.judged]
 
     @property
     def variance(self) -> float:
-        """The mean variance of a feature: what a penalty is a multiple of, so that it suits any features."""
+        """The mean variance of a feature. Penalties are multiples of it, so that they suit any features."""
         return float(np.trace(self.gram)) / (self.units * self.width) or 1.0
 
     def solve(self, penalty: float) -> Solution:
-        """From a Cholesky factor of the Gram matrix: (X'X + λ) w = X'y, or w = X'a with (XX' + λ) a = y."""
+        """Solve (X'X + λ) w = X'y, or w = X'a with (XX' + λ) a = y, by a Cholesky factor of the Gram matrix."""
         root = _root(self.gram, penalty)
         if self.dual:
             dual = cho_solve((root, True), self.targets, check_finite=False)
@@ -104,12 +103,12 @@ def _root(gram: FloatArray, penalty: float) -> FloatArray:
 
 
 def fitted_factor(scores: FloatArray, codes: IntArray) -> tuple[float, float]:
-    """The factor (one over the temperature) for which softmax(factor × scores) fits the codes best, and its loss.
+    """The factor (one over the temperature) that minimises the loss of softmax(factor × scores), and that loss.
 
-    The loss is the mean −log p, with one more unit that may have any label: it keeps the factor finite.
+    The loss is the mean −log p. One more unit that has all labels equally keeps the factor finite.
 
     >>> factor, loss = fitted_factor(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.array([0, 0, 0]))
-    >>> round(float(1 / (1 + np.exp(-factor))), 6)  # three for the first label, one for either: 3.5 of 4
+    >>> round(float(1 / (1 + np.exp(-factor))), 6)  # three for the first label and one for both: 3.5 of 4
     0.875
     """
     units = len(scores)
@@ -133,9 +132,9 @@ def fitted_factor(scores: FloatArray, codes: IntArray) -> tuple[float, float]:
     return factor, loss
 
 
-# -- what is learned for one task ----------------------------------------------------------------------------------
+# -- models of one task --------------------------------------------------------------------------------------------
 class Choice(NamedTuple):
-    """Probabilities of labels: the softmax of linear scores."""
+    """A classifier: the softmax of linear scores."""
 
     weights: FloatArray  # (width, labels)
     bias: FloatArray  # (labels,)
@@ -150,11 +149,11 @@ class Choice(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A mean, and a variance that grows with the distance from what was seen: σ² (1 + 1/n + x (X'X + λ)⁻¹ x')."""
+    """A regression whose variance grows with the distance from the training items: σ² (1 + 1/n + x (X'X + λ)⁻¹ x')."""
 
     weights: FloatArray  # (width, 1)
     bias: FloatArray  # (1,)
-    middle: FloatArray  # (width,), where the training items are
+    middle: FloatArray  # (width,): the mean of the training items
     root: FloatArray  # (width, width), lower Cholesky factor of X'X + λ
     noise: FloatArray  # (2,): σ² and 1/n
 
@@ -169,7 +168,7 @@ class Number(NamedTuple):
 
 
 def ridge_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> Choice:
-    """Ridge regression on the indicators of the labels, its scores made probabilities on units left out."""
+    """Ridge regression on label indicators; the temperature is fitted to leave-one-out scores."""
     ridge = Ridge(rows, np.eye(labels)[codes])
     judged = codes[ridge.judged]
     solution, _ = solved(ridge, penalty, lambda solution: fitted_factor(solution.left_out, judged)[1])
@@ -178,13 +177,13 @@ def ridge_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: floa
 
 
 def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, penalty: float | None) -> Number:
-    """Ridge regression on the numbers; σ² is such that errors on units left out have the variance they should."""
+    """Ridge regression on numbers; σ² is fitted to leave-one-out errors."""
     ridge = Ridge(rows, numbers[:, None])
     judged = numbers[ridge.judged]
     solution, penalty = solved(
         ridge, penalty, lambda solution: float(np.square(solution.left_out[:, 0] - judged).sum())
     )
-    # Of a unit left out, 1 + 1/(n − 1) + x (X'X + λ)⁻¹ x' over the others is 1 / (1 − leverage).
+    # For a unit left out, 1 + 1/(n − 1) + x (X'X + λ)⁻¹ x' over the others is 1 / (1 − leverage).
     errors = (solution.left_out[:, 0] - judged) * np.sqrt(np.maximum(1 - solution.leverage, 0))
     noise = np.array([variance_of(errors, task), 1 / ridge.units])
     root = ridge.covariance_root(penalty * ridge.variance)
@@ -192,7 +191,7 @@ def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, pena
 
 
 def solved(ridge: Ridge, penalty: float | None, loss: Callable[[Solution], float]) -> tuple[Solution, float]:
-    """The solution for a penalty, or for one of ``PENALTIES``: every second is tried, then what is next to the best."""
+    """The solution for a penalty, or for the best of ``PENALTIES``: every second one is tried, then its neighbours."""
     if penalty is not None:
         return ridge.solve(penalty * ridge.variance), penalty
 
@@ -207,7 +206,7 @@ def solved(ridge: Ridge, penalty: float | None, loss: Callable[[Solution], float
 
 
 def logistic_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> Choice:
-    """Logistic regression. A label that was never seen gets a probability of at most 1 in n + 1."""
+    """Logistic regression. An unseen label gets a probability of at most 1 in n + 1."""
     from sklearn.linear_model import LogisticRegression
 
     seen = np.unique(codes)
@@ -217,23 +216,24 @@ def logistic_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: f
         strength = 1 / (LOGISTIC_PENALTY if penalty is None else penalty)
         fitted = LogisticRegression(C=strength, max_iter=1000).fit((rows - middle) / scale, codes)
         slopes, levels = fitted.coef_, fitted.intercept_
-        if len(seen) == 2:  # one score, for the second label
+        if len(seen) == 2:  # sklearn fits one score, that of the second label
             slopes, levels = np.concatenate([-slopes, slopes]) / 2, np.concatenate([-levels, levels]) / 2
         slopes, levels = slopes - slopes.mean(axis=0), levels - levels.mean()
         weights[:, seen] = slopes.T / scale
         bias[seen] = levels - middle @ weights[:, seen]
-    # The scores of the labels seen have mean 0, so one of them is at least 0.
+    # The scores of seen labels have mean 0, so one of them is at least 0.
     bias[np.setdiff1d(np.arange(labels), seen)] = -np.log(len(codes) + 1)
     return Choice(weights, bias)
 
 
 # -- the learner -----------------------------------------------------------------------------------------------------
 class ProbeLearner(FeatureLearner):
-    """A linear model a task on the vectors of a frozen encoder; of images, on their principal components.
+    """One linear model per task, on the vectors of a frozen encoder; for images, on their principal components.
 
-    ``kind`` is "ridge" or "logistic"; ``penalty`` is chosen on units left out (ridge) or a usual one (logistic) unless
-    it is given, as a multiple of the features' mean variance; ``components`` is how many an image keeps; ``layers`` is
-    how many of the encoder's layers are run, half of them by default. Numbers are always fitted by ridge.
+    - ``kind``: "ridge" or "logistic"; numbers are always fitted by ridge
+    - ``penalty``: a multiple of the features' mean variance; by default chosen by leave-one-out loss (ridge) or fixed
+    - ``components``: number of principal components of images
+    - ``layers``: number of the encoder's layers to run, half of them by default
     """
 
     name = "probe"
@@ -269,20 +269,22 @@ class ProbeLearner(FeatureLearner):
     def rows(self, task: Task, items: Corpus, progress: Progress) -> Vectors:
         if items.images is not None:
             if self._axes is None:
-                raise LearnerError("this probe was trained on texts, and the corpus has images")
+                raise LearnerError("this probe was trained on texts, but the corpus has images")
             if isinstance(task, Tagging):
-                raise LearnerError(f"task {task.name!r} tags words, and images have none")
+                raise LearnerError(f"task {task.name!r} tags words, but images have none")
             if items.images[0:1].size != self._axes.mean.size * len(items.images[0:1]):
-                raise LearnerError(f"images of {self._axes.mean.size} pixels are known, and these have others")
+                raise LearnerError(
+                    f"this probe was trained on images of {self._axes.mean.size} pixels, not of this size"
+                )
             return self._axes.project(pixels(items))
         if self._axes is not None:
-            raise LearnerError("this probe was trained on images, and the corpus has texts")
+            raise LearnerError("this probe was trained on images, but the corpus has texts")
         if isinstance(task, Tagging):
             return self.encoder.word_vectors(items, progress)
         return self.encoder.item_vectors(items, progress)
 
     def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> Vectors:
-        """What the frozen encoder makes of each item; of images, their principal components."""
+        """The frozen encoder's vectors of items; for images, their principal components."""
         if items.images is None:
             return self.encoder.item_vectors(items, progress)
         axes = self._axes or Components.of(pixels(items), self.components)
@@ -303,9 +305,9 @@ class ProbeLearner(FeatureLearner):
         choice = ridge_choice if self.kind == "ridge" else logistic_choice
         return choice(rows, targets, classes_of(task), self.penalty)
 
-    # -- keeping -------------------------------------------------------------------------------------------------
+    # -- saved models ----------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
-        """The weights as arrays, the tasks and the options."""
+        """Save the weights as arrays, and the tasks and options as JSON."""
         from safetensors.numpy import save_file
 
         self._must_have_learned()
@@ -337,7 +339,7 @@ class ProbeLearner(FeatureLearner):
                 if model.weights.shape != (width, outputs) or model.bias.shape != (outputs,):
                     raise LearnerError(f"the weights of task {name!r} have another shape")
                 models[name] = model
-        except Exception as wrong:  # whatever a damaged file may raise
+        except Exception as wrong:  # a damaged file can raise anything
             raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
         self._axes, self._models = axes, models
 

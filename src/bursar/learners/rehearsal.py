@@ -1,4 +1,4 @@
-"""A training that can be stopped anywhere, tried out, and put back: what look-aheads are made with.
+"""A training that can be paused, evaluated and rewound, for look-ahead estimates.
 
 >>> import numpy as np
 >>> from bursar.learners.neural import NeuralLearner
@@ -7,10 +7,10 @@
 >>> learner = NeuralLearner(items.schema, encoder="aoe")
 >>> rehearsal = learner.rehearse(items, trained=np.arange(40), known=np.arange(60))
 >>> rehearsal.advance(20)
->>> place, before = rehearsal.place(), rehearsal.loss(others, "intent")
+>>> before_step, before = rehearsal.snapshot(), rehearsal.loss(others, "intent")
 >>> rehearsal.step([(others, "intent")])  # as if those had been labelled for training, too
 >>> after = rehearsal.loss(others, "intent")
->>> rehearsal.back(place)
+>>> rehearsal.rewind(before_step)
 >>> rehearsal.loss(others, "intent") == before > after
 True
 """
@@ -29,69 +29,62 @@ from torch import Tensor, nn
 from bursar.corpus import Corpus
 from bursar.errors import LearnerError
 from bursar.learners.calibration import fit_temperature, scaled_loss
-from bursar.learners.examples import Objective
-from bursar.learners.sharing import SharedModel
 from bursar.learners.steps import joint_steps
-from bursar.learners.training import Schedule, Training
+from bursar.learners.training import Training
 from bursar.ragged import IntArray, Ragged
 
-ITEMS_AT_ONCE = 256  # that are looked at and not trained on
-HALVINGS = 16  # or nearly: of the interval that a temperature is looked for in
+ITEMS_AT_ONCE = 256  # in evaluation
+TEMPERATURE_STEPS = 16  # of the golden-section search
 
 
-class Place(NamedTuple):
-    """Where a training is: all that further steps depend on."""
+class Snapshot(NamedTuple):
+    """A snapshot of a training: all that further steps depend on."""
 
     parameters: list[Tensor]
-    memories: list[dict[str, Tensor]]  # what the optimiser keeps of each of them
+    memories: list[dict[str, Tensor]]  # the optimiser's state of each parameter
     random: Tensor
 
 
 class Rehearsal:
-    """A model in training on some items, and what can be tried with it.
+    """A model in training on some items, with trial steps that can be undone.
 
-    Its own steps are those of a fit of the same learner, without a policy. Items are named by their positions.
+    Its own steps are those of a fit of the same learner without a policy. Items are given by position.
     """
 
     def __init__(
         self,
         items: Corpus,
-        model: SharedModel,
-        objective: Objective,
-        guess: Callable[[IntArray, str], Ragged],
-        *,
-        lengths: IntArray,
+        training: Training,
         trained: IntArray,
-        schedule: Schedule,
-        seed: int,
+        predict: Callable[[IntArray, str], Ragged],
         random: Tensor,
     ) -> None:
-        self.items, self.model, self.objective = items, model, objective
-        self.shared: list[nn.Parameter] = [p for p in model.encoder.parameters() if p.requires_grad]
+        """``trained`` are the positions of the training's items, ``random`` is torch's random state at its start."""
+        self.items, self.model, self.objective = items, training.model, training.objective
+        self.shared: list[nn.Parameter] = [p for p in self.model.encoder.parameters() if p.requires_grad]
         if not self.shared:
             raise LearnerError(
                 "every layer that tasks could share is frozen", fix="lower learner.frozen_layers: leave some to train"
             )
-        self._guess, self._random = guess, random
-        self._training = Training(model, objective, lengths[trained], schedule, seed, policy=None, checkpoint=None)
-        self._ahead = self._batches(lengths[trained], trained, schedule.batch_size, seed)
+        self._predict, self._random, self._training = predict, random, training
+        self._ahead = self._batches(trained)
 
     @property
     def planned(self) -> int:
-        """How many steps a fit would have."""
-        return self._training.epochs * self._training.steps_an_epoch
+        """The number of steps of a full fit."""
+        return self._training.epochs * self._training.steps_per_epoch
 
     # -- training --------------------------------------------------------------------------------------------------
     def advance(self, steps: int) -> None:
-        """Train on, as a fit would."""
+        """Train for some steps, as a fit would."""
         with self._learning():
             for _ in range(steps):
                 self._training.joint_step(*next(self._ahead))
 
     def step(self, parts: Sequence[tuple[IntArray, str]]) -> None:
-        """A step on the losses of some items for a task each, added up; the learning rate stays as it is.
+        """One step on the sum of the losses of (items, task) parts; the learning rate does not change.
 
-        The gradient of each part is clipped by itself, so that no part takes from what another does.
+        Each part's gradient is clipped separately, so that no part reduces the effect of another.
         """
         training = self._training
         training.optimizer.zero_grad(set_to_none=True)
@@ -108,53 +101,53 @@ class Rehearsal:
                         parameter.grad = scaled if parameter.grad is None else parameter.grad.add_(scaled)
             training.optimizer.step()
 
-    def place(self) -> Place:
-        """Where the training is now, for ``back``."""
+    def snapshot(self) -> Snapshot:
+        """A snapshot of the training, for ``rewind``."""
         kept = self._training.optimizer.state
-        return Place(
+        return Snapshot(
             [parameter.detach().clone() for parameter in self._training.trained],
             [{name: value.clone() for name, value in kept.get(p, {}).items()} for p in self._training.trained],
             self._random.clone(),
         )
 
-    def back(self, place: Place) -> None:
-        """Go back to where the training was; the batches that ``advance`` takes next stay the next ones."""
+    def rewind(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot. The sequence of batches that ``advance`` takes is not rewound."""
         kept = self._training.optimizer.state
         with torch.no_grad():
-            for parameter, value, memory in zip(self._training.trained, place.parameters, place.memories, strict=True):
+            for parameter, value, memory in zip(
+                self._training.trained, snapshot.parameters, snapshot.memories, strict=True
+            ):
                 parameter.copy_(value)
                 if memory:
                     for name, remembered in memory.items():
                         kept[parameter][name].copy_(remembered)
-                else:  # it had never been trained
+                else:  # no step had been taken
                     kept.pop(parameter, None)
-        self._random = place.random.clone()
+        self._random = snapshot.random.clone()
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
-        """Train with random numbers of its own, which nobody else draws from."""
+        """Train with a separate random state."""
         self.model.train()
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._random)
             yield
             self._random = torch.get_rng_state()
 
-    def _batches(
-        self, lengths: IntArray, trained: IntArray, size: int, seed: int
-    ) -> Iterator[tuple[IntArray, list[str]]]:
-        """The steps of a fit, epoch after epoch."""
-        present = {task: there[trained] for task, there in self.objective.examples.present.items()}
+    def _batches(self, trained: IntArray) -> Iterator[tuple[IntArray, list[str]]]:
+        """The joint steps of a fit, epoch after epoch."""
+        training, present = self._training, {n: there[trained] for n, there in self._training.present.items()}
         for epoch in count(1):
-            for batch, tasks in joint_steps(present, lengths, size, seed, epoch):
+            size, seed = training.schedule.batch_size, training.plan.seed
+            for batch, tasks in joint_steps(present, training.lengths, size, seed, epoch):
                 if tasks:
                     yield trained[batch], tasks
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    # -- evaluation ------------------------------------------------------------------------------------------------
     def loss(self, items: IntArray, task: str) -> float:
-        """The loss of a task on items that are labelled for it, at the temperature that suits them best.
+        """The loss of a task on items with its label, at the temperature that minimises it.
 
-        So a model is not found better because it became less sure of all that it says, or worse because it became
-        surer.
+        The fitted temperature keeps a general change of confidence from counting as a better or worse model.
         """
         head, outputs = self.model.head(task), list[tuple[Any, Ragged]]()
         self.model.eval()
@@ -164,16 +157,16 @@ class Rehearsal:
                 output = head(encoded, self.objective.examples.spans_of(task, part))
                 outputs.append((output, self.objective.examples.targets[task].take(part)))
             at = partial(scaled_loss, head, outputs)
-            return at(fit_temperature(at, HALVINGS))
+            return at(fit_temperature(at, TEMPERATURE_STEPS))
 
     def score(self, items: IntArray, task: str) -> float:
-        """The task's main score on items that are labelled for it."""
+        """The task's main score on items with its label."""
         kind, labels = self.model.tasks[task], self.items.labels[task].rows
-        tally = kind.tally(labels.take(items), self._guess(items, task))
+        tally = kind.tally(labels.take(items), self._predict(items, task))
         return float(kind.score(tally.sum(axis=0)))
 
     def gradient(self, items: IntArray, task: str) -> Tensor:
-        """The slope of a task's loss on items that are labelled for it, by all parameters that tasks share."""
+        """The gradient of a task's loss on items with its label, by all parameters that tasks share."""
         self.model.eval()
         total = torch.zeros(sum(parameter.numel() for parameter in self.shared))
         for part in _parts(items):

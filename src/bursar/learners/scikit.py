@@ -1,4 +1,4 @@
-"""Any estimator of scikit-learn as a learner: on words, on the vectors of a frozen encoder, or on pixels.
+"""Any scikit-learn estimator as a learner: on words, on vectors of a frozen encoder, or on pixels.
 
 >>> from sklearn.ensemble import ExtraTreesClassifier
 >>> from bursar.simulation import assistant_corpus
@@ -39,10 +39,10 @@ from bursar.registry import Registry
 from bursar.tasks import Regression, Tagging, Task
 
 FEATURES = ("words", "encoder")
-MOST_SIGNS = 50_000  # of all that tells tags, the most frequent: an estimator may keep a weight for each and every tag
+MOST_FEATURES = 50_000  # of words, the most frequent: an estimator may have a weight for each of them and every tag
 FOLDS = 5
 
-# An estimator by the name of the task's kind, and whether the features are dense; None where there is none.
+# Each makes an estimator for a kind of task and dense or sparse features; None if it has none.
 ESTIMATORS: Registry[Callable[[str, bool], Any]] = Registry("estimator", "bursar.estimators")
 
 
@@ -65,18 +65,18 @@ ESTIMATORS.add("naive-bayes", _naive_bayes)
 ESTIMATORS.add("random-forest", _random_forest)
 
 
-# -- what is learned for one task ----------------------------------------------------------------------------------
+# -- models of one task --------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Choice:
-    """A fitted classifier, its probabilities spread to labels it never saw: together 1 in n + 1."""
+    """A fitted classifier. Labels that it never saw share a probability of 1 in n + 1."""
 
-    estimator: Any  # None where only one label was seen, which most estimators refuse to be fitted on
+    estimator: Any  # None if only one label was seen, which most estimators refuse
     seen: IntArray  # the codes of the labels that were seen
     labels: int
-    units: int  # how many it was fitted on
+    units: int  # number of units it was fitted on
 
     def learned(self) -> dict[str, Any]:
-        """What was learned beside the estimator, for JSON."""
+        """What was fitted beside the estimator, as JSON."""
         return {"seen": self.seen.tolist(), "units": self.units}
 
     def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
@@ -92,13 +92,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Number:
-    """A fitted regressor; the variance is that of its errors on items it was not fitted on, the same for all."""
+    """A fitted regressor. Its variance, the same for all items, is that of cross-validation errors."""
 
     estimator: Any
     variance: float
 
     def learned(self) -> dict[str, Any]:
-        """What was learned beside the estimator, for JSON."""
+        """What was fitted beside the estimator, as JSON."""
         return {"variance": self.variance}
 
     def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
@@ -108,7 +108,7 @@ class Number:
 
 # -- features ------------------------------------------------------------------------------------------------------
 def terms(words: list[str]) -> list[str]:
-    """The words of an item and its pairs of neighbours.
+    """The words of an item, and its word pairs.
 
     >>> terms(["wake", "me", "up"])
     ['wake', 'me', 'up', 'wake me', 'me up']
@@ -117,7 +117,7 @@ def terms(words: list[str]) -> list[str]:
 
 
 def documents(items: Corpus) -> list[list[str]]:
-    """The words of every item in small letters; those of a pair's second text are marked."""
+    """The words of every item in lower case; those of a pair's second text are marked."""
     texts, pairs = _words(items), [[] for _ in range(len(items))] if items.pairs is None else items.pairs.all_words()
     return [
         [word.lower() for word in text] + [f"|{word.lower()}" for word in pair]
@@ -125,10 +125,10 @@ def documents(items: Corpus) -> list[list[str]]:
     ]
 
 
-def word_signs(words: list[str]) -> list[list[str]]:
-    """What tells the tag of each word: itself, its beginning and end, its shape, and its neighbours.
+def word_features(words: list[str]) -> list[list[str]]:
+    """The features of each word: itself, its prefixes and suffixes, its shape, and its neighbours.
 
-    >>> word_signs(["at", "7.30"])[1]
+    >>> word_features(["at", "7.30"])[1]
     ['w=7.30', 's=0.00', 'b2=7.', 'b3=7.3', 'e2=30', 'e3=.30', '-2=', '-1=at', '+1=', '+2=']
     """
     small = ["", "", *(word.lower() for word in words), "", ""]
@@ -141,13 +141,13 @@ def word_signs(words: list[str]) -> list[list[str]]:
     return found
 
 
-def all_signs(items: Corpus) -> list[list[str]]:
-    """The signs of every word of every item."""
-    return [signs for words in _words(items) for signs in word_signs(words)]
+def all_word_features(items: Corpus) -> list[list[str]]:
+    """The features of every word of every item."""
+    return [features for words in _words(items) for features in word_features(words)]
 
 
 def _shape(word: str) -> str:
-    """Letters as x or X, digits as 0, other marks as they are; not more than two of a sort in a row."""
+    """Letters as x or X, digits as 0, other characters unchanged; at most two of a kind in a row."""
     shape = ""
     for mark in word:
         kind = "0" if mark.isdigit() else mark if not mark.isalpha() else "X" if mark.isupper() else "x"
@@ -163,11 +163,11 @@ def _words(items: Corpus) -> list[list[str]]:
 
 # -- the learner ---------------------------------------------------------------------------------------------------
 class ScikitLearner(FeatureLearner):
-    """An estimator of scikit-learn a task: classifiers with ``predict_proba``, regressors with ``predict``.
+    """One scikit-learn estimator per task: classifiers with ``predict_proba``, regressors with ``predict``.
 
     ``estimator`` is an instance, cloned for each task, or a name: logistic, naive-bayes, random-forest. ``features``
     are "words" (TF-IDF of words and word pairs; for tagging the word, its shape and its neighbours) or "encoder" (the
-    vectors of a frozen encoder). Images are their pixels.
+    vectors of a frozen encoder). Images are read as pixels.
     """
 
     name = "scikit"
@@ -194,35 +194,36 @@ class ScikitLearner(FeatureLearner):
         self._described = estimator if isinstance(estimator, str) else type(estimator).__qualname__
         self.features = features
         self.encoder = frozen(encoder) if features == "encoder" else None
-        self._tables: dict[str, Any] = {}  # for items and for words, what their features are
+        self._vectorizers: dict[str, Any] = {}  # vectorizers, for items and for words
 
     def settle(self, annotated: Corpus) -> None:
-        self._tables = {}
+        self._vectorizers = {}
         if annotated.texts is None or self.features == "encoder":
             return
-        # A training set without a single word still has a vocabulary.
+        # A vectorizer needs at least one feature, even if no item has a word.
         if any(isinstance(task, Tagging) for task in self.tasks.values()):
-            self._tables["words"] = _new_table("words").fit(all_signs(annotated) or [[""]])
+            self._vectorizers["words"] = _new_vectorizer("words").fit(all_word_features(annotated) or [[""]])
         if not all(isinstance(task, Tagging) for task in self.tasks.values()):
             found = documents(annotated)
-            self._tables["items"] = _new_table("items").fit(found if any(found) else [[""]])
+            self._vectorizers["items"] = _new_vectorizer("items").fit(found if any(found) else [[""]])
 
     def rows(self, task: Task, items: Corpus, progress: Progress) -> Any:
         tags = isinstance(task, Tagging)
         if items.images is not None:
             if tags:
-                raise LearnerError(f"task {task.name!r} tags words, and images have none")
+                raise LearnerError(f"task {task.name!r} tags words, but images have none")
             return pixels(items)
         if self.encoder is not None:
             return self.encoder.word_vectors(items, progress) if tags else self.encoder.item_vectors(items, progress)
-        if not self._tables:
-            raise LearnerError("this learner was trained on images, and the corpus has texts")
-        table, units = self._tables["words" if tags else "items"], all_signs(items) if tags else documents(items)
-        return table.transform(units) if units else csr_matrix((0, len(table.vocabulary_)))
+        if not self._vectorizers:
+            raise LearnerError("this learner was trained on images, but the corpus has texts")
+        vectorizer = self._vectorizers["words" if tags else "items"]
+        units = all_word_features(items) if tags else documents(items)
+        return vectorizer.transform(units) if units else csr_matrix((0, len(vectorizer.vocabulary_)))
 
     def model(self, task: Task, rows: Any, targets: NDArray[Any], seed: int) -> Model:
         estimator = clone(self._make(task.kind, not issparse(rows)))
-        seed %= 2**32  # more than that numpy's old generator cannot take
+        seed %= 2**32  # the limit of numpy's legacy generator
         seeds = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
         estimator.set_params(**dict.fromkeys(seeds, seed))
         try:
@@ -238,44 +239,44 @@ class ScikitLearner(FeatureLearner):
             ) from None
         return Choice(fitted, seen, classes_of(task), len(targets))
 
-    # -- keeping ---------------------------------------------------------------------------------------------------
+    # -- saved models ----------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
-        """The fitted estimators in a file of skops; as JSON the vocabularies, the tasks and the options."""
+        """Save the estimators as skops; vocabularies, tasks and options as JSON."""
         self._must_have_learned()
         folder.mkdir(parents=True, exist_ok=True)
         models: dict[str, Any] = dict(self._models)
         save_estimators(folder, {name: model.estimator for name, model in models.items()})
         learned = {
-            "tables": {name: _written(table) for name, table in self._tables.items()},
+            "tables": {name: _written(vectorizer) for name, vectorizer in self._vectorizers.items()},
             "models": {name: model.learned() for name, model in models.items()},
         }
         (folder / "learned.json").write_text(json.dumps(learned))
         (folder / "learner.json").write_text(json.dumps(self._about(), indent=1))
 
     def restore(self, folder: Path, *, trust: bool = False) -> None:
-        """Believe again what was saved. A file that could run code is refused, unless you ``trust`` it."""
+        """See ``Learner``. A file that could run code is refused, unless you ``trust`` it."""
         try:
             if json.loads((folder / "learner.json").read_text()) != self._about():
                 raise LearnerError("it is a learner of other tasks or options")
             estimators = load_estimators(folder, trust)
             learned = json.loads((folder / "learned.json").read_text())
-            tables = {name: _table(name, learned["tables"][name]) for name in learned["tables"]}
+            vectorizers = {name: _vectorizer(name, learned["tables"][name]) for name in learned["tables"]}
             if {*estimators} != {*learned["models"]} or {*estimators} != {*self.tasks}:
                 raise LearnerError("its estimators are for other tasks")
             models = {
-                name: self._restored(task, estimators[name], learned["models"][name], dense=not tables)
+                name: self._restored(task, estimators[name], learned["models"][name], dense=not vectorizers)
                 for name, task in self.tasks.items()
             }
         except UntrustedError:
             raise
-        except Exception as wrong:  # whatever a damaged file may raise
+        except Exception as wrong:  # a damaged file can raise anything
             raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
-        self._tables, self._models = tables, models
+        self._vectorizers, self._models = vectorizers, models
 
     def _restored(self, task: Task, estimator: Any, learned: Mapping[str, Any], dense: bool) -> Model:
         known = type(self._make(task.kind, dense))
         if type(estimator) is not known and (estimator is not None or isinstance(task, Regression)):
-            raise LearnerError(f"task {task.name!r} has a {type(estimator).__name__}, and not a {known.__name__}")
+            raise LearnerError(f"task {task.name!r} has a {type(estimator).__name__}, not a {known.__name__}")
         if isinstance(task, Regression):
             return Number(estimator, float(learned["variance"]))
         seen = np.array(learned["seen"], dtype=np.int64)
@@ -289,27 +290,27 @@ class ScikitLearner(FeatureLearner):
         return {"learner": self.name, "options": options, "tasks": self._described_tasks()}
 
 
-def _new_table(what: str) -> Any:
-    """What counts the signs of words, or weighs the terms of items."""
+def _new_vectorizer(what: str) -> Any:
+    """A vectorizer of words' features, or of items' terms."""
     if what == "words":
-        return CountVectorizer(analyzer=list, binary=True, max_features=MOST_SIGNS, dtype=np.float64)
+        return CountVectorizer(analyzer=list, binary=True, max_features=MOST_FEATURES, dtype=np.float64)
     return TfidfVectorizer(analyzer=terms)
 
 
-def _written(table: Any) -> dict[str, Any]:
-    """All that a fitted table has learned, for JSON: its vocabulary in order, and what each term weighs."""
-    weights = {"weights": table.idf_.tolist()} if isinstance(table, TfidfVectorizer) else {}
-    return {"vocabulary": sorted(table.vocabulary_, key=table.vocabulary_.__getitem__)} | weights
+def _written(vectorizer: Any) -> dict[str, Any]:
+    """A fitted vectorizer as JSON: its vocabulary in order, and the weight of each term."""
+    weights = {"weights": vectorizer.idf_.tolist()} if isinstance(vectorizer, TfidfVectorizer) else {}
+    return {"vocabulary": sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)} | weights
 
 
-def _table(what: str, learned: Mapping[str, Any]) -> Any:
-    """A table that has learned this before."""
-    table = _new_table(what)
-    table.vocabulary_ = {str(term): place for place, term in enumerate(learned["vocabulary"])}
-    table.fixed_vocabulary_ = False
-    if isinstance(table, TfidfVectorizer):
-        table.idf_ = np.array(learned["weights"], dtype=np.float64)
-    return table
+def _vectorizer(what: str, learned: Mapping[str, Any]) -> Any:
+    """A vectorizer from its JSON."""
+    vectorizer = _new_vectorizer(what)
+    vectorizer.vocabulary_ = {str(term): place for place, term in enumerate(learned["vocabulary"])}
+    vectorizer.fixed_vocabulary_ = False
+    if isinstance(vectorizer, TfidfVectorizer):
+        vectorizer.idf_ = np.array(learned["weights"], dtype=np.float64)
+    return vectorizer
 
 
 def _can_train(estimator: Any, task: Task) -> bool:
@@ -319,7 +320,7 @@ def _can_train(estimator: Any, task: Task) -> bool:
 
 
 def _errors(estimator: Any, rows: Any, numbers: FloatArray, seed: int) -> FloatArray:
-    """The errors on items in folds that the estimator was not fitted on; none of a single item."""
+    """Cross-validation errors; none for a single item."""
     if len(numbers) < 2:
         return np.zeros(0)
     folds = KFold(min(FOLDS, len(numbers)), shuffle=True, random_state=seed)

@@ -1,6 +1,6 @@
-"""What tasks have in common: nothing (single), all of the encoder (shared), or its bottom and a gate (gated).
+"""What tasks share: no layers (single), all of the encoder (shared), or its lower layers and a gate (gated).
 
-Tasks that build on each other's spans (relations on entities) are one *group* and always share an encoder.
+Tasks that build on each other's spans (relations on entities) form a *group* and always share an encoder.
 """
 
 from __future__ import annotations
@@ -13,20 +13,29 @@ from torch import Tensor, nn
 
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders.encoder import Encoder
+from bursar.learners.settings import NeuralSettings
 from bursar.tasks import Tagging, Task
 from bursar.tasks.groups import groups_of
 from bursar.tasks.heads import Encoded, Head
 
-SHARING = ("shared", "single", "gated")
+
+def make_models(encoder: Encoder, tasks: Mapping[str, Task], settings: NeuralSettings) -> list[SharedModel]:
+    """Untrained models on copies of the encoder: one for all tasks, or one for each group."""
+    if settings.sharing == "gated":
+        return [GatedModel(encoder.twin(), tasks, settings)]
+    return [
+        SharedModel(encoder.twin(), {name: tasks[name] for name in tasks if name in group}, settings)
+        for group in tasks_of_models(tasks, settings.sharing)
+    ]
 
 
 def tasks_of_models(tasks: Mapping[str, Task], sharing: str) -> list[list[str]]:
-    """Which tasks each model has: all of them, or a group of those that cannot be taken apart."""
+    """The tasks of each model: all of them, or one group per model."""
     return groups_of(tasks) if sharing == "single" else [list(tasks)]
 
 
-def head_styles(tasks: Mapping[str, Task], named: Mapping[str, str], tags: str) -> dict[str, str]:
-    """The style of each head: as named, or ``tags`` for the other tagging tasks; relations need spans of theirs.
+def head_styles(tasks: Mapping[str, Task], named: Mapping[str, str], tag_head: str) -> dict[str, str]:
+    """The style of each head: as named, or ``tag_head`` for tagging tasks that no relations build on.
 
     >>> from bursar.tasks import Classification, Tagging
     >>> tasks = {task.name: task for task in (Classification("intent", ("a", "b")), Tagging("slots", ("city",)))}
@@ -34,12 +43,12 @@ def head_styles(tasks: Mapping[str, Task], named: Mapping[str, str], tags: str) 
     ({'slots': 'crf'}, {'slots': 'lstm'})
     """
     linked = {task.partner(tasks) for task in tasks.values()}
-    usual = {name: tags for name, task in tasks.items() if isinstance(task, Tagging) and name not in linked}
+    usual = {name: tag_head for name, task in tasks.items() if isinstance(task, Tagging) and name not in linked}
     return usual | dict(named)
 
 
 class ByTask(nn.Module):
-    """Parts of a model by the name of a task: any name, where torch's own dictionary refuses ``half`` or ``a.b``."""
+    """Modules by task name. Any name will do; torch's own dictionary refuses ``half`` and ``a.b``."""
 
     def __init__(self, parts: Mapping[str, nn.Module]) -> None:
         super().__init__()
@@ -54,34 +63,28 @@ class ByTask(nn.Module):
 
 
 class SharedModel(nn.Module):
-    """An encoder and the heads that share it: one task's alone (ST), or all tasks' (SMT)."""
+    """An encoder and the heads on it: of one task (ST), or of all tasks (SMT)."""
 
-    def __init__(
-        self, encoder: Encoder, tasks: Mapping[str, Task], frozen: int, styles: Mapping[str, str], dropout: float
-    ) -> None:
+    def __init__(self, encoder: Encoder, tasks: Mapping[str, Task], settings: NeuralSettings) -> None:
         super().__init__()
-        self.encoder, self.frozen = encoder, frozen
+        self.encoder, self.frozen = encoder, settings.frozen_layers
         self.tasks = dict(tasks)
         self.partners = {name: task.partner(tasks) for name, task in tasks.items()}
-        in_pairs = {partner: "spans" for partner in self.partners.values() if partner is not None}
-        for name in in_pairs:
-            if styles.get(name, "spans") != "spans":
+        styles = head_styles(tasks, settings.heads, settings.tag_head)
+        for name in filter(None, self.partners.values()):
+            if styles.setdefault(name, "spans") != "spans":
                 raise ConfigError(
-                    f"learner.heads gives task {name!r} the style {styles[name]!r}, and relations build on its spans",
-                    fix='leave it out, or say "spans"',
+                    f"learner.heads gives task {name!r} the style {styles[name]!r}, but relations build on its spans",
+                    fix='leave it out, or use "spans"',
                 )
         for name, task in tasks.items():
             if not encoder.reads_words and task.counted != "item":
                 raise LearnerError(
-                    f"task {name!r} is {task.kind}, which needs words, and this encoder reads none",
+                    f"task {name!r} is {task.kind}, which needs words, but this encoder reads none",
                     fix="use classification or regression",
                 )
-        self.heads = ByTask(
-            {
-                name: task.head(encoder.width, in_pairs.get(name) or styles.get(name), dropout)
-                for name, task in tasks.items()
-            }
-        )
+        dropout = settings.dropout
+        self.heads = ByTask({name: task.head(encoder.width, styles.get(name), dropout) for name, task in tasks.items()})
 
     def head(self, task: str) -> Head:
         head = self.heads[task]
@@ -91,33 +94,25 @@ class SharedModel(nn.Module):
     def encode(
         self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
     ) -> dict[str, Encoded]:
-        """From what the frozen layers left, the vectors that each task's head reads."""
+        """From the output of the frozen layers, the vectors that each task's head reads."""
         top = self.encoder.run(hidden, batch, self.frozen, self.encoder.depth, begun=begun)
         return dict.fromkeys(tasks, self.encoder.pool(top, batch))
 
 
 class GatedModel(SharedModel):
-    """Shared bottom layers, and of the top ones a common copy and one for each group of tasks (CMT).
+    """Shared lower layers; of the upper ones a common copy and one for each group of tasks (CMT).
 
-    A task reads a⊙common + (1 − a)⊙own with a = σ(W[common; own] + b): paper 1, section 5.3. Everything is done on
-    word-pieces, and as there is no padding nothing needs a mask (errata 14).
+    A task reads a⊙common + (1 − a)⊙own with a = σ(W[common; own] + b): paper 1, section 5.3. Gates work on word-pieces;
+    without padding there is nothing to mask (errata 14).
     """
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        tasks: Mapping[str, Task],
-        frozen: int,
-        styles: Mapping[str, str],
-        dropout: float,
-        copied: int | None = None,
-    ) -> None:
-        super().__init__(encoder, tasks, frozen, styles, dropout)
+    def __init__(self, encoder: Encoder, tasks: Mapping[str, Task], settings: NeuralSettings) -> None:
+        super().__init__(encoder, tasks, settings)
         if not encoder.depth:
             raise ConfigError(
                 'learner.sharing = "gated": this encoder has no layers to copy', fix='use "shared" or "single"'
             )
-        copied = copied or max(1, encoder.depth // 3)  # 6 layers: 4 shared, 2 copied; 12: 8 and 4
+        copied = settings.gated_layers or max(1, encoder.depth // 3)  # 6 layers: 4 shared, 2 copied; 12: 8 and 4
         self.bottom = encoder.depth - copied
         groups = groups_of(tasks)
         if len(groups) < 2:
@@ -127,15 +122,16 @@ class GatedModel(SharedModel):
             )
         if self.bottom < 0:
             raise ConfigError(f"learner.gated_layers = {copied}", fix=f"this encoder has {encoder.depth} layers")
-        if not frozen <= self.bottom:
+        if not self.frozen <= self.bottom:
             raise ConfigError(
-                f"learner.frozen_layers = {frozen}", fix=f"the gated model shares {self.bottom} layers: freeze no more"
+                f"learner.frozen_layers = {self.frozen}",
+                fix=f"the gated model shares {self.bottom} layers: freeze no more",
             )
         self.leaders = {name: group[0] for group in groups for name in group}
         self.own = ByTask({group[0]: encoder.copy_layers(self.bottom) for group in groups})
         gates = {group[0]: nn.Linear(2 * encoder.width, encoder.width) for group in groups}
         for gate in gates.values():
-            nn.init.zeros_(gate.weight)  # begin half way: the copies are the same then, and so is the mixture
+            nn.init.zeros_(gate.weight)  # start half open: the copies are equal at first, and so is their mixture
             nn.init.zeros_(gate.bias)
         self.gates = ByTask(gates)
 
@@ -153,22 +149,3 @@ class GatedModel(SharedModel):
             open_ = torch.sigmoid(self.gates[leader](torch.cat([common, own], dim=1)))
             found[leader] = encoder.pool(torch.lerp(own, common, open_), batch)
         return {task: found[self.leaders[task]] for task in tasks}
-
-
-def make_models(
-    encoder: Encoder,
-    tasks: Mapping[str, Task],
-    *,
-    sharing: str,
-    frozen: int,
-    styles: Mapping[str, str],
-    dropout: float,
-    copied: int | None,
-) -> list[SharedModel]:
-    """The models that train these tasks: one for all of them, or one for each group."""
-    if sharing == "gated":
-        return [GatedModel(encoder.twin(), tasks, frozen, styles, dropout, copied)]
-    return [
-        SharedModel(encoder.twin(), {name: tasks[name] for name in tasks if name in group}, frozen, styles, dropout)
-        for group in tasks_of_models(tasks, sharing)
-    ]

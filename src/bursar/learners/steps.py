@@ -1,4 +1,4 @@
-"""What a training step is made of: which items, and which tasks, from the seed or by a policy."""
+"""Training steps: which items and which tasks each one trains, by the seed or by a policy."""
 
 from __future__ import annotations
 
@@ -11,66 +11,68 @@ import torch
 
 from bursar.curriculum import Course, Policy, StepLog
 from bursar.errors import LearnerError
+from bursar.learners.settings import TrainingPlan
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.random_streams import rng
 
 
-def batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
-    """Shuffled batches of items of like length: shuffle, sort within stretches of eight batches, shuffle batches."""
-    order = rng.permutation(len(lengths))
-    stretch = size * 8
-    for at in range(0, len(order), stretch):
-        part = order[at : at + stretch]
-        order[at : at + stretch] = part[np.argsort(lengths[part], kind="stable")]
+def batches(lengths: IntArray, size: int, random: np.random.Generator) -> list[IntArray]:
+    """Shuffled batches of items of similar length: shuffle, sort within runs of eight batches, shuffle the batches."""
+    order = random.permutation(len(lengths))
+    run = size * 8
+    for at in range(0, len(order), run):
+        part = order[at : at + run]
+        order[at : at + run] = part[np.argsort(lengths[part], kind="stable")]
     cuts = [order[at : at + size] for at in range(0, len(order), size)]
-    return [cuts[i] for i in rng.permutation(len(cuts))]
+    return [cuts[i] for i in random.permutation(len(cuts))]
 
 
 def joint_steps(
     present: Mapping[str, BoolArray], lengths: IntArray, size: int, seed: int, epoch: int
 ) -> Iterator[tuple[IntArray, list[str]]]:
     """The batches of an epoch, each with all tasks that it has labels for."""
-    for batch in batches(lengths, size, np.random.default_rng([seed, epoch])):
+    for batch in batches(lengths, size, rng(seed, "joint batches", epoch)):
         yield batch, [name for name, there in present.items() if there[batch].any()]
 
 
-class Steered:
-    """Steps that a policy leads: each draws a task, takes a batch of it, and is told what came of it.
+class PolicySteps:
+    """Steps chosen by a policy: each draws a task, takes a batch of its items, and reports the loss to the policy.
 
-    Every draw depends on the seed and the number of the step alone, and all that was seen is kept, so a training that
-    was stopped can be taken up anywhere, and be logged.
+    Every draw depends on the seed and the number of the step alone, and all observations are kept. So a training can
+    be resumed at any step, and logged.
     """
 
     def __init__(
-        self, policy: Policy, present: Mapping[str, BoolArray], lengths: IntArray, *, size: int, seed: int, steps: int
+        self, policy: Policy, present: Mapping[str, BoolArray], lengths: IntArray, plan: TrainingPlan, steps: int
     ) -> None:
         members = {name: np.flatnonzero(there) for name, there in present.items() if there.any()}
         sizes = tuple(len(items) for items in members.values())
-        self.course = Course(tuple(members), sizes, steps, seed)
+        self.course = Course(tuple(members), sizes, steps, plan.seed)
         self.steering = policy.begin(self.course)
-        self.policy, self.lengths, self.size = policy, lengths, size
+        self.policy, self.lengths, self.size = policy, lengths, plan.schedule.batch_size
         self.members = list(members.values())
-        self.done = [0] * len(members)  # steps that each task has had
-        self._cuts: list[tuple[int, list[IntArray]]] = [(-1, [])] * len(members)  # the cycle of each, and its batches
+        self.done = [0] * len(members)  # finished steps of each task
+        self._cuts: list[tuple[int, list[IntArray]]] = [(-1, [])] * len(members)  # per task: its pass, and the batches
         self.taken: list[int] = []
         self.chances: list[FloatArray] = []  # (tasks,) each
         self.before: list[float] = []
-        self.after: list[float] = []  # nothing where it is not measured
+        self.after: list[float] = []  # empty if not measured
 
     @property
     def needs_after(self) -> bool:
-        """Whether the policy must be told the loss after every step, too."""
+        """Whether the policy also needs the loss after every step."""
         return self.steering.needs_after
 
     def next(self) -> tuple[IntArray, str]:
         """The items of the next step, and their task."""
         step, seed = len(self.before), self.course.seed
         chances = self._chances(step)
-        at = int(np.random.default_rng([seed, step, 1]).choice(len(chances), p=chances))
+        at = int(rng(seed, "task draws", step).choice(len(chances), p=chances))
         task, items = self.course.tasks[at], self.members[at]
         cycle, place = divmod(self.done[at], -(-len(items) // self.size))
         if self._cuts[at][0] != cycle:
-            rng = np.random.default_rng([seed, crc32(task.encode()), cycle, 2])
-            self._cuts[at] = cycle, batches(self.lengths[items], self.size, rng)
+            random = rng(seed, "task batches", crc32(task.encode()), cycle)
+            self._cuts[at] = cycle, batches(self.lengths[items], self.size, random)
         self.taken.append(at)
         self.chances.append(chances)
         self.done[at] += 1
@@ -81,25 +83,25 @@ class Steered:
         tasks = len(self.course.tasks)
         if found.shape != (1, tasks) or not found.min() >= 0 or not abs(found.sum() - 1) <= 1e-6:
             raise LearnerError(
-                f"step {step}: the policy {self.policy.name!r} answers {found.tolist()}, "
+                f"step {step}: the policy {self.policy.name!r} returned {found.tolist()}, "
                 f"which are no probabilities of {', '.join(self.course.tasks)}",
-                fix="probabilities(step) must give a row that sums to 1",
+                fix="probabilities(step) must return one row that sums to 1",
             )
-        chances: FloatArray = found[0] / found.sum()  # to the last digit, which drawing asks for
+        chances: FloatArray = found[0] / found.sum()  # exactly 1 in sum, as ``choice`` requires
         return chances
 
     def observe(self, before: float, after: float | None) -> None:
-        """The negative log-likelihood of the last batch before its step, and after it where that is measured."""
+        """Report the negative log-likelihood of the last batch before its step, and after it if measured."""
         step = len(self.before)
-        told = None if after is None else np.array([after])
-        self.steering.observe(step, np.array([self.taken[step]]), np.array([before]), told)
+        measured = None if after is None else np.array([after])
+        self.steering.observe(step, np.array([self.taken[step]]), np.array([before]), measured)
         self.before.append(before)
         if after is not None:
             self.after.append(after)
 
-    # -- what is kept --------------------------------------------------------------------------------------------------
+    # -- checkpoints and logs ------------------------------------------------------------------------------------------
     def state(self) -> dict[str, Any]:
-        """All that was seen, for a checkpoint."""
+        """All observations, for a checkpoint."""
         return {
             "taken": torch.tensor(self.taken, dtype=torch.int64),
             "before": torch.tensor(self.before, dtype=torch.float64),
@@ -108,7 +110,7 @@ class Steered:
         }
 
     def replay(self, state: Mapping[str, Any]) -> None:
-        """Be told again what was seen before a training was stopped."""
+        """Report the observations of a checkpoint to the policy again."""
         before, after = state["before"].tolist(), state["after"].tolist()
         for step, at in enumerate(state["taken"].tolist()):
             self.steering.probabilities(step)
@@ -118,7 +120,7 @@ class Steered:
         self.chances = list(state["probabilities"].numpy())
 
     def log(self) -> StepLog:
-        """All steps that were finished."""
+        """All finished steps."""
         return StepLog(
             self.course.tasks,
             self.course.sizes,

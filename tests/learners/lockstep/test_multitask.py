@@ -116,7 +116,7 @@ def test_items_to_choose_by_choose_the_best_epoch_over_all_tasks():
 
 
 def test_items_without_a_score_are_refused():
-    with pytest.raises(ConfigError, match="need a score"):
+    with pytest.raises(ConfigError, match="both select and score"):
         train(network_of(), [Job(np.arange(9))], select=np.arange(9))
 
 
@@ -124,7 +124,7 @@ def test_items_without_a_score_are_refused():
     ("change", "what"),
     [
         ({"architecture": "tall"}, "no architecture 'tall'"),
-        ({"windows": np.zeros((3, 2), dtype=np.int64)}, "do not fit"),
+        ({"windows": np.zeros((3, 2), dtype=np.int64)}, "do not match"),
         ({"windows": np.full((3, 3), 9)}, "without a vector"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Encoders: items to vectors. Found by name or by folder."""
+"""Encoders: items to vectors. Found by name or folder."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from bursar.errors import LearnerError
 from bursar.registry import Registry
 
 if TYPE_CHECKING:
-    from bursar.learners.encoders.encoder import Encoder  # brings torch: not before an encoder is loaded
+    from bursar.learners.encoders.encoder import Encoder  # imports torch, which is left until an encoder is loaded
 
 BUNDLED = "minilm"
-STATIC = ("bilstm", "cnn", "aoe")  # networks over word vectors: the bundled ones, or after a colon a file of others
+STATIC = ("bilstm", "cnn", "aoe")  # networks over word vectors: the bundled ones, or a file named after a colon
 IMAGES = "image-cnn"
 
-ENCODERS: Registry[Callable[[], Encoder]] = Registry("encoder", "bursar.encoders")  # those of third parties
+ENCODERS: Registry[Callable[[], Encoder]] = Registry("encoder", "bursar.encoders")  # of third parties
 
 __all__ = ["BUNDLED", "ENCODERS", "load_encoder"]
 
 
 def load_encoder(name: str = BUNDLED) -> Encoder:
-    """An encoder by its name, a folder in Hugging Face's layout, or (online) a model of the hub.
+    """Load an encoder by name, from a folder in Hugging Face's layout, or (online) from the hub.
 
     Names are ``minilm`` (the bundled transformer), ``bilstm``, ``cnn`` and ``aoe`` (over the bundled word vectors, or
     over those of a file: ``bilstm:vectors.txt``), and ``image-cnn``.
@@ -48,7 +48,7 @@ def load_encoder(name: str = BUNDLED) -> Encoder:
     config = Path(name) / "config.json"
     if not config.exists():
         if Path(name).exists() or name.startswith((".", "/")):
-            raise LearnerError(f"{name} is no encoder: it has no config.json")
+            raise LearnerError(f"{name} is not an encoder: it has no config.json")
         from bursar.learners.encoders.huggingface import HuggingFaceEncoder
 
         return HuggingFaceEncoder.load(name)

@@ -1,8 +1,8 @@
-"""BERT over word-pieces laid end to end: no work is done on padding, for there is none.
+"""BERT over word-pieces laid end to end, without padding.
 
 Reads the weights of any model of type ``bert`` in Hugging Face's layout. The arithmetic is that of transformers'
-``BertModel`` (a test compares them); what differs is that a batch is one long row of real pieces, and that the
-layers can be run in two parts, so that frozen ones need running only once.
+``BertModel`` (a test compares them). Two things differ: a batch is one long row of real pieces, and the layers can be
+run in two parts, so that frozen ones run only once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
 
 
 class Layer(nn.Module):
-    """Self-attention and feed-forward, each with its residual and normalisation after it.
+    """Self-attention and feed-forward, each followed by a residual connection and normalisation.
 
-    With ``precision`` bfloat16 the products with weights are computed in two bytes; the weights themselves, attention
-    (faster in float32 on a processor), residuals and normalisations stay float32.
+    With ``precision`` bfloat16, products with weights are computed in bfloat16; the weights themselves, attention
+    (faster in float32 on a CPU), residuals and normalisations stay float32.
     """
 
     def __init__(self, width: int, inner: int, heads: int, epsilon: float, drop: float) -> None:
@@ -43,7 +43,7 @@ class Layer(nn.Module):
         self.precision = torch.float32
 
     def attend(self, x: Tensor, stretches: list[tuple[int, int]]) -> Tensor:
-        """The part before the first dropout."""
+        """The layer up to its first dropout."""
         mixed = self._mix(self._product(self.query_key_value, x).float(), stretches)
         return self._product(self.attended, mixed).float()
 
@@ -59,7 +59,7 @@ class Layer(nn.Module):
         return normed
 
     def _mix(self, qkv: Tensor, stretches: list[tuple[int, int]]) -> Tensor:
-        """Attention among the pieces of each window, all windows of a stretch at a time."""
+        """Attention within each window, for all windows of one length at a time."""
         sizes = [pieces for _, pieces in stretches]
         parts = []
         for (length, pieces), part in zip(stretches, torch.split(qkv[: sum(sizes)], sizes), strict=True):
@@ -72,7 +72,7 @@ class Layer(nn.Module):
 
 
 class BertEncoder(TextEncoder):
-    """A BERT model that reads batches without padding."""
+    """A BERT model for batches without padding."""
 
     pretrained = True
 
@@ -91,16 +91,16 @@ class BertEncoder(TextEncoder):
 
     @classmethod
     def load(cls, folder: Path, settings: dict[str, Any]) -> BertEncoder:
-        """From a folder with config.json, model.safetensors and tokenizer.json."""
+        """Load from a folder with config.json, model.safetensors and tokenizer.json."""
         from safetensors.torch import load_file
         from tokenizers import Tokenizer
 
         if settings.get("hidden_act", "gelu") != "gelu":
-            raise LearnerError(f"{folder}: activation {settings['hidden_act']!r} is not known here")
+            raise LearnerError(f"{folder}: activation {settings['hidden_act']!r} is not supported")
         try:
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             weights = load_file(folder / "model.safetensors")
-        except Exception as wrong:  # tokenizers raises nothing narrower for a file that it cannot read
+        except Exception as wrong:  # tokenizers raises nothing narrower for unreadable files
             raise LearnerError(f"{folder} cannot be loaded as an encoder: {wrong}") from None
         tokenizer.no_padding()
         tokenizer.no_truncation()
@@ -108,7 +108,7 @@ class BertEncoder(TextEncoder):
         longest = int(settings["max_position_embeddings"])
         known = {name: int(mark or 0) for name, mark in marks.items()}
         maker = PieceMaker(tokenizer, longest=longest, mask=tokenizer.token_to_id("[MASK]"), **known)
-        with torch.device("meta"):  # no random numbers drawn for weights that are about to be replaced
+        with torch.device("meta"):  # skips random initialisation of weights that are replaced below
             encoder = cls(settings, maker)
         try:
             encoder.load_state_dict(_renamed(weights, encoder.depth), assign=True)
@@ -128,10 +128,10 @@ class BertEncoder(TextEncoder):
     def run(
         self, hidden: Tensor, batch: Batch, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
     ) -> Tensor:
-        """Run some layers. An item's vectors come out the same to the bit whatever company it is in.
+        """Run some layers. An item's vectors are the same to the bit, whatever else is in the batch.
 
-        Windows attend with others of their length, so there is nothing to mask; and a batch of very few pieces gets
-        blank rows, for matrix products of a few rows are computed in another order than those of many.
+        Attention runs over windows of equal length, so nothing is masked. Very small batches get blank rows, because
+        matrix products of few rows are computed in another order than those of many.
         """
         real = len(hidden)
         hidden = enough_rows(hidden)
@@ -162,7 +162,7 @@ class BertEncoder(TextEncoder):
 
 
 def _renamed(weights: dict[str, Tensor], depth: int) -> dict[str, Tensor]:
-    """Hugging Face's names to ours, with the three projections of attention as one matrix."""
+    """Rename Hugging Face's parameters to ours; the three projections of attention become one matrix."""
     weights = {name.removeprefix("bert."): value for name, value in weights.items()}
     ours = {
         "word_embedding.weight": weights["embeddings.word_embeddings.weight"],

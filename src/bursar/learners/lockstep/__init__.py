@@ -1,4 +1,4 @@
-"""Many small models of one shape, trained at once: as fast as one large one, each as if it were alone."""
+"""Train many small models of one shape at once. Each result is the same as if its model were trained alone."""
 
 from bursar.learners.lockstep.average import AverageNetwork
 from bursar.learners.lockstep.bilstm import BiLSTM

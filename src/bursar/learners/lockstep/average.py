@@ -15,7 +15,7 @@ from bursar.learners.lockstep.compiled import (
     cross_entropy,
     rectified,
     slopes,
-    turned,
+    transposed,
 )
 from bursar.learners.lockstep.network import DECAYS, EPSILON, Draws, Lane, Parameters, Walk
 from bursar.learners.lockstep.sums import flat, gathered
@@ -72,7 +72,7 @@ class AverageNetwork(TextNetwork):
         return total.view(*over.shape[:2], self.size).mul_(over)
 
     def _over_lengths(self, rows: IntArray) -> Tensor:
-        """One over the number of words of every item, (lanes, items, 1)."""
+        """One over the number of words of every item: (lanes, items, 1)."""
         return torch.from_numpy(1 / self.texts.lengths[rows]).to(self.dtype).unsqueeze(2)
 
 
@@ -94,7 +94,7 @@ def trained(
     step: int,
     how: Numbers,
 ) -> FloatArray:
-    """Steps of one model, in place: rows (steps, batch), of which the first ``counts`` items are real."""
+    """Train one model in place: rows (steps, batch), of which the first ``counts`` items are not padding."""
     size, one = lane.table.shape[1], lane.values.dtype.type(1)
     table = lane.table[: lane.learned]
     table_slope = np.zeros_like(table)
@@ -119,7 +119,7 @@ def trained(
         slopes(first, slope, s2, t2, nothing)
         slope = backwards(slope, w2, first, nothing)
         slopes(mean, slope, s1, t1, nothing)
-        slope = affine(slope, turned(w1), nothing[:size])
+        slope = affine(slope, transposed(w1), nothing[:size])
         for i, item in enumerate(items):
             slope[i] *= one / texts.lengths[item]
             for word in texts.words[texts.starts[item] : texts.starts[item] + texts.lengths[item]]:
@@ -131,7 +131,7 @@ def trained(
 
 @compiled
 def answered(lane: Lane, texts: Packed, labels: int, rows: IntArray) -> Numbers:
-    """A model's scores of labels for some items."""
+    """A model's logits for some items."""
     w1, b1, w2, b2, w3, b3 = layers(lane.values, lane.starts, lane.table.shape[1], labels)
     return affine(rectified(rectified(averaged(lane, texts, rows), w1, b1), w2, b2), w3, b3)
 
@@ -150,7 +150,7 @@ def averaged(lane: Lane, texts: Packed, rows: IntArray) -> Numbers:
 
 @compiled
 def layers(values: Numbers, starts: IntArray, size: int, labels: int) -> tuple[Numbers, ...]:
-    """Weight and bias of the three layers, in one row of numbers."""
+    """Views of the weights and biases of the three layers in one flat array."""
     return (
         values[starts[0] : starts[0] + size * HIDDEN].reshape(size, HIDDEN),
         values[starts[1] : starts[1] + HIDDEN],

@@ -15,7 +15,7 @@ from bursar.ragged import IntArray
 
 
 class BiLSTM(TextNetwork):
-    """One layer each way, as wide as a word vector; the mean of what they say of the words; the output layer."""
+    """One layer in each direction, as wide as a word vector; the mean over words; the output layer."""
 
     @property
     def width(self) -> int:  # type: ignore[override]
@@ -35,14 +35,14 @@ class BiLSTM(TextNetwork):
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
         lanes, items = rows.shape
         packed = pack(self.texts, rows, self.step)
-        said = encoded(self.texts, parameters, rows, places, packed)
-        total = pooled(said.reshape(-1, self.size), *packed.sums(2)).view(lanes, 2, items, self.size)
+        states = encoded(self.texts, parameters, rows, places, packed)
+        total = pooled(states.reshape(-1, self.size), *packed.sums(2)).view(lanes, 2, items, self.size)
         lengths = torch.from_numpy(self.texts.lengths[rows]).to(self.dtype)
         return total.permute(0, 2, 1, 3).reshape(lanes, items, self.width) / lengths.unsqueeze(2)
 
 
 def encoder(draws: Draws, size: int) -> dict[str, Tensor]:
-    """The parameters of a bidirectional layer, both directions in one."""
+    """The parameters of a bidirectional layer, both directions together."""
     return {
         "input.weight": draws.uniform(size, 2, size, 4 * size),
         "input.bias": draws.uniform(size, 2, 4 * size),
@@ -51,7 +51,7 @@ def encoder(draws: Draws, size: int) -> dict[str, Tensor]:
 
 
 def encoded(texts: Texts, parameters: Parameters, rows: IntArray, places: IntArray, packed: Pack) -> Tensor:
-    """What the two layers say of every row of a pack: (lanes × 2, rows, size), the second from the back."""
+    """The outputs of both directions for every row of a pack: (lanes × 2, rows, size), backward second."""
     lanes, size = len(rows), parameters["words"].shape[2]
     words = np.stack([packed.words(texts, rows), packed.words(texts, rows, backwards=True)], axis=1)
     index = np.take_along_axis(places, words.reshape(lanes, -1), axis=1).reshape(-1)

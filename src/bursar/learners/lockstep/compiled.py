@@ -1,8 +1,8 @@
-"""Steps of one small model in machine code, for networks whose single steps are too little work to share a batch.
+"""Compiled training steps of one small model.
 
-A step of a few layers on twenty items is some seventy microseconds of arithmetic. To call a library for each of its
-thirty operations takes longer than that, even for sixteen models at once. Compiled as one loop, a model alone is faster
-than it was in company, and what becomes of it cannot depend on others. Numba compiles at first use and remembers that.
+A step of a few layers on twenty items is about seventy microseconds of arithmetic. Calling a library for each of its
+thirty operations takes longer than that, even for sixteen models at once. Compiled as one loop, one model at a time is
+faster, and results cannot depend on other models. Numba compiles at first use and caches the result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ else:
 Numbers = NDArray[np.floating[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
-LOOSE = {"contract", "nsz", "arcp"}  # a product and a sum in one instruction; sums stay in their order
+LOOSE = {"contract", "nsz", "arcp"}  # allows fused multiply-add; the order of sums does not change
 
 
 def _needs_numba(*_: Any) -> None:
@@ -35,7 +35,7 @@ def _needs_numba(*_: Any) -> None:
 
 
 def compiled(function: F) -> F:
-    """To machine code, without Python's lock."""
+    """Compile to machine code that releases the GIL."""
     if not HAS_NUMBA:
         return cast(F, _needs_numba)
     return cast(F, numba.njit(function, cache=True, nogil=True, fastmath=LOOSE, error_model="numpy"))
@@ -55,7 +55,7 @@ def affine(x: Numbers, weight: Numbers, bias: Numbers) -> Numbers:
 
 @compiled
 def into(found: Numbers, x: Numbers, weight: Numbers, bias: Numbers) -> None:
-    """The same into an array; two rows and four columns of x at a time, so that what was read is used eight times."""
+    """``affine`` into an array, two rows and four columns of x at a time, so that what is read is used eight times."""
     rows, width = x.shape
     fours = width - width % 4
     for i in range(rows):
@@ -81,7 +81,7 @@ def into(found: Numbers, x: Numbers, weight: Numbers, bias: Numbers) -> None:
 
 @compiled
 def rectified(x: Numbers, weight: Numbers, bias: Numbers) -> Numbers:
-    """The same through a ReLU."""
+    """``affine`` and ReLU."""
     found = affine(x, weight, bias)
     zero = found.dtype.type(0)
     for i in range(found.shape[0]):
@@ -91,8 +91,8 @@ def rectified(x: Numbers, weight: Numbers, bias: Numbers) -> Numbers:
 
 
 @compiled
-def turned(x: Numbers) -> Numbers:
-    """Rows to columns."""
+def transposed(x: Numbers) -> Numbers:
+    """The transpose."""
     found = np.empty((x.shape[1], x.shape[0]), x.dtype)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -102,8 +102,8 @@ def turned(x: Numbers) -> Numbers:
 
 @compiled
 def slopes(x: Numbers, slope: Numbers, weight: Numbers, bias: Numbers, nothing: Numbers) -> None:
-    """By a layer's weight and bias, into ``weight`` and ``bias``; ``nothing`` is zeros."""
-    into(weight, turned(x), slope, nothing[: slope.shape[1]])
+    """The gradient of a layer's weight and bias, written to ``weight`` and ``bias``; ``nothing`` is zeros."""
+    into(weight, transposed(x), slope, nothing[: slope.shape[1]])
     bias[:] = 0
     for i in range(slope.shape[0]):
         for j in range(bias.size):
@@ -112,8 +112,8 @@ def slopes(x: Numbers, slope: Numbers, weight: Numbers, bias: Numbers, nothing: 
 
 @compiled
 def backwards(slope: Numbers, weight: Numbers, seen: Numbers, nothing: Numbers) -> Numbers:
-    """The slope by what a layer read, which had come through a ReLU: zero wherever ``seen`` is."""
-    found = affine(slope, turned(weight), nothing[: weight.shape[0]])
+    """The gradient of a layer's input, which came through a ReLU: zero where ``seen`` is."""
+    found = affine(slope, transposed(weight), nothing[: weight.shape[0]])
     zero = found.dtype.type(0)
     for i in range(found.shape[0]):
         for k in range(found.shape[1]):
@@ -123,7 +123,7 @@ def backwards(slope: Numbers, weight: Numbers, seen: Numbers, nothing: Numbers) 
 
 @compiled
 def cross_entropy(scores: Numbers, targets: IntArray) -> float:
-    """The mean −log p of the targets; scores become its slope by them."""
+    """The mean −log p of the targets; scores are replaced by their gradient."""
     items, zero = scores.shape[0], scores.dtype.type(0)
     share = scores.dtype.type(1.0 / items)
     total = 0.0
@@ -141,7 +141,7 @@ def cross_entropy(scores: Numbers, targets: IntArray) -> float:
 
 @compiled
 def adam(values: Numbers, slope: Numbers, fast: Numbers, slow: Numbers, step: int, how: Numbers) -> None:
-    """One step of Adam, the first being 1; ``how`` has rate, both decays and ε. The slope is zero afterwards."""
+    """One step of Adam, counted from 1; ``how`` holds rate, both decays and ε. Sets the gradient to zero."""
     rate, first, second, tiny = how[0], how[1], how[2], how[3]
     ahead = values.dtype.type(rate / (1 - first**step))
     wide = values.dtype.type(1 / math.sqrt(1 - second**step))

@@ -14,17 +14,17 @@ from bursar.learners.lockstep.sums import product
 from bursar.ragged import IntArray
 
 SIDE = 28  # of an image
-REACH = 5  # of a convolution
+KERNEL = 5  # kernel size
 CHANNELS = 32, 64
-FLAT = 4 * 4 * CHANNELS[1]  # numbers that are left of an image
+FLAT = 4 * 4 * CHANNELS[1]  # features after the convolutions
 FULL = 128
 
 
 class ImageConvolution(Network):
-    """Convolutions of 5 × 5 with 32 and 64 channels, the largest of every 2 × 2 after each, a layer of 128, the output.
+    """Convolutions of 5 × 5 with 32 and 64 channels, each with 2 × 2 max pooling; a layer of 128; the output layer.
 
-    Images (items, 28, 28) should lie between 0 and 1 or so. A step of one model is work enough for the library's own
-    convolution, so lanes take theirs one after the other; with few lanes a search guesses less far ahead.
+    Images (items, 28, 28) should have values from about 0 to 1. One model's step is enough work for the library's own
+    convolution, so lanes run one after the other; with few lanes a search speculates less far ahead.
     """
 
     width = FULL
@@ -47,15 +47,17 @@ class ImageConvolution(Network):
     def begin(self, seed: int) -> dict[str, Tensor]:
         draws = Draws(seed, self.dtype)
         return {
-            **draws.layer("first", REACH**2, CHANNELS[0]),
-            **draws.layer("second", REACH**2 * CHANNELS[0], CHANNELS[1]),
+            **draws.layer("first", KERNEL**2, CHANNELS[0]),
+            **draws.layer("second", KERNEL**2 * CHANNELS[0], CHANNELS[1]),
             **draws.layer("full", FLAT, FULL),
             **draws.layer("output", FULL, self.labels),
         }
 
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
         items = rows.shape[1]
-        filters = [(kernel(parameters[f"{name}.weight"]), parameters[f"{name}.bias"]) for name in ("first", "second")]
+        filters = [
+            (filters_of(parameters[f"{name}.weight"]), parameters[f"{name}.bias"]) for name in ("first", "second")
+        ]
         seen = []
         for lane, some in enumerate(torch.from_numpy(rows)):
             x = self.images[some].unsqueeze(3).permute(0, 3, 1, 2)  # (items, channels, 28, 28), channels last in memory
@@ -65,7 +67,7 @@ class ImageConvolution(Network):
         return product(torch.stack(seen), parameters["full.weight"], parameters["full.bias"], (0, items)).relu()
 
 
-def kernel(weight: Tensor) -> Tensor:
-    """(lanes, 25 × channels, outputs) as a convolution reads it, (lanes, outputs, channels, 5, 5), channels last."""
+def filters_of(weight: Tensor) -> Tensor:
+    """(lanes, 25 × channels, outputs) to convolution filters (lanes, outputs, channels, 5, 5), channels last."""
     lanes, _, outputs = weight.shape
-    return weight.view(lanes, REACH, REACH, -1, outputs).permute(0, 4, 3, 1, 2)
+    return weight.view(lanes, KERNEL, KERNEL, -1, outputs).permute(0, 4, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""What is to be trained, how, and what came of it."""
+"""Jobs: models to train, the settings, and the trained models."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from torch import Tensor
 from bursar.errors import ConfigError
 from bursar.learners.lockstep.sums import rounded
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.random_streams import rng
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How every model is trained; the defaults are those of paper 4."""
+    """How models are trained; the defaults are paper 4's."""
 
     batch: int = 20
     epochs: int = 100  # at most
-    patience: int = 20  # epochs without a better score on the model-selection items
+    patience: int = 20  # epochs without improvement on the model-selection items
     rate: float = 1e-3
-    lanes: int | None = None  # models that are trained at the same time, which changes nothing else; the network's
-    shuffle: bool = True  # a new order every epoch; otherwise the rows of a job as they are
+    lanes: int | None = None  # models trained at the same time, which does not affect results; by default the network's
+    shuffle: bool = True  # a new order every epoch; otherwise the order of the job
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs", "patience", "lanes"):
@@ -34,11 +35,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """One model to train: on which items of the network's table, and from which seed."""
+    """One model to train: the items of the network's table, and the seed."""
 
-    rows: IntArray  # (items,): numbers of items
+    rows: IntArray  # (items,): item numbers
     seed: int = 0
-    name: str = ""  # what errors call it
+    name: str = ""  # shown in errors
 
     def __str__(self) -> str:
         return self.name or f"a model of {len(self.rows)} items with seed {self.seed}"
@@ -46,22 +47,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model as it was at its best epoch; at its last, if there was nothing to choose by."""
+    """A model from its best epoch, or from the last one without model-selection items."""
 
     job: Job
-    parameters: dict[str, Tensor]  # of a table, such as word vectors, only the rows that were trained
-    touched: IntArray  # which rows of the table those are
-    epochs: int  # that were run
-    best_epoch: int  # counted from 1; 0: a job without items, which stays as it began
-    score: float  # on the model-selection items, after that epoch; nan if there are none
-    history: FloatArray = field(repr=False)  # (epochs,): the score after each; empty if there are none
+    parameters: dict[str, Tensor]  # of a table, such as word vectors, only the trained rows
+    touched: IntArray  # the trained rows of the table
+    epochs: int  # number of epochs run
+    best_epoch: int  # counted from 1; 0 for a job without items, which is not trained
+    score: float  # on the model-selection items after that epoch; nan without them
+    history: FloatArray = field(repr=False)  # (epochs,): the score after each; empty without such items
 
 
 def walk(job: Job, settings: Settings, epoch: int, multiple: int = 1) -> tuple[IntArray, BoolArray]:
-    """The items of every step of an epoch, and which of them are more than padding: (steps, batch or a little more).
+    """The items of every step of an epoch, and which of them are not padding: (steps, batch rounded up).
 
-    With ``shuffle`` the order follows from the seed, the epoch and the ranks of the items' numbers in the set, so it
-    depends on the set of items alone and not on how a job lists them.
+    With ``shuffle`` the order depends on the seed, the epoch and the set of items, not on how a job lists them.
 
     >>> rows, real = walk(Job(np.array([5, 9, 7])), Settings(batch=2, shuffle=False), 1)
     >>> rows.tolist(), real.tolist()
@@ -82,4 +82,4 @@ def walk(job: Job, settings: Settings, epoch: int, multiple: int = 1) -> tuple[I
 
 @lru_cache(maxsize=8192)
 def _permutation(seed: int, epoch: int, items: int) -> IntArray:
-    return np.random.default_rng([seed, epoch]).permutation(items)
+    return rng(seed, "lockstep batches", epoch).permutation(items)

@@ -1,4 +1,4 @@
-"""The numbers of many models side by side, and Adam on all of them."""
+"""The parameters of many models side by side, and Adam on all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bursar.ragged import IntArray
 
 
 class Layout:
-    """Where each parameter of a model is in one row of numbers; all begin at multiples of 128 bytes.
+    """The position of each parameter in a flat array; all start at multiples of 128 bytes.
 
     >>> layout = Layout({"a": torch.zeros(2, 3), "b": torch.zeros(5)})
     >>> layout.length, layout.views(torch.arange(64.0)[None])["b"].tolist()
@@ -31,23 +31,23 @@ class Layout:
         self.length = at
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """The parameters of every lane, (lanes, …), in the lanes' rows of numbers."""
+        """Views of the parameters of every lane, (lanes, …), in the lanes' flat arrays."""
         return {
             name: rows[:, start : start + self.shapes[name].numel()].view(-1, *self.shapes[name])
             for name, start in self.starts.items()
         }
 
     def put(self, parameters: Mapping[str, Tensor], rows: Tensor) -> None:
-        """Write the parameters of every lane into their rows of numbers."""
+        """Write the parameters of every lane into their flat arrays."""
         for name, view in self.views(rows).items():
             view.copy_(parameters[name])
 
 
 class Lanes:
-    """Values, slopes and moments of the models in work, and the best values so far.
+    """Values, gradients and moments of the models in training, and their best values so far.
 
-    ``rows`` are those of all parameters but the table's; of the table, moments and best values are kept only for the
-    rows that a model may change, which a lane has first.
+    ``rows`` holds all parameters but the table. Of the table, moments and best values are kept only for the rows that a
+    model trains, which come first in a lane.
     """
 
     def __init__(self, network: Network, lanes: int, first: Mapping[str, Tensor], learned: int) -> None:
@@ -57,7 +57,7 @@ class Lanes:
         self.rows = zeros(lanes, self.layout.length)
         self.slopes = torch.zeros_like(self.rows)
         height, width = first[self.name].shape if self.name else (0, ALIGNED)
-        self.height = rounded(height, ALIGNED)  # of a lane's table
+        self.height = rounded(height, ALIGNED)  # rows of a lane's table
         self.table = zeros(lanes, self.height, width)
         self.places = np.zeros((lanes, height), dtype=np.int64)
         self.steps = torch.zeros(lanes)
@@ -68,9 +68,9 @@ class Lanes:
         self._ones: dict[int, Lane] = {}
         self.use(0)
 
-    # -- which models are in work --------------------------------------------------------------------------------------
+    # -- filling lanes ------------------------------------------------------------------------------------------------
     def fill(self, lane: int, first: Mapping[str, Tensor], touched: IntArray) -> None:
-        """A new model in a lane."""
+        """Put a new model into a lane."""
         self.layout.put({name: value[None] for name, value in first.items()}, self.rows[lane : lane + 1])
         if self.name:
             others = np.ones(self.places.shape[1], dtype=bool)
@@ -85,7 +85,7 @@ class Lanes:
         self._ones.pop(lane, None)
 
     def move(self, lane: int, to: int) -> None:
-        """The model of one lane into another."""
+        """Move the model of one lane to another."""
         for held in (self.rows, self.table, self.best_rows, self.best_table, self.steps, *self.moments):
             held[to].copy_(held[lane])
         self.places[to] = self.places[lane] + (to - lane) * self.height
@@ -93,7 +93,7 @@ class Lanes:
         self._ones.pop(to, None)
 
     def use(self, lanes: int) -> None:
-        """Work on the first so many lanes from now on."""
+        """Train the first ``lanes`` lanes from now on."""
         self.used = lanes
         learned = max((len(self.touched[lane]) for lane in range(lanes)), default=0)
         learned = min(rounded(learned, ALIGNED), self.best_table.shape[1])
@@ -140,7 +140,7 @@ class Lanes:
         )
 
     def one(self, lane: int) -> Lane:
-        """The numbers of one model."""
+        """The arrays of one model."""
         if lane not in self._ones:
             learned = len(self.touched[lane])
             fast, fast_table, slow, slow_table = (moment[lane].numpy() for moment in self.moments)
@@ -159,7 +159,7 @@ class Lanes:
         return self._ones[lane]
 
     def some(self, lanes: Sequence[int]) -> tuple[dict[str, Tensor], IntArray]:
-        """The parameters and the places of some lanes; the table is that of all."""
+        """The parameters and places of some lanes; the table is that of all lanes."""
         every = len(lanes) == self.used
         chosen = self.rows[: self.used] if every else self.rows.index_select(0, torch.tensor(lanes))
         parameters = self.layout.views(chosen)
@@ -168,13 +168,13 @@ class Lanes:
         return parameters, self.places[np.asarray(lanes, dtype=np.int64)]
 
     def keep(self, lane: int) -> None:
-        """What a lane has now is its best."""
+        """Keep a lane's current values as its best."""
         learned = rounded(len(self.touched[lane]), ALIGNED)
         self.best_rows[lane].copy_(self.rows[lane])
         self.best_table[lane, :learned].copy_(self.table[lane, :learned])
 
     def best(self, lane: int) -> dict[str, Tensor]:
-        """The best values of a lane; of the table, those of the rows that were touched."""
+        """The best values of a lane; of the table, those of the trained rows."""
         found = {name: value[0].clone() for name, value in self.layout.views(self.best_rows[lane : lane + 1]).items()}
         if self.name:
             found[self.name] = self.best_table[lane, : len(self.touched[lane])].clone()

@@ -1,8 +1,7 @@
 """A bidirectional LSTM over a window of three words, and dense layers that tasks share or own (paper 2, Figure 2).
 
-Everything is written out, forwards and backwards, with items in the last dimension. So the gates of a cell are blocks
-that lie together, the output layers of all tasks are one product, and the labels of a unit are normalised for all items
-at a time.
+The forward and backward passes are written by hand, with items in the last dimension. So the gates of a cell are
+contiguous blocks, the output layers of all tasks are one product, and softmax runs over all items at a time.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from bursar.learners.lockstep.recurrent import squashed
 from bursar.learners.lockstep.sums import quantum
 from bursar.ragged import FloatArray, IntArray
 
-HIDDEN = 32  # each way
+HIDDEN = 32  # in each direction
 DENSE = 32
 WINDOW = 3  # left, target, right
 
 
 class Layers(NamedTuple):
-    """How many dense layers all tasks share, and how many each has of its own."""
+    """The numbers of dense layers that tasks share, and that each task has of its own."""
 
     shared: int
     own: int
@@ -36,12 +35,11 @@ ARCHITECTURES = {"shared": Layers(1, 0), "own": Layers(0, 1), "mixed": Layers(1,
 
 
 class MultitaskTagger(Network):
-    """Labels of the middle word of a window for several tasks, trained together: the losses of all tasks are added up.
+    """Predicts labels of the middle word of a window for several tasks; the loss is the sum of the tasks' losses.
 
-    A unit is a window of three words, as codes of rows of ``vectors``, which are never trained; code 0 is beyond a
-    sentence. ``targets`` (units, tasks) are label codes, −1 where a unit has none for a task. A task's loss is the mean
-    over the units of a batch that are labelled for it. The middle word is read last from either side, so words behind
-    it need no reading in that direction.
+    A unit is a window of three words, as codes of rows of ``vectors``, which are not trained; code 0 is outside the
+    sentence. ``targets`` (units, tasks) are label codes, −1 for no label. A task's loss is the mean over the units of a
+    batch with its label. Either direction ends at the middle word, so it reads two words only.
 
     >>> from bursar.learners.lockstep import Job, Settings, logits, train
     >>> windows = np.array([[0, 1, 2], [1, 2, 1], [2, 1, 0], [0, 2, 0]])
@@ -64,22 +62,24 @@ class MultitaskTagger(Network):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         if targets.ndim != 2 or windows.shape != (len(targets), WINDOW):
-            raise ConfigError(f"windows {windows.shape} and targets {targets.shape} do not fit", fix="give one a unit")
+            raise ConfigError(
+                f"windows {windows.shape} and targets {targets.shape} do not match", fix="give one window per unit"
+            )
         if architecture not in ARCHITECTURES:
             raise ConfigError(f"there is no architecture {architecture!r}", fix=f"use {', '.join(ARCHITECTURES)}")
         if windows.max(initial=0) >= len(vectors) or windows.min(initial=0) < 0:
-            raise ConfigError("a window has a word without a vector", fix="use codes below the number of vectors")
+            raise ConfigError("a window contains a word without a vector", fix="use codes below the number of vectors")
         super().__init__(targets, labels, dtype=dtype)
         self.windows, self.tasks, self.layers = windows, targets.shape[1], ARCHITECTURES[architecture]
         self.size = vectors.shape[1]
         self.step = quantum(self.size)
         self.vectors = torch.from_numpy(np.array(vectors)).to(dtype)
         self.vectors[0] = 0
-        # In the first of two steps either side's word is read, in the second the middle one: (2, directions, units).
+        # The first step reads the outer words, the second the middle word: (2, directions, units).
         self._reads = np.ascontiguousarray(windows.T[[0, 2, 1, 1]].reshape(2, 2, -1))
 
     def begin(self, seed: int) -> dict[str, Tensor]:
-        """As torch begins; what tasks share is the same however many there are. Gates: keep, let in, let out, new."""
+        """Torch's initialisation; shared layers do not depend on the tasks. Gates: forget, input, output, new."""
         draws = Draws(seed, self.dtype)
         found = {
             "input.weight": draws.uniform(HIDDEN, 2, 4 * HIDDEN, self.size),
@@ -96,45 +96,45 @@ class MultitaskTagger(Network):
 
     @property
     def _dense(self) -> list[str]:
-        """The names of the dense layers, the lowest first."""
+        """The names of the dense layers, lowest first."""
         return [f"{kind}{place}" for kind, count in self.layers._asdict().items() for place in range(count)]
 
-    # -- forwards ------------------------------------------------------------------------------------------------------
+    # -- forward pass --------------------------------------------------------------------------------------------------
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
-        """What is read of the middle words, (lanes, items, width)."""
+        """The encoding of the middle words: (lanes, items, width)."""
         return self._read(parameters, rows)[1].out.view(len(rows), self.width, -1).transpose(1, 2)
 
     def passes(
         self, parameters: Parameters, rows: IntArray, places: IntArray, masks: Sequence[Tensor | None]
     ) -> list[Tensor]:
-        """(lanes, items, tasks, labels), the same for all: there is no dropout."""
+        """Logits (lanes, items, tasks, labels), the same for all masks: there is no dropout."""
         _, last = self._read(parameters, rows)
         return [self._through(parameters, last)[-1].permute(0, 3, 1, 2)] * len(masks)
 
     def _words(self, rows: IntArray) -> Tensor:
-        """The vectors that are read in the two steps: (steps, lanes × directions, items, size)."""
+        """The word vectors of the two steps: (steps, lanes × directions, items, size)."""
         lanes, items = rows.shape
         codes = self._reads[:, :, rows].transpose(0, 2, 1, 3).reshape(-1)
         return self.vectors.index_select(0, torch.from_numpy(codes)).view(2, 2 * lanes, items, self.size)
 
     def _read(self, parameters: Parameters, rows: IntArray, words: Tensor | None = None) -> tuple[_Cell, _Cell]:
-        """The cells after the first word from either side, and after the middle one."""
+        """The cells after the outer words, and after the middle word."""
         side, middle = (self._words(rows) if words is None else words).transpose(2, 3)
         weight, bias, again = (parameters[name].flatten(0, 1) for name in ENCODER)
         bias = bias.unsqueeze(2)
-        first = _Cell.of(torch.baddbmm(bias[:, HIDDEN:], weight[:, HIDDEN:], side))  # there is nothing to keep yet
+        first = _Cell.of(torch.baddbmm(bias[:, HIDDEN:], weight[:, HIDDEN:], side))  # no forget gate in the first step
         return first, _Cell.of(torch.baddbmm(bias, weight, middle).baddbmm_(again, first.out), first.cell)
 
     def _through(self, parameters: Parameters, read: _Cell) -> list[Tensor]:
-        """What is read, and what every layer makes of it, the scores of labels last: (lanes, tasks, labels, items)."""
+        """The encoding and the output of every layer, logits last: (lanes, tasks, labels, items)."""
         found = [read.out.view(-1, self.width, read.out.shape[2])]
         for name in self._dense:
             found.append(_layer(parameters, name, found[-1]).relu_())
         return [*found, _layer(parameters, "output", found[-1])]
 
-    # -- backwards -----------------------------------------------------------------------------------------------------
+    # -- backward pass -------------------------------------------------------------------------------------------------
     def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Written out: automatic differentiation would take as long again."""
+        """Hand-written, which takes half the time of automatic differentiation."""
         words = self._words(batch.rows)
         first, last = self._read(parameters, batch.rows, words)
         *inputs, scores = self._through(parameters, last)
@@ -156,7 +156,7 @@ class MultitaskTagger(Network):
         return losses, found
 
     def _loss(self, scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The sum over tasks of the mean cross-entropy, (lanes,), and its slope by the scores."""
+        """The sum over tasks of the mean cross-entropy, (lanes,), and its gradient by the logits."""
         targets = self.targets[batch.rows].transpose(0, 2, 1)  # (lanes, tasks, items)
         counted = (targets >= 0) & batch.real[:, None]
         share = torch.from_numpy(counted / np.maximum(counted.sum(axis=2, keepdims=True), 1)).to(self.dtype)
@@ -172,16 +172,16 @@ ENCODER = ("input.weight", "input.bias", "again.weight")
 
 
 class _Cell(NamedTuple):
-    """A layer of memory after a word, all (lanes × directions, HIDDEN, items) but the gates."""
+    """An LSTM layer after a word; all but the gates are (lanes × directions, HIDDEN, items)."""
 
-    gates: Tensor  # (lanes × directions, 3 or 4, HIDDEN, items): keep, if there was anything; let in, let out, the new
+    gates: Tensor  # (lanes × directions, 3 or 4, HIDDEN, items): forget (after the first step); input, output, new
     cell: Tensor
     bent: Tensor
     out: Tensor
 
     @classmethod
     def of(cls, z: Tensor, before: Tensor | None = None) -> _Cell:
-        """From what goes into the gates, and the cell before."""
+        """From the gates' inputs, and the previous cell."""
         gates = z.view(len(z), -1, HIDDEN, z.shape[2])
         gates[:, -1].mul_(2)
         gates.sigmoid_()
@@ -194,9 +194,9 @@ class _Cell(NamedTuple):
         return cls(gates, cell, bent, let_out * bent)
 
     def back(self, by_out: Tensor, by_cell: Tensor | None, before: Tensor | None) -> tuple[Tensor, Tensor]:
-        """From the slopes by what it says and by the cell to those by what goes in and by the cell before."""
+        """From the gradients of output and cell to those of the gates' inputs and of the previous cell."""
         let_in, let_out, new = self.gates[:, -3:].unbind(1)
-        slope = torch.addcmul(self.gates, self.gates, self.gates, value=-1)  # of a gate: s (1 − s)
+        slope = torch.addcmul(self.gates, self.gates, self.gates, value=-1)  # derivative of a gate: s (1 − s)
         by_let_in, by_let_out, by_new = slope[:, -3:].unbind(1)
         mine = torch.addcmul(let_out, self.out, self.bent, value=-1).mul_(by_out)
         if by_cell is not None:
@@ -218,7 +218,7 @@ def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
 
 
 def _layer_back(parameters: Parameters, name: str, x: Tensor, slope: Tensor, found: dict[str, Tensor]) -> Tensor:
-    """The slope by what a layer read; those by its parameters are put among the found."""
+    """The gradient of a layer's input; those of its parameters are added to ``found``."""
     weight = parameters[f"{name}.weight"]
     w, read = _matched(weight, x)
     by = slope.view(*w.shape[:2], -1)
@@ -228,7 +228,7 @@ def _layer_back(parameters: Parameters, name: str, x: Tensor, slope: Tensor, fou
 
 
 def _matched(weight: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """As three-dimensional factors: tasks that read the same are one product, tasks that read their own are lanes."""
+    """As three-dimensional factors: one product for tasks with the same input, lanes for tasks with their own."""
     if x.ndim == 4:
         return weight.flatten(0, 1), x.flatten(0, 1)
     return weight.flatten(1, -2), x

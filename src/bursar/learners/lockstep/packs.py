@@ -1,4 +1,4 @@
-"""Texts of many lanes in the order of time, with as few rows at a time as the texts that are that long."""
+"""Texts of many lanes in time order, without rows for texts that have ended."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from bursar.ragged import BoolArray, IntArray
 class Pack:
     """Rows are (time, text) with the longest texts of each lane first: all first words, then all second words, …
 
-    At any time there are as many rows as the company needs. Those of a lane that are no words are not ``real``.
+    At any time there are as many rows as the lane with the most texts needs. Padding rows are not ``real``.
     """
 
-    sizes: list[int]  # (times,): rows at each time, never more than before
-    starts: list[int]  # (times + 1,): where they begin
-    cuts: list[int]  # where sums over rows are cut: at the same times in any company
+    sizes: list[int]  # (times,): rows at each time, never increasing
+    starts: list[int]  # (times + 1,): start of the rows of each time
+    cuts: list[int]  # where sums over rows are split: at the same times for any set of lanes
     times: IntArray  # (rows,)
-    items: IntArray  # (lanes, rows): the text of each row, by its place in the lane's batch
-    lengths: IntArray  # (lanes, rows): of that text
-    count: int  # texts of a lane
+    items: IntArray  # (lanes, rows): the text of each row, as its index in the lane's batch
+    lengths: IntArray  # (lanes, rows): the length of that text
+    count: int  # number of texts per lane
 
     @cached_property
     def real(self) -> BoolArray:
@@ -34,7 +34,7 @@ class Pack:
 
     @cached_property
     def before(self) -> IntArray:
-        """For every row after the first time, the row of the same text one word earlier."""
+        """For every row after the first time, the row of the previous word."""
         first = self.sizes[0]
         place = np.arange(first, len(self.times)) - np.array(self.starts)[self.times[first:]]
         found: IntArray = np.array(self.starts)[self.times[first:] - 1] + place
@@ -42,22 +42,22 @@ class Pack:
 
     @cached_property
     def mirrored(self) -> IntArray:
-        """For every row the row of the word that is as far from the end, (lanes, rows); itself if it is no word."""
+        """For every row the row of the word at the same distance from the end, (lanes, rows); itself for padding."""
         starts = np.array(self.starts)
         place = np.arange(len(self.times)) - starts[self.times]
         there = starts[np.where(self.real, self.lengths - 1 - self.times, 0)] + place
         return np.where(self.real, there, np.arange(len(self.times)))
 
     def words(self, texts: Texts, rows: IntArray, *, backwards: bool = False) -> IntArray:
-        """The word codes of all rows, from the front or from the back of each text: (lanes, rows)."""
+        """The word codes of all rows, reading each text forwards or backwards: (lanes, rows)."""
         places = self.lengths - 1 - self.times if backwards else self.times
         chosen = np.take_along_axis(rows, self.items, axis=1)
         return np.where(self.real, texts.codes[chosen, np.where(self.real, places, 0)], 0)
 
     def sums(self, lanes_of: int = 1) -> tuple[IntArray, IntArray]:
-        """Index and offsets for ``gathered``: the sums over the words of every text, in their order in the batch.
+        """Index and offsets for ``gathered``: sums over the words of every text, in batch order.
 
-        With ``lanes_of`` 2 every lane has two sets of rows, one behind the other, and two sets of sums.
+        With ``lanes_of`` 2 every lane has two consecutive sets of rows, and two sets of sums.
         """
         lanes, rows = self.items.shape
         twice = np.repeat(np.arange(lanes), lanes_of)
@@ -70,7 +70,7 @@ class Pack:
 
 
 def pack(texts: Texts, rows: IntArray, step: int) -> Pack:
-    """The texts of every lane, rows (lanes, items); rows at a time are a multiple of ``step``."""
+    """Pack the texts of every lane, rows (lanes, items); rows per time are a multiple of ``step``."""
     lanes, count = rows.shape
     lengths = texts.lengths[rows]
     order = np.argsort(-lengths, axis=1, kind="stable")
@@ -91,6 +91,8 @@ def pack(texts: Texts, rows: IntArray, step: int) -> Pack:
 
 
 def check_batch(batch: int, step: int) -> None:
-    """Sums over a batch must not be cut within a time."""
+    """Refuse batches so large that sums would be split within a time."""
     if rounded(batch, step) > SPAN:
-        raise ConfigError(f"batch = {batch}", fix=f"networks that read words in order take up to {SPAN} texts a batch")
+        raise ConfigError(
+            f"batch = {batch}", fix=f"networks that read words in order take up to {SPAN} texts per batch"
+        )

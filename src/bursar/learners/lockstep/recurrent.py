@@ -1,4 +1,4 @@
-"""Long short-term memory for many lanes: forwards and backwards in time, written out."""
+"""LSTM layers for many lanes, with a hand-written backward pass."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bursar.learners.lockstep.sums import contracted
 
 
 def squashed(x: Tensor) -> Tensor:
-    """The hyperbolic tangent, by the function that is fast."""
+    """The hyperbolic tangent, computed by the faster sigmoid."""
     return torch.mul(x, 2).sigmoid_().mul_(2).sub_(1)
 
 
 def gates(z: Tensor) -> Tensor:
-    """What a cell does with its input, (lanes, rows, 4, size): let in, keep, the new (from −1 to 1), let out."""
+    """The gates of a cell, in place, (lanes, rows, 4, size): input, forget, candidate (−1 to 1), output."""
     z[:, :, 2].mul_(2)
     z.sigmoid_()
     z[:, :, 2].mul_(2).sub_(1)
@@ -31,7 +31,7 @@ class _Recurrence(torch.autograd.Function):
         size = wide // 4
         learning = any(ctx.needs_input_grad)
         out = inputs.new_empty(lanes, rows, size)
-        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # gates, cells and bent cells at each time
+        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # gates, cells and tanh of cells at each time
         cell = out[:, :0]
         for time, (start, count) in enumerate(zip(pack.starts, pack.sizes, strict=False)):
             here = slice(start, start + count)
@@ -68,7 +68,7 @@ class _Recurrence(torch.autograd.Function):
             by_out[:, : returned.shape[1]] += returned
             by_cell = torch.addcmul(let_out, out[:, here], bent, value=-1).mul_(by_out)
             by_cell[:, : carried.shape[1]] += carried
-            slope = torch.addcmul(gate, gate, gate, value=-1)  # of a gate: s (1 − s)
+            slope = torch.addcmul(gate, gate, gate, value=-1)  # derivative of a gate: s (1 − s)
             slope[:, :, 0].mul_(new).mul_(by_cell)
             if time:
                 slope[:, :, 1].mul_(ctx.kept[-1][1][:, : pack.sizes[time]]).mul_(by_cell)
@@ -88,8 +88,8 @@ class _Recurrence(torch.autograd.Function):
 def recurrence(inputs: Tensor, weight: Tensor, pack: Pack) -> Tensor:
     """The outputs of a layer at all rows of a pack, (lanes, rows, size).
 
-    inputs (lanes, rows, 4 × size): what the layer reads, times its weights; weight (lanes, size, 4 × size): for what it
-    said of the word before. The four are in torch's order.
+    inputs (lanes, rows, 4 × size) are the layer's inputs times its weights; weight (lanes, size, 4 × size) is that of
+    the previous output. Gates are in torch's order.
     """
     found: Tensor = _Recurrence.apply(inputs, weight, pack)  # type: ignore[no-untyped-call]
     return found

@@ -1,4 +1,4 @@
-"""What the scores of labels of many lanes are worth on some items: for the choice of the best epoch, and for judges."""
+"""Scores of many lanes' predictions, for choosing the best epoch and for judges."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from torch import Tensor
 from bursar.learners.lockstep.network import Network
 from bursar.ragged import FloatArray, IntArray
 
-Score = Callable[[Tensor, IntArray], FloatArray]  # logits of every lane, and the items: a number a lane
+Score = Callable[[Tensor, IntArray], FloatArray]  # logits of every lane, and the items: a number per lane
 
 
 def accuracy(network: Network) -> Score:
-    """The share of units that are right."""
+    """The share of correct units."""
 
     def score(logits: Tensor, rows: IntArray) -> FloatArray:
-        targets, guesses = _units(network, logits, rows)
-        return np.asarray((guesses == targets).mean(axis=1))
+        targets, predicted = _units(network, logits, rows)
+        return np.asarray((predicted == targets).mean(axis=1))
 
     return score
 
 
 def weighted_f1(network: Network) -> Score:
-    """The F1 of the labels, each weighted by how many units have it, as scikit-learn counts it."""
+    """The F1 of labels weighted by their number of units, as in scikit-learn."""
 
     def score(logits: Tensor, rows: IntArray) -> FloatArray:
-        targets, guesses = _units(network, logits, rows)
-        labels, lanes = network.labels, len(guesses)
+        targets, predicted = _units(network, logits, rows)
+        labels, lanes = network.labels, len(predicted)
         shift = np.arange(lanes)[:, None] * labels
-        guessed = np.bincount((guesses + shift).ravel(), minlength=lanes * labels).reshape(lanes, labels)
-        right = np.where(guesses == targets, guesses + shift, lanes * labels)
+        counts = np.bincount((predicted + shift).ravel(), minlength=lanes * labels).reshape(lanes, labels)
+        right = np.where(predicted == targets, predicted + shift, lanes * labels)
         hits = np.bincount(right.ravel(), minlength=lanes * labels + 1)[:-1].reshape(lanes, labels)
         truth = np.bincount(targets, minlength=labels)
-        f1 = 2 * hits / np.maximum(guessed + truth, 1)
+        f1 = 2 * hits / np.maximum(counts + truth, 1)
         return np.asarray((f1 * truth).sum(axis=1) / truth.sum())
 
     return score
 
 
 def _units(network: Network, logits: Tensor, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Targets (units,) and guesses (lanes, units) of what has a target."""
+    """Targets (units,) and predictions (lanes, units) of the units with a target."""
     targets = network.targets[rows]
     if targets.ndim == 2:  # of words; the logits end at the longest text
         targets = targets[:, : logits.shape[2]]

@@ -1,15 +1,15 @@
-"""Products and sums that come out the same to the last bit in any company.
+"""Products and sums whose bits do not depend on the other lanes.
 
-Models are trained beside others with other numbers of words, so arrays are padded with zeros by amounts that depend on
-the company. A zero more changes no sum as long as the others are added up in the same order. To see to that,
+Lanes have different numbers of words, so arrays are padded with zeros by amounts that depend on the other lanes. Zeros
+change no sum as long as the other terms are added in the same order. To ensure that,
 
-- a product contracts at most ``SPAN`` rows at a time, because libraries cut longer ones at places that depend on the
-  length; the cuts are made here instead, where they depend on nothing but the place in time;
-- rows come in multiples of four or more (``quantum``), because libraries treat the last one to three in another way,
-  and so that the numbers of every lane begin at a multiple of 64 bytes, which libraries look at as well;
-- other sums are made by ``gathered``, which adds rows one after the other;
-- what goes through exp is a multiple of 128 bytes long, because the odd end of an array is computed in another way:
-  torch takes two vectors at a time, and the longest that there are have 64 bytes.
+- a product contracts at most ``SPAN`` rows at a time, because libraries split longer ones at places that depend on the
+  length; here they are split at fixed times;
+- rows come in multiples of four or more (``quantum``), because libraries treat the last one to three differently, and
+  so that every lane starts at a multiple of 64 bytes, which also matters to libraries;
+- other sums are computed by ``gathered``, which adds rows one after the other;
+- arrays that go through exp have a multiple of 128 bytes, because the remainder of an array is computed differently:
+  torch takes two vectors at a time, of at most 64 bytes each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ALIGNED = 32  # numbers: 128 bytes of single precision
 
 
 def rounded(number: int, to: int) -> int:
-    """The next multiple.
+    """Round up to a multiple.
 
     >>> rounded(17, 16), rounded(32, 16)
     (32, 32)
@@ -39,7 +39,7 @@ def rounded(number: int, to: int) -> int:
 
 
 def quantum(width: int) -> int:
-    """Rows of this width come in multiples of so many.
+    """Rows of this width come in multiples of this number.
 
     >>> quantum(64), quantum(50), quantum(7)
     (4, 16, 32)
@@ -48,7 +48,7 @@ def quantum(width: int) -> int:
 
 
 def gathered(table: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
-    """Sums of rows of a table: sum i has the rows index[offsets[i]:offsets[i + 1]], added up in this order.
+    """Sums of rows of a table: sum i is over index[offsets[i]:offsets[i + 1]], in this order.
 
     >>> gathered(torch.tensor([[1.0], [10.0], [100.0]]), np.array([0, 2, 2]), np.array([0, 1, 1, 3])).tolist()
     [[1.0], [0.0], [200.0]]
@@ -60,20 +60,20 @@ def gathered(table: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
 
 
 def stacked(values: Tensor) -> Tensor:
-    """The sum over the rows of every lane, (lanes, rows, width) to (lanes, width), one row after the other."""
+    """The sum over the rows of every lane, in order: (lanes, rows, width) to (lanes, width)."""
     lanes, rows, width = values.shape
     offsets = np.arange(lanes + 1) * rows
     return gathered(values.reshape(lanes * rows, width), np.arange(lanes * rows), offsets)
 
 
 def flat(table: Tensor) -> Tensor:
-    """The tables of all lanes, one below the other, also where only the first rows of each are shown."""
+    """The tables of all lanes, concatenated, even if only the first rows of each are in the view."""
     lanes, _, width = table.shape
     return table.as_strided((lanes * (table.stride(0) // width), width), (width, 1))
 
 
 def scattered(values: Tensor, source: IntArray, places: IntArray, like: Tensor) -> Tensor:
-    """The sum of the rows that go to each place of a table: the reverse of looking rows up.
+    """Sum the rows that belong to each place of a table: the gradient of ``looked_up``.
 
     values (rows, width); row ``source[i]`` goes to ``places[i]`` of the flat table, in the order of i.
     """
@@ -81,7 +81,7 @@ def scattered(values: Tensor, source: IntArray, places: IntArray, like: Tensor) 
     every = like.stride(0) // width
     lane, slot = np.divmod(places, every)
     keys = lane * rows + slot
-    small = keys.astype(np.uint16) if lanes * rows < 2**16 else keys  # sorted much faster, in the same order
+    small = keys.astype(np.uint16) if lanes * rows < 2**16 else keys  # sorts much faster, to the same order
     order = np.argsort(small, kind="stable")
     offsets = np.zeros(lanes * rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=lanes * rows), out=offsets[1:])
@@ -104,13 +104,13 @@ class _Product(torch.autograd.Function):
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, cuts: Sequence[int]) -> Tensor:
-    """(lanes, rows, width) times (lanes, width, outputs), plus (lanes, outputs); ``cuts`` are where sums are cut."""
+    """(lanes, rows, width) times (lanes, width, outputs), plus (lanes, outputs); sums are split at ``cuts``."""
     found: Tensor = _Product.apply(x, weight, bias, cuts)  # type: ignore[no-untyped-call]
     return found
 
 
 def contracted(x: Tensor, y: Tensor, cuts: Sequence[int]) -> Tensor:
-    """The sum over the rows of x' y, (lanes, x's width, y's width), from one cut to the next."""
+    """x' y: (lanes, x's width, y's width), summed from one cut to the next."""
     width = x.shape[2]
     if width * y.shape[2] % ALIGNED:
         x = torch.nn.functional.pad(x, (0, -width % quantum(y.shape[2])))
@@ -137,7 +137,7 @@ class _Lookup(torch.autograd.Function):
 
 
 def looked_up(table: Tensor, places: IntArray, order: IntArray) -> Tensor:
-    """Rows of the flat table, (rows, width); ``order`` says which have a slope, in the order of adding them up."""
+    """Rows of the flat table, (rows, width); ``order`` lists those with a gradient, in the order of adding them."""
     found: Tensor = _Lookup.apply(table, places, order)  # type: ignore[no-untyped-call]
     return found
 
@@ -157,6 +157,6 @@ class _Pooled(torch.autograd.Function):
 
 
 def pooled(values: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
-    """``gathered`` with a slope, for rows that are in one sum each at most."""
+    """``gathered`` with a gradient, for rows that are in at most one sum each."""
     found: Tensor = _Pooled.apply(values, index, offsets)  # type: ignore[no-untyped-call]
     return found

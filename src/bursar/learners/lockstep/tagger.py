@@ -1,4 +1,4 @@
-"""A bidirectional LSTM that reads the words and an LSTM that writes their tags, one after the other (paper 4's NER)."""
+"""A bidirectional LSTM encoder and an LSTM decoder that predicts tags word by word (paper 4's NER)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DECODER = 50
 
 
 class Tagger(TextNetwork):
-    """Targets are tags of words, (items, longest) with −1 behind each text.
+    """Targets are tags of words, (items, longest), with −1 after each text.
 
-    The writer is fed what the readers say of a word, and the tag of the word before it: the true one in training, its
-    own best guess otherwise. Dropout drops the same features for all words of a text.
+    The decoder reads the encoder's output for a word and the tag of the previous word: the gold tag in training, the
+    predicted one otherwise. Dropout drops the same features for all words of a text.
     """
 
     width = DECODER
@@ -34,7 +34,7 @@ class Tagger(TextNetwork):
 
     def begin(self, seed: int) -> dict[str, Tensor]:
         draws = Draws(seed, self.dtype)
-        read = 2 * self.size + self.labels + 1  # the last is for "no word before"
+        read = 2 * self.size + self.labels + 1  # the last is for "no previous word"
         return {
             "words": self.first_vectors(draws),
             **encoder(draws, self.size),
@@ -45,12 +45,12 @@ class Tagger(TextNetwork):
         }
 
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
-        """What the readers say of every word, from both sides: (lanes, rows of the pack, 2 × size)."""
+        """The encoder's output for every word: (lanes, rows of the pack, 2 × size)."""
         return self._read(parameters, rows, places, pack(self.texts, rows, self.step))
 
     def _read(self, parameters: Parameters, rows: IntArray, places: IntArray, packed: Pack) -> Tensor:
-        said = encoded(self.texts, parameters, rows, places, packed).view(len(rows), 2, -1, self.size)
-        return torch.cat([said[:, 0], mirrored(said[:, 1], packed)], dim=2)
+        states = encoded(self.texts, parameters, rows, places, packed).view(len(rows), 2, -1, self.size)
+        return torch.cat([states[:, 0], mirrored(states[:, 1], packed)], dim=2)
 
     def loss(self, parameters: Parameters, batch: Batch) -> Tensor:
         packed = pack(self.texts, batch.rows, self.step)
@@ -62,11 +62,11 @@ class Tagger(TextNetwork):
         ones.scatter_(2, torch.from_numpy(earlier).unsqueeze(2), 1.0)
         read = torch.cat([self._read(parameters, batch.rows, batch.places, packed), ones], dim=2)
         inputs = product(read, parameters["decoder.weight"], parameters["decoder.bias"], packed.cuts)
-        said = recurrence(inputs, parameters["decoder.again"], packed)
+        states = recurrence(inputs, parameters["decoder.again"], packed)
         kept = self.kept(batch)
         if kept is not None:
-            said = said * kept.gather(1, torch.from_numpy(packed.items).unsqueeze(2).expand(-1, -1, DECODER))
-        scores = self.answers(parameters, said, None, packed.cuts)
+            states = states * kept.gather(1, torch.from_numpy(packed.items).unsqueeze(2).expand(-1, -1, DECODER))
+        scores = self.answers(parameters, states, None, packed.cuts)
         return cross_entropy(scores, tags, np.take_along_axis(batch.real, packed.items, axis=1))
 
     def passes(
@@ -79,14 +79,14 @@ class Tagger(TextNetwork):
         lane, row = np.nonzero(packed.real)
         found = [inputs.new_zeros(*rows.shape, len(packed.sizes), self.labels) for _ in masks]
         for scores, kept in zip(found, masks, strict=True):
-            said = self._written(parameters, inputs, weight[:, last:], packed, kept)
-            scores[lane, packed.items[lane, row], packed.times[row]] = said[lane, row]
+            decoded = self._decoded(parameters, inputs, weight[:, last:], packed, kept)
+            scores[lane, packed.items[lane, row], packed.times[row]] = decoded[lane, row]
         return found
 
-    def _written(
+    def _decoded(
         self, parameters: Parameters, inputs: Tensor, tags: Tensor, packed: Pack, kept: Tensor | None
     ) -> Tensor:
-        """Scores of tags at every row, each after the best tag of the word before; tags (lanes, labels + 1, …)."""
+        """Greedy decoding: scores of tags at every row, given the best previous tag; tags (lanes, labels + 1, …)."""
         lanes, rows, wide = inputs.shape
         found = inputs.new_empty(lanes, rows, self.labels)
         best = torch.full((lanes, packed.sizes[0]), self.labels)
@@ -116,6 +116,6 @@ class _Mirrored(torch.autograd.Function):
 
 
 def mirrored(x: Tensor, packed: Pack) -> Tensor:
-    """What was said from the back, at the rows of the words that it was said of. Twice, and all is as it was."""
+    """Move the outputs of the backward direction to the rows of their words. Its own inverse."""
     found: Tensor = _Mirrored.apply(x, torch.from_numpy(packed.mirrored).unsqueeze(2))  # type: ignore[no-untyped-call]
     return found

@@ -52,26 +52,26 @@ class _Windows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, before: Tensor, after: Tensor) -> Tensor:
         ctx.save_for_backward(before, after)
-        longer = _with_nothing(x)
+        longer = _with_zeros(x)
         return torch.cat([longer.index_select(1, before), x, longer.index_select(1, after)], dim=2)
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
         before, after = ctx.saved_tensors
-        earlier, here, later = (_with_nothing(part) for part in slopes[0].chunk(3, dim=2))
+        earlier, here, later = (_with_zeros(part) for part in slopes[0].chunk(3, dim=2))
         return here[:, :-1] + earlier.index_select(1, after) + later.index_select(1, before), None, None
 
 
 def windows(x: Tensor, packed: Pack) -> Tensor:
-    """Every row with the rows of the words before and after it: (lanes, rows, width) to (lanes, rows, 3 × width)."""
+    """Every row with those of the previous and next word: (lanes, rows, width) to (lanes, rows, 3 × width)."""
     rows, first = len(packed.times), packed.sizes[0]
-    before, after = np.full(rows, rows), np.full(rows, rows)  # beyond the ends there is nothing
+    before, after = np.full(rows, rows), np.full(rows, rows)  # the row of zeros, beyond the ends
     before[first:] = packed.before
     after[packed.before] = np.arange(first, rows)
     found: Tensor = _Windows.apply(x, torch.from_numpy(before), torch.from_numpy(after))  # type: ignore[no-untyped-call]
     return found
 
 
-def _with_nothing(x: Tensor) -> Tensor:
-    """One more row, of zeros."""
+def _with_zeros(x: Tensor) -> Tensor:
+    """Append a row of zeros."""
     return torch.cat([x, x.new_zeros(len(x), 1, x.shape[2])], dim=1)

@@ -1,4 +1,4 @@
-"""Texts as networks read them: word codes, packed for many lanes at once."""
+"""Texts as word codes, packed for many lanes at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bursar.ragged import FloatArray, IntArray
 
 
 class Packed(NamedTuple):
-    """Texts one behind the other."""
+    """Concatenated texts."""
 
     words: IntArray  # the codes of all words
     starts: IntArray  # (items,): where each text begins among them
@@ -26,30 +26,32 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True)
 class Texts:
-    """Words of items as codes from 1 up, 0 for padding."""
+    """Words of items as codes from 1; 0 is padding."""
 
     codes: IntArray  # (items, longest)
     lengths: IntArray  # (items,)
-    vocabulary: int  # codes are below it
+    vocabulary: int  # codes are below this
 
     def __post_init__(self) -> None:
         codes, lengths = self.codes, self.lengths
         if len(codes) != len(lengths) or lengths.min(initial=1) < 1 or lengths.max(initial=0) > codes.shape[1]:
-            raise ConfigError("texts and their lengths do not fit", fix="every text needs at least one word")
+            raise ConfigError("texts and their lengths do not match", fix="every text needs at least one word")
         inside = np.arange(codes.shape[1]) < lengths[:, None]
         if ((codes > 0) != inside).any() or codes.max(initial=0) >= self.vocabulary:
-            raise ConfigError("word codes do not fit", fix="use 1 to vocabulary - 1 for words and 0 behind each text")
+            raise ConfigError(
+                "word codes are out of range", fix="use 1 to vocabulary - 1 for words and 0 after each text"
+            )
 
     @cached_property
     def packed(self) -> Packed:
-        """The same, without padding."""
+        """The texts without padding."""
         words = np.ascontiguousarray(self.codes[self.codes > 0], dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
         return Packed(words, starts, np.ascontiguousarray(self.lengths, dtype=np.int64))
 
 
 class TextNetwork(Network):
-    """A network that begins with a vector for each word. Those of a model's own words are trained with it."""
+    """A network with a vector for each word. The vectors of a model's training words are trained."""
 
     table = "words"
 
@@ -64,7 +66,7 @@ class TextNetwork(Network):
         dropout: float = 0.0,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        """``vectors`` (vocabulary, size) are what training begins with; without them, random ones of the seed."""
+        """``vectors`` (vocabulary, size) are the initial word vectors; by default random ones from the seed."""
         super().__init__(targets, labels, dropout=dropout, dtype=dtype)
         if vectors is not None and len(vectors) != texts.vocabulary:
             raise ConfigError(f"{len(vectors)} word vectors for {texts.vocabulary} words", fix="give one for each code")
@@ -73,7 +75,7 @@ class TextNetwork(Network):
         self.step = max(quantum(self.size), quantum(self.width))
 
     def first_vectors(self, draws: Draws) -> Tensor:
-        """(vocabulary, size); the row of the padding is zero and stays so."""
+        """Initial word vectors: (vocabulary, size). The padding row is always zero."""
         found = draws.normal(self.texts.vocabulary, self.size)
         if self.vectors is not None:
             found = torch.from_numpy(np.array(self.vectors)).to(self.dtype)
@@ -87,15 +89,15 @@ class TextNetwork(Network):
 
 @dataclass(frozen=True)
 class Tokens:
-    """The words of the items of many lanes, one behind the other."""
+    """The words of the items of many lanes, concatenated."""
 
-    places: IntArray  # (words,): of their vectors in the flat table
-    owners: IntArray  # (words,): the item of each, counted through all lanes
-    offsets: IntArray  # (lanes × items + 1,): where the words of each item begin
+    places: IntArray  # (words,): rows of the flat table
+    owners: IntArray  # (words,): the item of each, numbered across lanes
+    offsets: IntArray  # (lanes × items + 1,): start of each item's words
 
 
 def tokens(texts: Texts, rows: IntArray, places: IntArray) -> Tokens:
-    """Of the items of every lane, rows (lanes, items)."""
+    """The words of the items of every lane, rows (lanes, items)."""
     items = rows.shape[1]
     chosen = rows.reshape(-1)
     lengths = texts.lengths[chosen]

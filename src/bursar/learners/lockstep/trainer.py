@@ -1,8 +1,8 @@
 """Training in lockstep: every lane takes a step of its own model at the same time.
 
-A model that stops hands its lane to the next job, and lanes that find none are closed, so nobody waits for the slowest.
-What becomes of a model depends on its job alone, to the last bit: see ``sums`` for how. Work is done on one thread of
-torch, where results do not depend on the number of cores; many cores are used by many processes.
+When a model stops, its lane goes to the next job, or is closed if there is none, so no lane waits for the slowest. A
+model depends on its job alone, to the last bit: see ``sums``. Torch uses one thread, so that results do not depend on
+the number of cores; use several processes for several cores.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from bursar.learners.lockstep.network import Batch, Network, Walk
 from bursar.learners.lockstep.scores import Score
 from bursar.ragged import BoolArray, IntArray
 
-CHUNK = 512  # items that a model is asked about at a time
+CHUNK = 512  # items per prediction
 
 
 @dataclass
 class _Run:
-    """A model in work."""
+    """A model in training."""
 
     number: int  # of the job
     job: Job
-    touched: IntArray  # rows of the table
-    rows: IntArray  # (steps, batch), those of this epoch
+    touched: IntArray  # trained rows of the table
+    rows: IntArray  # (steps, batch) of this epoch
     real: BoolArray  # (steps, batch)
     epoch: int = 1
     at: int = 0  # step in this epoch
-    step: int = 0  # in all
+    step: int = 0  # over all epochs
     best: float = -np.inf
     best_epoch: int = 0
     history: list[float] = field(default_factory=list)
@@ -52,9 +52,9 @@ def train(
     select: IntArray | None = None,
     score: Score | None = None,
 ) -> list[Trained]:
-    """A model for every job, each as it was after the first epoch that scored best on the ``select`` items.
+    """Train a model for every job, and return each from its best epoch on the ``select`` items, the first of equals.
 
-    Without ``select`` and ``score`` nothing is stopped early: all epochs are run, and a model is as the last left it.
+    Without ``select`` and ``score`` all epochs are run, and models are from the last one.
     """
     training = Training(network, settings, select=select, score=score)
     training.make_room([job.rows for job in jobs])
@@ -68,14 +68,14 @@ def train(
 
 @dataclass(frozen=True)
 class _Judge:
-    """Scores models on the items that are there to choose the best epoch on."""
+    """Scores models on the model-selection items."""
 
     network: Network
     select: IntArray
     score: Score
 
     def scores(self, lanes: Lanes, some: Sequence[int]) -> list[float]:
-        """A number a lane."""
+        """The score of each lane."""
         if self.network.compiled:
             logits = torch.stack([self.network.answered(lanes.one(lane), self.select) for lane in some])
         else:
@@ -86,12 +86,12 @@ class _Judge:
         return found
 
     def of(self, model: Trained) -> float:
-        """Of one model."""
+        """The score of one model."""
         return float(self.score(logits(self.network, model, self.select).unsqueeze(0), self.select)[0])
 
 
 class Training:
-    """Models in work. Jobs may be added at any time, and dropped when nobody wants their models any more.
+    """Models in training. Jobs can be added, and dropped, at any time.
 
     >>> from bursar.learners.lockstep import AverageNetwork, Texts, accuracy
     >>> texts = Texts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
@@ -116,22 +116,20 @@ class Training:
         self.network, self.settings = network, settings or Settings()
         network.check(self.settings.batch)
         self._multiple = 1 if network.compiled else network.step
-        self.most = self.settings.lanes or network.lanes  # models in work at the same time
+        self.most = self.settings.lanes or network.lanes  # models trained at the same time
         if (select is None) != (score is None):
-            raise ConfigError(
-                "items to choose the best epoch on need a score, and a score needs items", fix="give both"
-            )
+            raise ConfigError("model selection needs both select and score", fix="give both or neither")
         chosen = None if select is None else np.asarray(select, dtype=np.int64)
         self.judge = None if chosen is None or score is None else _Judge(network, chosen, score)
-        self.jobs: dict[int, Job] = {}  # all that are not finished
-        self.runs: list[_Run] = []  # those in work, by lane
+        self.jobs: dict[int, Job] = {}  # all unfinished jobs
+        self.runs: list[_Run] = []  # those in training, by lane
         self._waiting: deque[int] = deque()
         self._added = 0
         self._done: dict[int, Trained] = {}
         self._lanes: Lanes | None = None
 
     def add(self, job: Job) -> int:
-        """A job for the next free lane, behind those that wait; the number that its model will come under."""
+        """Queue a job; returns the number that its model will be returned under."""
         number = self._added
         self._added += 1
         self.jobs[number] = job
@@ -139,7 +137,7 @@ class Training:
         return number
 
     def drop(self, number: int) -> None:
-        """Forget a job, wherever it is; nothing if it is finished."""
+        """Drop a job, queued or in training. Finished jobs are not affected."""
         if self.jobs.pop(number, None) is None:
             return
         if number in self._waiting:
@@ -148,10 +146,7 @@ class Training:
         self._refill([next(lane for lane, run in enumerate(self.runs) if run.number == number)])
 
     def step(self) -> dict[int, Trained]:
-        """One step of every model in work; those that are finished by it, by their jobs' numbers.
-
-        Of a network that is compiled, one epoch.
-        """
+        """Train every model for one step (compiled networks: one epoch); returns finished models by job number."""
         with one_thread(), torch.no_grad():
             self._take_up()
             if self.runs and self.network.compiled:
@@ -165,7 +160,7 @@ class Training:
 
     # -- lanes -------------------------------------------------------------------------------------------------------
     def make_room(self, sets: Sequence[IntArray]) -> None:
-        """Lanes for these sets of items and no more: less memory than for any that may come."""
+        """Allocate lanes for these sets of items only, to save memory."""
         touched = max((len(self.network.touched(rows)) for rows in sets), default=0)
         self._make_lanes(min(self.most, len(sets)), touched)
 
@@ -174,14 +169,14 @@ class Training:
 
     @property
     def lanes(self) -> Lanes:
-        if self._lanes is None:  # nobody has said what will come
+        if self._lanes is None:  # the jobs to come are not known
             table = self.network.first(0).get(self.network.table or "")
             self._make_lanes(self.most, 0 if table is None else len(table))
         assert self._lanes is not None
         return self._lanes
 
     def _take_up(self) -> None:
-        """Jobs that wait, in lanes that are free."""
+        """Start queued jobs in free lanes."""
         before = len(self.runs)
         while self._waiting and len(self.runs) < self.most:
             if run := self._next(len(self.runs)):
@@ -190,7 +185,7 @@ class Training:
             self.lanes.use(len(self.runs))
 
     def _next(self, lane: int) -> _Run | None:
-        """The next job that has anything to learn from, in a lane; none if nobody waits."""
+        """Start the next queued job that has items in a lane; ``None`` if there is none."""
         while self._waiting:
             number = self._waiting.popleft()
             job = self.jobs[number]
@@ -203,7 +198,7 @@ class Training:
 
     # -- training ----------------------------------------------------------------------------------------------------
     def _step(self) -> None:
-        """One step of every model, and what follows for those at the end of an epoch."""
+        """One step of every model; models at the end of an epoch are scored."""
         runs = self.runs
         batch = Batch(
             np.stack([run.rows[run.at] for run in runs]),
@@ -237,11 +232,11 @@ class Training:
             if not math.isfinite(value):
                 run = self.runs[lane]
                 raise LearnerError(
-                    f"{run.job}: the {what} is {value} in epoch {run.epoch}", fix="lower the rate, or look at its items"
+                    f"{run.job}: the {what} is {value} in epoch {run.epoch}", fix="lower the rate, or check its items"
                 )
 
     def _judge(self, ended: Sequence[int]) -> None:
-        """Score models at the end of an epoch, keep the best values, and go on to the next epoch or the next job."""
+        """Score models at the end of an epoch, keep the best, and start the next epoch or job."""
         if self.judge is not None:
             found = self.judge.scores(self.lanes, ended)
             self._check("score", ended, found)
@@ -280,7 +275,7 @@ class Training:
         )
 
     def _as_begun(self, job: Job) -> Trained:
-        """A model that has nothing to learn from."""
+        """The untrained model of a job without items."""
         parameters = dict(self.network.first(job.seed))
         if self.network.table:
             parameters[self.network.table] = parameters[self.network.table][:0]
@@ -288,7 +283,7 @@ class Training:
         return untrained if self.judge is None else replace(untrained, score=self.judge.of(untrained))
 
     def _refill(self, free: Sequence[int]) -> None:
-        """New jobs for free lanes; lanes that find none are closed, with the last ones moved into their places."""
+        """Start new jobs in free lanes. Lanes without a job are closed, and the last lanes move into their places."""
         for lane in reversed(free):
             if (run := self._next(lane)) is not None:
                 self.runs[lane] = run
@@ -302,7 +297,7 @@ class Training:
 
 
 def whole(network: Network, model: Trained) -> dict[str, Tensor]:
-    """All parameters of a model; what it did not train is as it began."""
+    """All parameters of a model, including those that were not trained."""
     found = {name: value.clone() for name, value in network.first(model.job.seed).items()}
     for name, value in model.parameters.items():
         if name == network.table:
@@ -313,9 +308,9 @@ def whole(network: Network, model: Trained) -> dict[str, Tensor]:
 
 
 def logits(network: Network, model: Trained, rows: IntArray, *, passes: int = 0, seed: int = 0) -> Tensor:
-    """A model's scores of labels for some items: (items, labels) or (items, words, labels).
+    """A model's logits for some items: (items, labels) or (items, words, labels).
 
-    With ``passes``, as many with dropout, (passes, …): in a pass the same features are dropped for all items.
+    With ``passes``, that many dropout passes, (passes, …): a pass drops the same features for all items.
     """
     parameters = {name: value.unsqueeze(0) for name, value in whole(network, model).items()}
     table = parameters.get(network.table or "")
@@ -327,7 +322,7 @@ def logits(network: Network, model: Trained, rows: IntArray, *, passes: int = 0,
             asked = _filled(some, network.step)[None]
             said = network.passes(parameters, asked, places, masks)
             chunks.append(torch.cat(said)[:, : len(some)])
-    if chunks[0].ndim == 4:  # chunks of texts end at their longest
+    if chunks[0].ndim == 4:  # chunks are as long as their longest text
         longest = max(part.shape[2] for part in chunks)
         chunks = [torch.nn.functional.pad(part, (0, 0, 0, longest - part.shape[2])) for part in chunks]
     found = torch.cat(chunks, dim=1)
@@ -335,13 +330,13 @@ def logits(network: Network, model: Trained, rows: IntArray, *, passes: int = 0,
 
 
 def _filled(rows: IntArray, multiple: int) -> IntArray:
-    """Items, the first of them again until there are as many as a network wants."""
+    """Items, padded with the first one to a multiple."""
     return np.append(rows, np.repeat(rows[:1], -len(rows) % multiple))
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread for a while."""
+    """Run torch on one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

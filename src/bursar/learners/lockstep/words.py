@@ -1,4 +1,4 @@
-"""Where the words of small networks begin, or stay: vectors that the bundled encoder has for them."""
+"""Initial word vectors of small networks, from the bundled encoder."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bursar.ragged import FloatArray
 
 
 def word_vectors(words: Sequence[str], size: int) -> FloatArray:
-    """(words + 1, size): where the bundled encoder begins with each word, in the directions in which they differ most.
+    """Principal components of the bundled encoder's input vectors of words: (words + 1, size).
 
-    They stand for GloVe's, which paper 4 begins with, and for fastText's of paper 2 (errata 20). The first row is for
-    padding; the mean square is 1.
+    They replace the GloVe vectors of paper 4 and the fastText vectors of paper 2 (errata 20). The first row is padding;
+    the mean square is 1.
     """
     builder = CorpusBuilder({})
     for number, word in enumerate(words):

@@ -1,0 +1,139 @@
+"""What trained models predict: probabilities, item vectors and temperatures, in batches of similar length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bursar.corpus import Corpus
+from bursar.learners.calibration import fit_temperature, scaled_loss
+from bursar.learners.encoders.encoder import Reading
+from bursar.learners.examples import Examples, linkable_spans
+from bursar.learners.learner import Progress, no_progress
+from bursar.learners.readings import ReadingCache, batches_by_length, lengths_of
+from bursar.learners.sharing import SharedModel
+from bursar.ragged import Ragged
+from bursar.tasks import AnyBeliefs
+from bursar.tasks.heads import Encoded, sampled
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Predicts with one model, once or in several dropout passes."""
+
+    model: SharedModel
+    cache: ReadingCache
+    temperatures: Mapping[str, float] = field(default_factory=dict)
+
+    def predict_proba(
+        self, items: Corpus, passes: int = 1, seed: int = 0, progress: Progress = no_progress
+    ) -> dict[str, AnyBeliefs]:
+        """The probabilities of every task of the model, in the order of the items."""
+        model = self.model.eval()
+        readings = self.cache.read(items)
+        order: list[int] = []
+        parts: dict[str, list[Any]] = {name: [] for name in model.tasks}
+        with torch.inference_mode():
+            for batch in batches_by_length(lengths_of(readings)):
+                for name, beliefs in self._predict_batch([readings[i] for i in batch], passes, seed).items():
+                    parts[name].append(beliefs)
+                order += batch.tolist()
+                progress("scoring", len(order) / len(readings))
+            if not order:
+                width, none = model.encoder.width, np.zeros(0, dtype=np.int64)
+                nothing = Encoded(torch.zeros(0, width), torch.zeros(0, width), none)
+                return self._from_heads([dict.fromkeys(model.tasks, nothing)] * passes)
+        back = np.argsort(np.array(order, dtype=np.int64))
+        return {name: type(found[0]).concatenate(found).take(back) for name, found in parts.items()}
+
+    def _predict_batch(self, readings: Sequence[Reading], passes: int, seed: int) -> dict[str, AnyBeliefs]:
+        """One batch. Dropout passes share everything before the first dropout."""
+        model, tasks = self.model, list(self.model.tasks)
+        batch = model.encoder.batch(readings)
+        hidden = self.cache.hidden(model, readings, batch)
+        if passes == 1:
+            return self._from_heads([model.encode(hidden, batch, tasks)])
+        begun = model.encoder.begin(hidden, batch, model.frozen)
+        plain = None
+        if any(partner is not None for partner in model.partners.values()):
+            # The model without dropout decides which pairs of spans are scored (errata 3).
+            plain = self._from_heads([model.encode(hidden, batch, tasks, begun)])
+
+        def thinned() -> Iterator[dict[str, Encoded]]:
+            for number in range(passes):
+                with sampled(model, seed, number):  # also while the heads read what is yielded
+                    yield model.encode(hidden, batch, tasks, begun)
+
+        return self._from_heads(thinned(), plain)
+
+    def _from_heads(
+        self, passes: Iterable[dict[str, Encoded]], plain: Mapping[str, AnyBeliefs] | None = None
+    ) -> dict[str, AnyBeliefs]:
+        """The heads' probabilities from the encoder's output in every pass."""
+        model = self.model
+        outputs: dict[str, list[Any]] = {name: [] for name in model.tasks}
+        leaders = [name for name, partner in model.partners.items() if partner is None]
+        followers = [name for name, partner in model.partners.items() if partner is not None]
+        for encoded in passes:
+            for name in leaders:
+                outputs[name].append(self._output(name, encoded[name], None))
+            if followers and plain is None:
+                plain = {name: model.head(name).predict_proba(outputs[name]) for name in leaders}
+            for name in followers:
+                assert plain is not None
+                outputs[name].append(self._output(name, encoded[name], self._predicted_spans(name, plain)))
+        return {name: model.head(name).predict_proba(outputs[name]) for name in model.tasks}
+
+    def _output(self, name: str, encoded: Encoded, spans: Ragged | None) -> Any:
+        output = self.model.head(name)(encoded, spans)
+        temperature = self.temperatures.get(name)
+        return output if temperature is None else self.model.head(name).scaled(output, temperature)
+
+    def _predicted_spans(self, name: str, plain: Mapping[str, AnyBeliefs]) -> Ragged:
+        partner = self.model.partners[name]
+        assert partner is not None
+        return linkable_spans(self.model.tasks, name, self.model.tasks[partner].decode(plain[partner]), None)
+
+
+def item_vectors(
+    models: Sequence[SharedModel], cache: ReadingCache, items: Corpus, progress: Progress
+) -> NDArray[np.float32]:
+    """The pooled vector of every item, averaged over tasks: (items, width)."""
+    readings = cache.read(items)
+    found = np.zeros((len(items), cache.encoder.width), dtype=np.float32)
+    tasks = sum(len(model.tasks) for model in models)
+    with torch.inference_mode():
+        for number, model in enumerate(models):
+            model.eval()
+            done = 0
+            for batch in batches_by_length(lengths_of(readings)):
+                encoded = cache.encode(model, [readings[i] for i in batch], list(model.tasks))
+                for part in encoded.values():
+                    found[batch] += part.items.numpy() / tasks
+                done += len(batch)
+                progress("reading", (number + done / len(readings)) / len(models))
+    return found
+
+
+def fit_temperatures(model: SharedModel, cache: ReadingCache, dev: Corpus) -> dict[str, float]:
+    """For each task, the temperature that maximises the likelihood of its development labels."""
+    model.eval()
+    readings, examples = cache.read(dev), Examples.of(dev, model)
+    found = {}
+    with torch.inference_mode():
+        for name in model.tasks:
+            known, head = np.flatnonzero(examples.present[name]), model.head(name)
+            outputs: list[tuple[Any, Ragged]] = []
+            for batch in batches_by_length(lengths_of([readings[i] for i in known])):
+                items = known[batch]
+                encoded = cache.encode(model, [readings[i] for i in items], [name])[name]
+                output = head(encoded, examples.spans_of(name, items))
+                outputs.append((output, examples.targets[name].take(items)))
+            found[name] = fit_temperature(partial(scaled_loss, head, outputs))
+    return found

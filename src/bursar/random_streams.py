@@ -1,0 +1,53 @@
+"""Named random streams: one independent generator for each purpose, from one seed.
+
+A generator is seeded by a list of whole numbers: the seed, further numbers such as an epoch, and the number of the
+stream. ``STREAMS`` is the only place where stream numbers stand. Changing an entry changes results.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+LAST = sys.maxsize  # behind all further numbers
+
+
+class Stream(NamedTuple):
+    """The number of a stream, and its place in the list; the seed is at 0."""
+
+    number: int | None  # None: nothing is added to the list
+    place: int = 1
+
+
+STREAMS = {
+    # training: bursar.learners
+    "joint batches": Stream(None),  # epoch
+    "task draws": Stream(1, LAST),  # step
+    "task batches": Stream(2, LAST),  # task, pass over its items
+    "pretraining batches": Stream(3, LAST),  # epoch
+    "pretraining masks": Stream(4, LAST),  # step
+    # many models at once: bursar.learners.lockstep
+    "lockstep batches": Stream(None),  # epoch
+    "lockstep dropout": Stream(0, LAST),  # step
+    "lockstep dropout passes": Stream(1, LAST),  # pass
+    "lockstep weights": Stream(2**31),
+    # task policies: bursar.curriculum
+    "reward reservoir": Stream(23),
+}
+
+
+def rng(seed: int, purpose: str, *more: int) -> np.random.Generator:
+    """The generator of a purpose in ``STREAMS``, one for each combination of further numbers.
+
+    >>> rng(7, "task draws", 0).random() == rng(7, "task draws", 0).random()  # the same at every call
+    True
+    >>> rng(7, "task draws", 0).random() == rng(7, "task draws", 1).random()
+    False
+    """
+    stream = STREAMS[purpose]
+    words = [seed, *more]
+    if stream.number is not None:
+        words.insert(stream.place, stream.number)
+    return np.random.default_rng(words)
