@@ -12,7 +12,7 @@ import pytest
 from tests.needs import NEEDS, lacking, module_for
 
 HOME = Path(__file__).parents[1]
-A_BROWSER_TEST = "tests/report/test_study_page.py::test_a_phone_is_not_too_narrow"
+A_BROWSER_TEST = "experiments/tests/studies/test_page.py::test_a_phone_is_not_too_narrow"
 
 
 def test_what_is_lacking_is_skipped_by_name_or_fails_where_it_must_be_there(monkeypatch):
