@@ -19,6 +19,7 @@ NO_SPLIT = "none"  # a method of splitting
 class AllocationSection(Section):
     """How a round's money is split between the tasks before items are chosen for it."""
 
+    paths = (("rater_settings", "law"),)
     method: str = "robust"  # what is known after a few rounds is not sure
     informer: str | None = None  # who informs whom; the fastest that there is for the tasks, if not given
     rater: str | None = None  # how fast labels lose worth; by curves of the labels drawn at random, if not given

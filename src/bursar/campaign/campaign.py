@@ -212,7 +212,7 @@ class Campaign:
         known = self.known()
         if self.ended is None and (missing := known.unlabelled_tasks) and (items := self._more_items(round + 1, known)):
             self.watcher.stage(round, f"no label for {', '.join(missing)} yet: more items at random", 1.0)
-            return self._open(round + 1, [(round + 1, "selection", items)])
+            return self._open([(round + 1, "selection", items)])
         self._trained.conclude(round, known)
         if self.ended is not None:
             return "ended"
@@ -222,7 +222,7 @@ class Campaign:
         except InfeasibleError as wrong:
             decisions, why = [], wrong.message
         if decisions:
-            return self._open(round + 1, decisions)
+            return self._open(decisions)
         why = why or "nothing that is left can be afforded"
         if known.asked:
             if self.ledger.decision(round, WAITS) is None:
@@ -236,7 +236,7 @@ class Campaign:
         free, _ = self.planner.free(known)
         return self.start.more(round, free, self.terms, self.ledger.spent())
 
-    def _open(self, round: int, decisions: Sequence[tuple[int, str, Any]]) -> Outcome:
+    def _open(self, decisions: Sequence[tuple[int, str, Any]]) -> Outcome:
         """All of it is one decision: a round is open altogether or not at all."""
         self.ledger.decide(*decisions)
         self.books.look_again()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from bursar.campaign.checks import check_served
-from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.config import CampaignConfig, parse_config, section_of
 from bursar.campaign.sections import BUILTIN
 from bursar.curriculum.policy import is_file
 from bursar.errors import ConfigError
@@ -22,19 +23,15 @@ def load_config(path: str | Path) -> CampaignConfig:
     """
     path = Path(path)
     raw = _read(path)
-    corpus = raw.get("corpus")
-    if not raw.get("tasks") and not corpus:
+    if not raw.get("tasks") and not raw.get("corpus"):
         what = "names no tasks and no corpus" if raw else "is empty"
         raise ConfigError(f"{path} {what}, so it is no campaign", fix=LEAST)
     raw.setdefault("name", path.stem)
-    if isinstance(corpus, dict):
-        _resolve(corpus, "source", path.parent)
-        _resolve(corpus.get("options"), "layer", path.parent)
-    allocation = raw.get("allocation")
-    if isinstance(allocation, dict):
-        _resolve(allocation.get("rater_settings"), "law", path.parent)
+    for name, table in raw.items():
+        section = section_of(name) if isinstance(table, dict) else None
+        for *tables, key in section.paths if section is not None else ():
+            _resolve(reduce(_table_in, tables, table), key, path.parent)
     learner = raw.get("learner")
-    _resolve(learner, "encoder", path.parent)
     if isinstance(learner, dict) and is_file(policy := learner.get("policy")):
         _resolve(learner, "policy", path.parent)
     elif isinstance(learner, dict) and isinstance(policy, dict) and is_file(policy.get("name")):
@@ -59,6 +56,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read as text: {wrong}", fix=LEAST) from None
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
         raise ConfigError(f"{path} is not TOML, or not all of it: {wrong}", fix=LEAST) from None
+
+
+def _table_in(table: Any, key: str) -> Any:
+    return table.get(key) if isinstance(table, dict) else None
 
 
 def _resolve(table: Any, key: str, folder: Path) -> None:

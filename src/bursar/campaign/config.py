@@ -148,7 +148,7 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         first = wrong.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            section = _section_of(str(first["loc"][0])) if len(first["loc"]) > 1 else None
+            section = section_of(str(first["loc"][0])) if len(first["loc"]) > 1 else None
             known = ", ".join(sorted((section or CampaignConfig).model_fields))
             raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
         given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # it may hold a password
@@ -158,8 +158,8 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
         ) from None
 
 
-def _section_of(name: str) -> type[Section] | None:
-    """The section of that name, whether or not it may be left out."""
+def section_of(name: str) -> type[Section] | None:
+    """The section of that name, whether or not it may be left out; ``None`` if it is no section."""
     if name in (ALLOCATION, ORACLE):
         return ADVISERS[name].section
     field = CampaignConfig.model_fields.get(name)
@@ -169,7 +169,7 @@ def _section_of(name: str) -> type[Section] | None:
 
 def _default_of(place: tuple[int | str, ...]) -> str:
     """The default of a key, as an example of a value that works."""
-    section = _section_of(str(next(iter(place), "")))
+    section = section_of(str(next(iter(place), "")))
     value: Any = CampaignConfig() if section is None else section.example()
     for part in place if section is None else place[1:]:
         value = getattr(value, str(part), None) if isinstance(value, BaseModel) else None

@@ -35,6 +35,7 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
     later: ClassVar[frozenset[str]] = frozenset()  # keys added later; omitted when unset
+    paths: ClassVar[tuple[tuple[str, ...], ...]] = ()  # keys of files, each with the tables that it is in
 
     @classmethod
     def example(cls) -> Self:
@@ -50,6 +51,7 @@ class Section(BaseModel):
 class CorpusSection(Section):
     """Where the items come from and which splits play which part."""
 
+    paths = (("source",), ("options", "layer"))
     source: str = BUILTIN
     format: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)  # what the format's reader takes
@@ -171,6 +173,7 @@ class LearnerSection(Section):
 
     model_config = ConfigDict(extra="allow", frozen=True)
     later = frozenset({"policy", "log_steps"})
+    paths = (("encoder",),)
     name: str = "transformer"
     policy: dict[str, Any] | None = None  # which task each training step is spent on: all of it, not where it came from
     log_steps: bool = Field(default=False, strict=True)  # write down every step that the policy decided
