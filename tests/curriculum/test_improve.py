@@ -322,7 +322,7 @@ def test_with_almost_no_entropy_the_exact_solver_comes_to_the_corner(entropy):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"entropy": -0.1}, "entropy = -0.1. Fix: use a number from 0 up"),
+        ({"entropy": -0.1}, "entropy = -0.1. Fix: use 0 or more"),
         ({"entropy": np.nan}, "entropy = nan"),
         ({"solver": "newton"}, "there is no solver 'newton'. Fix: use cma-es or exact"),
         ({"iterations": 0}, "iterations = 0"),

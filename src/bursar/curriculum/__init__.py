@@ -1,4 +1,4 @@
-"""On which task should the next training step be spent?
+"""Task policies: which task to train at each step, and how to learn such a policy from logs.
 
 >>> make_policy("exp3s", rate=0.01)
 Exp3SPolicy(rate=0.01, explore=0.05, reward='prediction-gain', reservoir=1000)
