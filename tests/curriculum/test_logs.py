@@ -124,9 +124,7 @@ def test_logs_whose_tasks_stand_in_another_order_are_put_into_that_of_the_first(
 def test_logs_of_other_tasks_are_refused_with_both_files(tmp_path):
     some_log().write(tmp_path / "1.parquet")
     some_log(tasks=("intent", "mood")).write(tmp_path / "2.parquet")
-    with pytest.raises(
-        DataError, match=r"2\.parquet: its tasks are intent, mood, but .*1\.parquet are intent"
-    ):
+    with pytest.raises(DataError, match=r"2\.parquet: its tasks are intent, mood, but .*1\.parquet are intent"):
         read_logs([tmp_path / "1.parquet", tmp_path / "2.parquet"])
     with pytest.raises(DataError, match="there is no log"):
         read_logs([])

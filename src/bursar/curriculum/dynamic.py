@@ -97,7 +97,9 @@ class DynamicSteering(Steering):
         self.states.observe(step, task, before)
 
 
-def features_seen(course: Course, taken: IntArray, losses: FloatArray, recent: float, longer: float) -> FloatArray:
+def features_seen(
+    course: Course, taken: IntArray, losses: FloatArray, recent: float = RECENT, longer: float = LONGER
+) -> FloatArray:
     """The features at every step of logged trainings (steps, runs): (steps, runs, tasks, features)."""
     states = TaskStates(course, recent, longer)
     found = np.empty((*taken.shape, len(course.tasks), len(FEATURES)))
@@ -112,8 +114,6 @@ def learn_dynamic(
     *,
     entropy: float = 0.1,
     reward: str = "pace",
-    recent: float = RECENT,
-    longer: float = LONGER,
     explore: float = EXPLORE,
 ) -> Improvement:
     """The weights with the highest estimated reward, by self-normalised importance sampling over all logs.
@@ -124,7 +124,7 @@ def learn_dynamic(
     check_logs(logs)
     if not 0 <= entropy < np.inf:
         raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.1")
-    seen = [features_seen(log.course, log.taken[:, None], log.before[:, None], recent, longer)[:, 0] for log in logs]
+    seen = [features_seen(log.course, log.taken[:, None], log.before[:, None])[:, 0] for log in logs]
     features = np.concatenate(seen)
     weights = best_weights(
         features,
@@ -133,9 +133,8 @@ def learn_dynamic(
         earned := np.concatenate([log.rewards(reward) for log in logs]),
         entropy,
     )
-    policy = DynamicPolicy(
-        {feature: round(float(w), 6) for feature, w in zip(FEATURES, weights, strict=True)}, recent, longer, explore
-    )
+    learned = {feature: round(float(w), 6) for feature, w in zip(FEATURES, weights, strict=True)}
+    policy = DynamicPolicy(learned, explore=explore)
     even = explore / len(logs[0].tasks)
     chances = [(1 - explore) * softmax(part @ weights) + even for part in seen]
     found = estimate(logs, chances, reward=reward)

@@ -43,6 +43,21 @@ STEPS, FARTHEST = 60, 2.0**60
 
 
 @dataclass(frozen=True)
+class CmaEs:
+    """The settings of the search by CMA-ES."""
+
+    iterations: int = 50
+    population: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise ConfigError(f"iterations = {self.iterations}", fix="use at least 1")
+        if self.population < SMALLEST_POPULATION:
+            raise ConfigError(f"population = {self.population}", fix=f"use at least {SMALLEST_POPULATION}, such as 64")
+
+
+@dataclass(frozen=True)
 class Improvement:
     """A learned policy and its estimate from the logs.
 
@@ -70,9 +85,7 @@ def improve(
     reward: str = "improving",
     weighting: str = "balanced",
     solver: str = "cma-es",
-    iterations: int = 50,
-    population: int = 64,
-    seed: int = 0,
+    search: CmaEs | None = None,
     level: float = 0.95,
 ) -> Improvement:
     """The fixed policy with the highest estimated value by all logs (paper 3, eq. 14).
@@ -88,7 +101,10 @@ def improve(
     >>> {task: round(weight, 3) for task, weight in found.policy.weights.items()}, round(found.gain, 3)
     ({'a': 0.269, 'b': 0.731}, 0.462)
     """
-    _check_settings(entropy, solver, iterations, population)
+    if not 0 <= entropy < np.inf:
+        raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.5")
+    if solver not in SOLVERS:
+        raise ConfigError(f"there is no solver {solver!r}", fix=f"use {' or '.join(SOLVERS)}")
     steps, said = weighed(gather(logs, reward), weighting, fixed=True)
     value = objective_of(steps, estimator)
     corner = value.corner() if entropy == 0 else None
@@ -101,7 +117,7 @@ def improve(
     elif solver == "exact":
         policy = value.exact(entropy)
     else:
-        policy = evolve(value, entropy, len(steps.tasks), iterations, population, seed)
+        policy = evolve(value, entropy, len(steps.tasks), search or CmaEs())
     if corner is None:
         said = (*said, *(f"task {task!r} would hardly ever be trained" for task in _starved(steps.tasks, policy)))
     found = assess(steps, spread(steps, policy), estimator, level, said)
@@ -123,17 +139,6 @@ def logged_estimate(logs: Sequence[StepLog], reward: str = "improving", level: f
 def _starved(tasks: Sequence[str], policy: FloatArray) -> list[str]:
     """Tasks that a policy hardly ever trains, so that labels bought for them are wasted."""
     return [task for task, share in zip(tasks, policy.tolist(), strict=True) if share < HARDLY]
-
-
-def _check_settings(entropy: float, solver: str, iterations: int, population: int) -> None:
-    if not 0 <= entropy < np.inf:
-        raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.5")
-    if solver not in SOLVERS:
-        raise ConfigError(f"there is no solver {solver!r}", fix=f"use {' or '.join(SOLVERS)}")
-    if iterations < 1:
-        raise ConfigError(f"iterations = {iterations}", fix="use at least 1")
-    if population < SMALLEST_POPULATION:
-        raise ConfigError(f"population = {population}", fix=f"use at least {SMALLEST_POPULATION}, such as 64")
 
 
 # -- values of many fixed policies at once ----------------------------------------------------------------------------
@@ -259,16 +264,14 @@ def regularised(value: Objective, policies: FloatArray, entropy: float) -> Float
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------
-def evolve(
-    value: Objective, entropy: float, tasks: int, iterations: int = 50, population: int = 64, seed: int = 0
-) -> FloatArray:
+def evolve(value: Objective, entropy: float, tasks: int, settings: CmaEs) -> FloatArray:
     """The best softmax of weights (eq. 12) by CMA-ES: the best candidate, or the final mean."""
     from cmaes import CMA  # type: ignore[import-untyped]  # here, because it imports all of scipy.stats
 
-    search = CMA(mean=np.zeros(tasks), sigma=SPREAD, population_size=population, seed=seed)
+    search = CMA(mean=np.zeros(tasks), sigma=SPREAD, population_size=settings.population, seed=settings.seed)
     best, highest = np.full(tasks, 1 / tasks), -np.inf
-    for _ in range(iterations):
-        candidates = np.array([search.ask() for _ in range(population)])
+    for _ in range(settings.iterations):
+        candidates = np.array([search.ask() for _ in range(settings.population)])
         policies = softmax(np.vstack([candidates, search.mean]))
         heights = regularised(value, policies, entropy)
         if heights.max() > highest:
