@@ -124,7 +124,7 @@ def test_a_table_names_a_policy_and_its_settings(tmp_path):
 @pytest.mark.parametrize(
     ("learner", "said"),
     [
-        ('policy = "exp3"', "there is not a task policy 'exp3'. Fix: did you mean 'exp3s'"),
+        ('policy = "exp3"', "there is no task policy 'exp3'. Fix: did you mean 'exp3s'"),
         ('policy = "none.json"', "none.json: there is no such policy file"),
         ('policy = "bad.json"', "bad.json is not a task policy"),
         ('policy = "list.json"', "list.json is not a task policy: it is not a table"),
