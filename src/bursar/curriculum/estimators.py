@@ -26,8 +26,8 @@ Target = FloatArray | Sequence[FloatArray]  # (tasks,), or for every log (steps,
 
 WEIGHTINGS = ("balanced", "own")
 BLOCKS = 20  # number of blocks compared for an interval; long ones, because rewards of nearby steps are correlated
-STRETCHES = 10  # most parts of a training with a reward model each
-STRETCH = 20  # fewest steps of a part
+MOST_PARTS = 10  # most parts of a training with a reward model each
+SHORTEST_PART = 20  # fewest steps of a part
 WANTED = 1e-3  # smallest share of a policy for which a task missing in the logs matters
 HARDLY = 1e-3  # smallest probability that supports an estimate
 FEW, FEW_SHARE = 50, 0.05  # smallest effective sample, in steps and as a share of them
@@ -135,9 +135,9 @@ def predictions(rewards: FloatArray, taken: IntArray, offsets: IntArray, tasks: 
     >>> predictions(rewards, taken, np.array([0, 4]), tasks=1).ravel().tolist()
     [5.0, 5.0, 3.0, 3.0]
     """
-    stretch, half, log = _stretches(offsets)
+    part, half, log = _parts(offsets)
     shape = len(log), 2, tasks
-    cell = (stretch * 2 + half) * tasks + taken
+    cell = (part * 2 + half) * tasks + taken
     totals = np.bincount(cell, weights=rewards, minlength=np.prod(shape)).reshape(shape)
     counts = np.bincount(cell, minlength=np.prod(shape)).reshape(shape)
     of_log = np.zeros((2, len(offsets) - 1, 2, tasks))
@@ -149,14 +149,14 @@ def predictions(rewards: FloatArray, taken: IntArray, offsets: IntArray, tasks: 
     mean = (of_all[0] + mean) / (of_all[1] + 1)
     mean = (of_log[0] + mean) / (of_log[1] + 1)
     mean = (totals + mean[log]) / (counts + 1)
-    found: FloatArray = mean[stretch, 1 - half]
+    found: FloatArray = mean[part, 1 - half]
     return found
 
 
-def _stretches(offsets: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _parts(offsets: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """The part and the half of it that each step is in, and the log of every part."""
     lengths = np.diff(offsets)
-    parts = np.clip(lengths // STRETCH, 1, STRETCHES)
+    parts = np.clip(lengths // SHORTEST_PART, 1, MOST_PARTS)
     first = offsets_of(parts)
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
     piece = within * np.repeat(2 * parts, lengths) // np.repeat(lengths, lengths)
@@ -209,8 +209,8 @@ def _clipped(steps: Steps, target: FloatArray) -> tuple[FloatArray, tuple[str, .
     weights, cap = steps.weights(target), default_cap(len(steps))
     cut = int((weights > cap).sum())
     lost = np.maximum(weights - cap, 0).sum() / weights.sum()
-    said = f"{cut:,} of {len(steps):,} weights were capped at {cap:.1f}: {lost:.1%} of the weight is lost"
-    return clipped(weights, steps.rewards, cap), (said,) if cut else ()
+    warning = f"{cut:,} of {len(steps):,} weights were capped at {cap:.1f}: {lost:.1%} of the weight is lost"
+    return clipped(weights, steps.rewards, cap), (warning,) if cut else ()
 
 
 def _doubly_robust(steps: Steps, target: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
@@ -258,8 +258,8 @@ def estimate(
     """
     steps = gather(logs, reward)
     chances = spread(steps, target)
-    steps, said = weighed(steps, weighting, fixed=bool((chances == chances[0]).all()))
-    return assess(steps, chances, estimator, level, said)
+    steps, warnings = weighed(steps, weighting, fixed=bool((chances == chances[0]).all()))
+    return assess(steps, chances, estimator, level, warnings)
 
 
 def gather(logs: Sequence[StepLog], reward: str = "improving") -> Steps:
@@ -332,7 +332,7 @@ def weighed(steps: Steps, weighting: str, *, fixed: bool) -> tuple[Steps, tuple[
 
 
 def assess(
-    steps: Steps, target: FloatArray, estimator: str, level: float = 0.95, said: tuple[str, ...] = ()
+    steps: Steps, target: FloatArray, estimator: str, level: float = 0.95, warnings: tuple[str, ...] = ()
 ) -> Estimate:
     """Estimate the value of a policy (steps, tasks) from weighed steps."""
     kind = ESTIMATORS[estimator]
@@ -344,11 +344,11 @@ def assess(
             "the logs do not cover this policy: none of their steps trained one of its tasks",
             fix="log a policy that gives every task a positive probability",
         )
-    contributions, beware = kind(steps, target)
+    contributions, more = kind(steps, target)
     low, high = interval(contributions, steps.offsets, level)
     short = () if np.isfinite(low) else ("no log has two steps, so there is no interval",)
     effective = float(weights.sum() ** 2 / (weights @ weights))
-    warnings = (*said, *_unsupported(steps, target), *_uneven(steps, weights, effective), *beware, *short)
+    warnings = (*warnings, *_unsupported(steps, target), *_small_sample(steps, weights, effective), *more, *short)
     return Estimate(float(contributions.mean()), low, high, effective, len(steps), warnings)
 
 
@@ -360,31 +360,31 @@ def mean_reward(steps: Steps, level: float = 0.95) -> Estimate:
 
 def _unsupported(steps: Steps, target: FloatArray) -> list[str]:
     """Warnings about tasks of the policy that the logs hardly cover."""
-    said = []
+    warnings = []
     share = target.mean(axis=0)
     hardly = steps.divisors < HARDLY
     missed = (target * hardly).mean(axis=0)
     taken = np.bincount(steps.taken, minlength=len(steps.tasks))
     for k, task in enumerate(steps.tasks):
         if share[k] > WANTED and not taken[k]:
-            said.append(f"task {task!r} has {share[k]:.1%} of the policy, but no logged step trained it")
+            warnings.append(f"task {task!r} has {share[k]:.1%} of the policy, but no logged step trained it")
         elif missed[k] > WANTED:
-            said.append(
+            warnings.append(
                 f"task {task!r} is part of the policy, but had a probability below {HARDLY:.1%} "
                 f"at {int(hardly[:, k].sum()):,} of {len(steps):,} logged steps"
             )
-    return said
+    return warnings
 
 
-def _uneven(steps: Steps, weights: FloatArray, effective: float) -> list[str]:
+def _small_sample(steps: Steps, weights: FloatArray, effective: float) -> list[str]:
     """Warnings about a small effective sample."""
-    said = []
+    warnings = []
     if effective < max(FEW, FEW_SHARE * len(steps)):
-        said.append(
+        warnings.append(
             f"the effective sample size is {effective:,.1f} of {len(steps):,} steps: too small to trust the estimate"
         )
     heaviest = int(weights.argmax())
     share = weights[heaviest] / weights.sum()
     if share > HEAVY:
-        said.append(f"a single step ({steps.place(heaviest)}) carries {share:.0%} of the weight")
-    return said
+        warnings.append(f"a single step ({steps.place(heaviest)}) carries {share:.0%} of the weight")
+    return warnings

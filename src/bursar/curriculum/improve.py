@@ -105,7 +105,7 @@ def improve(
         raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.5")
     if solver not in SOLVERS:
         raise ConfigError(f"there is no solver {solver!r}", fix=f"use {' or '.join(SOLVERS)}")
-    steps, said = weighed(gather(logs, reward), weighting, fixed=True)
+    steps, warnings = weighed(gather(logs, reward), weighting, fixed=True)
     value = objective_of(steps, estimator)
     corner = value.corner() if entropy == 0 else None
     if len(steps.tasks) == 1:
@@ -113,14 +113,17 @@ def improve(
     elif corner is not None:
         policy = corner
         favoured = [task for task, share in zip(steps.tasks, policy, strict=True) if share > 0]
-        said = (*said, f"without entropy the best policy is a corner: it trains only {', '.join(favoured)}")
+        warnings = (*warnings, f"without entropy the best policy is a corner: it trains only {', '.join(favoured)}")
     elif solver == "exact":
         policy = value.exact(entropy)
     else:
         policy = evolve(value, entropy, len(steps.tasks), search or CmaEs())
     if corner is None:
-        said = (*said, *(f"task {task!r} would hardly ever be trained" for task in _starved(steps.tasks, policy)))
-    found = assess(steps, spread(steps, policy), estimator, level, said)
+        warnings = (
+            *warnings,
+            *(f"task {task!r} would hardly ever be trained" for task in _starved(steps.tasks, policy)),
+        )
+    found = assess(steps, spread(steps, policy), estimator, level, warnings)
     return Improvement(
         policy=FixedPolicy(dict(zip(steps.tasks, policy.tolist(), strict=True))),
         objective=float(regularised(value, policy[None], entropy)[0]),

@@ -191,9 +191,9 @@ def check_logs(logs: Sequence[StepLog]) -> None:
     tasks = logs[0].tasks
     for number, log in enumerate(logs, start=1):
         if log.tasks != tasks:
-            said = f"log {number} has the tasks {', '.join(log.tasks)}; log 1 has {', '.join(tasks)}"
+            wrong = f"log {number} has the tasks {', '.join(log.tasks)}; log 1 has {', '.join(tasks)}"
             same = "put them in the same order" if sorted(log.tasks) == sorted(tasks) else "use logs of the same tasks"
-            raise DataError(said, fix=same)
+            raise DataError(wrong, fix=same)
         if not len(log):
             raise DataError(f"log {number} has no steps", fix="leave it out")
         _check(log, number)
@@ -205,8 +205,8 @@ def _check(log: StepLog, number: int) -> None:
 
     shapes = log.probabilities.shape, log.before.shape
     if shapes != ((len(log), len(log.tasks)), (len(log),)):
-        said = f"log {number} has {len(log)} steps of {len(log.tasks)} tasks"
-        raise DataError(f"{said}, but probabilities {shapes[0]}, losses {shapes[1]}")
+        wrong = f"log {number} has {len(log)} steps of {len(log.tasks)} tasks"
+        raise DataError(f"{wrong}, but probabilities {shapes[0]}, losses {shapes[1]}")
     unknown = (log.taken < 0) | (log.taken >= len(log.tasks))
     refuse(number, unknown, lambda step: f"there is no task number {log.taken[step]}")
     refuse(number, ~np.isfinite(log.before), lambda step: f"the loss of {trained(step)} is {log.before[step]}")

@@ -126,21 +126,21 @@ def is_file(name: object) -> bool:
 
 def _check_types(kind: type[Policy], settings: Mapping[str, Any]) -> None:
     """Refuse settings of the wrong type; they come from files."""
-    sorts = {
+    types = {
         "float": (int | float, "a number"),
         "int": (int, "a whole number"),
         "str": (str, "a name"),
         "Mapping": (Mapping, "a table"),
     }
     for field in fields(kind):
-        sort = str(getattr(field.type, "__name__", field.type)).partition("[")[0]
+        kind_name = str(getattr(field.type, "__name__", field.type)).partition("[")[0]
         value = settings.get(field.name)
         if (
             field.name in settings
-            and sort in sorts
-            and (isinstance(value, bool) or not isinstance(value, sorts[sort][0]))
+            and kind_name in types
+            and (isinstance(value, bool) or not isinstance(value, types[kind_name][0]))
         ):
-            raise ConfigError(f"policy {kind.name!r}: {field.name} = {value!r}", fix=f"use {sorts[sort][1]}")
+            raise ConfigError(f"policy {kind.name!r}: {field.name} = {value!r}", fix=f"use {types[kind_name][1]}")
 
 
 def read_policy(description: Mapping[str, Any]) -> Policy:
