@@ -19,7 +19,7 @@ from bursar.compute import ProgressCallback
 from bursar.curriculum import Course, Steering, StepLog, make_policy
 from bursar.curriculum.dynamic import DynamicSteering, best_weights, features_seen
 from bursar.curriculum.fixed import Constant
-from bursar.curriculum.improve import improve
+from bursar.curriculum.improve import CmaEs, improve
 from bursar.curriculum.states import LONGER, RECENT
 from bursar.ragged import FloatArray
 from bursar.simulation.bandit import Bandits, Play, play
@@ -143,7 +143,7 @@ class Recipe:
         """The learned shares of every run: (runs, arms). By the paper's 20 rounds of 64 candidates, or exactly."""
         how: dict[str, Any] = {"reward": self.reward, "estimator": self.estimator, "solver": solver}
         found = [
-            improve(known, entropy=entropy, iterations=20, population=64, seed=run, **how).policy
+            improve(known, entropy=entropy, search=CmaEs(iterations=20, seed=run), **how).policy
             for run, known in enumerate(logs)
         ]
         return np.array([[policy.describe()["weights"][arm] for arm in self.bandits.arms] for policy in found])

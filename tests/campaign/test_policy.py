@@ -126,9 +126,9 @@ def test_a_table_names_a_policy_and_its_settings(tmp_path):
     [
         ('policy = "exp3"', "there is no task policy 'exp3'. Fix: did you mean 'exp3s'"),
         ('policy = "none.json"', "none.json: there is no such policy file"),
-        ('policy = "bad.json"', "bad.json is no task policy"),
-        ('policy = "list.json"', "list.json is no task policy: it holds no table"),
-        ('policy = "other.json"', "it does not say which"),
+        ('policy = "bad.json"', "bad.json is not a task policy"),
+        ('policy = "list.json"', "list.json is not a task policy: it is not a table"),
+        ('policy = "other.json"', "it has no name"),
         ("policy = 3", "learner.policy = 3"),
         ("policy = { temperature = 2 }", "name one"),
         ('policy = { name = "size", temperature = "hot" }', "temperature = 'hot'"),
@@ -151,7 +151,7 @@ def test_what_is_no_policy_is_refused_with_the_file_and_a_way_out(learner, said,
 @pytest.mark.parametrize(
     ("learner", "said"),
     [
-        ({"policy": {"name": "fixed", "weights": {"intent": 1, "mood": 2}}}, "knows nothing of task 'slots'"),
+        ({"policy": {"name": "fixed", "weights": {"intent": 1, "mood": 2}}}, "does not know task 'slots'"),
         (
             {"policy": {"name": "fixed", "weights": {"intent": 0, "slots": 0}}},
             "gives no weight to any of intent, slots",

@@ -77,7 +77,7 @@ def test_a_training_refuses_a_model_that_could_run_code(project, tmp_path, how):
         next_round(project, lambda event: None)
     assert any(str(file) in refused.value.message for file in files)
     assert ("a pickle" if how == "joblib" else "posix.system") in refused.value.message
-    assert "trained again" in refused.value.fix
+    assert "train the model again" in refused.value.fix
     assert "--trust" in refused.value.fix
     assert not (tmp_path / "mark").exists()
 

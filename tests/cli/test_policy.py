@@ -130,7 +130,7 @@ def test_a_log_of_one_step_has_an_estimate_without_ends_and_a_file_that_is_json(
     [
         (["learn", "none.parquet"], "none.parquet: there is no such file"),
         (["learn", "text.parquet"], "text.parquet: it is no log"),
-        (["learn", "log-0.parquet", "other.parquet"], "other.parquet: it is of the tasks"),
+        (["learn", "log-0.parquet", "other.parquet"], "other.parquet: its tasks are"),
         (["learn", "plain.parquet", "--reward", "prediction-gain"], "plain.parquet: --reward prediction-gain"),
         (["learn", "log-0.parquet", "--reward", "praise"], "there is no reward 'praise'"),
         (["learn", "log-0.parquet", "--estimator", "guess"], "there is no policy estimator 'guess'"),
@@ -227,7 +227,7 @@ def test_policies_and_rewards_are_listed_with_what_they_do(bursar):
     [
         ('policy = "unifrom"', "did you mean 'uniform'"),
         ('policy = "none.json"', "none.json"),
-        ('policy = "other.json"', "knows nothing of task 'intent'"),
+        ('policy = "other.json"', "does not know task 'intent'"),
         ('name = "probe"\npolicy = "uniform"', "the learner 'probe' has no training steps"),
     ],
 )

@@ -13,6 +13,7 @@ from scipy.special import entr
 
 from bursar.curriculum.estimators import ESTIMATORS, estimate, gather, spread, weighed
 from bursar.curriculum.improve import (
+    CmaEs,
     Ratio,
     best_ratio,
     closed_form,
@@ -184,7 +185,7 @@ def test_an_estimator_of_another_hand_is_searched_step_by_step(monkeypatch):
         ESTIMATORS._entries, "halved", lambda steps, target: (steps.weights(target) * steps.rewards / 2, ())
     )
     logs = random_logs(2, steps=60)
-    halved = improved(logs, estimator="halved", entropy=0.25, iterations=20, population=16)
+    halved = improved(logs, estimator="halved", entropy=0.25, search=CmaEs(20, 16))
     whole = improved(logs, estimator="importance", entropy=0.5, solver="exact")
     assert 2 * halved.objective == pytest.approx(whole.objective, abs=1e-3)
     with pytest.raises(ConfigError, match="this estimator has no exact solver"):
@@ -244,9 +245,9 @@ def test_the_learned_policy_steers_a_training():
 
 def test_the_same_seed_finds_the_same_policy():
     logs = random_logs(0)
-    first, second = improved(logs, iterations=3, seed=4), improved(logs, iterations=3, seed=4)
+    first, second = (improved(logs, search=CmaEs(3, seed=4)) for _ in range(2))
     assert first == second
-    assert chances_of(improved(logs, iterations=3, seed=5)).tolist() != chances_of(first).tolist()
+    assert chances_of(improved(logs, search=CmaEs(3, seed=5))).tolist() != chances_of(first).tolist()
 
 
 def test_the_predicted_gain_is_over_what_was_logged():
@@ -322,11 +323,9 @@ def test_with_almost_no_entropy_the_exact_solver_comes_to_the_corner(entropy):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"entropy": -0.1}, "entropy = -0.1. Fix: use a number from 0 up"),
+        ({"entropy": -0.1}, "entropy = -0.1. Fix: use 0 or more"),
         ({"entropy": np.nan}, "entropy = nan"),
         ({"solver": "newton"}, "there is no solver 'newton'. Fix: use cma-es or exact"),
-        ({"iterations": 0}, "iterations = 0"),
-        ({"population": 3}, "population = 3. Fix: use at least 4"),
         ({"estimator": "clipd"}, "there is no policy estimator 'clipd'. Fix: did you mean 'clipped'"),
         ({"estimator": "clipped", "solver": "exact"}, "this estimator has no exact solver. Fix: use the solver cma-es"),
         ({"weighting": "fair"}, "there is no weighting 'fair'"),
@@ -342,9 +341,18 @@ def test_no_logs_are_refused():
         improved([])
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"iterations": 0}, "iterations = 0"), ({"population": 3}, "population = 3. Fix: use at least 4")],
+)
+def test_a_search_that_cannot_work_is_refused(settings, said):
+    with pytest.raises(ConfigError, match=said):
+        CmaEs(**settings)
+
+
 def test_the_smallest_population_searches():
     value = Ratio(np.array([0.2, 0.6, 0.4]), np.ones(3))
-    found = evolve(value, 0.5, 3, iterations=200, population=4, seed=1)
+    found = evolve(value, 0.5, 3, CmaEs(200, 4, seed=1))
     np.testing.assert_allclose(found, closed_form(value.earned, 0.5), atol=1e-2)
 
 

@@ -124,7 +124,7 @@ def test_logs_whose_tasks_stand_in_another_order_are_put_into_that_of_the_first(
 def test_logs_of_other_tasks_are_refused_with_both_files(tmp_path):
     some_log().write(tmp_path / "1.parquet")
     some_log(tasks=("intent", "mood")).write(tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=r"2\.parquet: it is of the tasks intent, mood, and .*1\.parquet is of intent"):
+    with pytest.raises(DataError, match=r"2\.parquet: its tasks are intent, mood, but .*1\.parquet are intent"):
         read_logs([tmp_path / "1.parquet", tmp_path / "2.parquet"])
     with pytest.raises(DataError, match="there is no log"):
         read_logs([])
@@ -165,7 +165,7 @@ def metadata(**changes):
         (damaged("step", None), "no column 'step'"),
         (
             damaged("probabilities", lambda rows: [[0.0, 0.0, 1.0]] * len(rows)),
-            "row 1: task 'slots' was taken, which had no",
+            "row 1: task 'slots' was trained with a probability of 0",
         ),
         (damaged("probabilities", at_row(4, [0.5, 0.5, 0.5])), "row 4: its probabilities .* do not sum to 1"),
         (damaged("probabilities", at_row(4, [1.5, -1.0, 0.5])), "row 4: its probabilities"),
@@ -173,25 +173,25 @@ def metadata(**changes):
         (damaged("probabilities", at_row(4, [0.5, None, 0.5])), "row 4: its probabilities"),
         (damaged("probabilities", at_row(6, [0.5, 0.5])), "row 6: it has 2 probabilities for 3 tasks"),
         (damaged("probabilities", at_row(6, None)), "row 6: it has 0 probabilities"),
-        (damaged("probabilities", lambda rows: [0.5] * len(rows)), "'probabilities' holds no lists"),
-        (damaged("probabilities", lambda rows: [["a", "b", "c"]] * len(rows)), "holds no lists of numbers"),
+        (damaged("probabilities", lambda rows: [0.5] * len(rows)), "'probabilities' does not hold lists"),
+        (damaged("probabilities", lambda rows: [["a", "b", "c"]] * len(rows)), "does not hold lists of numbers"),
         (damaged("task", at_row(3, "mood")), "row 3: its task is 'mood', and the tasks are intent, slots, urgency"),
         (damaged("task", at_row(3, None)), "row 3: its task is None"),
-        (damaged("loss", at_row(20, float("nan"))), "row 20: the loss is no number"),
-        (damaged("loss", at_row(2, float("inf"))), "row 2: the loss is no number"),
-        (damaged("loss", at_row(2, None)), "row 2: the loss is no number"),
-        (damaged("loss", at_row(2, -0.5)), "row 2: the loss is -0.5, which is no negative log-likelihood"),
-        (damaged("loss", lambda rows: ["low"] * len(rows)), "the column 'loss' holds no numbers"),
-        (damaged("loss_after", at_row(9, float("nan"))), "row 9: the loss after is no number"),
-        (damaged("loss_after", at_row(9, None)), "row 9: the loss after is no number"),
-        (damaged("step", at_row(5, 2)), "row 5: step 2 comes after a later one"),
+        (damaged("loss", at_row(20, float("nan"))), "row 20: the loss is not a number"),
+        (damaged("loss", at_row(2, float("inf"))), "row 2: the loss is not a number"),
+        (damaged("loss", at_row(2, None)), "row 2: the loss is not a number"),
+        (damaged("loss", at_row(2, -0.5)), "row 2: the loss is -0.5, which is not a negative log-likelihood"),
+        (damaged("loss", lambda rows: ["low"] * len(rows)), "the column 'loss' is not numeric"),
+        (damaged("loss_after", at_row(9, float("nan"))), "row 9: the loss after is not a number"),
+        (damaged("loss_after", at_row(9, None)), "row 9: the loss after is not a number"),
+        (damaged("step", at_row(5, 2)), "row 5: step 2 is not in order"),
         (lambda table: table.slice(0, 0), "the log has no steps"),
-        (lambda table: table.replace_schema_metadata(None), "its metadata does not say which tasks"),
-        (metadata(tasks=["intent", "slots"]), "its metadata does not say"),
-        (metadata(tasks=["intent", "slots", "slots"]), "its metadata does not say"),
-        (metadata(sizes="many"), "its metadata does not say"),
-        (metadata(planned=None), "its metadata does not say"),
-        (metadata(policy="exp3s"), "its metadata does not say"),
+        (lambda table: table.replace_schema_metadata(None), "its metadata lacks the tasks"),
+        (metadata(tasks=["intent", "slots"]), "its metadata lacks"),
+        (metadata(tasks=["intent", "slots", "slots"]), "its metadata lacks"),
+        (metadata(sizes="many"), "its metadata lacks"),
+        (metadata(planned=None), "its metadata lacks"),
+        (metadata(policy="exp3s"), "its metadata lacks"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused_with_the_file_and_the_row(damage, said, tmp_path):

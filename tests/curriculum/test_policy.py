@@ -115,17 +115,17 @@ def test_what_is_no_setting_is_refused_by_name(name, settings, said):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is no task policy"),
-        ("{", "is no task policy"),
-        ("[]", "it holds no table"),
-        ("{}", "it does not say which"),
-        ('{"policy": 3}', "it does not say which"),
+        ("", "is not a task policy"),
+        ("{", "is not a task policy"),
+        ("[]", "it is not a table"),
+        ("{}", "it has no name"),
+        ('{"policy": 3}', "it has no name"),
         ('{"policy": "unifrom"}', "did you mean 'uniform'"),
         ('{"policy": "fixed"}', "weights"),
         ('{"policy": "fixed", "weights": {"a": null}}', "the weight of 'a' is None"),
         ('{"policy": "fixed", "weights": {"a": NaN}}', "the weight of 'a' is nan"),
         ('{"policy": "uniform", "mood": 1}', "no setting 'mood'"),
-        (b"\xff\xfe", "is no task policy"),
+        (b"\xff\xfe", "is not a task policy"),
     ],
 )
 def test_what_is_no_policy_file_is_refused_by_name(content, said, tmp_path):
@@ -138,7 +138,7 @@ def test_what_is_no_policy_file_is_refused_by_name(content, said, tmp_path):
 def test_a_file_that_is_not_there_or_a_folder_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigError, match=r"none\.json: there is no such policy file"):
         make_policy(str(tmp_path / "none.json"))
-    with pytest.raises(ConfigError, match="is no task policy"):
+    with pytest.raises(ConfigError, match="is not a task policy"):
         load_policy(tmp_path)
     with pytest.raises(ConfigError, match="takes no settings"):
         make_policy("p.json", temperature=2)
@@ -150,7 +150,7 @@ def test_a_description_is_understood():
 
 # -- with these tasks ---
 def test_a_task_that_was_never_learned_about_is_refused_by_name():
-    with pytest.raises(ConfigError, match=r"'fixed' knows nothing of task 'slots'.*its tasks are intent"):
+    with pytest.raises(ConfigError, match=r"'fixed' does not know task 'slots'.*its tasks are intent"):
         FixedPolicy({"intent": 1}).begin(COURSE)
 
 

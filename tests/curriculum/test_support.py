@@ -51,7 +51,7 @@ def test_a_wanted_task_that_had_almost_no_chance_is_named():
     chances[:100] = EVEN
     taken = np.concatenate([np.tile([0, 1, 2, 2], 25), np.tile([0, 1], 150)])
     log = log_of(taken, chances, np.ones(400))
-    said = "task 'c' is wanted, but had almost no chance (below 0.1%) at 300 of 400 logged steps"
+    said = "task 'c' is part of the policy, but had a probability below 0.1% at 300 of 400 logged steps"
     assert estimated([log], EVEN).warnings == (said,)
     assert estimated([log], np.array([0.5, 0.5, 0.0])).warnings == ()
 
@@ -60,15 +60,15 @@ def test_a_log_that_left_nothing_to_chance_supports_no_other_policy():
     taken = np.arange(600) % 3
     found = estimated([log_of(taken, np.eye(3)[taken], np.ones(600))], EVEN)
     assert len(found.warnings) == 3
-    assert all("almost no chance" in said for said in found.warnings)
+    assert all("a probability below" in said for said in found.warnings)
 
 
 def test_too_few_effective_steps_are_said():
-    said = "the 40 logged steps are worth 40.0 of this policy: too few to trust the estimate"
+    said = "the effective sample size is 40.0 of 40 steps: too small to trust the estimate"
     assert estimated([full_log([0.5, 0.5], 40)], np.array([0.5, 0.5])).warnings == (said,)
     assert estimated([full_log([0.5, 0.5], 50)], np.array([0.5, 0.5])).warnings == ()
     rare = full_log([0.96, 0.04], 2000)  # 80 steps are more than 50, but less than 5 % of 2,000
-    assert "the 2,000 logged steps are worth 80.0 of this" in estimated([rare], np.array([0.0, 1.0])).warnings[0]
+    assert "the effective sample size is 80.0 of 2,000" in estimated([rare], np.array([0.0, 1.0])).warnings[0]
 
 
 def test_a_step_that_carries_too_much_is_named_by_log_and_number():
@@ -90,7 +90,7 @@ def test_clipping_says_what_it_cut():
     log = log_of(np.tile([0, 1], 200), chances, np.ones(400), ("a", "b"))
     target = np.array([0.5, 0.5])
     assert estimated([log], target, estimator="clipped").warnings == (
-        "1 of 400 weights were cut at 20.0: 1.2% of the weight is left out",
+        "1 of 400 weights were capped at 20.0: 1.2% of the weight is lost",
     )
     assert estimated([log], target, estimator="importance").warnings == ()
 
@@ -110,7 +110,7 @@ def test_where_the_wanted_policy_changes_balanced_falls_back_to_own_and_says_so(
     logs = [full_log(LEFT), full_log(RIGHT)]
     changing = np.linspace(LEFT, RIGHT, 1200)
     found = estimated(logs, [changing, changing])
-    assert found.warnings[0].startswith("the policy asked for changes from step to step")
+    assert found.warnings[0].startswith("the target policy changes from step to step")
     assert found.value == estimated(logs, [changing, changing], weighting="own").value
     assert estimated([full_log(), full_log()], [changing, changing]).warnings == ()
 
@@ -133,13 +133,13 @@ def broken(field, step, value):
         ([full_log(), broken("before", 4, np.nan)], "log 2, step 4: the loss of task '.' is nan"),
         ([broken("after", 9, np.nan)], "log 1, step 9: the reward 'prediction-gain' of task '.' is nan"),
         ([broken("taken", 3, 3)], "log 1, step 3: there is no task number 3"),
-        ([broken("probabilities", 2, [0.5, 0.5, 0.5])], r"log 1, step 2: \[0.5, 0.5, 0.5\] are no chances"),
-        ([broken("probabilities", 2, [1.5, -0.5, 0.0])], "log 1, step 2: .* are no chances"),
+        ([broken("probabilities", 2, [0.5, 0.5, 0.5])], r"log 1, step 2: \[0.5, 0.5, 0.5\] are not probabilities"),
+        ([broken("probabilities", 2, [1.5, -0.5, 0.0])], "log 1, step 2: .* are not probabilities"),
         (
             [full_log(), log_of([0, 1], [1.0, 0, 0], [1, 1])],
-            "log 2, step 1: task 'b' was trained with a logged chance of 0",
+            "log 2, step 1: task 'b' was trained with a logged probability of 0",
         ),
-        ([log_of([0, 0, 0], [0.5, 0.5], [1, 1, 1])], "log 1 has 3 steps of 3 tasks, but chances"),
+        ([log_of([0, 0, 0], [0.5, 0.5], [1, 1, 1])], "log 1 has 3 steps of 3 tasks, but probabilities"),
     ],
 )
 def test_a_log_that_cannot_be_is_refused_by_its_number_and_step(logs, said):
@@ -150,13 +150,16 @@ def test_a_log_that_cannot_be_is_refused_by_its_number_and_step(logs, said):
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (np.array([0.5, 0.5, 0.5]), r"the policy asked for: \[0.5, 0.5, 0.5\] are no chances that sum to 1"),
-        (np.array([1.5, -0.5, 0.0]), "are no chances"),
-        (np.array([np.nan, 0.5, 0.5]), "are no chances"),
+        (np.array([0.5, 0.5, 0.5]), r"the target policy: \[0.5, 0.5, 0.5\] are not probabilities that sum to 1"),
+        (np.array([1.5, -0.5, 0.0]), "are not probabilities"),
+        (np.array([np.nan, 0.5, 0.5]), "are not probabilities"),
         (np.array([0.5, 0.5]), r"has the shape \(2,\). Fix: give \(3,\) or for every log .*\(30, 3\), \(30, 3\)"),
         ([np.tile(EVEN, (30, 1))], r"has the shape \(30, 3\)"),
         ([np.tile(EVEN, (30, 1)), np.tile(EVEN, (29, 1))], r"has the shape \(30, 3\), \(29, 3\)"),
-        ([np.tile(EVEN, (30, 1)), np.vstack([np.tile(EVEN, (29, 1)), [1, 1, 1]])], "log 2, step 29: .* are no chances"),
+        (
+            [np.tile(EVEN, (30, 1)), np.vstack([np.tile(EVEN, (29, 1)), [1, 1, 1]])],
+            "log 2, step 29: .* are not probabilities",
+        ),
     ],
 )
 def test_a_policy_that_is_none_is_refused(target, said):
@@ -185,5 +188,5 @@ def test_a_reward_that_the_log_cannot_give_is_refused_with_its_number():
 
 @pytest.mark.parametrize("estimator", sorted(ESTIMATORS))
 def test_a_policy_of_which_the_logs_say_nothing_is_refused(estimator):
-    with pytest.raises(DataError, match="the logs say nothing of this policy"):
+    with pytest.raises(DataError, match="the logs do not cover this policy"):
         estimated([full_log([0.5, 0.5, 0.0])], np.array([0.0, 0.0, 1.0]), estimator=estimator)

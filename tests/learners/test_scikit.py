@@ -356,5 +356,5 @@ def test_another_estimator_than_the_options_say_is_refused(corpus, tmp_path):
     learner.fit(few(corpus))
     learner._models["intent"] = replace(learner._models["intent"], estimator=SGDClassifier())
     learner.save(tmp_path)
-    with pytest.raises(LearnerError, match="task 'intent' has a SGDClassifier, and not a LogisticRegression"):
+    with pytest.raises(LearnerError, match="task 'intent' has a SGDClassifier, not a LogisticRegression"):
         learner.restore(tmp_path)

@@ -172,7 +172,7 @@ def test_a_log_of_models_for_one_task_each_is_refused(corpus, folder, train, tmp
 
 
 def test_a_policy_of_other_tasks_is_refused_before_training(corpus, folder, train):
-    with pytest.raises(ConfigError, match="knows nothing of task 'slots'"):
+    with pytest.raises(ConfigError, match="does not know task 'slots'"):
         made(corpus, folder).fit(train, policy=FixedPolicy({"intent": 1.0}))
 
 

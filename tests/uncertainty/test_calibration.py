@@ -11,15 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.uncertainty import (
-    calibration_error,
     calibration_summary,
     overconfidence_error,
-    proportionate_reduction,
     r_squared,
     reliability,
 )
 
-KERNELS = [calibration_error, calibration_summary, overconfidence_error, r_squared, reliability]
+KERNELS = [calibration_summary, overconfidence_error, r_squared, reliability]
 share = st.floats(0, 1) | st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0])
 items = st.lists(st.tuples(share, share), min_size=1, max_size=30)
 
@@ -70,7 +68,9 @@ def test_bins_hold_what_lies_between_their_edges(pairs, bins):
 @settings(max_examples=100, deadline=None)
 def test_calibration_error_is_the_mean_gap_of_the_bins_by_their_size(pairs, bins):
     gaps = [abs(sum(c - a for c, a in members)) for members in plain_bins(pairs, bins)]
-    assert calibration_error(*zip(*pairs, strict=True), bins=bins) == pytest.approx(sum(gaps) / len(pairs), abs=1e-12)
+    assert reliability(*zip(*pairs, strict=True), bins=bins).calibration_error == pytest.approx(
+        sum(gaps) / len(pairs), abs=1e-12
+    )
 
 
 def test_a_confidence_on_an_edge_belongs_to_the_bin_above_and_1_to_the_last():
@@ -80,12 +80,12 @@ def test_a_confidence_on_an_edge_belongs_to_the_bin_above_and_1_to_the_last():
 
 def test_calibration_by_hand():
     """Two sure items, right 3 of 4 and so 0.2 below; two unsure ones, 0.25 right and so 0.1 above: 0.15 on average."""
-    assert calibration_error([0.95, 0.95, 0.15, 0.15], [1.0, 0.5, 0.5, 0.0], bins=10) == pytest.approx(0.15)
+    assert reliability([0.95, 0.95, 0.15, 0.15], [1.0, 0.5, 0.5, 0.0], bins=10).calibration_error == pytest.approx(0.15)
 
 
 def test_a_model_that_is_as_right_as_it_says_has_no_error_of_either_sort():
     confidence = np.linspace(0, 1, 101)
-    assert calibration_error(confidence, confidence) == 0
+    assert reliability(confidence, confidence).calibration_error == 0
     assert overconfidence_error(confidence, confidence) == 0
     assert r_squared(confidence, confidence) == pytest.approx(1)
 
@@ -122,29 +122,6 @@ def test_a_constant_explains_nothing(constant):
     assert r_squared(other, np.full(7, constant)) == 0
 
 
-# -- reduction of error ----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("before", "after", "reduced"),
-    [
-        (0.1051, 0.0450, 0.572),  # paper 1, Table 6: label smoothing on parsing
-        (0.1051, 0.0505, 0.5195),  # dropout agreement on parsing, "at most 51.9 %"
-        (0.0637, 0.0114, 0.821),  # label smoothing, both tasks
-        (0.2, 0.3, -0.5),
-        (0.2, 0.0, 1.0),
-    ],
-)
-def test_the_share_of_an_error_that_is_gone(before, after, reduced):
-    assert proportionate_reduction(before, after) == pytest.approx(reduced, abs=5e-4)
-
-
-@pytest.mark.parametrize(
-    ("before", "after"), [(0, 0), (0, 0.1), (-1, 0), (0.1, -0.1), (math.nan, 0.1), (0.1, math.inf)]
-)
-def test_only_an_error_can_be_reduced(before, after):
-    with pytest.raises(ValueError, match="an error above 0 can be reduced"):
-        proportionate_reduction(before, after)
-
-
 # -- as JSON, and what is refused ------------------------------------------------------------------------------------
 def test_a_summary_survives_json_empty_bins_and_all():
     found = calibration_summary([0.05, 0.95], [0.0, 1.0])
@@ -157,12 +134,12 @@ def test_a_summary_survives_json_empty_bins_and_all():
 @pytest.mark.parametrize(
     ("confidence", "accuracy", "message"),
     [
-        ([], [], "no item"),
+        ([], [], "no items"),
         ([0.5], [0.5, 0.5], r"shapes \(1,\) and \(2,\)"),
-        ([[0.5]], [[0.5]], "one number an item"),
-        ([0.5, 1.2], [0.5, 0.5], "confidence must lie between 0 and 1: that of item 1 is 1.2"),
-        ([0.5, 0.5], [-0.1, 0.5], "accuracy must lie between 0 and 1: that of item 0 is -0.1"),
-        ([math.nan], [0.5], "confidence must lie between 0 and 1: that of item 0 is nan"),
+        ([[0.5]], [[0.5]], "one number per item"),
+        ([0.5, 1.2], [0.5, 0.5], "confidence must be between 0 and 1: that of item 1 is 1.2"),
+        ([0.5, 0.5], [-0.1, 0.5], "accuracy must be between 0 and 1: that of item 0 is -0.1"),
+        ([math.nan], [0.5], "confidence must be between 0 and 1: that of item 0 is nan"),
     ],
 )
 def test_what_is_no_confidence_is_refused(kernel, confidence, accuracy, message):
@@ -171,5 +148,5 @@ def test_what_is_no_confidence_is_refused(kernel, confidence, accuracy, message)
 
 
 def test_no_bins_are_refused():
-    with pytest.raises(ValueError, match="at least one bin"):
+    with pytest.raises(ValueError, match="at least one is needed"):
         reliability([0.5], [0.5], bins=0)

@@ -67,7 +67,7 @@ def test_no_items_are_no_rows():
 
 
 def test_a_task_that_nothing_is_believed_of_is_named():
-    with pytest.raises(SchemaError, match="nothing is believed of task 'urgency'"):
+    with pytest.raises(SchemaError, match="no predictions of task 'urgency'"):
         confidences(TASKS, {name: b for name, b in believed(1).items() if name != "urgency"}, ENTROPY)
 
 

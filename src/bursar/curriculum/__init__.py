@@ -1,4 +1,4 @@
-"""On which task should the next training step be spent?
+"""Task policies: which task to train at each step, and how to learn such a policy from logs.
 
 >>> make_policy("exp3s", rate=0.01)
 Exp3SPolicy(rate=0.01, explore=0.05, reward='prediction-gain', reservoir=1000)
@@ -8,7 +8,7 @@ from bursar.curriculum.dynamic import DynamicPolicy, learn_dynamic
 from bursar.curriculum.estimators import ESTIMATORS, Estimate, estimate
 from bursar.curriculum.exp3s import Exp3SPolicy
 from bursar.curriculum.fixed import FixedPolicy, RoundRobinPolicy, SizePolicy, UniformPolicy
-from bursar.curriculum.improve import Improvement, improve
+from bursar.curriculum.improve import CmaEs, Improvement, improve
 from bursar.curriculum.logs import StepLog, read_logs
 from bursar.curriculum.policy import POLICIES, Course, Policy, Steering, load_policy, make_policy
 from bursar.curriculum.rewards import REWARDS, Reward
@@ -17,6 +17,7 @@ __all__ = [
     "ESTIMATORS",
     "POLICIES",
     "REWARDS",
+    "CmaEs",
     "Course",
     "DynamicPolicy",
     "Estimate",

@@ -1,13 +1,13 @@
-"""A policy that looks at how the tasks are doing: paper 3's future work.
+"""A policy that depends on the state of each task: paper 3's future work.
 
-A fixed policy learned from a log must be kept even (its entropy weight is delicate), for it goes on favouring a task
-long after the task has been learned. Here a task's chance follows from its *state*: how far it is from perfect,
-whether it still gets better, how long it has waited, how much of the training is over. What was learned holds for the
-next task in the same state, so the weights belong to no task: a policy learned from some tasks steers others.
+A fixed policy learned from a log needs a carefully chosen entropy weight, because it favours a task long after that
+task has been learned. Here a task's probability depends on its *state*: the distance from a perfect likelihood, whether
+it still improves, how long it has waited, and how much of the training is over. The weights are the same for all tasks,
+so a policy learned on some tasks works for others.
 
 >>> policy = DynamicPolicy({"shortfall": 4.0, "pace": 2.0})
 >>> steering = policy.begin(Course(("a", "b"), (50, 50), steps=100))
->>> for step in range(6):  # task a is learned at once, b is not
+>>> for step in range(6):  # task a is learned at once, task b is not
 ...     steering.observe(step, np.array([step % 2]), np.array([0.05 if step % 2 == 0 else 2.0 - step / 9]), None)
 >>> bool(steering.probabilities(6)[0, 1] > 0.9)
 True
@@ -32,14 +32,14 @@ from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
 
 FEATURES = ("shortfall", "pace", "shortfall x pace", "waiting", "shortfall x progress", "pace x progress")
-EXPLORE = 0.05  # share of the steps that is spread over all tasks: none is given up, and the log can be learned from
-RIDGE = 1e-4  # keeps the weight of a feature that never varied in the log at nothing
+EXPLORE = 0.05  # share of the steps spread evenly: no task is given up, and logs support learning
+RIDGE = 1e-4  # keeps the weight of a feature that never varied at 0
 
 
 def features_of(states: TaskStates, step: int, steps: int) -> FloatArray:
-    """What the policy looks at: (runs, tasks, features), in the order of ``FEATURES``; nearly all from 0 to 1.
+    """The features of every task: (runs, tasks, features), in the order of ``FEATURES``, mostly from 0 to 1.
 
-    A task that has hardly been sampled yet counts as one that learns fast.
+    A task with fewer than three samples counts as one that improves fast.
     """
     progress = step / steps
     shortfall, pace = states.shortfall, np.where(states.seen < 3, 1.0, states.pace)
@@ -50,7 +50,7 @@ def features_of(states: TaskStates, step: int, steps: int) -> FloatArray:
 @named
 @dataclass(frozen=True)
 class DynamicPolicy(Policy):
-    """Chances from the state of each task: a softmax of weighted features, the same weights for all tasks."""
+    """A softmax of weighted features of each task's state, with the same weights for all tasks."""
 
     name: ClassVar[str] = "dynamic"
     weights: Mapping[str, float] = field(default_factory=lambda: {"pace": 4.0, "shortfall x pace": 0.5})
@@ -67,7 +67,7 @@ class DynamicPolicy(Policy):
         if not 1 <= self.recent < self.longer:
             raise ConfigError(
                 f"policy 'dynamic': recent = {self.recent}, longer = {self.longer}",
-                fix="average over at least 1 sample, and over more of them to compare with",
+                fix="use recent of at least 1, and longer above recent",
             )
         if not 0 <= self.explore <= 1:
             raise ConfigError(f"policy 'dynamic': explore = {self.explore}", fix="use a share from 0 to 1")
@@ -78,7 +78,7 @@ class DynamicPolicy(Policy):
 
 
 class DynamicSteering(Steering):
-    """Chances from states. ``weights`` are those of all runs, (features,), or of each, (runs, features)."""
+    """Probabilities from states. ``weights`` are for all runs, (features,), or for each, (runs, features)."""
 
     def __init__(
         self, course: Course, weights: FloatArray, recent: float, longer: float, explore: float = EXPLORE
@@ -97,8 +97,10 @@ class DynamicSteering(Steering):
         self.states.observe(step, task, before)
 
 
-def features_seen(course: Course, taken: IntArray, losses: FloatArray, recent: float, longer: float) -> FloatArray:
-    """What a policy would have seen at every step of trainings (steps, runs): (steps, runs, tasks, features)."""
+def features_seen(
+    course: Course, taken: IntArray, losses: FloatArray, recent: float = RECENT, longer: float = LONGER
+) -> FloatArray:
+    """The features at every step of logged trainings (steps, runs): (steps, runs, tasks, features)."""
     states = TaskStates(course, recent, longer)
     found = np.empty((*taken.shape, len(course.tasks), len(FEATURES)))
     for step in range(len(taken)):
@@ -112,20 +114,17 @@ def learn_dynamic(
     *,
     entropy: float = 0.1,
     reward: str = "pace",
-    recent: float = RECENT,
-    longer: float = LONGER,
     explore: float = EXPLORE,
 ) -> Improvement:
-    """The weights that would have earned most, by self-normalised importance sampling over all logs together.
+    """The weights with the highest estimated reward, by self-normalised importance sampling over all logs.
 
-    The objective is eq. 14's, with the mean entropy over the states that the logs went through, and rewards in units
-    of their standard deviation, so that one λ does for all signals. It is smooth and its gradient known, so it is
-    climbed by L-BFGS: a fraction of a second for a log of some thousand steps.
+    The objective is eq. 14's, with the mean entropy over the logged states. Rewards are in units of their standard
+    deviation, so that one λ suits all signals. L-BFGS maximises it in a fraction of a second for thousands of steps.
     """
     check_logs(logs)
     if not 0 <= entropy < np.inf:
-        raise ConfigError(f"entropy = {entropy}", fix="use a number from 0 up, such as 0.1")
-    seen = [features_seen(log.course, log.taken[:, None], log.before[:, None], recent, longer)[:, 0] for log in logs]
+        raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.1")
+    seen = [features_seen(log.course, log.taken[:, None], log.before[:, None])[:, 0] for log in logs]
     features = np.concatenate(seen)
     weights = best_weights(
         features,
@@ -134,9 +133,8 @@ def learn_dynamic(
         earned := np.concatenate([log.rewards(reward) for log in logs]),
         entropy,
     )
-    policy = DynamicPolicy(
-        {feature: round(float(w), 6) for feature, w in zip(FEATURES, weights, strict=True)}, recent, longer, explore
-    )
+    learned = {feature: round(float(w), 6) for feature, w in zip(FEATURES, weights, strict=True)}
+    policy = DynamicPolicy(learned, explore=explore)
     even = explore / len(logs[0].tasks)
     chances = [(1 - explore) * softmax(part @ weights) + even for part in seen]
     found = estimate(logs, chances, reward=reward)
@@ -155,7 +153,7 @@ def learn_dynamic(
 def best_weights(
     features: FloatArray, taken: IntArray, logged: FloatArray, rewards: FloatArray, entropy: float
 ) -> FloatArray:
-    """Weights of features (steps, tasks, features) that maximise eq. 14 on the steps of a log."""
+    """The weights of features (steps, tasks, features) that maximise eq. 14 on logged steps."""
     steps = np.arange(len(taken))
     chosen = features[steps, taken]
     rewards = rewards / (rewards.std() or 1.0)

@@ -1,4 +1,4 @@
-"""Exp3.S: a bandit that learns while it trains (Auer et al. 2002; Graves et al. 2017; paper 3, eq. 5 and 6)."""
+"""Exp3.S: a bandit that learns during training (Auer et al. 2002; Graves et al. 2017; paper 3, eq. 5 and 6)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 
-LEAST = 1e-9  # chance of a task before exploration; what tasks give up to each other keeps them far above it
+LEAST = 1e-9  # lower bound of a probability before exploration, for safety; mixing keeps them far above it
 
 
 def mixed(weights: FloatArray, explore: float) -> FloatArray:
-    """Softmax of the weights, with a share of the chances spread over all tasks: π of eq. 5."""
+    """Softmax of the weights, mixed with the uniform distribution: π of eq. 5."""
     share: FloatArray = (1 - explore) * softmax(weights) + explore / weights.shape[-1]
     return share
 
 
 def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float, step: int) -> FloatArray:
-    """The weights after a step (eq. 5): the task's own, raised by its reward over its chance, and some of the others'.
+    """The weights after a step (eq. 5): the task's rises by reward over probability; then weights are mixed.
 
-    ``step`` counts from 1 and is that of the weights that come out: at step t each task gives up 1/t of its standing.
+    ``step`` is the number of the new weights, counted from 1: at step t each task gives 1/t of its weight to others.
 
     >>> updated(np.zeros((1, 2)), np.array([0]), np.array([1.0]), rate=0.5, step=4).round(3).tolist()
     [[0.828, 0.357]]
@@ -45,7 +45,7 @@ def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float
 
 
 def _quantiles(sample: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The 20th and the 80th percentile of every row, as numpy's ``quantile`` has them, at a fraction of its cost."""
+    """The 20th and 80th percentile of every row, equal to numpy's ``quantile`` at a fraction of its cost."""
     last = sample.shape[1] - 1
     places = 0.2 * last, 0.8 * last
     below = [int(place) for place in places]
@@ -59,7 +59,7 @@ def _quantiles(sample: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Reservoir:
-    """An even sample of all rewards so far, and the reward of today on the scale of its quantiles (eq. 6)."""
+    """A uniform sample of all rewards so far, and rewards rescaled by its quantiles (eq. 6)."""
 
     def __init__(self, runs: int, size: int, seed: int) -> None:
         self.sample = np.empty((runs, size))
@@ -67,7 +67,7 @@ class Reservoir:
         self._rng = rng(seed, "reward reservoir")
 
     def add(self, rewards: FloatArray) -> None:
-        """Each reward so far is in the sample with the same chance."""
+        """Add rewards; each reward so far is in the sample with the same probability."""
         size = self.sample.shape[1]
         if self.seen < size:
             self.sample[:, self.seen] = rewards
@@ -78,7 +78,7 @@ class Reservoir:
         self.seen += 1
 
     def scaled(self, rewards: FloatArray) -> FloatArray:
-        """From the 20th to the 80th percentile, as -1 to 1; beyond them, no more than that.
+        """Rescale the 20th to 80th percentile to -1 to 1, and clip beyond them.
 
         >>> reservoir = Reservoir(runs=1, size=100, seed=0)
         >>> for reward in range(11):
@@ -95,7 +95,7 @@ class Reservoir:
 @named
 @dataclass(frozen=True)
 class Exp3SPolicy(Policy):
-    """Learns from the reward of every step, and forgets, because what a task needs changes as it is learned."""
+    """Learns from the reward of every step, and forgets, because rewards change as tasks are learned."""
 
     name: ClassVar[str] = "exp3s"
     rate: float = 1e-3  # η
@@ -108,9 +108,11 @@ class Exp3SPolicy(Policy):
         if not 0 < self.rate < np.inf:
             raise ConfigError(f"policy 'exp3s': rate = {self.rate}", fix="use a number above 0, such as 0.001")
         if not 0 < self.explore <= 1:
-            raise ConfigError(f"policy 'exp3s': explore = {self.explore}", fix="use a share above 0, such as 0.05")
+            raise ConfigError(
+                f"policy 'exp3s': explore = {self.explore}", fix="use a number above 0 and up to 1, such as 0.05"
+            )
         if self.reservoir < 2:
-            raise ConfigError(f"policy 'exp3s': reservoir = {self.reservoir}", fix="keep at least 2 rewards")
+            raise ConfigError(f"policy 'exp3s': reservoir = {self.reservoir}", fix="use at least 2")
 
     def begin(self, course: Course) -> Steering:
         return _Exp3S(self, course, REWARDS[self.reward](course))

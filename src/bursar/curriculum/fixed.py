@@ -1,4 +1,4 @@
-"""Policies that do not learn: the heuristics of paper 3, section 3.1, and what practice adds to them."""
+"""Policies that do not learn: the heuristics of paper 3, section 3.1, and common others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Constant(Steering):
 @named
 @dataclass(frozen=True)
 class UniformPolicy(Policy):
-    """Every task alike (paper 3, eq. 3)."""
+    """The same probability for every task (paper 3, eq. 3)."""
 
     name: ClassVar[str] = "uniform"
 
@@ -38,9 +38,9 @@ class UniformPolicy(Policy):
 @named
 @dataclass(frozen=True)
 class SizePolicy(Policy):
-    """In proportion to how many items are labelled (paper 3, eq. 4), or to a root of it.
+    """In proportion to the number of labelled items (paper 3, eq. 4), or to a root of it.
 
-    ``temperature`` 1 is proportional; 2 takes square roots; the larger, the more alike tasks are treated.
+    ``temperature`` 1 is proportional; 2 takes square roots; larger values are closer to uniform.
 
     >>> SizePolicy(temperature=2).begin(Course(("a", "b"), (900, 100), steps=1)).probabilities(0).tolist()
     [[0.75, 0.25]]
@@ -62,9 +62,9 @@ class SizePolicy(Policy):
 @named
 @dataclass(frozen=True)
 class FixedPolicy(Policy):
-    """The same weights at every step, whatever they came from.
+    """Given weights, the same at every step.
 
-    Where only some of its tasks are trained, those share the steps; a task that it does not know is refused.
+    If only some of its tasks are trained, those share the steps. Unknown tasks are refused.
 
     >>> steering = FixedPolicy({"slots": 3, "intent": 1}).begin(Course(("intent", "slots"), (50, 50), steps=1))
     >>> steering.probabilities(0).tolist()
@@ -77,7 +77,9 @@ class FixedPolicy(Policy):
     def __post_init__(self) -> None:
         for task, weight in dict(self.weights).items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < np.inf:
-                raise ConfigError(f"policy 'fixed': the weight of {task!r} is {weight!r}", fix="use numbers from 0 up")
+                raise ConfigError(
+                    f"policy 'fixed': the weight of {task!r} is {weight!r}", fix="use numbers of 0 or more"
+                )
 
     def begin(self, course: Course) -> Steering:
         check_tasks(self.name, self.weights, course)
@@ -90,7 +92,7 @@ class FixedPolicy(Policy):
 @named
 @dataclass(frozen=True)
 class RoundRobinPolicy(Policy):
-    """One task after the other. Its log supports no other policy: nothing in it was left to chance."""
+    """One task after the other. No other policy can be learned from its log, because nothing is random."""
 
     name: ClassVar[str] = "round-robin"
 
@@ -109,10 +111,10 @@ class _RoundRobin(Steering):
 
 
 def check_tasks(name: str, known: Mapping[str, object], course: Course) -> None:
-    """Refuse to begin where a task is unknown to what was learned."""
+    """Refuse tasks that a policy does not know."""
     for task in course.tasks:
         if task not in known:
             raise ConfigError(
-                f"the policy {name!r} knows nothing of task {task!r}",
+                f"the policy {name!r} does not know task {task!r}",
                 fix=f"its tasks are {', '.join(known)}: learn one from logs of these tasks",
             )

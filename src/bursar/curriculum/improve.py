@@ -1,8 +1,8 @@
-"""A better policy from the logs of trainings: the fixed one whose estimated value, with its entropy, is highest.
+"""Learn a fixed policy from logs: the one with the highest estimated value plus entropy.
 
-Paper 3, section 3.3.2: max over π of V(π) + λ H(π) (eq. 14), π the softmax of a weight a task (eq. 12). For a fixed
-policy the steps of a log come down to a few sums a task, so that a candidate costs as little as there are tasks, and
-a generation of candidates is one product of arrays.
+Paper 3, section 3.3.2: max over π of V(π) + λ H(π) (eq. 14), π the softmax of one weight per task (eq. 12). For fixed
+policies the steps of a log reduce to a few sums per task, so that the cost of a candidate does not grow with the log,
+and a generation of candidates is one matrix product.
 """
 
 from __future__ import annotations
@@ -34,31 +34,46 @@ from bursar.errors import ConfigError
 from bursar.ragged import BoolArray, FloatArray
 
 SOLVERS = ("cma-es", "exact")
-HARDLY = 1e-3  # the share of a task that would hardly ever be trained
-SPREAD = 1.0  # of the first generation's weights: e times likelier or less likely is a step that matters
-SMALLEST_POPULATION = 4  # with fewer, CMA-ES has no covariance to learn from
-# Sums of weights that the exact solver tries at once, how often it looks closer at the best, and at how many tops.
+HARDLY = 1e-3  # share below which a task is hardly ever trained
+SPREAD = 1.0  # standard deviation of the first generation's weights
+SMALLEST_POPULATION = 4  # CMA-ES cannot estimate a covariance from fewer
+# The exact solver: sums of weights tried at once, refinements of the best, and maxima that are refined.
 SUMS, ZOOMS, TOPS = 66, 6, 3
 STEPS, FARTHEST = 60, 2.0**60
 
 
 @dataclass(frozen=True)
-class Improvement:
-    """A learned policy, and what the logs predict of it.
+class CmaEs:
+    """The settings of the search by CMA-ES."""
 
-    It was chosen on the logs that it is estimated from, so the prediction is rather too good.
+    iterations: int = 50
+    population: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise ConfigError(f"iterations = {self.iterations}", fix="use at least 1")
+        if self.population < SMALLEST_POPULATION:
+            raise ConfigError(f"population = {self.population}", fix=f"use at least {SMALLEST_POPULATION}, such as 64")
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """A learned policy and its estimate from the logs.
+
+    The policy was chosen on the same logs, so the estimate is optimistic.
     """
 
     policy: Policy
-    objective: float  # the estimate with λ times the entropy: what was maximised
+    objective: float  # the estimate plus λ times the entropy
     estimate: Estimate  # of the learned policy
-    logged: Estimate  # what the logged policies earned themselves
+    logged: Estimate  # mean reward of the logged policies
     entropy: float  # of the learned policy, in nats
     warnings: tuple[str, ...] = ()
 
     @property
     def gain(self) -> float:
-        """How much more a step should earn than it did."""
+        """The estimated increase of the reward per step."""
         return self.estimate.value - self.logged.value
 
 
@@ -70,17 +85,15 @@ def improve(
     reward: str = "improving",
     weighting: str = "balanced",
     solver: str = "cma-es",
-    iterations: int = 50,
-    population: int = 64,
-    seed: int = 0,
+    search: CmaEs | None = None,
     level: float = 0.95,
 ) -> Improvement:
-    """The fixed policy that would have earned most by all logs together (paper 3, eq. 14).
+    """The fixed policy with the highest estimated value by all logs (paper 3, eq. 14).
 
-    ``entropy`` is λ: the smaller, the more the policy trusts the logs; the default is far above the paper's, which does
-    worse than chance (errata 22). CMA-ES comes within 1e-6 of the best objective for λ from 0.2 up; for less it
-    may leave tasks without a chance that should have some thousandths, because a softmax is flat there. The ``solver``
-    "exact" does not, and is faster, but cannot do "clipped".
+    ``entropy`` is λ: smaller values trust the logs more. The default is far above the paper's, which does worse than
+    uniform (errata 22). CMA-ES comes within 1e-6 of the best objective for λ of 0.2 and more; for less it may give
+    tasks 0 instead of some thousandths, because a softmax is flat there. The ``solver`` "exact" has no such error and
+    is faster, but does not support "clipped".
 
     >>> log = StepLog(("a", "b"), (1, 1), planned=4, taken=np.array([0, 1, 0, 1]), probabilities=np.full((4, 2), 0.5),
     ...     before=np.array([1.0, 3.0, 1.0, 3.0]), after=np.zeros(4))
@@ -88,8 +101,11 @@ def improve(
     >>> {task: round(weight, 3) for task, weight in found.policy.weights.items()}, round(found.gain, 3)
     ({'a': 0.269, 'b': 0.731}, 0.462)
     """
-    _check_settings(entropy, solver, iterations, population)
-    steps, said = weighed(gather(logs, reward), weighting, fixed=True)
+    if not 0 <= entropy < np.inf:
+        raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.5")
+    if solver not in SOLVERS:
+        raise ConfigError(f"there is no solver {solver!r}", fix=f"use {' or '.join(SOLVERS)}")
+    steps, warnings = weighed(gather(logs, reward), weighting, fixed=True)
     value = objective_of(steps, estimator)
     corner = value.corner() if entropy == 0 else None
     if len(steps.tasks) == 1:
@@ -97,14 +113,17 @@ def improve(
     elif corner is not None:
         policy = corner
         favoured = [task for task, share in zip(steps.tasks, policy, strict=True) if share > 0]
-        said = (*said, f"without entropy the best policy is a corner: it trains only {', '.join(favoured)}")
+        warnings = (*warnings, f"without entropy the best policy is a corner: it trains only {', '.join(favoured)}")
     elif solver == "exact":
         policy = value.exact(entropy)
     else:
-        policy = evolve(value, entropy, len(steps.tasks), iterations, population, seed)
+        policy = evolve(value, entropy, len(steps.tasks), search or CmaEs())
     if corner is None:
-        said = (*said, *(f"task {task!r} would hardly ever be trained" for task in _starved(steps.tasks, policy)))
-    found = assess(steps, spread(steps, policy), estimator, level, said)
+        warnings = (
+            *warnings,
+            *(f"task {task!r} would hardly ever be trained" for task in _starved(steps.tasks, policy)),
+        )
+    found = assess(steps, spread(steps, policy), estimator, level, warnings)
     return Improvement(
         policy=FixedPolicy(dict(zip(steps.tasks, policy.tolist(), strict=True))),
         objective=float(regularised(value, policy[None], entropy)[0]),
@@ -116,49 +135,38 @@ def improve(
 
 
 def logged_estimate(logs: Sequence[StepLog], reward: str = "improving", level: float = 0.95) -> Estimate:
-    """What the logged policies earned a step themselves."""
+    """The mean reward per step of the logged policies."""
     return mean_reward(gather(logs, reward), level)
 
 
 def _starved(tasks: Sequence[str], policy: FloatArray) -> list[str]:
-    """Tasks that a policy gives next to nothing: labels bought for them would not be learned from."""
+    """Tasks that a policy hardly ever trains, so that labels bought for them are wasted."""
     return [task for task, share in zip(tasks, policy.tolist(), strict=True) if share < HARDLY]
 
 
-def _check_settings(entropy: float, solver: str, iterations: int, population: int) -> None:
-    if not 0 <= entropy < np.inf:
-        raise ConfigError(f"entropy = {entropy}", fix="use a number from 0 up, such as 0.5")
-    if solver not in SOLVERS:
-        raise ConfigError(f"there is no solver {solver!r}", fix=f"use {' or '.join(SOLVERS)}")
-    if iterations < 1:
-        raise ConfigError(f"iterations = {iterations}", fix="use at least 1")
-    if population < SMALLEST_POPULATION:
-        raise ConfigError(f"population = {population}", fix=f"use at least {SMALLEST_POPULATION}, such as 64")
-
-
-# -- the value of many fixed policies at once -------------------------------------------------------------------------
+# -- values of many fixed policies at once ----------------------------------------------------------------------------
 class Objective(ABC):
-    """An estimator's value of fixed policies: of (candidates, tasks), (candidates,)."""
+    """An estimator as a function of fixed policies: (candidates, tasks) to (candidates,)."""
 
     @abstractmethod
     def __call__(self, policies: FloatArray) -> FloatArray:
         """The value of each."""
 
     def exact(self, entropy: float) -> FloatArray:
-        """The best policy without a search, where there is a way."""
+        """The best policy, without a search, if the estimator allows it."""
         raise ConfigError("this estimator has no exact solver", fix="use the solver cma-es")
 
     def corner(self) -> FloatArray | None:
-        """The best policy without entropy, where it is known to be one task alone (or several just as good)."""
+        """The best policy without entropy, if it is known to be one task (or several equally good ones)."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class Linear(Objective):
-    """Σ_k π_k gain_k: importance sampling, where gain is Σ r / p over the task's steps, and doubly robust."""
+    """Σ_k π_k gain_k: for importance sampling, where gain is Σ r / p over the task's steps, and doubly robust."""
 
     gains: FloatArray  # (tasks,)
-    known: BoolArray  # (tasks,): whether any step trained it
+    known: BoolArray  # (tasks,): whether any step trained the task
 
     def __call__(self, policies: FloatArray) -> FloatArray:
         return policies @ self.gains
@@ -172,7 +180,7 @@ class Linear(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Ratio(Objective):
-    """Σ_k π_k earned_k / Σ_k π_k weight_k: self-normalised, where earned is Σ r / p and weight Σ 1 / p."""
+    """Σ_k π_k earned_k / Σ_k π_k weight_k: for self-normalised, where earned is Σ r / p and weight Σ 1 / p."""
 
     earned: FloatArray  # (tasks,)
     weight: FloatArray  # (tasks,)
@@ -192,7 +200,7 @@ class Ratio(Objective):
 
 
 class Capped(Objective):
-    """Clipped: a task's steps in the order of their chances, so that those which a policy cuts come first."""
+    """For clipped: a task's steps sorted by probability, so that those whose weight is capped come first."""
 
     def __init__(self, steps: Steps, cap: float) -> None:
         self.cap, self.steps = cap, len(steps)
@@ -202,8 +210,10 @@ class Capped(Objective):
             mine = np.flatnonzero(steps.taken == k)
             mine = mine[np.argsort(chances[mine], kind="stable")]
             rewards, divisors = steps.rewards[mine], chances[mine]
-            cut = np.concatenate([[0.0], np.cumsum(rewards)])  # if the first j are cut, what these earned
-            whole = np.concatenate([np.cumsum((rewards / divisors)[::-1])[::-1], [0.0]])  # and the others, over p
+            cut = np.concatenate([[0.0], np.cumsum(rewards)])  # rewards of the first j, if these are capped
+            whole = np.concatenate(
+                [np.cumsum((rewards / divisors)[::-1])[::-1], [0.0]]
+            )  # rewards of the others, over p
             self.sorted.append((divisors, cut, whole))
 
     def __call__(self, policies: FloatArray) -> FloatArray:
@@ -216,7 +226,7 @@ class Capped(Objective):
 
 @dataclass(frozen=True, eq=False)
 class Stepwise(Objective):
-    """Any other estimator: policy by policy, over all steps."""
+    """For any other estimator: policy by policy, over all steps."""
 
     steps: Steps
     estimator: str
@@ -257,19 +267,17 @@ def regularised(value: Objective, policies: FloatArray, entropy: float) -> Float
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------
-def evolve(
-    value: Objective, entropy: float, tasks: int, iterations: int = 50, population: int = 64, seed: int = 0
-) -> FloatArray:
-    """The best softmax of weights (eq. 12) by CMA-ES: the best of all candidates, or the centre of the last ones."""
+def evolve(value: Objective, entropy: float, tasks: int, settings: CmaEs) -> FloatArray:
+    """The best softmax of weights (eq. 12) by CMA-ES: the best candidate, or the final mean."""
     try:
-        from cmaes import CMA  # type: ignore[import-untyped]  # here: it brings all of scipy.stats
+        from cmaes import CMA  # type: ignore[import-untyped]  # here, because it imports all of scipy.stats
     except ImportError:
         raise ConfigError("cmaes is not installed", fix="install it: pip install 'bursar[policies]'") from None
 
-    search = CMA(mean=np.zeros(tasks), sigma=SPREAD, population_size=population, seed=seed)
+    search = CMA(mean=np.zeros(tasks), sigma=SPREAD, population_size=settings.population, seed=settings.seed)
     best, highest = np.full(tasks, 1 / tasks), -np.inf
-    for _ in range(iterations):
-        candidates = np.array([search.ask() for _ in range(population)])
+    for _ in range(settings.iterations):
+        candidates = np.array([search.ask() for _ in range(settings.population)])
         policies = softmax(np.vstack([candidates, search.mean]))
         heights = regularised(value, policies, entropy)
         if heights.max() > highest:
@@ -284,7 +292,7 @@ def evolve(
 def closed_form(mean_rewards: FloatArray, entropy: float) -> FloatArray:
     """π_k ∝ exp(mean reward of k / λ): the optimum where the sum of weights is the same for all policies (errata 22).
 
-    Without entropy the best task has everything; tasks that are equally good share it.
+    Without entropy the best task gets everything; equally good tasks share it.
 
     >>> closed_form(np.array([0.0, np.log(3)]), entropy=1.0).round(6).tolist()
     [0.25, 0.75]
@@ -300,10 +308,10 @@ def closed_form(mean_rewards: FloatArray, entropy: float) -> FloatArray:
 
 
 def best_ratio(earned: FloatArray, weight: FloatArray, entropy: float) -> FloatArray:
-    """The policy that maximises π·earned / π·weight + λ H(π), chances to about 1e-8.
+    """The policy that maximises π·earned / π·weight + λ H(π), to about 1e-8.
 
-    Among the policies with one sum of weights s = π·weight the problem is concave, and its optimum a softmax of
-    earned / (λ s) less a multiple of weight. What is left is the best s: a search along a line, ever closer.
+    For a given sum of weights s = π·weight the problem is concave, and its optimum is a softmax of earned / (λ s) minus
+    a multiple of weight. The best s is found by a line search with refinement.
 
     >>> best_ratio(np.array([0.0, np.log(3)]), np.ones(2), entropy=1.0).round(6).tolist()
     [0.25, 0.75]
@@ -314,12 +322,12 @@ def best_ratio(earned: FloatArray, weight: FloatArray, entropy: float) -> FloatA
     value, places = Ratio(earned, weight), (weight - least) / reach
 
     def scanned(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The best policy for each sum but the ends, and how good it is."""
+        """The best policy for each sum but the ends, and its objective."""
         slopes = earned / (entropy * (least + reach * sums[1:-1, None]))
         policies = softmax(slopes - _multiples(slopes, places, sums[1:-1])[:, None] * places)
         return policies, regularised(value, policies, entropy)
 
-    # From least to largest, dense at the ends, where the policies are sharp. There may be several tops.
+    # Denser at the ends, where policies are sharp. There may be several maxima.
     sums = (1 - np.cos(np.linspace(0, np.pi, SUMS))) / 2
     policies, heights = scanned(sums)
     walled = np.concatenate([[-np.inf], heights, [-np.inf]])
@@ -336,12 +344,11 @@ def best_ratio(earned: FloatArray, weight: FloatArray, entropy: float) -> FloatA
 
 
 def _multiples(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> FloatArray:
-    """For each sum the x with softmax(slopes − x·places)·places = sum, which falls as x grows.
+    """For each sum, the x with softmax(slopes − x·places)·places = sum, which decreases in x.
 
-    Newton's steps, its slope being the variance of the places; where one would leave what is known to enclose x, half
-    of that instead.
+    By Newton's method; the derivative is the variance of the places. Steps that leave the bracket are bisections.
     """
-    low, high = _enclosed(slopes, places, sums)
+    low, high = _bracketed(slopes, places, sums)
     x: FloatArray = (low + high) / 2
     for _ in range(STEPS):
         policies = softmax(slopes - x[:, None] * places)
@@ -356,8 +363,8 @@ def _multiples(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> Floa
     return x
 
 
-def _enclosed(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Below and above each x of ``_multiples``, found by doubling."""
+def _bracketed(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A bracket of each x of ``_multiples``, found by doubling."""
 
     def above(x: FloatArray) -> BoolArray:
         return softmax(slopes - x[:, None] * places) @ places > sums

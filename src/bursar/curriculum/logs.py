@@ -1,11 +1,11 @@
-"""Logs of trainings, step by step, in Parquet: what a policy is learned from.
+"""Step logs of trainings, in Parquet, from which policies are learned.
 
-A log has a row a step: ``step``, ``task``, ``probability`` (of that task), ``loss`` (before the step), ``loss_after``
-(empty where it was not measured), ``reward`` (eq. 16's), and ``probabilities``, those of all tasks. Its tasks, their
-sizes, the policy, the seed and how many steps were planned are in the file's metadata.
+A log has one row per step: ``step``, ``task``, ``probability`` (of that task), ``loss`` (before the step),
+``loss_after`` (empty if not measured), ``reward`` (eq. 16's), and ``probabilities``, those of all tasks. The tasks,
+their sizes, the policy, the seed and the number of planned steps are in the file's metadata.
 
 >>> log = StepLog(("a", "b"), (50, 50), 2, np.array([0, 0]), np.full((2, 2), 0.5), np.array([1.0, 0.5]))
->>> log.rewards().round(3).tolist()  # nothing for the first step of a task, 1 - exp(-0.5) for the second
+>>> log.rewards().round(3).tolist()  # 0 for the first step of a task, 1 - exp(-0.5) for the second
 [0.0, 0.393]
 """
 
@@ -28,32 +28,32 @@ from bursar.errors import DataError
 from bursar.parquet import read_columns
 from bursar.ragged import BoolArray, FloatArray, IntArray
 
-COLUMNS = ("step", "task", "loss", "probabilities")  # without these a file is no log
-ABOUT = b"bursar"  # where the file's metadata says what the rows do not
-SLACK = 1e-6  # by which probabilities may miss 1 in sum
+COLUMNS = ("step", "task", "loss", "probabilities")  # required
+ABOUT = b"bursar"  # key of the file's metadata
+SLACK = 1e-6  # tolerance of the sum of probabilities
 
 
 @dataclass(frozen=True)
 class StepLog:
-    """The steps of one training in their order."""
+    """The steps of one training, in order."""
 
     tasks: tuple[str, ...]
     sizes: tuple[int, ...]
-    planned: int  # steps that were meant to be; early stopping may have ended it sooner
-    taken: IntArray  # (steps,): which task
+    planned: int  # planned steps; early stopping may have ended it sooner
+    taken: IntArray  # (steps,): the trained task
     probabilities: FloatArray  # (steps, tasks)
-    before: FloatArray  # (steps,): the loss of its batch
+    before: FloatArray  # (steps,): loss of the batch before the step
     after: FloatArray | None = None  # (steps,)
     policy: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
-    earned: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)  # by reward signal
+    earned: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)  # cache, by reward signal
 
     def __len__(self) -> int:
         return len(self.taken)
 
     @property
     def probability(self) -> FloatArray:
-        """That of the task that was taken: (steps,)."""
+        """The probability of the trained task: (steps,)."""
         found: FloatArray = self.probabilities[np.arange(len(self.taken)), self.taken]
         return found
 
@@ -62,18 +62,19 @@ class StepLog:
         return Course(self.tasks, self.sizes, self.planned, self.seed)
 
     def rewards(self, name: str = "improving") -> FloatArray:
-        """What every step earned by a reward signal: (steps,). Worked out once."""
+        """The reward of every step by a reward signal, cached: (steps,)."""
         if name not in self.earned:
             reward = REWARDS[name](self.course)
             steps = [slice(step, step + 1) for step in range(len(self))]
             after = [None if self.after is None else self.after[step] for step in steps]
-            told = zip(steps, after, strict=True)
-            found = [reward(self.taken[step], self.before[step], then)[0] for step, then in told]
+            found = [
+                reward(self.taken[step], self.before[step], then)[0] for step, then in zip(steps, after, strict=True)
+            ]
             self.earned[name] = np.array(found, dtype=float)
         return self.earned[name]
 
     def is_as(self, other: StepLog) -> bool:
-        """Whether the two are of the same steps."""
+        """Whether both logs have the same steps."""
         return (
             len(self) == len(other)
             and self.seed == other.seed
@@ -82,7 +83,7 @@ class StepLog:
         )
 
     def in_order_of(self, tasks: Sequence[str]) -> StepLog:
-        """The same steps with the same tasks in another order.
+        """The same log with its tasks in another order.
 
         >>> log = StepLog(("a", "b"), (10, 20), 1, np.array([1]), np.array([[0.2, 0.8]]), np.array([1.0]))
         >>> turned = log.in_order_of(("b", "a"))
@@ -99,9 +100,9 @@ class StepLog:
             earned=dict(self.earned),
         )
 
-    # -- on disk ---------------------------------------------------------------------------------------------------
+    # -- files -----------------------------------------------------------------------------------------------------
     def write(self, file: str | Path) -> None:
-        """As Parquet, whole or not at all."""
+        """Write to Parquet, atomically."""
         tasks: IntArray = np.asarray(self.taken, dtype=np.int32)
         table = pa.table(
             {
@@ -126,7 +127,7 @@ class StepLog:
 
     @classmethod
     def read(cls, file: str | Path) -> StepLog:
-        """A log from its file; what cannot be learned from is refused with its row, counted from 1."""
+        """Read a log; invalid rows are refused by number, counted from 1."""
         table = _table(Path(file))
         about = _about(Path(file), table.schema.metadata)
         tasks = tuple(about["tasks"])
@@ -136,12 +137,12 @@ class StepLog:
         taken: IntArray = np.array([places.get(name, -1) for name in names], dtype=np.int64)
         rows.refuse(taken < 0, lambda row: f"its task is {names[row]!r}, and the tasks are {', '.join(tasks)}")
         steps = rows.numbers("step")
-        rows.refuse(np.diff(steps, prepend=-np.inf) <= 0, lambda row: f"step {steps[row]:g} comes after a later one")
+        rows.refuse(np.diff(steps, prepend=-np.inf) <= 0, lambda row: f"step {steps[row]:g} is not in order")
         before = rows.losses("loss")
         after = rows.losses("loss_after") if rows.has("loss_after") else None
         probabilities = rows.distributions("probabilities", len(tasks))
         own = probabilities[np.arange(len(taken)), taken]
-        rows.refuse(own <= 0, lambda row: f"task {names[row]!r} was taken, which had no chance")
+        rows.refuse(own <= 0, lambda row: f"task {names[row]!r} was trained with a probability of 0")
         return cls(
             tasks,
             tuple(about["sizes"]),
@@ -156,7 +157,7 @@ class StepLog:
 
 
 def read_logs(files: Iterable[str | Path]) -> list[StepLog]:
-    """Logs of the same tasks, all in the order in which the first one has them."""
+    """Read logs of the same tasks; all get the task order of the first."""
     found: list[StepLog] = []
     first: str | Path = ""
     for file in files:
@@ -165,34 +166,34 @@ def read_logs(files: Iterable[str | Path]) -> list[StepLog]:
             first = file
         elif set(log.tasks) != set(found[0].tasks):
             raise DataError(
-                f"it is of the tasks {', '.join(log.tasks)}, and {first} is of {', '.join(found[0].tasks)}",
+                f"its tasks are {', '.join(log.tasks)}, but those of {first} are {', '.join(found[0].tasks)}",
                 path=file,
-                fix="learn from logs of the same tasks",
+                fix="use logs of the same tasks",
             )
         for number, other in enumerate(found):
             if log.is_as(other):
                 raise DataError(
-                    f"it has the same steps as log {number + 1} of those named",
+                    f"it has the same steps as log {number + 1}",
                     path=file,
-                    fix="name every log once: a step counts as often as it is named",
+                    fix="name every log once",
                 )
         found.append(log.in_order_of(found[0].tasks) if found else log)
     if not found:
-        raise DataError("there is no log to read", fix="name the files of one or more trainings' logs")
+        raise DataError("there is no log to read", fix="name one or more log files")
     return found
 
 
-# -- what a log may have wrong ---------------------------------------------------------------------------------------
+# -- validation of logs ----------------------------------------------------------------------------------------------
 def check_logs(logs: Sequence[StepLog]) -> None:
-    """Refuse logs of different tasks, and a log that cannot be what it claims, with its number and the step."""
+    """Refuse logs of different tasks and inconsistent logs, by log and step."""
     if not logs:
-        raise DataError("there are no logs to estimate from", fix="train once with a log of its steps")
+        raise DataError("there are no logs to estimate from", fix="train with a log of the steps first")
     tasks = logs[0].tasks
     for number, log in enumerate(logs, start=1):
         if log.tasks != tasks:
-            said = f"log {number} has the tasks {', '.join(log.tasks)}; log 1 has {', '.join(tasks)}"
+            wrong = f"log {number} has the tasks {', '.join(log.tasks)}; log 1 has {', '.join(tasks)}"
             same = "put them in the same order" if sorted(log.tasks) == sorted(tasks) else "use logs of the same tasks"
-            raise DataError(said, fix=same)
+            raise DataError(wrong, fix=same)
         if not len(log):
             raise DataError(f"log {number} has no steps", fix="leave it out")
         _check(log, number)
@@ -204,39 +205,37 @@ def _check(log: StepLog, number: int) -> None:
 
     shapes = log.probabilities.shape, log.before.shape
     if shapes != ((len(log), len(log.tasks)), (len(log),)):
-        said = (
-            f"log {number} has {len(log)} steps of {len(log.tasks)} tasks, but chances {shapes[0]}, losses {shapes[1]}"
-        )
-        raise DataError(said)
+        wrong = f"log {number} has {len(log)} steps of {len(log.tasks)} tasks"
+        raise DataError(f"{wrong}, but probabilities {shapes[0]}, losses {shapes[1]}")
     unknown = (log.taken < 0) | (log.taken >= len(log.tasks))
     refuse(number, unknown, lambda step: f"there is no task number {log.taken[step]}")
     refuse(number, ~np.isfinite(log.before), lambda step: f"the loss of {trained(step)} is {log.before[step]}")
     refuse(
         number,
-        unlike_chances(log.probabilities),
-        lambda step: f"{log.probabilities[step].tolist()} are no chances that sum to 1",
+        not_distributions(log.probabilities),
+        lambda step: f"{log.probabilities[step].tolist()} are not probabilities that sum to 1",
     )
-    refuse(number, log.probability <= 0, lambda step: f"{trained(step)} was trained with a logged chance of 0")
+    refuse(number, log.probability <= 0, lambda step: f"{trained(step)} was trained with a logged probability of 0")
 
 
 def refuse(number: int, wrong: BoolArray, why: Callable[[int], str]) -> None:
-    """Name the first step of a log that is wrong, if there is one."""
+    """Raise an error for the first wrong step of a log, if any."""
     if wrong.any():
         step = int(wrong.argmax())
         raise DataError(f"log {number}, step {step}: {why(step)}")
 
 
-def unlike_chances(rows: FloatArray) -> BoolArray:
-    """Which rows are no distributions.
+def not_distributions(rows: FloatArray) -> BoolArray:
+    """Which rows are not distributions.
 
-    >>> unlike_chances(np.array([[0.5, 0.5], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])).tolist()
+    >>> not_distributions(np.array([[0.5, 0.5], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])).tolist()
     [False, True, True, True]
     """
     found: BoolArray = ~((rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) < 1e-6))
     return found
 
 
-# -- what a file may have wrong ------------------------------------------------------------------------------------
+# -- validation of files ------------------------------------------------------------------------------------------
 def _table(file: Path) -> Any:
     table = read_columns(
         file,
@@ -251,7 +250,7 @@ def _table(file: Path) -> Any:
 
 
 def _about(file: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """What the file's metadata says of the training."""
+    """The description of the training in the file's metadata."""
     try:
         about = json.loads((metadata or {})[ABOUT])
         tasks, sizes = about["tasks"], about["sizes"]
@@ -261,7 +260,7 @@ def _about(file: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise DataError(
-            "its metadata does not say which tasks, how many labels and how many steps it is of",
+            "its metadata lacks the tasks, their sizes or the planned steps",
             path=file,
             fix="write it with StepLog.write",
         ) from None
@@ -271,17 +270,17 @@ def _about(file: Path, metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a file, and where each is refused."""
+    """The rows of a file, checked column by column."""
 
     file: Path
     table: Any
 
     def has(self, column: str) -> bool:
-        """Whether there is anything in a column."""
+        """Whether a column exists and is not empty."""
         return column in self.table.column_names and self.table[column].null_count < len(self.table)
 
     def refuse(self, bad: BoolArray, why: Any, fix: str | None = None) -> None:
-        """Name the first bad row."""
+        """Raise an error for the first bad row, if any."""
         if bad.any():
             row = int(np.argmax(bad))
             raise DataError(f"row {row + 1}: {why(row)}", path=self.file, fix=fix)
@@ -291,8 +290,8 @@ class _Rows:
         try:
             found: FloatArray = self.table[column].cast(pa.float64()).to_numpy()
         except pa.ArrowException:
-            raise DataError(f"the column {column!r} holds no numbers", path=self.file) from None
-        self.refuse(~np.isfinite(found), lambda row: f"the {column.replace('_', ' ')} is no number")
+            raise DataError(f"the column {column!r} is not numeric", path=self.file) from None
+        self.refuse(~np.isfinite(found), lambda row: f"the {column.replace('_', ' ')} is not a number")
         return found
 
     def losses(self, column: str) -> FloatArray:
@@ -300,23 +299,23 @@ class _Rows:
         found = self.numbers(column)
         self.refuse(
             found < 0,
-            lambda row: f"the {column.replace('_', ' ')} is {found[row]:g}, which is no negative log-likelihood",
-            fix="log losses of which exp(-loss) is a probability, without label smoothing",
+            lambda row: f"the {column.replace('_', ' ')} is {found[row]:g}, which is not a negative log-likelihood",
+            fix="log losses without label smoothing, so that exp(-loss) is a probability",
         )
         return found
 
     def distributions(self, column: str, tasks: int) -> FloatArray:
-        """A column of lists that are chances of all tasks: (rows, tasks)."""
+        """A column of distributions over all tasks: (rows, tasks)."""
         kind = self.table[column].type
         if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-            raise DataError(f"the column {column!r} holds no lists, with a number a task", path=self.file)
+            raise DataError(f"the column {column!r} does not hold lists with a number per task", path=self.file)
         lists = [value or [] for value in self.table[column].to_pylist()]
         lengths = np.array([len(chances) for chances in lists])
         self.refuse(lengths != tasks, lambda row: f"it has {lengths[row]} probabilities for {tasks} tasks")
         try:
             found = np.array(lists, dtype=float)
         except (TypeError, ValueError):
-            raise DataError(f"the column {column!r} holds no lists of numbers", path=self.file) from None
+            raise DataError(f"the column {column!r} does not hold lists of numbers", path=self.file) from None
         sums = found.sum(axis=1)
         bad = ~(found >= 0).all(axis=1) | ~(np.abs(sums - 1) <= SLACK)
         self.refuse(bad, lambda row: f"its probabilities {lists[row]} do not sum to 1 (they sum to {sums[row]:g})")

@@ -1,8 +1,8 @@
-"""Task policies: a distribution over tasks for the next training step, and what is learned from each step.
+"""Task policies: a distribution over tasks for the next training step, possibly learned from earlier steps.
 
-A policy is a description: small, frozen, saved as JSON. Where a training begins it is asked for a ``Steering``, which
-has whatever state the policy keeps. One steering may lead many trainings side by side, a row each: that is how whole
-populations of simulated trainings run at the speed of arrays. A single training is one row.
+A policy is a small frozen description that is saved as JSON. At the start of a training it creates a ``Steering``,
+which holds its state. One steering can lead many trainings at once, a row each, so that populations of simulated
+trainings run as array operations. A single training is one row.
 
 >>> steering = make_policy("size").begin(Course(("cola", "rte"), sizes=(8500, 2500), steps=1000))
 >>> steering.probabilities(0).round(3).tolist()
@@ -30,47 +30,47 @@ P = TypeVar("P", bound="type[Policy]")
 
 @dataclass(frozen=True)
 class Course:
-    """What is known of a training before it begins."""
+    """What is known about a training before it starts."""
 
     tasks: tuple[str, ...]
-    sizes: tuple[int, ...]  # labelled items of each task
+    sizes: tuple[int, ...]  # number of labelled items of each task
     steps: int
     seed: int = 0
-    runs: int = 1  # trainings side by side
+    runs: int = 1  # parallel trainings
 
 
 class Steering(ABC):
-    """A policy at work on a course."""
+    """The state of a policy in a training."""
 
-    needs_after: ClassVar[bool] = False  # whether it must be told the loss after a step: a second forward pass
+    needs_after: ClassVar[bool] = False  # whether it needs the loss after a step, which costs a second forward pass
 
     @abstractmethod
     def probabilities(self, step: int) -> FloatArray:
-        """How likely each task should be trained next: (runs, tasks), rows sum to 1."""
+        """The probability of training each task next: (runs, tasks); rows sum to 1."""
 
     def observe(self, step: int, task: IntArray, before: FloatArray, after: FloatArray | None) -> None:  # noqa: B027
-        """The task that each run trained and the loss of its batch before the step (and after it, where measured).
+        """Receive the task of each run's step and the loss of its batch before the step (and after it, if measured).
 
-        Losses are negative log-likelihoods, a mean over units, so that ``exp(-loss)`` is a probability.
+        Losses are mean negative log-likelihoods over units, so that ``exp(-loss)`` is a probability.
         """
 
 
 @dataclass(frozen=True)
 class Policy(ABC):
-    """How training steps are shared between tasks. A new one is a dataclass of its settings with ``begin``."""
+    """How training steps are divided between tasks. Subclasses are dataclasses of their settings with ``begin``."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def begin(self, course: Course) -> Steering:
-        """Ready for the first step; what cannot work with these tasks is refused."""
+        """Start a training; unsuitable tasks are refused."""
 
     def describe(self) -> dict[str, Any]:
-        """All of it as JSON; ``read_policy`` understands it."""
+        """The policy as JSON, for ``read_policy``."""
         return {"policy": self.name, **asdict(self)}
 
     def save(self, file: str | Path, learned: Mapping[str, Any] | None = None) -> None:
-        """As JSON, whole or not at all; ``learned`` is kept beside it for people: where it came from."""
+        """Write to JSON, atomically; ``learned`` documents where the policy came from."""
         about = self.describe() | ({"learned": dict(learned)} if learned is not None else {})
         with replacing_bytes(Path(file)) as out:
             out.write((json.dumps(about, indent=1, allow_nan=False) + "\n").encode())
@@ -80,18 +80,18 @@ POLICIES: Registry[type[Policy]] = Registry("task policy", "bursar.policies")
 
 
 def named(policy: P) -> P:
-    """Put a policy into the registry under its own name."""
+    """Register a policy under its name."""
     POLICIES.add(policy.name, policy)
     return policy
 
 
 def make_policy(name: str, **settings: Any) -> Policy:
-    """A policy by name, or from the file that it was saved to.
+    """Create a policy by name, or load it from a file.
 
     >>> make_policy("unifrom")
     Traceback (most recent call last):
         ...
-    bursar.errors.ConfigError: there is no task policy 'unifrom'. Fix: did you mean 'uniform'? Known: ...
+    bursar.errors.ConfigError: there is not a task policy 'unifrom'. Fix: did you mean 'uniform'? Known: ...
     """
     if is_file(name):
         if settings:
@@ -111,7 +111,7 @@ def make_policy(name: str, **settings: Any) -> Policy:
                 f"policy {name!r} needs its {field.name}",
                 fix=f'save make_policy("{name}", {field.name}=…) and name its file, or learn one: bursar policy learn',
             )
-    _check_sorts(kind, settings)
+    _check_types(kind, settings)
     try:
         return kind(**settings)
     except (TypeError, ValueError) as wrong:
@@ -120,31 +120,31 @@ def make_policy(name: str, **settings: Any) -> Policy:
 
 
 def is_file(name: object) -> bool:
-    """Whether this names the file of a policy and not one of the registry."""
+    """Whether this is a file name rather than a registered name."""
     return isinstance(name, str) and (name.endswith(".json") or "/" in name)
 
 
-def _check_sorts(kind: type[Policy], settings: Mapping[str, Any]) -> None:
-    """Settings come from files, where a number may be a word: refuse what is not of the sort that its field says."""
-    sorts = {
+def _check_types(kind: type[Policy], settings: Mapping[str, Any]) -> None:
+    """Refuse settings of the wrong type; they come from files."""
+    types = {
         "float": (int | float, "a number"),
         "int": (int, "a whole number"),
         "str": (str, "a name"),
         "Mapping": (Mapping, "a table"),
     }
     for field in fields(kind):
-        sort = str(getattr(field.type, "__name__", field.type)).partition("[")[0]
+        kind_name = str(getattr(field.type, "__name__", field.type)).partition("[")[0]
         value = settings.get(field.name)
         if (
             field.name in settings
-            and sort in sorts
-            and (isinstance(value, bool) or not isinstance(value, sorts[sort][0]))
+            and kind_name in types
+            and (isinstance(value, bool) or not isinstance(value, types[kind_name][0]))
         ):
-            raise ConfigError(f"policy {kind.name!r}: {field.name} = {value!r}", fix=f"use {sorts[sort][1]}")
+            raise ConfigError(f"policy {kind.name!r}: {field.name} = {value!r}", fix=f"use {types[kind_name][1]}")
 
 
 def read_policy(description: Mapping[str, Any]) -> Policy:
-    """A policy from its description.
+    """Create a policy from its description.
 
     >>> read_policy({"policy": "fixed", "weights": {"slots": 3, "intent": 1}})
     FixedPolicy(weights={'slots': 3, 'intent': 1})
@@ -152,22 +152,22 @@ def read_policy(description: Mapping[str, Any]) -> Policy:
     settings = dict(description)
     name = settings.pop("policy", None)
     if not isinstance(name, str):
-        raise ConfigError("this is no task policy: it does not say which", fix='it needs "policy": "NAME"')
+        raise ConfigError("this is not a task policy: it has no name", fix='add "policy": "NAME"')
     if is_file(name):
         raise ConfigError(f"this names another file as its policy: {name}", fix="copy that file instead")
     return make_policy(name, **{key: value for key, value in settings.items() if key != "learned"})
 
 
 def load_policy(file: str | Path) -> Policy:
-    """A policy from the file that it was saved to."""
+    """Load a policy from its file."""
     try:
         found = json.loads(Path(file).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such policy file") from None
     except (OSError, ValueError) as wrong:
-        raise ConfigError(f"{file} is no task policy: {wrong}") from None
+        raise ConfigError(f"{file} is not a task policy: {wrong}") from None
     if not isinstance(found, dict):
-        raise ConfigError(f"{file} is no task policy: it holds no table")
+        raise ConfigError(f"{file} is not a task policy: it is not a table")
     try:
         return read_policy(found)
     except ConfigError as wrong:
@@ -175,14 +175,14 @@ def load_policy(file: str | Path) -> Policy:
 
 
 def check_losses(course: Course, step: int, task: IntArray, losses: FloatArray) -> None:
-    """Refuse a loss that is not a number, before any policy learns from it."""
+    """Refuse losses that are not finite."""
     if not np.isfinite(losses).all():
         run = int(np.flatnonzero(~np.isfinite(losses))[0])
         raise ConfigError(f"step {step}: the loss of task {course.tasks[int(task[run])]!r} is {losses[run]}")
 
 
 def softmax(weights: FloatArray) -> FloatArray:
-    """Of every row. Policies are asked at every step, and scipy's general one takes as long as all the rest.
+    """The softmax of every row. Policies run at every step, and scipy's version would take half of their time.
 
     >>> softmax(np.array([[0.0, np.log(3.0)]])).round(6).tolist()
     [[0.25, 0.75]]
@@ -193,7 +193,7 @@ def softmax(weights: FloatArray) -> FloatArray:
 
 
 def draw(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
-    """For each row the task in which a number from 0 to 1 falls.
+    """Draw a task per row, from uniform numbers from 0 to 1.
 
     >>> draw(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0.2, 0.0])).tolist()
     [0, 1]

@@ -1,7 +1,6 @@
-"""What a training step was worth: reward signals, one contract.
+"""Reward signals: the value of a training step, for many runs at once.
 
-A signal is told each step and answers with its reward, for many runs at once. The paper's own (eq. 16) pays for
-working on what goes badly, as long as it gets better.
+The paper's signal (eq. 16) rewards steps on tasks that are still poor, as long as they improve.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from bursar.registry import Registry
 
 
 class Reward(ABC):
-    """A reward signal at work on a course."""
+    """The state of a reward signal in a training."""
 
-    needs_after: ClassVar[bool] = False  # whether it looks at the loss after the step
+    needs_after: ClassVar[bool] = False  # whether it needs the loss after the step
 
     def __init__(self, course: Course) -> None:
         self.course = course
@@ -36,9 +35,9 @@ REWARDS: Registry[type[Reward]] = Registry("reward", "bursar.rewards")
 
 
 class Improving(Reward):
-    """How badly the task goes, if it goes better than when it was last sampled (paper 3, eq. 16).
+    """1 − likelihood, if the task improved since its last sample; else 0 (paper 3, eq. 16).
 
-    The first sample of a task has nothing to be compared with and earns nothing.
+    The first sample of a task earns 0.
     """
 
     def __init__(self, course: Course) -> None:
@@ -54,8 +53,8 @@ class Improving(Reward):
 class Trend(Reward):
     """Eq. 16 for noisy losses: likelihoods are averaged over the last samples of the task before they are compared.
 
-    A batch of sixteen tells little of a task, so whether one batch went better than the one before is almost a coin's
-    throw. Here a task improves while its recent average is above its longer one.
+    The losses of single batches of sixteen are too noisy to compare. Here a task improves while its recent average is
+    above its longer one.
     """
 
     def __init__(self, course: Course) -> None:
@@ -69,10 +68,10 @@ class Trend(Reward):
 
 
 class Pace(Reward):
-    """How fast the task gets better, as a share of the fastest that it ever did; nothing if it gets worse.
+    """The rate of improvement of the task, as a share of its highest rate so far; 0 if it gets worse.
 
-    It asks whether a step is well spent, not how badly the task goes: a task that cannot be learned any further earns
-    nothing, however poor it is, and an easy one as much as a hard one while it is being learned.
+    A task that no longer improves earns 0, however poor it is, and easy tasks earn as much as hard ones while they
+    improve.
     """
 
     def __init__(self, course: Course) -> None:
@@ -98,25 +97,25 @@ class _WithAfter(Reward):
 
     @abstractmethod
     def of(self, before: FloatArray, after: FloatArray) -> FloatArray:
-        """From the two losses of the same batch."""
+        """The reward from the two losses of a batch."""
 
 
 class BeforeAfter(_WithAfter):
-    """How badly the task goes, if the step made it better: paper 3, section 4.1's words."""
+    """1 − likelihood, if the step improved the task; else 0: the words of paper 3, section 4.1."""
 
     def of(self, before: FloatArray, after: FloatArray) -> FloatArray:
         return np.where(after < before, -np.expm1(-before), 0.0)
 
 
 class PredictionGain(_WithAfter):
-    """How much the loss of the batch fell (Graves et al. 2017; paper 3, section 3.2.1)."""
+    """The decrease of the batch's loss (Graves et al. 2017; paper 3, section 3.2.1)."""
 
     def of(self, before: FloatArray, after: FloatArray) -> FloatArray:
         return before - after
 
 
 class LikelihoodGain(_WithAfter):
-    """How much likelier the batch's labels became: a gain of prediction that does not grow without end."""
+    """The increase of the likelihood of the batch's labels: a bounded prediction gain."""
 
     def of(self, before: FloatArray, after: FloatArray) -> FloatArray:
         gain: FloatArray = np.exp(-after) - np.exp(-before)

@@ -1,4 +1,4 @@
-"""How the tasks of a training are doing, from the losses of their steps so far. Many trainings at once."""
+"""The state of each task in a training, from the losses of its steps so far. Many trainings at once."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from bursar.curriculum.policy import Course
 from bursar.ragged import FloatArray, IntArray
 
-RECENT, LONGER = 5.0, 25.0  # samples of a task: its present state, and what it is compared with
-STILL = 1e-9  # what a task has gained before it has gained anything
+RECENT, LONGER = 5.0, 25.0  # samples in the two averages that are compared
+STILL = 1e-9  # initial value of the largest gain, above 0
 
 
 class TaskStates:
-    """Running averages of every task's likelihood, of its last samples and of more of them.
+    """Two running averages of every task's likelihood.
 
-    A batch tells little of a task, so likelihoods are averaged over about its ``recent`` last samples. Compared with
-    the average over ``longer`` they tell whether the task still gets better.
+    Single batches are noisy, so likelihoods are averaged over about the ``recent`` last samples. Compared with the
+    average over ``longer`` they show whether the task still improves.
 
     >>> states = TaskStates(Course(("a",), (1,), steps=9), recent=1, longer=4)
     >>> for step, loss in enumerate([2.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]):
@@ -35,10 +35,10 @@ class TaskStates:
         self.fast, self.slow = np.zeros(shape), np.zeros(shape)  # likelihoods, 0 to 1
         self.fastest = np.full(shape, STILL)  # the largest gain so far
         self.seen = np.zeros(shape, dtype=np.int64)  # samples
-        self.last = np.zeros(shape)  # the step of the last one
+        self.last = np.zeros(shape)  # step of the last sample
 
     def observe(self, step: int, task: IntArray, loss: FloatArray) -> None:
-        """The loss of the task that each run trained."""
+        """Add the loss of the task that each run trained."""
         at, now = (self.rows, task), np.exp(-loss)
         new = self.seen[at] == 0
         fast = np.where(new, now, self.fast[at] + (now - self.fast[at]) / self.recent)
@@ -49,12 +49,12 @@ class TaskStates:
 
     @property
     def shortfall(self) -> FloatArray:
-        """How far from certain of its labels each task is: (runs, tasks), 1 before its first sample."""
+        """1 − the likelihood of each task: (runs, tasks), 1 before its first sample."""
         found: FloatArray = 1 - self.fast
         return found
 
     @property
     def pace(self) -> FloatArray:
-        """How fast each task gets better, as a share of the fastest that it ever did: (runs, tasks), -1 to 1."""
+        """The rate of improvement of each task, as a share of its highest so far: (runs, tasks), -1 to 1."""
         found: FloatArray = np.clip((self.fast - self.slow) / self.fastest, -1, 1)
         return found

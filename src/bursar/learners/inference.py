@@ -65,12 +65,12 @@ class Predictor:
             # The model without dropout decides which pairs of spans are scored (errata 3).
             plain = self._from_heads([model.encode(hidden, batch, tasks, begun)])
 
-        def thinned() -> Iterator[dict[str, Encoded]]:
+        def dropout_passes() -> Iterator[dict[str, Encoded]]:
             for number in range(passes):
                 with sampled(model, seed, number):  # also while the heads read what is yielded
                     yield model.encode(hidden, batch, tasks, begun)
 
-        return self._from_heads(thinned(), plain)
+        return self._from_heads(dropout_passes(), plain)
 
     def _from_heads(
         self, passes: Iterable[dict[str, Encoded]], plain: Mapping[str, AnyBeliefs] | None = None

@@ -307,8 +307,8 @@ def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str]
     >>> sorted(gives("cnn")), sorted(gives("cnn", {"dropout": 0.5}))
     (['vectors of items'], ['dropout passes', 'vectors of items'])
     """
-    says = getattr(LEARNERS[name], "gives", None)
-    return None if says is None else says(dict(options or {}))
+    offers = getattr(LEARNERS[name], "gives", None)
+    return None if offers is None else offers(dict(options or {}))
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ class _Lazy:
 
     module: str
     name: str
-    says: Callable[[Mapping[str, Any]], frozenset[str]]
+    offers: Callable[[Mapping[str, Any]], frozenset[str]]
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, tasks: Mapping[str, Task], **options: Any) -> Learner:
@@ -327,7 +327,7 @@ class _Lazy:
         return made
 
     def gives(self, options: Mapping[str, Any]) -> frozenset[str]:
-        return self.says({**self.defaults, **options})
+        return self.offers({**self.defaults, **options})
 
 
 def neural_gives(options: Mapping[str, Any]) -> frozenset[str]:

@@ -1,11 +1,9 @@
-"""Confidence: beliefs of one task to one number an item, 0 (no idea) to 1 (certain), and how far to trust it."""
+"""Confidence: from a task's probabilities to one number per item, 0 (no idea) to 1 (certain); and its calibration."""
 
 from bursar.uncertainty.calibration import (
     Reliability,
-    calibration_error,
     calibration_summary,
     overconfidence_error,
-    proportionate_reduction,
     r_squared,
     reliability,
 )
@@ -31,7 +29,6 @@ __all__ = [
     "Reliability",
     "above_chance",
     "bald",
-    "calibration_error",
     "calibration_summary",
     "confidences",
     "dropout_agreement",
@@ -41,7 +38,6 @@ __all__ = [
     "margin",
     "normalised_sequence_confidence",
     "overconfidence_error",
-    "proportionate_reduction",
     "r_squared",
     "reliability",
     "sequence_confidence",

@@ -1,7 +1,7 @@
-"""Whether confidence can be trusted: the confidence of items beside how right their guesses turned out (paper 1, 5.5).
+"""Calibration: the confidence in items compared with the accuracy of their predictions (paper 1, section 5.5).
 
-``confidence`` is what a measure gave and ``accuracy`` what the task's ``accuracies`` found, both one number an item
-from 0 to 1. A model is calibrated if the items it is 0.8 sure of are 0.8 right.
+``confidence`` comes from a measure and ``accuracy`` from the task's ``accuracies``, both one number per item from 0 to
+1. A model is calibrated if items with confidence 0.8 have a mean accuracy of 0.8.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 from bursar.ragged import FloatArray, IntArray
 
 BINS = 10
-ROUNDING = 1e-12  # values that are nearer than this are the same value
+ROUNDING = 1e-12  # values closer than this are equal
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Items in bins of like confidence: how sure the model was of those in a bin, and how right.
+    """Items in bins of similar confidence, with the mean confidence and accuracy of each bin.
 
-    A bin holds the confidences from its edge up to the next, the last one also 1. The means of an empty bin are NaN.
+    A bin includes its lower edge and excludes the upper one; the last includes 1. The means of an empty bin are NaN.
     """
 
     edges: FloatArray  # (bins + 1,)
@@ -32,22 +32,27 @@ class Reliability:
 
     @property
     def calibration_error(self) -> float:
-        """How far confidence is from accuracy in an item's bin, on average over items."""
+        """The expected calibration error: |confidence − accuracy| of bins, averaged over items.
+
+        Within a bin, over- and underconfidence cancel out. In a small bin, chance differences count as error.
+        """
         filled = self.counts > 0
         gaps = np.abs(self.confidence - self.accuracy)[filled]
         return float(np.average(gaps, weights=self.counts[filled]))
 
 
 def reliability(confidence: ArrayLike, accuracy: ArrayLike, bins: int = BINS) -> Reliability:
-    """What a reliability diagram shows: mean accuracy by confidence, in bins of equal width from 0 to 1.
+    """The reliability diagram: mean accuracy by confidence, in bins of equal width from 0 to 1.
 
     >>> found = reliability([0.1, 0.2, 0.9, 1.0], [0.0, 0.5, 0.5, 1.0], bins=4)
     >>> found.counts.tolist(), found.confidence.round(2).tolist(), found.accuracy.tolist()
     ([2, 0, 0, 2], [0.15, nan, nan, 0.95], [0.25, nan, nan, 0.75])
+    >>> round(found.calibration_error, 6)
+    0.15
     """
     sure, right = _checked(confidence, accuracy)
     if bins < 1:
-        raise ValueError(f"confidences go into at least one bin, not {bins}")
+        raise ValueError(f"bins = {bins}, but at least one is needed")
     edges = np.arange(bins + 1) / bins
     place = np.minimum(np.searchsorted(edges, sure, side="right") - 1, bins - 1)
     counts = np.bincount(place, minlength=bins)
@@ -58,21 +63,10 @@ def reliability(confidence: ArrayLike, accuracy: ArrayLike, bins: int = BINS) ->
     return Reliability(edges, counts, *means)
 
 
-def calibration_error(confidence: ArrayLike, accuracy: ArrayLike, bins: int = BINS) -> float:
-    """The expected calibration error: |confidence − accuracy| by bins of equal width, averaged over items.
-
-    Within a bin, too sure and not sure enough cancel out; a bin of few items shows a chance difference as error.
-
-    >>> round(calibration_error([0.1, 0.2, 0.9, 1.0], [0.0, 0.5, 0.5, 1.0], bins=4), 6)
-    0.15
-    """
-    return reliability(confidence, accuracy, bins).calibration_error
-
-
 def overconfidence_error(confidence: ArrayLike, accuracy: ArrayLike) -> float:
     """The mean over items of confidence × max(confidence − accuracy, 0): paper 1, section 5.5.
 
-    It grows with the gap, but only where confidence is the higher of the two; 0 is the best.
+    Only items whose confidence exceeds their accuracy count. 0 is best.
 
     >>> overconfidence_error([0.5, 1.0], [1.0, 0.75])
     0.125
@@ -82,9 +76,9 @@ def overconfidence_error(confidence: ArrayLike, accuracy: ArrayLike) -> float:
 
 
 def r_squared(confidence: ArrayLike, accuracy: ArrayLike) -> float:
-    """The share of the variance of accuracy that a straight line of confidence explains: paper 1, Figure 5.
+    """The share of the variance of accuracy that a linear function of confidence explains: paper 1, Figure 5.
 
-    It is the square of their correlation, and 0 where either is the same for all items.
+    The squared correlation; 0 if either is constant.
 
     >>> round(r_squared([0.2, 0.4, 0.6], [0.1, 0.5, 0.9]), 6), r_squared([0.5, 0.5], [0.0, 1.0])
     (1.0, 0.0)
@@ -96,19 +90,8 @@ def r_squared(confidence: ArrayLike, accuracy: ArrayLike) -> float:
     return float(min(1.0, (x @ y) ** 2 / ((x @ x) * (y @ y))))
 
 
-def proportionate_reduction(before: float, after: float) -> float:
-    """Which share of an error is gone, below 0 if it has grown: paper 1's proportionate reduction of error.
-
-    >>> round(proportionate_reduction(before=0.1051, after=0.0450), 3)  # paper 1, Table 6, DP: 57.2 %
-    0.572
-    """
-    if not (before > 0 and after >= 0 and np.isfinite([before, after]).all()):
-        raise ValueError(f"an error above 0 can be reduced to one of 0 or more, not {before} to {after}")
-    return (before - after) / before
-
-
 def calibration_summary(confidence: ArrayLike, accuracy: ArrayLike, bins: int = BINS) -> dict[str, Any]:
-    """The reliability diagram and its two errors as JSON, such as the report reads; an empty bin has no means.
+    """The reliability diagram and its two errors as JSON, for the report; the means of empty bins are null.
 
     >>> calibration_summary([0.2, 1.0], [0.5, 0.75], bins=3)  # doctest: +NORMALIZE_WHITESPACE
     {'edges': [0.0, 0.333333, 0.666667, 1.0], 'counts': [1, 0, 1], 'confidence': [0.2, None, 1.0],
@@ -130,17 +113,17 @@ def _brief(values: FloatArray) -> list[float | None]:
 
 
 def _checked(confidence: ArrayLike, accuracy: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both as arrays of one number an item, none outside 0 to 1."""
+    """Both as arrays of one number per item; numbers outside 0 to 1 are refused."""
     sure, right = np.asarray(confidence, dtype=np.float64), np.asarray(accuracy, dtype=np.float64)
     if sure.ndim != 1 or sure.shape != right.shape:
         raise ValueError(
-            f"confidence and accuracy must be one number an item: they have shapes {sure.shape} and {right.shape}"
+            f"confidence and accuracy must be one number per item: they have shapes {sure.shape} and {right.shape}"
         )
     if not len(sure):
-        raise ValueError("there is no item to compare confidence with accuracy on")
+        raise ValueError("there are no items")
     for name, values in (("confidence", sure), ("accuracy", right)):
         wrong = ~((values >= 0) & (values <= 1))  # NaN is neither
         if wrong.any():
             at = int(wrong.argmax())
-            raise ValueError(f"{name} must lie between 0 and 1: that of item {at} is {values[at]}")
+            raise ValueError(f"{name} must be between 0 and 1: that of item {at} is {values[at]}")
     return sure, right

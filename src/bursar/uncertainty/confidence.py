@@ -1,4 +1,4 @@
-"""One confidence for every item and task, whatever kinds the tasks are."""
+"""One confidence for every item and task, for all kinds of tasks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from bursar.uncertainty.measures import Measure
 def confidences(tasks: Mapping[str, Task], beliefs: Mapping[str, AnyBeliefs], measure: Measure) -> FloatArray:
     """Confidence by item and task: (items, tasks), in the order of the tasks.
 
-    Where relations have no unit, for fewer than two spans were found to link, the confidence in the spans stands in
-    (errata 3).
+    If relations have no unit, because fewer than two spans were found, the confidence in the spans is used (errata 3).
 
     >>> from bursar.tasks import Beliefs, make_task
     >>> from bursar.uncertainty import MEASURES
@@ -27,8 +26,8 @@ def confidences(tasks: Mapping[str, Task], beliefs: Mapping[str, AnyBeliefs], me
     missing = [name for name in tasks if name not in beliefs]
     if missing or not tasks:
         raise SchemaError(
-            f"nothing is believed of task {missing[0]!r}" if missing else "confidence was asked for in no task",
-            fix="ask a learner that was made for these tasks",
+            f"there are no predictions of task {missing[0]!r}" if missing else "there are no tasks",
+            fix="use a learner of these tasks",
         )
     own = {name: measure(beliefs[name]) for name in tasks}
     columns = []

@@ -1,8 +1,8 @@
-"""Confidence measures as pure functions of beliefs.
+"""Confidence measures: pure functions of predicted probabilities.
 
-Each averages over the units of an item (words, not word-pieces: errata 1) or, of a whole sequence, adds up over them.
-A score depends on nothing but the item's own probabilities: not on padding, the batch or the order of prediction. A
-unit with a single choice is certain, and so is an item without units.
+Each averages over the units of an item (words, not word-pieces: errata 1) or, for whole sequences, sums over them. A
+confidence depends on the item's own probabilities alone, not on padding, batch or order. A unit with a single choice is
+certain, and so is an item without units.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bursar.tasks import AnyBeliefs, Beliefs, Estimates
 
 @dataclass(frozen=True)
 class Measure:
-    """A way to read confidence off beliefs, and how many stochastic passes it wants: one is the model itself.
+    """A confidence measure, and the number of dropout passes it needs; 1 is the model without dropout.
 
     >>> MEASURES["entropy"](Beliefs.of([[1.0, 0.0]], units=[1])).tolist()
     [1.0]
@@ -42,17 +42,17 @@ class Measure:
 MEASURES: Registry[Measure] = Registry("confidence measure", "bursar.measures")
 
 
-# -- how sure a pass is ----------------------------------------------------------------------------------------------
+# -- of a single pass ------------------------------------------------------------------------------------------------
 def entropy_confidence(beliefs: AnyBeliefs) -> FloatArray:
     """1 − the mean over units of the entropy over the log of the number of choices (paper 1, eq. 1 and 2).
 
-    Stochastic passes are averaged first.
+    Dropout passes are averaged first.
 
     >>> entropy_confidence(Beliefs.of([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], units=[2, 1])).tolist()
     [0.5, 0.0]
 
-    A number has its predicted spread instead (errata 4): 1 − its standard deviation over the one of a number that may
-    lie anywhere in the range, and 0 beyond that. Several passes are one mixture.
+    For regression it is 1 − the predicted standard deviation over that of a uniform number in the range, at least 0
+    (errata 4). Several passes form one mixture.
 
     >>> entropy_confidence(Estimates(np.array([[2.0, 2.0]]), np.array([[0.0, 3.0]]), low=0, high=12)).tolist()
     [1.0, 0.5]
@@ -65,7 +65,7 @@ def entropy_confidence(beliefs: AnyBeliefs) -> FloatArray:
 
 
 def least_confidence(beliefs: AnyBeliefs) -> FloatArray:
-    """The probability of the most probable choice. Of a number, whose only doubt is its spread, as by entropy.
+    """The probability of the most probable choice. For regression as ``entropy_confidence``.
 
     >>> least_confidence(Beliefs.of([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]], units=[2, 1])).tolist()
     [0.75, 0.5]
@@ -76,18 +76,18 @@ def least_confidence(beliefs: AnyBeliefs) -> FloatArray:
 
 
 def above_chance(beliefs: AnyBeliefs, may_be_empty: bool = False) -> FloatArray:
-    """How far the most probable choice is from a guess among k choices, 0, on the way to certainty, 1.
+    """The probability of the most probable of k choices, rescaled from 0 (chance) to 1 (certain).
 
-    That is (p − 1/k) / (1 − 1/k), averaged over units, so that it means the same for two labels and for two hundred.
-    Of a number, where a guess may lie anywhere in the range, as by entropy.
+    That is (p − 1/k) / (1 − 1/k), averaged over units, so that values are comparable for two labels and two hundred.
+    For regression as ``entropy_confidence``.
 
     >>> above_chance(Beliefs.of([[0.5, 0.5], [0.75, 0.25]], units=[1, 1])).tolist()
     [0.0, 0.5]
     >>> above_chance(Beliefs.of([[0.25, 0.25, 0.25, 0.25], [0.625, 0.125, 0.125, 0.125]], units=[1, 1])).tolist()
     [0.0, 0.5]
 
-    An answer that ``may_be_empty`` has choice 0 for "nothing here", which most units are and which says little about
-    the others: the average is over units that are something. That all are nothing is as sure as the least sure unit.
+    In tasks that ``may_be_empty``, choice 0 means "nothing here". Most units are nothing and say little about the
+    others, so the average is over the other units. If all units are nothing, it is the lowest of theirs.
 
     >>> words = Beliefs.of([[0.875, 0.125], [0.375, 0.625], [0.875, 0.125], [0.625, 0.375]], units=[2, 2])
     >>> above_chance(words, may_be_empty=True).tolist()
@@ -111,7 +111,7 @@ def above_chance(beliefs: AnyBeliefs, may_be_empty: bool = False) -> FloatArray:
 
 
 def margin(beliefs: AnyBeliefs) -> FloatArray:
-    """The probability of the most probable choice less that of the runner-up. Of a number, as by entropy.
+    """The difference between the two highest probabilities. For regression as ``entropy_confidence``.
 
     >>> margin(Beliefs.of([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]], units=[1, 1])).tolist()
     [0.5, 0.0]
@@ -122,7 +122,7 @@ def margin(beliefs: AnyBeliefs) -> FloatArray:
 
 
 def unit_margins(beliefs: Beliefs) -> tuple[FloatArray, IntArray]:
-    """Of every unit, by how much its most probable choice leads, and which that is: (units,), (units,).
+    """Of every unit, the margin of its most probable choice, and that choice: (units,), (units,).
 
     >>> lead, choice = unit_margins(Beliefs.of([[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], units=[2]))
     >>> lead.tolist(), choice.tolist()
@@ -135,7 +135,7 @@ def unit_margins(beliefs: Beliefs) -> tuple[FloatArray, IntArray]:
 
 
 def _entropies(p: FloatArray, choices: IntArray) -> FloatArray:
-    """Of each unit, over the log of the number of its choices."""
+    """The entropy of each unit over the log of the number of its choices."""
     widths = np.diff(choices)
     entropy = -_segment_sums(p * _log(p), choices)
     normal: FloatArray = np.divide(entropy, np.log(np.maximum(widths, 2)), out=np.zeros_like(entropy), where=widths > 1)
@@ -143,12 +143,12 @@ def _entropies(p: FloatArray, choices: IntArray) -> FloatArray:
 
 
 def _best(p: FloatArray, choices: IntArray) -> FloatArray:
-    """The probability of each unit's most probable choice: never above 1, as rounding may leave it."""
+    """The probability of each unit's most probable choice; at most 1 despite rounding."""
     return np.where(np.diff(choices) > 1, np.minimum(_segment_maxima(p, choices), 1), 1)
 
 
 def _log(p: FloatArray) -> FloatArray:
-    """Finite at 0."""
+    """The logarithm, finite at 0."""
     logs: FloatArray = np.log(np.maximum(p, 1e-300))
     return logs
 
@@ -156,16 +156,17 @@ def _log(p: FloatArray) -> FloatArray:
 def _narrowness(estimates: Estimates) -> FloatArray:
     mean = _pass_mean(estimates.means)
     variance = _pass_mean(estimates.variances) + _pass_mean((estimates.means - mean) ** 2)
-    widest = (estimates.high - estimates.low) / math.sqrt(12)  # of the uniform distribution
+    widest = (estimates.high - estimates.low) / math.sqrt(12)  # the standard deviation of the uniform distribution
     confidence: FloatArray = np.clip(1 - np.sqrt(variance) / widest, 0, 1)
     return confidence
 
 
-# -- how sure of a whole sequence ------------------------------------------------------------------------------------
+# -- of a whole sequence ---------------------------------------------------------------------------------------------
 def sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
     """1 / (1 + s), with s = −log of the joint probability of every unit's best label (paper 4, section 5.3).
 
-    In the order of that probability, which itself would underflow in a long sentence. Of a number, as by entropy.
+    It has the order of that probability, which would underflow in a long sentence. For regression as
+    ``entropy_confidence``.
 
     >>> sequence_confidence(Beliefs.of([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], units=[1, 2])).round(3).tolist()
     [1.0, 0.419]
@@ -178,9 +179,9 @@ def sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
 
 
 def normalised_sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
-    """The geometric mean of the probabilities of the best labels, so that length does not count (paper 4).
+    """The geometric mean of the best labels' probabilities, which does not depend on length (paper 4).
 
-    Of a number, as by entropy.
+    For regression as ``entropy_confidence``.
 
     >>> normalised_sequence_confidence(Beliefs.of([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], units=[1, 2])).tolist()
     [0.5, 0.5]
@@ -193,7 +194,7 @@ def normalised_sequence_confidence(beliefs: AnyBeliefs) -> FloatArray:
 
 
 def length_confidence(words: IntArray) -> FloatArray:
-    """1 / (1 + words): the longest sentence is the least sure (paper 4). Beliefs do not know it, so it is no measure.
+    """1 / (1 + words): the longest sentence has the lowest confidence (paper 4). Not a ``Measure``: it needs no model.
 
     >>> length_confidence(np.array([0, 3, 9])).tolist()
     [1.0, 0.25, 0.1]
@@ -202,17 +203,18 @@ def length_confidence(words: IntArray) -> FloatArray:
     return confidence
 
 
-# -- how far passes agree --------------------------------------------------------------------------------------------
+# -- agreement of passes --------------------------------------------------------------------------------------------
 def dropout_agreement(beliefs: AnyBeliefs) -> FloatArray:
     """The share of pairs of passes that predict the same label, averaged over units (paper 1, eq. 3).
 
-    With n_c of k passes voting for c a unit's agreement is Σ n_c(n_c − 1) / (k(k − 1)): no loop over pairs (errata 4).
+    With n_c of k passes voting for c, a unit's agreement is Σ n_c(n_c − 1) / (k(k − 1)), without a loop over pairs
+    (errata 4).
 
     >>> votes = np.eye(2)[[[0], [0], [1]]]  # three passes over one unit: two say 0, one says 1
     >>> dropout_agreement(Beliefs.of(votes, units=[1])).round(3).tolist()
     [0.333]
 
-    Of numbers it is 1 − the mean difference between two passes over the range.
+    For regression it is 1 − the mean difference between two passes over the range.
 
     >>> dropout_agreement(Estimates(np.array([[1.0], [2.0], [4.0]]), np.zeros((3, 1)), low=0, high=4)).tolist()
     [0.5]
@@ -229,7 +231,7 @@ def dropout_agreement(beliefs: AnyBeliefs) -> FloatArray:
 def variation_ratio(beliefs: AnyBeliefs) -> FloatArray:
     """The share of passes that vote for the modal label: 1 − the variation ratio.
 
-    What the authors of paper 4 call BALD for intents (errata 27). Of numbers it is their dropout agreement.
+    The authors of paper 4 call it BALD for intents (errata 27). For regression it is the dropout agreement.
 
     >>> votes = np.eye(3)[[[0], [0], [1], [2]]]  # four passes over one unit: two say 0
     >>> variation_ratio(Beliefs.of(votes, units=[1])).tolist()
@@ -244,13 +246,13 @@ def variation_ratio(beliefs: AnyBeliefs) -> FloatArray:
 def bald(beliefs: AnyBeliefs) -> FloatArray:
     """1 − the mutual information of label and model over the log of the number of choices (Houlsby 2011, Gal 2017).
 
-    That is the entropy of the mean less the mean of the entropies: passes sure of different labels leave no
-    confidence, passes that are alike all of it, however unsure they are.
+    That is the entropy of the mean minus the mean of the entropies: 0 if passes are certain of different labels, 1 if
+    all passes agree, even if they are uncertain.
 
     >>> bald(Beliefs.of([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]], units=[1, 1])).tolist()
     [0.0, 1.0]
 
-    Of numbers it is the narrowness of the passes' means, whatever variance they predict.
+    For regression it is ``entropy_confidence`` of the passes' means, without their variances.
 
     >>> bald(Estimates(np.array([[2.0, 0.0], [2.0, 6.0]]), np.ones((2, 2)), low=0, high=12)).round(3).tolist()
     [1.0, 0.134]
@@ -258,11 +260,11 @@ def bald(beliefs: AnyBeliefs) -> FloatArray:
     _require_two_passes("BALD", beliefs)
     if isinstance(beliefs, Estimates):
         means = beliefs.means.astype(np.float64)
-        means = means - means[0]  # so that means that are all the same have exactly no spread
+        means = means - means[0]  # so that equal means have a spread of exactly 0
         return _narrowness(Estimates(means, np.zeros_like(means), beliefs.low, beliefs.high))
     entropy = _entropies(_pass_mean(beliefs.values), beliefs.choices)
     information = np.zeros_like(entropy)
-    for one in beliefs.values:  # a term each, so that passes that are all the same add up to exactly nothing
+    for one in beliefs.values:  # term by term, so that equal passes sum to exactly 0
         information += entropy - _entropies(one.astype(np.float64), beliefs.choices)
     information /= beliefs.passes
     confidence: FloatArray = np.clip(1 - _segment_means(information, beliefs.offsets), 0, 1)
@@ -272,13 +274,13 @@ def bald(beliefs: AnyBeliefs) -> FloatArray:
 def _require_two_passes(what: str, beliefs: AnyBeliefs) -> None:
     if beliefs.passes < 2:
         raise SelectionError(
-            f"{what} needs at least two stochastic passes, and the model was asked once",
-            fix="ask for more, as believe(items, passes=10) does, or measure confidence by entropy",
+            f"{what} needs at least two dropout passes, but there is one",
+            fix="use predict_proba(items, passes=10), or the measure entropy",
         )
 
 
 def _votes(beliefs: Beliefs) -> FloatArray:
-    """How many passes find each choice the most probable of its unit."""
+    """The number of passes in which each choice is the most probable of its unit."""
     votes = np.zeros(beliefs.values.shape[1])
     for one in beliefs.values:
         votes[_winners(one, beliefs.choices)] += 1
@@ -286,24 +288,24 @@ def _votes(beliefs: Beliefs) -> FloatArray:
 
 
 def _winners(values: NDArray[Any], choices: IntArray) -> IntArray:
-    """Where the most probable choice of each unit stands; ties go to the first."""
+    """The position of each unit's most probable choice; the first of ties."""
     best = np.flatnonzero(values == np.repeat(_segment_maxima(values, choices), np.diff(choices)))
     return best[np.searchsorted(best, choices[:-1])]
 
 
 def _nearness(estimates: Estimates) -> FloatArray:
-    """In order of size, the step from the i-th mean to the next is part of the difference of i(k − i) pairs."""
+    """1 − the mean difference of pairs: of sorted means, the i-th step is part of i(k − i) pairs' differences."""
     k = estimates.passes
     steps = np.diff(np.sort(estimates.means.astype(np.float64), axis=0), axis=0)  # (k - 1, items)
     pairs = np.arange(1, k) * np.arange(k - 1, 0, -1)
-    difference = _pass_mean(pairs[:, None] * steps) / (k / 2)  # of k - 1 steps and k(k - 1) / 2 pairs
+    difference = _pass_mean(pairs[:, None] * steps) / (k / 2)  # k - 1 steps, k(k - 1) / 2 pairs
     confidence: FloatArray = np.clip(1 - difference / (estimates.high - estimates.low), 0, 1)
     return confidence
 
 
-# -- sums whose bits depend on nothing else --------------------------------------------------------------------------
+# -- sums, the same bits in any batch --------------------------------------------------------------------------------
 def _pass_mean(values: NDArray[Any]) -> FloatArray:
-    """The mean over passes, added up pass after pass whatever lies beside them in memory."""
+    """The mean over passes, summed pass by pass so that memory layout does not matter."""
     total = np.zeros(values.shape[1:])
     for one in values:
         total += one
@@ -311,7 +313,7 @@ def _pass_mean(values: NDArray[Any]) -> FloatArray:
 
 
 def _segment_sums(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Sums of consecutive stretches, each stretch added up by itself so that its neighbours cannot touch its bits."""
+    """Sums of consecutive segments, each summed separately so that its neighbours do not affect its bits."""
     lengths = np.diff(offsets)
     sums = np.zeros(len(lengths))
     if len(values) and len(lengths):
@@ -327,12 +329,12 @@ def _segment_means(values: FloatArray, offsets: IntArray) -> FloatArray:
 
 
 def _unit_means(confidence: FloatArray, offsets: IntArray) -> FloatArray:
-    """The mean confidence in the units of each item: 1 where there are none."""
+    """The mean confidence in the units of each item; 1 if it has none."""
     return np.where(np.diff(offsets) > 0, _segment_means(confidence, offsets), 1)
 
 
 def _segment_maxima(values: NDArray[Any], offsets: IntArray) -> NDArray[Any]:
-    """Of stretches that are never empty, as the choices of a unit are not."""
+    """Maxima of non-empty segments."""
     maxima: NDArray[Any] = np.maximum.reduceat(values, offsets[:-1])
     return maxima
 

@@ -1,8 +1,7 @@
-"""What a label could teach: how doubtful each unit of an item is, and which words it is about.
+"""Uncertainty of single units, and the words that they are about.
 
-One contract for all kinds of task. A unit is what a model decides at once: a sentence, a word, a word's head, a span, a
-pair of spans, a number. Doubts are not averaged over an item, and not divided by the number of words or choices: an
-item is worth what its units are worth together.
+A unit is one decision of the model: a sentence, a word, a word's head, a span, a pair of spans, a number. Doubts are
+neither averaged over an item nor normalised by words or choices: the value of an item is the sum over its units.
 """
 
 from __future__ import annotations
@@ -16,15 +15,14 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Estimates, Task
 from bursar.uncertainty.measures import MEASURES, unit_margins
 
-SURELY_NOTHING = 0.1  # a unit that is taken for nothing, such as a word outside all spans, with less doubt than this
+SURELY_NOTHING = 0.1  # doubt below which a unit predicted as nothing, such as a word outside all spans, is certain
 
 
 def unit_doubts(task: Task, beliefs: AnyBeliefs) -> FloatArray:
-    """1 − (p₁ − p₂) of every unit: 0 is certain, 1 a tie of the two likeliest choices. (units,)
+    """1 − (p₁ − p₂) of every unit, (units,): 0 is certain, 1 a tie of the two most probable choices.
 
-    A unit that is surely nothing has no doubt: most words are outside all spans and most spans are none, and together
-    their small doubts would drown the others. A number has the spread of its estimate instead, as a share of the one
-    that it could have at most.
+    A unit that is surely nothing has a doubt of 0: most words are outside all spans, and their many small doubts would
+    hide the others. For regression it is 1 − ``entropy_confidence``.
 
     >>> from bursar.tasks import Beliefs, Classification, Tagging
     >>> beliefs = Beliefs.of([[0.97, 0.02, 0.01], [0.6, 0.3, 0.1], [0.0, 0.5, 0.5]], units=[3])
@@ -43,7 +41,7 @@ def unit_doubts(task: Task, beliefs: AnyBeliefs) -> FloatArray:
 
 
 def unit_words(task: Task, beliefs: AnyBeliefs) -> IntArray | None:
-    """The words that every unit is about, as places in its item: (units, words). ``None`` if it is the whole item.
+    """The words of every unit, as positions in its item: (units, words). ``None`` if it is the whole item.
 
     >>> from bursar.tasks import Beliefs, Tagging
     >>> unit_words(Tagging("slots", ("city",)), Beliefs.of(np.full((3, 3), 1 / 3), units=[2, 1])).ravel().tolist()
@@ -58,7 +56,7 @@ def unit_words(task: Task, beliefs: AnyBeliefs) -> IntArray | None:
 
 
 def label_words(rows: Ragged) -> IntArray:
-    """The words that the spans of label rows, or their pairs of spans, begin and end with: (rows, words).
+    """The first and last words of the spans, or pairs of spans, of label rows: (rows, words).
 
     >>> label_words(Ragged.of([[(3, 5, 0)]], 3)).tolist()
     [[3, 4]]
@@ -67,7 +65,7 @@ def label_words(rows: Ragged) -> IntArray:
 
 
 def _ends(rows: NDArray[Any], pairs: bool) -> IntArray:
-    """The first and the last word of each row's span, or of its two spans (start, end, type each)."""
+    """The first and last word of each row's span, or of its two spans (start, end, type each)."""
     spans = [(0, 1), (3, 4)] if pairs else [(0, 1)]
     ends = [column for start, end in spans for column in (rows[:, start], rows[:, end] - 1)]
     return np.stack(ends, axis=1).astype(np.int64)

@@ -167,7 +167,7 @@ def test_passes_differ_from_each_other_but_not_with_the_company_of_an_item(kind)
 def test_texts_that_do_not_fit_are_refused():
     with pytest.raises(ConfigError, match="at least one word"):
         Texts(np.array([[1, 0], [0, 0]]), np.array([1, 0]), 2)
-    with pytest.raises(ConfigError, match="behind each text"):
+    with pytest.raises(ConfigError, match="after each text"):
         Texts(np.array([[1, 0]]), np.array([2]), 2)
     with pytest.raises(ConfigError, match="vocabulary"):
         Texts(np.array([[1, 2]]), np.array([2]), 2)

@@ -42,27 +42,27 @@ class Layer(nn.Module):
         self.output_norm = nn.LayerNorm(width, eps=epsilon)
         self.precision = torch.float32
 
-    def attend(self, x: Tensor, stretches: list[tuple[int, int]]) -> Tensor:
+    def attend(self, x: Tensor, runs: list[tuple[int, int]]) -> Tensor:
         """The layer up to its first dropout."""
-        mixed = self._mix(self._product(self.query_key_value, x).float(), stretches)
+        mixed = self._mix(self._product(self.query_key_value, x).float(), runs)
         return self._product(self.attended, mixed).float()
 
     def _product(self, weights: nn.Linear, x: Tensor) -> Tensor:
         to = self.precision
         return linear(x.to(to), weights.weight.to(to), weights.bias.to(to))
 
-    def forward(self, x: Tensor, stretches: list[tuple[int, int]], attended: Tensor | None = None) -> Tensor:
-        attended = self.attend(x, stretches) if attended is None else attended
+    def forward(self, x: Tensor, runs: list[tuple[int, int]], attended: Tensor | None = None) -> Tensor:
+        attended = self.attend(x, runs) if attended is None else attended
         x = self.attention_norm(x + self.attended_dropout(attended))
         fed = self._product(self.outer, gelu(self._product(self.inner, x))).float()
         normed: Tensor = self.output_norm(x + self.outer_dropout(fed))
         return normed
 
-    def _mix(self, qkv: Tensor, stretches: list[tuple[int, int]]) -> Tensor:
+    def _mix(self, qkv: Tensor, runs: list[tuple[int, int]]) -> Tensor:
         """Attention within each window, for all windows of one length at a time."""
-        sizes = [pieces for _, pieces in stretches]
+        sizes = [pieces for _, pieces in runs]
         parts = []
-        for (length, pieces), part in zip(stretches, torch.split(qkv[: sum(sizes)], sizes), strict=True):
+        for (length, pieces), part in zip(runs, torch.split(qkv[: sum(sizes)], sizes), strict=True):
             q, k, v = part.view(-1, length, 3, self.heads, self.width).permute(2, 0, 3, 1, 4)
             attended = scaled_dot_product_attention(q, k, v)
             parts.append(attended.transpose(1, 2).reshape(pieces, -1))
@@ -136,7 +136,7 @@ class BertEncoder(TextEncoder):
         real = len(hidden)
         hidden = enough_rows(hidden)
         for layer in copies if copies is not None else self.layers[start:stop]:
-            hidden, begun = layer(hidden, batch.stretches, begun), None
+            hidden, begun = layer(hidden, batch.runs, begun), None
         return hidden[:real]
 
     def begin(self, hidden: Tensor, batch: Batch, start: int) -> Tensor | None:
@@ -144,7 +144,7 @@ class BertEncoder(TextEncoder):
             return None
         layer = self.layers[start]
         assert isinstance(layer, Layer)
-        return layer.attend(enough_rows(hidden), batch.stretches)
+        return layer.attend(enough_rows(hidden), batch.runs)
 
     def compute_in(self, precision: torch.dtype) -> None:
         for layer in self.layers:

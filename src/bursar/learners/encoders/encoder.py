@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     types: Tensor  # (pieces,)
     places: Tensor  # (pieces,), the position of each piece in its window
     windows: list[int]  # the length of each window
-    stretches: list[tuple[int, int]]  # runs of windows of one length: that length, and the number of pieces
+    runs: list[tuple[int, int]]  # runs of windows of one length: that length, and the number of pieces
     order: IntArray  # (items,), the items in batch order
     owners: Tensor  # (pieces,), the item of each piece
     words: Tensor  # (words of all items,), the position of each word's first piece
@@ -230,22 +230,22 @@ class PieceMaker:
         return encoded
 
     def _windows(self, ids: list[int], counts: list[int]) -> Pieces:
-        room = self.longest - 2
-        if len(ids) <= room:
+        limit = self.longest - 2
+        if len(ids) <= limit:
             flat = np.array([self.start, *ids, self.end])
             firsts = 1 + np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0)
             return Pieces(flat, np.zeros_like(flat), (len(flat),), firsts.astype(np.int64))
-        return self._many_windows(ids, counts, room)
+        return self._many_windows(ids, counts, limit)
 
-    def _many_windows(self, ids: list[int], counts: list[int], room: int) -> Pieces:
+    def _many_windows(self, ids: list[int], counts: list[int], limit: int) -> Pieces:
         flat: list[int] = []
         windows: list[int] = []
         words: list[int] = []
         window: list[int] = []
         at = 0
         for count in counts:
-            kept = min(count, room)  # a word longer than a window is truncated
-            if len(window) + kept > room:
+            kept = min(count, limit)  # a word longer than a window is truncated
+            if len(window) + kept > limit:
                 flat += [self.start, *window, self.end]
                 windows.append(len(window) + 2)
                 window = []

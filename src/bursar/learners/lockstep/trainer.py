@@ -319,9 +319,9 @@ def logits(network: Network, model: Trained, rows: IntArray, *, passes: int = 0,
     with one_thread(), torch.no_grad():
         chunks = []
         for some in np.split(np.asarray(rows, dtype=np.int64), range(CHUNK, len(rows), CHUNK)):
-            asked = _filled(some, network.step)[None]
-            said = network.passes(parameters, asked, places, masks)
-            chunks.append(torch.cat(said)[:, : len(some)])
+            padded = _filled(some, network.step)[None]
+            outputs = network.passes(parameters, padded, places, masks)
+            chunks.append(torch.cat(outputs)[:, : len(some)])
     if chunks[0].ndim == 4:  # chunks are as long as their longest text
         longest = max(part.shape[2] for part in chunks)
         chunks = [torch.nn.functional.pad(part, (0, 0, 0, longest - part.shape[2])) for part in chunks]
