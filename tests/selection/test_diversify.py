@@ -304,14 +304,14 @@ def test_what_cannot_be_right_is_refused_with_the_task_named():
     half = np.full((2, 3, 2), 0.5)
     for message, attempt in {
         r"task 1: the features have the shape \(2, 2\), not \(3, any\)": lambda: k_center([x, x[:2]], ones(3), 1),
-        "task 1: the features hold NaN": lambda: k_center([x, nan], ones(3), 1),
+        "task 1: the features contain NaN": lambda: k_center([x, nan], ones(3), 1),
         "task 0: centres": lambda: k_center([x], ones(3), 1, centres=[np.zeros((4, 3))]),
         "1 have centres": lambda: k_center([x, x], ones(3), 1, centres=[x]),
         "no features": lambda: k_center([], ones(3), 1),
-        "2 tasks need as many weights": lambda: k_center([x, x], ones(3), 1, weights=[1, -1]),
+        "2 tasks need one weight each": lambda: k_center([x, x], ones(3), 1, weights=[1, -1]),
         "price is negative": lambda: k_center([x], np.array([1, -1, 1]), 1),
         "whole numbers": lambda: k_center([x], np.array([0.5, 1, 1]), 1),
-        "task 1: the residuals hold NaN": lambda: badge(x, [x, nan], ones(3), 1, rng),
+        "task 1: the residuals contain NaN": lambda: badge(x, [x, nan], ones(3), 1, rng),
         "3 tasks have residuals and 2": lambda: badge([x, x], [x, x, x], ones(3), 1, rng),
         "task 1: BatchBALD needs at least 2 passes.*Fix": lambda: batch_bald([half, half[:1]], ones(3), 1, rng),
         "task 0: the probabilities of an item": lambda: batch_bald([2 * half], ones(3), 1, rng),

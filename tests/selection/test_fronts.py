@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.selection import fronts as fronts_module
-from bursar.selection.fronts import _factors, fronts, thinned
+from bursar.selection.fronts import _factors, fronts, thin_front
 
 seeds = st.integers(0, 10**6)
 
@@ -67,7 +67,7 @@ def test_fronts_are_those_of_the_definition(seed, items, tasks):
 def test_looking_at_the_front_of_the_pool_only_changes_nothing(seed, tasks, look, fewest):
     points = random_confidence(seed, 70, tasks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fronts_module, "FIRST_LOOK", look)
+        patch.setattr(fronts_module, "FIRST_SHARE", look)
         patch.setattr(fronts_module, "FEWEST_FRONTS", fewest)
         found = [front.tolist() for front in fronts(points)]
     assert found == fronts_by_definition(points.tolist(), [1.0] * tasks)
@@ -176,7 +176,7 @@ def test_a_front_is_thinned_to_every_so_manieth_point_along_the_first_task(seed,
     first_task = np.round(rng.random(50), 1)
     front = np.sort(rng.permutation(50)[:size])
     ordered = sorted(front.tolist(), key=lambda item: (first_task[item], item))
-    found = thinned(front, first_task, wanted).tolist()
+    found = thin_front(front, first_task, wanted).tolist()
     assert sorted(found) == front.tolist()
     if 0 < wanted < size:
         picked = ordered[:: size // wanted][:wanted]

@@ -40,7 +40,7 @@ from bursar.learners.sharing import SHARING, SharedModel, head_styles, make_mode
 from bursar.learners.training import Checkpoint, Schedule, check_numbers, train
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Tagging, Task, make_task
-from bursar.tasks.heads import Encoded, sampled
+from bursar.tasks.heads import Encoded, dropout_sample
 from bursar.tasks.schemes import overlapping
 
 # Readings and hidden states of frozen layers are kept up to here; what goes beyond is simply computed again.
@@ -437,7 +437,7 @@ class NeuralLearner(Learner):
     def _output(self, model: SharedModel, name: str, encoded: Encoded, spans: Ragged | None) -> Any:
         output = model.head(name)(encoded, spans)
         temperature = self.temperatures.get(name)
-        return output if temperature is None else model.head(name).scaled(output, temperature)
+        return output if temperature is None else model.head(name).with_temperature(output, temperature)
 
     def _spans_believed(self, model: SharedModel, name: str, plain: Mapping[str, AnyBeliefs]) -> Ragged:
         partner = model.partners[name]
@@ -583,7 +583,7 @@ def _thinned(
 ) -> Iterator[dict[str, Encoded]]:
     """One batch through thinned versions of a model; while one is looked at, the heads are thinned too."""
     for number in range(passes):
-        with sampled(model, seed, number):
+        with dropout_sample(model, seed, number):
             yield model.encode(hidden, batch, tasks, begun)
 
 

@@ -1,4 +1,4 @@
-"""Heads for words: each word's tag by itself."""
+"""The head that tags each word independently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TagScores(NamedTuple):
-    """Logits for every word, and how many words each item has."""
+    """Logits for every word, and the number of words of each item."""
 
     logits: Tensor  # (words of all items, tags)
     counts: IntArray  # (items,)
@@ -46,7 +46,7 @@ class WordHead(Head):
             return output.logits.sum()
         return cross_entropy(output.logits, torch.from_numpy(targets.values), label_smoothing=smoothing)
 
-    def scaled(self, output: TagScores, temperature: float) -> TagScores:
+    def with_temperature(self, output: TagScores, temperature: float) -> TagScores:
         return TagScores(output.logits / temperature, output.counts)
 
     def predict_proba(self, outputs: Sequence[TagScores]) -> Beliefs:
