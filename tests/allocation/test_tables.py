@@ -213,7 +213,7 @@ def test_what_is_wrong_in_json_is_told_with_its_place(written, old, new, said):
     [
         ("named entities,0.12", "named entities,abc", "FILE:3: task 'named entities': price = \"abc\""),
         ("named entities,0.12", "intent,0.12", "FILE:3: task 'intent' is given twice"),
-        ("0.25,0.08", "0.25", "FILE:2: the line has 12 cells, but the header has 13"),
+        ("0.25,0.08", "0.25", "FILE:2: there are 12 cells, and the header has 13"),
         ("informs:intent", "informs:mood", "FILE:1: column 'informs:mood' is of no task"),
         ("informs:intent", "inform:intent", "FILE:1: column 'inform:intent' is of no task"),
         ("task,price", "name,price", "FILE:1: the first column is not 'task'. Fix: begin with task,price"),

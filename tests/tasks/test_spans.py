@@ -320,7 +320,7 @@ def test_a_label_for_every_word_is_refused():
 
 
 def test_relations_without_spans_are_refused():
-    with pytest.raises(ValueError, match="between spans"):
+    with pytest.raises(ValueError, match="relations need spans"):
         pair_head()(batch([3]))
 
 

@@ -26,7 +26,7 @@ from bursar.compute import make_engine
 from bursar.curriculum.policy import Policy, make_policy, read_policy
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
-from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
+from bursar.ledger.places import EXAMPLE, holds_password, read_url, sibling_url
 from bursar.oracle.chain import Plan
 from bursar.oracle.comparison import STEPS, plan_of
 from bursar.oracle.judge_registry import PROBE, known_searcher
@@ -309,9 +309,9 @@ class LedgerSection(Section):
             )
         return given
 
-    def beside(self, arm: str) -> LedgerSection:
+    def for_arm(self, arm: str) -> LedgerSection:
         """The ledger of a strategy that is compared: in a schema of its own."""
-        return LedgerSection(url=beside(self.url, arm))
+        return LedgerSection(url=sibling_url(self.url, arm))
 
 
 class CampaignConfig(Section):
@@ -402,7 +402,7 @@ class CampaignConfig(Section):
         learner = self.learner
         if chosen.alone and learner.log_steps:  # a model for each task chooses none
             learner = learner.model_copy(update={"log_steps": False})
-        ledger = self.ledger and self.ledger.beside(chosen.name)
+        ledger = self.ledger and self.ledger.for_arm(chosen.name)
         changed = {"strategy": mine, "compare": [], "audit": audit, "learner": learner, "ledger": ledger}
         if not (chosen.by_label and chosen.keeps_limits):
             changed["allocation"] = None

@@ -22,7 +22,7 @@ Work = Callable[[Unit, ProgressCallback], Any]
 
 
 class Ended(NamedTuple):
-    """How a unit ended: ``done`` with a result, ``failed`` with an error, or ``lost`` with the reason its worker died."""
+    """How a unit ended: ``done`` with a result, ``failed`` with an error, ``lost`` with the reason its worker died."""
 
     number: int
     how: Literal["done", "failed", "lost"]

@@ -10,7 +10,7 @@ KNOWN = "here, processes, processes:4, ray, ray://host:port, ray:host:port"
 
 
 def make_engine(text: str, workers: int | None = None) -> Engine:
-    """Make an engine by name: ``here``, ``processes``, ``processes:4``, ``ray``, ``ray://host:port``, ``ray:host:port``.
+    """Make an engine: ``here``, ``processes``, ``processes:4``, ``ray``, ``ray://host:port``, ``ray:host:port``.
 
     ``workers`` is the number of units that run at a time, if the name does not give it.
 
