@@ -136,7 +136,7 @@ def test_words_of_the_server_that_hold_the_password_are_not_repeated(postgres):
     """Here the password is the name of a database that is not there, which the server repeats."""
     with pytest.raises(LedgerError) as caught:
         Ledger.open(postgres.url(password="sesame", database="sesame-street"), corpus())
-    assert str(caught.value).endswith("not shown, for they hold a password")
+    assert str(caught.value).endswith("not shown, because it contains a password")
 
 
 def test_what_is_shown_of_an_address_is_who_where_and_which():
