@@ -9,13 +9,12 @@ def test_results_from_before_are_done_but_are_no_speed():
     progress = Progress(workers=2)
     progress.begun(total=10, stored=4)
     assert progress.line() == "4 of 10 done (4 from before) · 2 running"
-    assert (progress.seconds_per_unit, progress.seconds_left, progress.units_per_hour) == (None, None, None)
+    assert (progress.seconds_per_unit, progress.seconds_left) == (None, None)
     progress.finished({"seed": 0}, None, seconds=30.0)
     progress.finished({"seed": 1}, None, seconds=50.0)
     assert (progress.done, progress.left, progress.running) == (6, 4, 2)
     assert progress.seconds_per_unit == 40.0
     assert progress.seconds_left == 4 * 40.0 / 2
-    assert progress.units_per_hour == 2 * 3600 / 40.0
     assert progress.line() == "6 of 10 done (4 from before) · 2 running · 40 s per unit · 80 s left"
 
 

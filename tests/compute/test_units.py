@@ -35,7 +35,7 @@ class Diary:
         self.pages.append(("begun", total, stored))
 
     def reported(self, unit, what):
-        self.pages.append(("told", unit["x"], what))
+        self.pages.append(("reported", unit["x"], what))
 
     def finished(self, unit, result, seconds):
         self.pages.append(("finished", unit["x"], result))
@@ -72,8 +72,8 @@ def test_a_watcher_is_told_everything_in_order(tmp_path, engine):
     work = partial(square, tmp_path)
     store.add(work, {"x": 9}, "known")
     run_units(work, [{"x": 9}, {"x": 2}, {"x": 2}], engine=engine, store=store, watcher=diary)
-    told = ("told", 2, ("squaring", 2))
-    assert diary.pages == [("begun", 2, 1), told, ("finished", 2, expected([2])[0])]
+    report = ("reported", 2, ("squaring", 2))
+    assert diary.pages == [("begun", 2, 1), report, ("finished", 2, expected([2])[0])]
 
 
 def test_no_units_need_no_workers(engine):

@@ -55,7 +55,7 @@ def idx_items(path: Path) -> int:
 
 
 def array_items(path: Path) -> int:
-    """The elements of a JSON array; files beside it hold no items."""
+    """The elements of a JSON array; files next to it have no items."""
     return len(json.loads(path.read_bytes().decode("utf-8-sig"))) if path.name in ("tasks.json", "records.json") else 0
 
 

@@ -1,4 +1,4 @@
-"""Ledgers on a PostgreSQL server: how they are addressed, what is refused, and what nobody gets to see."""
+"""Ledgers on a PostgreSQL server: how they are addressed, what is rejected, and what is never shown."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from bursar.ledger.views import current_labels
 
 
 def by_the_rule(said):
-    """The rule as it is told: the newest word of those who settle things, else the newest answer since it was open."""
+    """The rule: the newest adjudication or correction, else the newest answer since the last retraction."""
     settling = [at for at, (_, role) in enumerate(said) if role in ("adjudication", "correction")]
     if settling and said[settling[-1]][0] is not None:
         return said[settling[-1]][0]

@@ -216,10 +216,10 @@ def test_sampled_gains_lie_around_the_exact_ones(models_differ):
 def test_a_sampled_batch_tells_nearly_as_much_as_an_exact_one():
     p = random_passes(np.random.default_rng(5), 10, 60, 3, spread=0.7)
     exact = batch_bald([p], ones(60), 8, np.random.default_rng(0), samples=3**8)
-    told = joint_information(p, exact)
+    exact_information = joint_information(p, exact)
     for seed in range(5):
         sampled = batch_bald([p], ones(60), 8, np.random.default_rng(seed), samples=300)
-        assert joint_information(p, sampled) > 0.97 * told
+        assert joint_information(p, sampled) > 0.97 * exact_information
 
 
 def test_passes_that_are_certain_make_no_numerical_trouble():

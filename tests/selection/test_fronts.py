@@ -81,11 +81,11 @@ def test_the_fronts_of_a_large_pool_are_right_one_by_one(tasks):
     rest = np.ones(5000, dtype=bool)
     for number, front in enumerate(fronts(points)):
         inside = points[front]
-        for y in inside[:200]:  # nobody of the rest dominates anybody of the front
+        for y in inside[:200]:  # no other point dominates a point of the front
             others = points[rest]
             assert not ((others <= y).all(axis=1) & (others < y).any(axis=1)).any()
         rest[front] = False
-        for y in points[rest][:200]:  # and somebody of the front dominates everybody who is left
+        for y in points[rest][:200]:  # and every other point is dominated by one of the front
             assert ((inside <= y).all(axis=1) & (inside < y).any(axis=1)).any()
         if number == 5:
             break
@@ -139,7 +139,7 @@ def test_a_lighter_task_counts_by_the_quantile_at_its_weight():
     points = np.array([[0.1, 0.2], [0.4, 0.6], [0.6, 0.8], [0.9, 1.0]])
     # The first task weighs a third: 0.1, 0.4, 0.6 and 0.9 have the quantile 0.4 there.
     np.testing.assert_allclose(_factors(points, np.array([1.0, 2.0])), [0.4, 1.0])
-    # So the first point dominates all that have 0.4 · c ≥ 0.1 there, and nobody else dominates: 0.4 · 0.9 < 0.4.
+    # So the first point dominates all that have 0.4 · c ≥ 0.1 there, and no other point dominates: 0.4 · 0.9 < 0.4.
     assert [front.tolist() for front in fronts(points, np.array([1.0, 2.0]))] == [[0], [1, 2, 3]]
 
 

@@ -342,7 +342,7 @@ def test_bringing_alike_items_into_order_keeps_price_and_value():
         ordered = prefer_first_of_equals(chosen, menu, np.arange(12))
         assert price_of(menu, ordered) == price_of(menu, chosen)
         assert menu.value[ordered].sum() == pytest.approx(menu.value[chosen].sum())
-        for first in range(12):  # whoever comes later buys no more
+        for first in range(12):  # later items buy no more
             for later in range(first + 1, 12):
                 if (menu.value[first] == menu.value[later]).all():
                     assert ordered[first].tolist()[::-1] >= ordered[later].tolist()[::-1]

@@ -86,12 +86,6 @@ class Progress:
         return self.seconds / self.ran if self.ran else None
 
     @property
-    def units_per_hour(self) -> float | None:
-        """The rate of all workers together."""
-        mean = self.seconds_per_unit
-        return self.workers * 3600 / mean if mean else None
-
-    @property
     def seconds_left(self) -> float | None:
         """The expected time until all are finished, by the mean so far."""
         mean = self.seconds_per_unit

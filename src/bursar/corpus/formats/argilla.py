@@ -33,7 +33,7 @@ RECORDS, SETTINGS, DATASET = "records.json", ".argilla/settings.json", ".argilla
 SEVERAL = ("refuse", "first", "last")
 NAME = re.compile(r"(?=.*[a-z0-9])[a-z0-9_-]+")  # of a question, by Argilla's rule
 LARGEST_RATING = 10
-NOBODY = "00000000-0000-0000-0000-000000000000"
+NO_USER = "00000000-0000-0000-0000-000000000000"
 
 
 def sniff(path: Path) -> bool:
@@ -211,7 +211,7 @@ def _read_word_spans(words: Any, text: str) -> WordSpans:
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: str = NOBODY) -> None:
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: str = NO_USER) -> None:
     """Write the folder of a dataset. ``user`` is the id of the Argilla user who gives the labels."""
     checks = WriteChecks(corpus, "argilla", lose)
     checks.texts_only()

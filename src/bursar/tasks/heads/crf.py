@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from bursar.ragged import IntArray, Ragged, offsets_of
 from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
+from bursar.tasks.heads.head import Encoded, apply
+from bursar.tasks.heads.words import TaggingHead
 
 if TYPE_CHECKING:
     from bursar.tasks.tagging import Tagging
@@ -121,7 +122,7 @@ class Chain(NamedTuple):
         return torch.log_softmax(prefixes + suffixes - self.words, dim=1)
 
 
-class CrfHead(Head):
+class CrfHead(TaggingHead):
     """Scores for each word's tags and for transitions; sequences that IOB2 forbids have probability 0.
 
     Predictions are exact marginals of each word. So a guess is the best tag of each word (the least expected number of
@@ -132,12 +133,8 @@ class CrfHead(Head):
     impossible_start: Tensor  # (tags,)
     impossible_transitions: Tensor  # (tags, tags)
 
-    tags_words = True
-
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
-        super().__init__()
-        self.task = task
-        self.dropout = Dropout(dropout)
+        super().__init__(task, dropout)
         self.output = nn.Linear(width, task.tags)
         self.start, self.end = (nn.Parameter(torch.zeros(task.tags)) for _ in range(2))
         self.transitions = nn.Parameter(torch.zeros(task.tags, task.tags))
@@ -156,9 +153,6 @@ class CrfHead(Head):
             self.transitions.double().masked_fill(self.impossible_transitions, IMPOSSIBLE),
             encoded.counts,
         )
-
-    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        return Ragged(self.task.targets(labels, words), offsets_of(words))
 
     def loss(self, output: Chain, targets: Ragged, smoothing: float) -> Tensor:
         """The negative log-likelihood of the tags per word, with label smoothing."""

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bursar.ragged import IntArray, Ragged, offsets_of
+from bursar.ragged import IntArray, Ragged
 from bursar.tasks.beliefs import Beliefs
 from bursar.tasks.heads.crf import Steps
-from bursar.tasks.heads.head import Dropout, Encoded, Head
+from bursar.tasks.heads.head import Dropout, Encoded
+from bursar.tasks.heads.words import TaggingHead
 
 if TYPE_CHECKING:
     from bursar.tasks.tagging import Tagging
@@ -29,18 +30,14 @@ class Reading(NamedTuple):
     temperature: float = 1.0
 
 
-class FeedbackHead(Head):
+class FeedbackHead(TaggingHead):
     """An LSTM cell that reads a word and the previous tag: the gold tag in training, else its own best tag.
 
     The probabilities of a word are therefore conditioned on the tags chosen before it.
     """
 
-    tags_words = True
-
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
-        super().__init__()
-        self.task = task
-        self.dropout = Dropout(dropout)
+        super().__init__(task, dropout)
         self.tags = nn.Embedding(task.tags + 1, SIZE)  # the last one is the start symbol
         self.cell = nn.LSTMCell(width + SIZE, SIZE)
         self.within = Dropout(dropout)  # errata 27
@@ -67,9 +64,6 @@ class FeedbackHead(Head):
             before = logits.argmax(dim=1) if forced is None else forced[step]
             found.append(logits)
         return steps.join(found)
-
-    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        return Ragged(self.task.targets(labels, words), offsets_of(words))
 
     def teacher_forced(self, output: Reading, targets: Ragged) -> Reading:
         """Read with the gold tags, in training: once, because every reading draws new dropout."""

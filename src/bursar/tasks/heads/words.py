@@ -1,4 +1,4 @@
-"""The head that tags each word independently."""
+"""The base class of heads that tag words, and the head that tags each word independently."""
 
 from __future__ import annotations
 
@@ -24,22 +24,29 @@ class TagScores(NamedTuple):
     counts: IntArray  # (items,)
 
 
-class WordHead(Head):
-    """Logits for each word."""
+class TaggingHead(Head):
+    """Base of heads that give each word one tag."""
 
     tags_words = True
 
-    def __init__(self, task: Tagging, width: int, dropout: float) -> None:
+    def __init__(self, task: Tagging, dropout: float) -> None:
         super().__init__()
         self.task = task
         self.dropout = Dropout(dropout)
+
+    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
+        return Ragged(self.task.targets(labels, words), offsets_of(words))
+
+
+class WordHead(TaggingHead):
+    """Logits for each word."""
+
+    def __init__(self, task: Tagging, width: int, dropout: float) -> None:
+        super().__init__(task, dropout)
         self.output = nn.Linear(width, task.tags)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> TagScores:
         return TagScores(apply(self.output, self.dropout(encoded.words)), encoded.counts)
-
-    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        return Ragged(self.task.targets(labels, words), offsets_of(words))
 
     def loss(self, output: TagScores, targets: Ragged, smoothing: float) -> Tensor:
         if not len(targets.values):  # the mean of nothing would be NaN
