@@ -140,7 +140,7 @@ scoring_strategy("EQB-DJS", "each task buys from an equal share (equal-budget di
 )
 
 
-# -- paper 4, and its field ------------------------------------------------------------------------------------------
+# -- paper 4 and related work ----------------------------------------------------------------------------------------
 for name, measure, about in (
     ("MAX-ENT", "entropy", "highest entropy"),
     ("LEAST-CONF", "least-confidence", "lowest probability of the likeliest label"),
@@ -152,7 +152,7 @@ for name, measure, about in (
         "disagreement of the dropout passes (what paper 4's code calls BALD for intents: errata 27)",
     ),
     ("MIN-CONF", "sequence", "lowest joint probability of the likeliest labels"),
-    ("NORM-MIN-CONF", "normalised-sequence", "the same, normalised by length"),
+    ("NORM-MIN-CONF", "normalised-sequence", "lowest joint probability, normalised by length"),
 ):
     scoring_strategy(name, f"{about}, averaged over tasks", measure=measure, weighted=True)(combined_utility("avg"))
     FAMILIES.add(name, Strategy(name, f"{about}, of one task", measure=measure))
@@ -165,27 +165,24 @@ def longest(pool: Candidates) -> FloatArray:
     return value
 
 
-@strategy("K-CENTER", "items far from each other and from what is labelled", needs=frozenset({"vectors"}))
-def far_apart(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+@strategy("K-CENTER", "items far from each other and from labelled items", needs=frozenset({"vectors"}))
+def k_center_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """The greedy k-centre of Sener and Savarese (2018) on the encoder's features."""
     labelled = pool.features.labelled.vectors
     centres = None if labelled is None else [labelled]
     return k_center([pool.features.require("vectors")], _joint_price(pool, budget), budget, centres=centres)
 
 
-@strategy(
-    "BADGE", "gradients that are large and differ (BADGE)", weighted=True, needs=frozenset({"vectors", "beliefs"})
-)
-def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+@strategy("BADGE", "large and diverse gradients (BADGE)", weighted=True, needs=frozenset({"vectors", "beliefs"}))
+def badge_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """BADGE, with an item's gradient taken as its vector times the mean residual of its units."""
     beliefs = pool.features.require("beliefs")
-    doubts = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
-    return badge(
-        pool.features.require("vectors"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights
-    )
+    residuals = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
+    vectors = pool.features.require("vectors")
+    return badge(vectors, residuals, _joint_price(pool, budget), budget, rng, weights=pool.weights)
 
 
-@scoring_strategy("MT-SUM", "the doubts of all units of all tasks, added up", weighted=True, needs=frozenset({"doubt"}))
+@scoring_strategy("MT-SUM", "largest total uncertainty over units and tasks", weighted=True, needs=frozenset({"doubt"}))
 def total_doubt(pool: Candidates) -> FloatArray:
     """Sum over the units of an item, so that long items are worth more than short ones."""
     doubt: FloatArray = pool.features.require("doubt")
@@ -193,7 +190,7 @@ def total_doubt(pool: Candidates) -> FloatArray:
 
 
 @scoring_strategy(
-    "MT-SHARE", "the same, each task's as a share of all of its doubt", weighted=True, needs=frozenset({"doubt"})
+    "MT-SHARE", "MT-SUM with every task scaled to the same total", weighted=True, needs=frozenset({"doubt"})
 )
 def share_of_doubt(pool: Candidates) -> FloatArray:
     """Scale each task to a sum of 1, so that tasks count equally however many units they have."""
@@ -247,7 +244,7 @@ STRATEGIES.add(
 
 @strategy(
     "BATCHBALD",
-    "high mutual information as a batch",
+    "high mutual information of the batch as a whole",
     measure="bald",
     weighted=True,
     needs=frozenset({"beliefs"}),

@@ -246,7 +246,7 @@ def _relatedness(
 ) -> list[float]:
     """α of every synthetic task."""
     if tasks and (alpha is None) == (ami is None):
-        raise ConfigError("relatedness needs either alpha or ami", fix="give one of them")
+        raise ConfigError("relatedness needs one of alpha and ami", fix="give alpha or ami")
     given = alpha if alpha is not None else ami
     wanted = [] if given is None else [given] * tasks if isinstance(given, int | float) else list(given)
     if len(wanted) != tasks:
