@@ -53,8 +53,8 @@ class UnitsDisplay(Progress):
         super().begun(total, stored)
         self._say(f"{self.title}: {self.line()}")
 
-    def told(self, unit: Unit, what: Any) -> None:
-        super().told(unit, what)
+    def reported(self, unit: Unit, what: Any) -> None:
+        super().reported(unit, what)
         self.started.setdefault(json.dumps(unit, sort_keys=True), time.monotonic())
 
     def finished(self, unit: Unit, result: Any, seconds: float) -> None:
@@ -80,7 +80,7 @@ class UnitsDisplay(Progress):
         bar = ProgressBar(total=max(1, self.total), completed=self.done)
         head.add_row(Text(self.title, style="bold"), bar, Text(f"{100 * self.done // max(1, self.total)} %"))
         running = Table.grid(padding=(0, 2))
-        told = list(self.last_words.items())
+        told = list(self.last_reports.items())
         for key, what in told[:MOST_LINES]:
             stage, share = stage_of(what)
             elapsed = time.monotonic() - self.started.get(key, time.monotonic())

@@ -25,7 +25,7 @@ import numpy as np
 
 from bursar.annotation.session import AnnotationSession
 from bursar.ledger.log import audit_log
-from bursar.ledger.places import looking_at
+from bursar.ledger.places import read_only
 from tests.campaign.test_kill import fingerprints, finish, start, strike
 from tests.ledger.ledgers import PostgresPlace, SQLitePlace
 from tests.ledger.test_kill import write_and_kill
@@ -85,7 +85,7 @@ def kill_writers(folder: Path, count: Count, kills: int, rng: np.random.Generato
             count.lost += len(acknowledged - keys)
             assert len(keys) <= last + 2, "an answer is there twice"
             assert ledger.spent() == 3 * len(keys)
-            with looking_at(place.place) as connection:
+            with read_only(place.place) as connection:
                 assert audit_log(connection).problems == []
             ledger.close()
             first, known = max(last, 0), last + 1

@@ -35,7 +35,11 @@ def test_reading_a_campaign_and_serving_its_page_imports_no_heavy_library(module
             "import numpy as np; from bursar.learners.lockstep.compiled import affine; affine(*3 * [np.ones((1, 1))])",
             "oracle",
         ),
-        ("cmaes", "from bursar.curriculum.improve import CmaEs, evolve; evolve(lambda p: p[:, 0], 0.0, 2, CmaEs())", "policies"),
+        (
+            "cmaes",
+            "from bursar.curriculum.improve import CmaEs, evolve; evolve(lambda p: p[:, 0], 0.0, 2, CmaEs())",
+            "policies",
+        ),
     ],
 )
 def test_what_one_adviser_alone_needs_is_asked_for_by_name(missing: str, work: str, extra: str) -> None:

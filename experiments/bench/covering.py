@@ -65,7 +65,8 @@ def cover_pool(items: int, budget: int) -> dict[str, Any]:
 
 def plain_cover(pool: Candidates, budget: int, seed: int = 0) -> IntArray:
     """The same greedy picks; coverages are computed once, item by item, and all gains anew for every pick."""
-    rng, units, known = np.random.default_rng(seed), pool.features.want("units"), pool.features.labelled.want("units")
+    rng = np.random.default_rng(seed)
+    units, known = pool.features.require("units"), pool.features.labelled.require("units")
     tasks = [Coverage(units[task], known[task].vectors, rng) for task in pool.tasks]
     rows = [np.stack([_row(task, item) for item in range(len(pool))]) for task in tasks]
     covered, price = [task.covered for task in tasks], pool.prices.joint()

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from bursar.ragged import BoolArray, FloatArray
 from bursar.selection.candidates import Candidates
-from bursar.selection.spend.highs import loaded, solution
+from bursar.selection.spend.highs import best_solution, load_solver
 from bursar.tasks import Prices
 from experiments.bench.harness import CannotMeasureError
 
@@ -120,7 +120,7 @@ class Found:
 def solve_by_highs(pool: Candidates, program: Program, seconds: float, relative_gap: float = 0.0) -> Found:
     """By HiGHS in this process, with as many threads as it likes, for at most so long."""
     options = {"time_limit": seconds, "mip_rel_gap": relative_gap}
-    solver = loaded(program.value, program.matrix, program.low, program.high, options)
+    solver = load_solver(program.value, program.matrix, program.low, program.high, options)
     if solver is None:
         raise CannotMeasureError("HiGHS does not take the program")
     start = time.perf_counter()
@@ -128,7 +128,7 @@ def solve_by_highs(pool: Candidates, program: Program, seconds: float, relative_
     taken = time.perf_counter() - start
     proven = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
     bound, version = solver.getInfo().mip_dual_bound, f"HiGHS {solver.version()}"
-    return _found(pool, program, taken, solution(solver), bound, proven, version)
+    return _found(pool, program, taken, best_solution(solver), bound, proven, version)
 
 
 def solve_by_cbc(python: Path, pool: Candidates, program: Program, seconds: float, relative_gap: float = 0.0) -> Found:

@@ -75,7 +75,7 @@ def grid(scale: str) -> list[dict[str, Any]]:
 def play_recipe(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> dict[str, Any]:
     """One recipe on its environments, with each of its entropy weights."""
     begun, where = time.monotonic(), unit["where"]
-    bandits = Bandits.drawn(where["environments"], steps=unit["steps"], seed=where["seed"])
+    bandits = Bandits.sample(where["environments"], steps=unit["steps"], seed=where["seed"])
     recipe = Recipe(bandits, where["runs"], unit["reward"], unit["estimator"])
     found = []
     for number, (entropy, begin) in enumerate(recipe.players(unit["recipe"], unit["entropies"])):
@@ -117,7 +117,7 @@ class Recipe:
         elif name == "dynamic":
             yield from self.dynamic(self.random(), entropies)
         elif name == "dynamic, learned elsewhere":
-            others = Recipe(Bandits.drawn(10, steps=self.bandits.steps, seed=2000), 1, self.reward, self.estimator)
+            others = Recipe(Bandits.sample(10, steps=self.bandits.steps, seed=2000), 1, self.reward, self.estimator)
             yield from self.dynamic(others.random(), entropies, together=True)
         else:
             first = self.random().logs(rewards=[self.reward])

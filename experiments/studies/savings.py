@@ -141,7 +141,7 @@ def _learner(data: str, folder: str, tasks: tuple[str, ...], options: str) -> Le
 def same_lengths(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """Each item that COVER would buy, replaced by a random one of the nearest length that can be paid for."""
     chosen = make_strategy("COVER").select(pool, budget, int(rng.integers(2**31)))
-    words, price = pool.features.want("words"), pool.prices.joint()
+    words, price = pool.features.require("words"), pool.prices.joint()
     left, free, found = budget, np.ones(len(pool), dtype=bool), []
     for length in words[chosen.items].tolist():
         able = np.flatnonzero(free & (price <= left))
@@ -158,7 +158,7 @@ def same_lengths(pool: Candidates, budget: int, rng: np.random.Generator) -> Int
 def all_alike(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """COVER, with the same doubt about every unit that the model has any doubt about."""
     units = {
-        name: replace(found, doubt=np.ones_like(found.doubt)) for name, found in pool.features.want("units").items()
+        name: replace(found, doubt=np.ones_like(found.doubt)) for name, found in pool.features.require("units").items()
     }
     pool = replace(pool, features=replace(pool.features, units=units))
     return cover_items(pool, coverages_of(pool, rng), budget, rng)

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bursar.compute import HERE, Engine, Progress, Store, Unit, Watcher, address, run_units
+from bursar.compute import HERE, Engine, Progress, Store, Unit, UnitObserver, address, run_units
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.registry import Registry
@@ -128,7 +128,7 @@ def run_study(
     out: Path,
     command: str,
     engine: Engine = HERE,
-    watcher: Watcher | None = None,
+    watcher: UnitObserver | None = None,
     seeds: Sequence[int] | None = None,
 ) -> Results:
     """Run what is missing of a study, and write all of it down as it comes."""
@@ -169,7 +169,7 @@ def run_study(
 class _Writing:
     """A watcher that writes the results down every now and then, and passes on what it sees."""
 
-    watcher: Watcher
+    watcher: UnitObserver
     results: Callable[[], Results]
     out: Path
     last: float = field(default_factory=time.monotonic)
@@ -177,8 +177,8 @@ class _Writing:
     def begun(self, total: int, stored: int) -> None:
         self.watcher.begun(total, stored)
 
-    def told(self, unit: Unit, what: Any) -> None:
-        self.watcher.told(unit, what)
+    def reported(self, unit: Unit, what: Any) -> None:
+        self.watcher.reported(unit, what)
 
     def retried(self, unit: Unit, why: str) -> None:
         self.watcher.retried(unit, why)

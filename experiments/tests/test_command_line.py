@@ -228,8 +228,8 @@ def test_a_running_unit_is_shown_by_what_it_is_with_its_round_and_stage():
     display, _ = display_on(terminal=True)
     first, second, *_ = grid("small")
     display.begun(4, 1)
-    display.told(first, (2, "training", 0.43))
-    display.told(second, (0, "scoring", 0.1))
+    display.reported(first, (2, "training", 0.43))
+    display.reported(second, (0, "scoring", 0.1))
     text = shown(display)
     assert "MT-R · seed 0" in text
     assert "round 2: training" in text
@@ -239,7 +239,7 @@ def test_a_running_unit_is_shown_by_what_it_is_with_its_round_and_stage():
     display.retried(second, "its process ended with code -9")
     text = shown(display)
     assert "MT-R · seed 0" not in text
-    assert "2 of 4 done (1 from before) · 2 running · 1 tried again · 30 s a unit · 30 s left" in text
+    assert "2 of 4 done (1 from before) · 2 running · 1 tried again · 30 s per unit · 30 s left" in text
 
 
 def test_without_a_terminal_there_are_plain_lines_and_a_flood_of_units_is_no_flood_of_lines():
@@ -248,7 +248,7 @@ def test_without_a_terminal_there_are_plain_lines_and_a_flood_of_units_is_no_flo
     with display:
         display.begun(len(units), 0)
         for unit in units:
-            display.told(unit, (1, "training", 0.5))
+            display.reported(unit, (1, "training", 0.5))
             display.finished(unit, {}, 0.001)
     text = console.file.getvalue()
     assert "\x1b" not in text

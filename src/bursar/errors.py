@@ -1,4 +1,4 @@
-"""Every error a person can meet, each with the way out.
+"""The exceptions of this library. Each message says what was wrong, where, and how to fix it.
 
 >>> raise DataError("the label is not in the schema", path="a.jsonl", line=3, item="u7", fix="add it to 'labels'")
 Traceback (most recent call last):
@@ -15,7 +15,7 @@ FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errn
 
 
 class BursarError(Exception):
-    """What went wrong, in a sentence for the person who has to mend it. The command line exits with 2."""
+    """Base class: a message for the user, and a fix. The command line exits with code 2."""
 
     def __init__(self, message: str, *, fix: str | None = None) -> None:
         self.message = message
@@ -24,7 +24,7 @@ class BursarError(Exception):
 
 
 class DataError(BursarError):
-    """A file, a line or an item that cannot be read as it claims to be."""
+    """A file, a line or an item that cannot be read."""
 
     def __init__(
         self,
@@ -44,31 +44,31 @@ class DataError(BursarError):
 
 
 class LabelError(BursarError):
-    """A label that its task cannot hold. Readers catch it and say where it stood."""
+    """A label that is invalid for its task. Readers catch it and add file and line."""
 
 
 class SchemaError(BursarError):
-    """Tasks that do not fit each other, or a task asked for that is not there."""
+    """An invalid task, tasks that do not fit together, or an unknown task."""
 
 
 class ConfigError(BursarError):
-    """A campaign file with a key that is missing, unknown or has a wrong value."""
+    """A setting or option that is missing, unknown or has a wrong value."""
 
 
 class LedgerError(BursarError):
-    """A ledger that cannot be opened, or a submission that it refuses."""
+    """A ledger that cannot be opened, or a write that it rejects."""
 
 
 class StorageError(LedgerError):
-    """The disk or the database cannot be used now: full, read-only or gone. The same may work later."""
+    """The disk or database is unavailable: full, read-only or gone. Trying again later may work."""
 
     def __init__(self, message: str, *, fix: str | None = None, in_doubt: bool = False) -> None:
-        self.in_doubt = in_doubt  # the connection broke: the last write may have been kept, and others may have written
+        self.in_doubt = in_doubt  # the connection broke, so the last write may or may not have been stored
         super().__init__(message, fix=fix)
 
 
 def is_storage_fault(wrong: BaseException) -> bool:
-    """Whether the storage is at fault, rather than what was asked of it.
+    """Whether an error is a fault of the disk or database rather than of the request.
 
     >>> is_storage_fault(OSError(errno.ENOSPC, "No space left on device")), is_storage_fault(FileNotFoundError())
     (True, False)
@@ -77,36 +77,36 @@ def is_storage_fault(wrong: BaseException) -> bool:
 
 
 class SelectionError(BursarError):
-    """Confidences, costs or a budget that no selection can be made from."""
+    """Invalid input of a selection: confidences, costs, budget, strategy or limits."""
 
 
 class InfeasibleError(SelectionError):
-    """A budget that does not reach for what the limits ask for at least."""
+    """A budget too small for the minimums of the limits."""
 
 
 class LearnerError(BursarError):
-    """A learner that cannot be made, trained, saved or loaded as asked."""
+    """A learner that cannot be created, trained, saved or loaded."""
 
 
 class UntrustedError(LearnerError):
-    """A saved model that could run code when it is loaded, and that was not allowed."""
+    """A saved model that could run code on loading, without permission to do so."""
 
 
 class CheckpointError(LearnerError):
-    """A training cannot be taken up from a file: it is damaged, or of another training."""
+    """A checkpoint that is damaged or belongs to another training run."""
 
 
 class ComputeError(BursarError):
-    """A unit of work that was given up, because whatever worked on it died every time."""
+    """A unit of work that was given up because every worker that ran it died."""
 
 
 class AllocationError(BursarError):
-    """Estimates, costs or a budget that no split between tasks can be made from."""
+    """Invalid input of a budget split: estimates, costs or budget."""
 
 
 class StudioError(BursarError):
-    """A Label Studio server that cannot be reached, or that refuses what it was asked."""
+    """A Label Studio server that cannot be reached, or that rejects a request."""
 
     def __init__(self, message: str, *, status: int | None = None, fix: str | None = None) -> None:
-        self.status = status  # of its answer, by HTTP; none where there was no answer
+        self.status = status  # HTTP status; ``None`` if there was no response
         super().__init__(message, fix=fix)

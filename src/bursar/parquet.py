@@ -1,4 +1,4 @@
-"""Reading tables of ours from Parquet files; what is wrong with one is named by file and column."""
+"""Read Bursar's own tables from Parquet files, with errors that name the file and the column."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bursar.errors import DataError
 
 
 def read_columns(file: Path, columns: Sequence[str], *, what: str, writer: str, folder: str) -> Any:
-    """The table in a file, if it has all of these columns.
+    """Read a table that must have these columns.
 
-    ``what`` is what the file should be, ``writer`` what writes such files, ``folder`` what to do if it is a folder.
+    For error messages: ``what`` the file should be, ``writer`` of such files, and the fix if it is a ``folder``.
     """
     if file.is_dir():
         raise DataError("it is a folder", path=file, fix=folder)

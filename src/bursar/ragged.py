@@ -1,7 +1,7 @@
 """Rows of different lengths in two flat arrays, and strings in one block of bytes.
 
-Everything that Bursar keeps per item is one of these two: the words of a sentence, its labels for a task, a
-model's beliefs about them, its text. A million items are a handful of arrays, never a million lists.
+All per-item data uses one of these: the words of a sentence, its labels for a task, a model's predictions, its text.
+A million items are a handful of arrays, never a million lists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BoolArray = NDArray[np.bool_]
 
 
 def offsets_of(lengths: Any) -> IntArray:
-    """The row boundaries of rows that are ``lengths`` long.
+    """The boundaries of rows of these lengths.
 
     >>> offsets_of([2, 0, 3]).tolist()
     [0, 2, 2, 5]
@@ -32,7 +32,7 @@ def offsets_of(lengths: Any) -> IntArray:
 
 
 def flat_positions(offsets: IntArray, rows: IntArray) -> IntArray:
-    """Where the values of the given rows stand, row after row. Rows below 0 are counted from the end.
+    """The positions of the values of these rows, row after row. Negative rows count from the end.
 
     >>> flat_positions(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
     [2, 3, 4, 0, 1]
@@ -59,7 +59,7 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: Sequence[Any], width: int | None = None, dtype: Any = np.int32) -> Ragged:
-        """Rows given as sequences; for tests, examples and other small things."""
+        """Make from sequences; for tests, examples and other small data."""
         arrays = [np.asarray(row, dtype=dtype).reshape((-1,) if width is None else (-1, width)) for row in rows]
         empty = np.zeros((0,) if width is None else (0, width), dtype=dtype)
         return cls(np.concatenate([empty, *arrays]), offsets_of([len(row) for row in arrays]))
@@ -79,7 +79,7 @@ class Ragged:
 
     @property
     def owners(self) -> IntArray:
-        """For each entry, the row that it stands in."""
+        """The row of each entry."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def take(self, rows: IntArray) -> Ragged:

@@ -1,4 +1,4 @@
-"""Things found by name: strategies, learners, formats, task kinds. Third parties add theirs by entry point.
+"""Registries of strategies, learners, formats and task kinds by name. Other packages add to them by entry point.
 
 >>> colours: Registry[str] = Registry("colour", "bursar.colours")
 >>> _ = colours.add("sea", "#1b9e77")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names to things of one sort. An unknown name is answered with the nearest known one."""
+    """Maps names to objects of one kind. The error for an unknown name suggests the nearest known one."""
 
     def __init__(self, noun: str, group: str) -> None:
         self.noun = noun

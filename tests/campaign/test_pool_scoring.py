@@ -57,7 +57,7 @@ class Refusing:
 
     workers = 2
 
-    def crew(self, told):
+    def worker_pool(self, on_report):
         raise AssertionError("few items are scored here")
 
 
@@ -258,8 +258,8 @@ def test_a_run_that_is_killed_while_scoring_goes_on_with_the_finished_shards(tmp
 # -- the doors -------------------------------------------------------------------------------------------------------
 def test_a_served_round_is_scored_by_the_engine_it_is_given(tmp_path, two, monkeypatch):
     used = []
-    crew = two.crew
-    monkeypatch.setattr(two, "crew", lambda told: (used.append(1), crew(told))[1])
+    pool = two.worker_pool
+    monkeypatch.setattr(two, "worker_pool", lambda on_report: (used.append(1), pool(on_report))[1])
     learner = {"name": "probe", "encoder": str(tiny_encoder(tmp_path / "encoder"))}
     live = start(tmp_path / "project", learner=learner, corpus={"items": 300, "dev": None, "test": None})
     answer_all(live)

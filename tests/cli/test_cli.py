@@ -266,7 +266,7 @@ def test_a_strategy_beside_that_the_learner_cannot_serve_stops_the_run_before_it
     ("more", "complaint"),
     [
         (["--engine", "threads"], "there is no engine 'threads'. Fix: choose one of: here, processes"),
-        (["--engine", "processes:0"], "0 processes cannot work"),
+        (["--engine", "processes:0"], "0 processes are too few"),
         (["--engine", "ray://127.0.0.1:1"], "no Ray cluster can be reached at ray://127.0.0.1:1"),
         (["--engine", "processes:2", "--workers", "2"], "leave --workers out, or --engine"),
     ],

@@ -160,7 +160,7 @@ def test_networks_judge_the_same_in_other_processes_and_after_a_stop(bursar, her
 
 
 def test_the_probe_stays_where_it_is_and_says_so(bursar, here, monkeypatch):
-    monkeypatch.setattr("bursar.compute.Processes.crew", None)
+    monkeypatch.setattr("bursar.compute.Processes.worker_pool", None)
     code, out, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "processes:2")
     assert code == 0
     assert "The probe stays in this process" in errors
@@ -207,7 +207,7 @@ def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
         (["spring.toml", "--judge", ""], "no judge ''"),
         (["spring.toml", "--judge", "tagger"], "'tagger' cannot judge intent"),
         (["spring.toml", "--engine", "threads"], "no engine 'threads'"),
-        (["spring.toml", "--engine", "processes:0"], "0 processes cannot work"),
+        (["spring.toml", "--engine", "processes:0"], "0 processes are too few"),
         (["judge.toml"], "judge.toml: oracle: there is no judge 'prope'"),
         (["engine.toml"], "engine.toml: oracle: there is no engine 'threads'"),
     ],

@@ -86,14 +86,14 @@ def free_port():
 
 @contextmanager
 def a_cluster():
-    """Two nodes for a while, and the settings that whoever talks to them needs."""
+    """Two nodes for a while, and the settings needed to connect to them."""
     if MISSING:
         pytest.skip(f"not installed: {', '.join(MISSING)}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")  # read when ray is imported, so not before this
         patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         patch.setenv("RAY_worker_niceness", "0")  # on a busy machine its workers would hardly come up
-        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # beside the path that this process was started with
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # besides the path that this process was started with
         nodes = two_nodes()
         try:
             yield nodes

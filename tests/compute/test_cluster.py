@@ -50,7 +50,7 @@ class Diary:
     def begun(self, total, stored):
         pass
 
-    def told(self, unit, what):
+    def reported(self, unit, what):
         assert unit["x"] not in self.done
         self.words.append(what)
 

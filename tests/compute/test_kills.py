@@ -1,4 +1,4 @@
-"""Studies that are killed: what was finished is never run again, and nobody works on."""
+"""Studies that are killed: what was finished is never run again, and no worker goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in processes: all of it, in order, with its words; failures and dead workers are told."""
+"""Work in processes: all results, in order, with reports; failures and dead workers are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Unit:
     def __call__(self, tell):
         tell(("begun", self.number))
         if self.fails == "error":
-            raise ConfigError(f"unit {self.number} is wrong", fix="mend it")
+            raise ConfigError(f"unit {self.number} is wrong", fix="correct it")
         if self.fails == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         return self.number * 10, os.getpid()
@@ -31,10 +31,10 @@ class Unit:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_unit_is_run_and_results_come_in_order(workers):
-    told = []
-    results = run_all([Unit(n) for n in range(3)], workers, told.append)
+    reports = []
+    results = run_all([Unit(n) for n in range(3)], workers, reports.append)
     assert [result for result, _ in results] == [0, 10, 20]
-    assert sorted(told) == [("begun", n) for n in range(3)]
+    assert sorted(reports) == [("begun", n) for n in range(3)]
     assert all((pid == os.getpid()) == (workers == 1) for _, pid in results)
 
 

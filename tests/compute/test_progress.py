@@ -9,14 +9,13 @@ def test_results_from_before_are_done_but_are_no_speed():
     progress = Progress(workers=2)
     progress.begun(total=10, stored=4)
     assert progress.line() == "4 of 10 done (4 from before) · 2 running"
-    assert (progress.seconds_a_unit, progress.seconds_left, progress.units_an_hour) == (None, None, None)
+    assert (progress.seconds_per_unit, progress.seconds_left) == (None, None)
     progress.finished({"seed": 0}, None, seconds=30.0)
     progress.finished({"seed": 1}, None, seconds=50.0)
     assert (progress.done, progress.left, progress.running) == (6, 4, 2)
-    assert progress.seconds_a_unit == 40.0
+    assert progress.seconds_per_unit == 40.0
     assert progress.seconds_left == 4 * 40.0 / 2
-    assert progress.units_an_hour == 2 * 3600 / 40.0
-    assert progress.line() == "6 of 10 done (4 from before) · 2 running · 40 s a unit · 80 s left"
+    assert progress.line() == "6 of 10 done (4 from before) · 2 running · 40 s per unit · 80 s left"
 
 
 def test_fewer_units_than_workers_leave_some_idle_and_none_run_at_the_end():
@@ -25,15 +24,15 @@ def test_fewer_units_than_workers_leave_some_idle_and_none_run_at_the_end():
     assert progress.running == 2
     for seed in range(2):
         progress.finished({"seed": seed}, None, seconds=0.5)
-    assert progress.line() == "2 of 2 done · 0.5 s a unit"
+    assert progress.line() == "2 of 2 done · 0.5 s per unit"
 
 
 def test_the_last_word_of_a_unit_is_kept_until_it_is_finished():
     progress = Progress()
     progress.begun(total=2, stored=0)
-    progress.told({"seed": 0}, "half")
-    progress.told({"seed": 0}, "nearly")
-    assert list(progress.last_words.values()) == ["nearly"]
+    progress.reported({"seed": 0}, "half")
+    progress.reported({"seed": 0}, "nearly")
+    assert list(progress.last_reports.values()) == ["nearly"]
     progress.retried({"seed": 0}, "it died")
-    assert progress.last_words == {}
+    assert progress.last_reports == {}
     assert progress.line() == "0 of 2 done · 1 running · 1 tried again"

@@ -10,7 +10,17 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bursar.compute import HERE, ArrayStore, ComputeError, Processes, Store, address, in_shards, make_engine, run_units
+from bursar.compute import (
+    HERE,
+    ArrayStore,
+    ComputeError,
+    Processes,
+    Store,
+    address,
+    make_engine,
+    run_units,
+    split_evenly,
+)
 from bursar.errors import ConfigError
 from tests.compute.works import Unpacked, runs, settings, square, total, troubled, unsendable, where, with_large
 
@@ -24,8 +34,8 @@ class Diary:
     def begun(self, total, stored):
         self.pages.append(("begun", total, stored))
 
-    def told(self, unit, what):
-        self.pages.append(("told", unit["x"], what))
+    def reported(self, unit, what):
+        self.pages.append(("reported", unit["x"], what))
 
     def finished(self, unit, result, seconds):
         self.pages.append(("finished", unit["x"], result))
@@ -62,8 +72,8 @@ def test_a_watcher_is_told_everything_in_order(tmp_path, engine):
     work = partial(square, tmp_path)
     store.add(work, {"x": 9}, "known")
     run_units(work, [{"x": 9}, {"x": 2}, {"x": 2}], engine=engine, store=store, watcher=diary)
-    told = ("told", 2, ("squaring", 2))
-    assert diary.pages == [("begun", 2, 1), told, ("finished", 2, expected([2])[0])]
+    report = ("reported", 2, ("squaring", 2))
+    assert diary.pages == [("begun", 2, 1), report, ("finished", 2, expected([2])[0])]
 
 
 def test_no_units_need_no_workers(engine):
@@ -112,7 +122,7 @@ def test_a_store_holds_what_the_result_is_of_and_nothing_else(tmp_path):
 
 
 def test_a_store_tells_a_result_it_cannot_hold(tmp_path):
-    with pytest.raises(TypeError, match=r"JSON.*in the result of \{'x': 1\}"):
+    with pytest.raises(TypeError, match=r"the result of \{'x': 1\} is not JSON"):
         Store(tmp_path).put("1f", {"x": 1}, {1, 2})
     assert list(tmp_path.iterdir()) == []
 
@@ -169,7 +179,7 @@ def test_damaged_arrays_are_not_there(tmp_path, damage):
 
 def test_a_store_of_arrays_neither_writes_nor_runs_objects(tmp_path):
     store = ArrayStore(tmp_path)
-    with pytest.raises(TypeError, match="no array of numbers or texts"):
+    with pytest.raises(TypeError, match="not an array of numbers or strings"):
         store.put("1f", {}, {"object": np.array([Unpacked(str(tmp_path))], dtype=object)})
     np.savez(tmp_path / "2e.npz", unit=np.array("{}"), array=np.array([Unpacked(str(tmp_path))], dtype=object))
     assert store.get("2e") is None
@@ -292,7 +302,7 @@ def test_engines_are_found_by_name():
 def test_shards_hold_everything_once_in_order_and_none_is_empty():
     for count in range(20):
         for shards in range(1, 8):
-            cuts = in_shards(count, shards)
+            cuts = split_evenly(count, shards)
             assert [i for cut in cuts for i in range(count)[cut]] == list(range(count))
             sizes = [cut.stop - cut.start for cut in cuts]
             assert len(cuts) == min(count, shards)

@@ -105,7 +105,7 @@ def troubled(folder, unit, tell):
             case "memory":
                 raise MemoryError("no more")
             case "wrong":
-                raise ConfigError(f"unit {unit['x']} is wrong", fix="mend it")
+                raise ConfigError(f"unit {unit['x']} is wrong", fix="correct it")
             case "odd":
                 raise OddError(folder, unit)
     return unit["x"] ** 2

@@ -55,7 +55,7 @@ def idx_items(path: Path) -> int:
 
 
 def array_items(path: Path) -> int:
-    """The elements of a JSON array; files beside it hold no items."""
+    """The elements of a JSON array; files next to it have no items."""
     return len(json.loads(path.read_bytes().decode("utf-8-sig"))) if path.name in ("tasks.json", "records.json") else 0
 
 
@@ -223,7 +223,7 @@ def changed(data: bytes, changes: list[Change]) -> bytes:
 LINES = {"conll", "conllu", "dygie", "glue", "iob2", "jsonl", "slots", "topv2", "wordtag"}
 LINES |= {"argilla", "doccano", "label-studio", "prodigy"}
 KEEPS_IDS = {"jsonl", "npz", "huggingface", "conllu", "iob2", "argilla", "doccano", "label-studio", "prodigy"}
-WHOLE_FILE = re.compile("no item|cannot be read|no such file|holds no|surrogate|stands in two of the files")
+WHOLE_FILE = re.compile("no item|cannot be read|no such file|holds no|surrogate|is in two of the files")
 
 
 def check_answer(name: str, path: Path) -> None:

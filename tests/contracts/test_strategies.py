@@ -1,4 +1,4 @@
-"""What every strategy must do, whoever wrote it. A new one is tested by being registered."""
+"""What every strategy must do. A new strategy is tested by being registered."""
 
 from __future__ import annotations
 

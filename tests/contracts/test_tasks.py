@@ -255,7 +255,7 @@ def test_what_a_policy_is_told_of_a_head_is_a_negative_log_likelihood(case, styl
 
     head, encoded, spans = made(case, style)
     targets = head.targets(case.gold, case.words)
-    output = head.train().taught(head(encoded, spans), targets)
+    output = head.train().teacher_forced(head(encoded, spans), targets)
     state = torch.get_rng_state()
     surprise, loss = head.surprise(output, targets).item(), head.loss(output, targets, 0.0).item()
     assert torch.equal(torch.get_rng_state(), state)
@@ -272,7 +272,7 @@ def test_labels_that_are_known_by_heart_surprise_little(case, style):
     targets = head.targets(case.gold, case.words)
     fresh, *_ = made(case, style)
     with torch.no_grad():
-        surprises = [h.surprise(h.taught(h(encoded, spans), targets), targets).item() for h in (fresh, head)]
+        surprises = [h.surprise(h.teacher_forced(h(encoded, spans), targets), targets).item() for h in (fresh, head)]
     assert surprises[1] < 0.5 * surprises[0]
 
 
@@ -333,7 +333,7 @@ def test_a_higher_temperature_makes_a_head_less_sure_and_1_changes_nothing(case,
     head, encoded, spans, _ = learned_by_heart(case, style)
     with torch.no_grad():
         output = head(encoded, spans)
-        plain, same, warm = (head.predict_proba([head.scaled(output, t)]) for t in (1.0, 1.0, 3.0))
+        plain, same, warm = (head.predict_proba([head.with_temperature(output, t)]) for t in (1.0, 1.0, 3.0))
     np.testing.assert_allclose(numbers(plain), numbers(same), atol=0)
     sure, less = entropy_confidence(plain), entropy_confidence(warm)
     asked = (plain.units > 0) & (sure < 1)
@@ -344,7 +344,7 @@ def test_a_higher_temperature_makes_a_head_less_sure_and_1_changes_nothing(case,
 def test_passes_of_a_thinned_head_differ_and_come_back_for_the_same_seed(case, style):
     import torch
 
-    from bursar.tasks.heads import sampled
+    from bursar.tasks.heads import dropout_sample
 
     head, encoded, spans = made(case, style)
 
@@ -352,7 +352,7 @@ def test_passes_of_a_thinned_head_differ_and_come_back_for_the_same_seed(case, s
         outputs = []
         with torch.no_grad():
             for number in range(3):
-                with sampled(head, seed, number):
+                with dropout_sample(head, seed, number):
                     outputs.append(head(encoded, spans))
             return head.predict_proba(outputs)
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from bursar.corpus import Corpus, CorpusBuilder
-from bursar.corpus.words import lay_out
+from bursar.corpus.words import join_tokens
 
 NO_BLANKS = st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"], exclude_characters=" \ufeff[]")
 WORDS = st.text(NO_BLANKS, min_size=1, max_size=5) | st.sampled_from(["a", "it", "B-52", "4:30", "#", "_", "O", '"'])
@@ -80,7 +80,7 @@ def for_conll(draw: Draw) -> Corpus:
         document = 0
         for n in range(1, count + 1):
             words = tokens(draw)
-            text, places = lay_out(words)
+            text, places = join_tokens(words)
             labels: dict[str, Any] = {"entities": spans(draw, len(words))}
             if many:
                 labels |= {"pos": [draw(LABELS) for _ in words], "chunk": spans(draw, len(words))}
@@ -134,7 +134,7 @@ def _placed(draw: Draw, schema: dict[str, Any], tagging: str, always: bool) -> C
     for split, count in splits(draw):
         for n in range(1, count + 1):
             words = tokens(draw)
-            text, places = lay_out(words)
+            text, places = join_tokens(words)
             labels: dict[str, Any] = {tagging: spans(draw, len(words))}
             if always or not len(builder) or draw(st.booleans()):
                 labels["intent"] = draw(PHRASES)
@@ -151,7 +151,7 @@ def for_dygie(draw: Draw) -> Corpus:
             known = not len(builder) or draw(st.booleans())
             for n in range(draw(st.integers(1, 3))):
                 words = tokens(draw, least=0)
-                text, places = lay_out(words)
+                text, places = join_tokens(words)
                 entities = [[a, b, "PER"] for a, b, _ in any_spans(draw, len(words))]
                 labels = {"entities": entities, "relations": links(draw, entities)} if known else {}
                 builder.add(f"{key}-{n}", split=split, text=text, words=places, group=key, labels=labels)

@@ -44,8 +44,8 @@ def put(folder: Path, *records: Any, questions: Any = None, fields: Any = ("text
 
 
 def test_a_dataset_is_guessed_and_read_by_its_settings(tmp_path: Path) -> None:
-    told = {"intent": [LABEL], "slots": [SPANS], "stars": [{"value": 4, "user_id": "u"}]}
-    put(tmp_path, record(responses=told, fields={"prompt": TEXT}), questions=QUESTIONS, fields=("prompt",))
+    responses = {"intent": [LABEL], "slots": [SPANS], "stars": [{"value": 4, "user_id": "u"}]}
+    put(tmp_path, record(responses=responses, fields={"prompt": TEXT}), questions=QUESTIONS, fields=("prompt",))
     assert guess_format(tmp_path).name == "argilla"
     corpus = read(tmp_path)
     assert corpus[0].labels == {"intent": "alarm", "slots": [[2, 3, "time"]], "stars": 4.0}
@@ -53,14 +53,14 @@ def test_a_dataset_is_guessed_and_read_by_its_settings(tmp_path: Path) -> None:
 
 
 def test_records_alone_are_told_by_their_look(tmp_path: Path) -> None:
-    told = {
+    responses = {
         "intent": [LABEL],
         "slots": [SPANS],
         "stars": [{"value": 4}],
         "tags": [{"value": ["one"]}],
         "none": [{"value": []}],
     }
-    corpus = read(put(tmp_path, record(responses=told)) / "records.json")
+    corpus = read(put(tmp_path, record(responses=responses)) / "records.json")
     assert corpus[0].labels == {"intent": "alarm", "slots": [[2, 3, "time"]], "stars": 4.0, "tags": "one"}
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.corpus.formats.characters import check_cut, checked_places, from_utf16, in_characters, in_words
+from bursar.corpus.formats.characters import check_cut, check_word_spans, from_utf16, in_characters, in_words
 from bursar.errors import ConfigError, LabelError
 from tests.corpus.corpora import spaced, tokens
 
@@ -61,7 +61,7 @@ def test_a_text_that_fits_neither_way_leaves_the_span_as_it_is() -> None:
 )
 def test_places_of_words_that_are_none_are_refused(words: object) -> None:
     with pytest.raises(LabelError, match="words must be"):
-        checked_places(words, TEXT)
+        check_word_spans(words, TEXT)
 
 
 def test_there_are_two_ways_about_half_words() -> None:

@@ -78,7 +78,7 @@ def test_a_schema_for_a_task_that_has_no_folder_is_refused(tmp_path: Path) -> No
 def test_an_item_with_two_tasks_is_not_written(tmp_path: Path) -> None:
     builder = CorpusBuilder({"a": {"kind": "classification"}, "b": {"kind": "classification"}})
     builder.add("a-train-000001", text="x", labels={"a": "1", "b": "2"})
-    with pytest.raises(DataError, match=r"item 'a-train-000001'.*one task an item"):
+    with pytest.raises(DataError, match=r"item 'a-train-000001'.*one task per item"):
         write(builder.build(), tmp_path / "out", "glue")
 
 

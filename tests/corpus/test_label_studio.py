@@ -163,7 +163,7 @@ def test_a_control_that_the_configuration_does_not_know_is_refused(tmp_path: Pat
     choices = '<Choices name="intent" toName="text"><Choice value="alarm"/></Choices>'
     config = f'<View><Text name="text" value="$text"/>{choices}</View>'
     path = put(tmp_path, task([CHOICE, region("b", 13, 18, "time")]), config=config)
-    with pytest.raises(DataError, match="no task is asked about by 'slots'"):
+    with pytest.raises(DataError, match="the control 'slots' belongs to no task"):
         read(path)
     assert read(path, skip="slots")[0].labels == {"intent": "alarm"}
 

@@ -81,9 +81,9 @@ def test_it_learns_the_feature_that_the_reward_follows():
 
 
 def test_learned_in_one_environment_it_beats_random_in_others_with_other_arms():
-    logs = play(Bandits.drawn(4, arms=8, seed=50), make_policy("uniform").begin, runs=1).logs()
+    logs = play(Bandits.sample(4, arms=8, seed=50), make_policy("uniform").begin, runs=1).logs()
     learned = learn_dynamic(logs, entropy=0.1).policy
-    elsewhere = Bandits.drawn(10, arms=5, seed=51)
+    elsewhere = Bandits.sample(10, arms=5, seed=51)
     steered, random = (play(elsewhere, p.begin, runs=4, seed=2).final for p in (learned, make_policy("uniform")))
     assert steered.mean() > random.mean() + 0.02
 

@@ -1,4 +1,4 @@
-"""Ledgers on a PostgreSQL server: how they are addressed, what is refused, and what nobody gets to see."""
+"""Ledgers on a PostgreSQL server: how they are addressed, what is rejected, and what is never shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from bursar.errors import LedgerError
 from bursar.ledger import Ledger
-from bursar.ledger.places import beside, is_url, read_url, shown
+from bursar.ledger.places import is_url, public_url, read_url, sibling_url
 from tests.ledger.ledgers import PostgresPlace, bought, corpus
 from tests.postgres import GUARDED, PASSWORD
 
@@ -76,12 +76,12 @@ def test_a_file_is_not_taken_for_an_address():
 
 
 def test_the_schema_beside_another_must_have_a_name_that_fits():
-    assert read_url(beside("postgresql://h/d?schema=a b&sslmode=require", "MT-MIN+BLP_AL")).query == {
+    assert read_url(sibling_url("postgresql://h/d?schema=a b&sslmode=require", "MT-MIN+BLP_AL")).query == {
         "schema": "a b/MT-MIN+BLP_AL",
         "sslmode": "require",
     }
     with pytest.raises(LedgerError, match="63 bytes"):
-        beside("postgresql://h/d?schema=" + "a" * 60, "RANDOM")
+        sibling_url("postgresql://h/d?schema=" + "a" * 60, "RANDOM")
 
 
 def test_without_the_driver_its_name_is_told(monkeypatch):
@@ -136,12 +136,12 @@ def test_words_of_the_server_that_hold_the_password_are_not_repeated(postgres):
     """Here the password is the name of a database that is not there, which the server repeats."""
     with pytest.raises(LedgerError) as caught:
         Ledger.open(postgres.url(password="sesame", database="sesame-street"), corpus())
-    assert str(caught.value).endswith("not shown, for they hold a password")
+    assert str(caught.value).endswith("not shown, because it contains a password")
 
 
 def test_what_is_shown_of_an_address_is_who_where_and_which():
     url = read_url("postgresql+psycopg://me:secret@h:5433/d?schema=s&password=secret&sslkey=k&host=h2&options=-csecret")
-    assert shown(url) == "postgresql://me@h:5433/d?host=h2&schema=s"
+    assert public_url(url) == "postgresql://me@h:5433/d?host=h2&schema=s"
 
 
 # -- promises ----------------------------------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 from bursar.ledger.records import ROLES
-from bursar.ledger.views import standing
+from bursar.ledger.views import current_labels
 
 
 def by_the_rule(said):
-    """The rule as it is told: the newest word of those who settle things, else the newest answer since it was open."""
+    """The rule: the newest adjudication or correction, else the newest answer since the last retraction."""
     settling = [at for at, (_, role) in enumerate(said) if role in ("adjudication", "correction")]
     if settling and said[settling[-1]][0] is not None:
         return said[settling[-1]][0]
@@ -20,16 +20,16 @@ def by_the_rule(said):
 
 def test_what_stands_follows_the_rule_for_every_order_of_four_answers():
     for said in product(product(("a", "b", None), ROLES), repeat=4):
-        held = standing(("u1", "intent", label, role) for label, role in said)
+        held = current_labels(("u1", "intent", label, role) for label, role in said)
         assert held.get(("u1", "intent")) == by_the_rule(said), said
 
 
 def test_where_there_are_answers_alone_the_newest_stands():
     for labels in product(("a", "b", None), repeat=4):
-        held = standing(("u1", "intent", label, "answer") for label in labels)
+        held = current_labels(("u1", "intent", label, "answer") for label in labels)
         assert held.get(("u1", "intent")) == labels[-1]
 
 
 def test_answers_about_other_items_and_tasks_change_nothing():
     said = [("u1", "intent", "a", "answer"), ("u2", "intent", "b", "answer"), ("u1", "slots", "c", "correction")]
-    assert standing(said) == {("u1", "intent"): "a", ("u2", "intent"): "b", ("u1", "slots"): "c"}
+    assert current_labels(said) == {("u1", "intent"): "a", ("u2", "intent"): "b", ("u1", "slots"): "c"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
 from bursar.selection import average, maximum, minimum, reciprocal_rank_fusion
-from bursar.selection.combine import shares, urgencies
+from bursar.selection.combine import shares, utilities
 
 seeds = st.integers(0, 10**6)
 
@@ -41,13 +41,13 @@ def test_a_weighted_average_is_that_of_section_6():
 )
 def test_urgency_is_what_is_missing_to_certainty(how, combined):
     confidence = random_confidence(0)
-    np.testing.assert_allclose(urgencies(confidence, how), 1 - combined(confidence))
+    np.testing.assert_allclose(utilities(confidence, how), 1 - combined(confidence))
 
 
 @pytest.mark.parametrize("how", ["max", "min"])
 def test_weights_are_refused_where_one_task_would_decide(how):
-    with pytest.raises(SelectionError, match=rf"weights mean nothing to '{how}'\. Fix: combine by avg, rrf"):
-        urgencies(np.ones((2, 2)), how, np.array([0.3, 0.7]))
+    with pytest.raises(SelectionError, match=rf"'{how}' takes no weights\. Fix: combine by avg, rrf"):
+        utilities(np.ones((2, 2)), how, np.array([0.3, 0.7]))
 
 
 # -- reciprocal rank fusion ------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_rank_fusion_is_the_sum_of_reciprocal_ranks(seed, items, tasks, k):
 
 
 def test_rank_fusion_is_offset_by_60_as_in_the_paper():
-    np.testing.assert_allclose(urgencies(np.array([[0.3], [0.1], [0.2]]), "rrf"), [1 / 63, 1 / 61, 1 / 62])
+    np.testing.assert_allclose(utilities(np.array([[0.3], [0.1], [0.2]]), "rrf"), [1 / 63, 1 / 61, 1 / 62])
 
 
 def test_a_task_without_weight_does_not_count():

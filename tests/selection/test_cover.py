@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bursar.errors import InfeasibleError
 from bursar.selection import Candidates, GroupCap, Limit, Limits, make_strategy, submodular
 from bursar.selection import cover as module
-from bursar.selection.cover import Coverage, candidates_of, cover_items, cover_labels, drawn
+from bursar.selection.cover import Coverage, candidates_of, cover_items, cover_labels, systematic_sample
 from bursar.selection.pool_features import Units
 from bursar.selection.submodular import TIE
 from bursar.tasks import Prices
@@ -183,7 +183,7 @@ def test_long_items_are_worth_what_their_units_are_worth():
 
 
 def test_what_is_doubted_more_is_drawn_more_often():
-    places, counts = drawn(np.array([1.0, 0.0, 4.0]), 1000, np.random.default_rng(0))
+    places, counts = systematic_sample(np.array([1.0, 0.0, 4.0]), 1000, np.random.default_rng(0))
     assert dict(zip(places.tolist(), counts.tolist(), strict=True)) == {0: 200, 2: 800}
 
 

@@ -216,10 +216,10 @@ def test_sampled_gains_lie_around_the_exact_ones(models_differ):
 def test_a_sampled_batch_tells_nearly_as_much_as_an_exact_one():
     p = random_passes(np.random.default_rng(5), 10, 60, 3, spread=0.7)
     exact = batch_bald([p], ones(60), 8, np.random.default_rng(0), samples=3**8)
-    told = joint_information(p, exact)
+    exact_information = joint_information(p, exact)
     for seed in range(5):
         sampled = batch_bald([p], ones(60), 8, np.random.default_rng(seed), samples=300)
-        assert joint_information(p, sampled) > 0.97 * told
+        assert joint_information(p, sampled) > 0.97 * exact_information
 
 
 def test_passes_that_are_certain_make_no_numerical_trouble():
@@ -304,14 +304,14 @@ def test_what_cannot_be_right_is_refused_with_the_task_named():
     half = np.full((2, 3, 2), 0.5)
     for message, attempt in {
         r"task 1: the features have the shape \(2, 2\), not \(3, any\)": lambda: k_center([x, x[:2]], ones(3), 1),
-        "task 1: the features hold NaN": lambda: k_center([x, nan], ones(3), 1),
+        "task 1: the features contain NaN": lambda: k_center([x, nan], ones(3), 1),
         "task 0: centres": lambda: k_center([x], ones(3), 1, centres=[np.zeros((4, 3))]),
         "1 have centres": lambda: k_center([x, x], ones(3), 1, centres=[x]),
         "no features": lambda: k_center([], ones(3), 1),
-        "2 tasks need as many weights": lambda: k_center([x, x], ones(3), 1, weights=[1, -1]),
+        "2 tasks need one weight each": lambda: k_center([x, x], ones(3), 1, weights=[1, -1]),
         "price is negative": lambda: k_center([x], np.array([1, -1, 1]), 1),
         "whole numbers": lambda: k_center([x], np.array([0.5, 1, 1]), 1),
-        "task 1: the residuals hold NaN": lambda: badge(x, [x, nan], ones(3), 1, rng),
+        "task 1: the residuals contain NaN": lambda: badge(x, [x, nan], ones(3), 1, rng),
         "3 tasks have residuals and 2": lambda: badge([x, x], [x, x, x], ones(3), 1, rng),
         "task 1: BatchBALD needs at least 2 passes.*Fix": lambda: batch_bald([half, half[:1]], ones(3), 1, rng),
         "task 0: the probabilities of an item": lambda: batch_bald([2 * half], ones(3), 1, rng),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bursar.selection import Candidates, Limit, Limits, PoolFeatures, make_strategy
-from bursar.selection.match import lacking
+from bursar.selection.match import bin_surplus
 from bursar.selection.spend.knapsack import Menu, solve
 from bursar.tasks import Prices
 from tests.selection.plain import best_by_table, price_of, random_menu
@@ -70,4 +70,4 @@ def test_of_items_that_are_alike_the_first_are_bought():
 
 def test_bins_that_lack_equally_much_are_taken_from_the_first_on():
     # 1/6 − 2/9 and 3/6 − 5/9 are both −1/18.
-    assert lacking(np.array([1, 3, 2]), np.array([2, 5, 2])).argsort(kind="stable")[0] == 0
+    assert bin_surplus(np.array([1, 3, 2]), np.array([2, 5, 2])).argsort(kind="stable")[0] == 0

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.selection import fronts as fronts_module
-from bursar.selection.fronts import _factors, fronts, thinned
+from bursar.selection.fronts import _factors, fronts, thin_front
 
 seeds = st.integers(0, 10**6)
 
@@ -67,7 +67,7 @@ def test_fronts_are_those_of_the_definition(seed, items, tasks):
 def test_looking_at_the_front_of_the_pool_only_changes_nothing(seed, tasks, look, fewest):
     points = random_confidence(seed, 70, tasks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fronts_module, "FIRST_LOOK", look)
+        patch.setattr(fronts_module, "FIRST_SHARE", look)
         patch.setattr(fronts_module, "FEWEST_FRONTS", fewest)
         found = [front.tolist() for front in fronts(points)]
     assert found == fronts_by_definition(points.tolist(), [1.0] * tasks)
@@ -81,11 +81,11 @@ def test_the_fronts_of_a_large_pool_are_right_one_by_one(tasks):
     rest = np.ones(5000, dtype=bool)
     for number, front in enumerate(fronts(points)):
         inside = points[front]
-        for y in inside[:200]:  # nobody of the rest dominates anybody of the front
+        for y in inside[:200]:  # no other point dominates a point of the front
             others = points[rest]
             assert not ((others <= y).all(axis=1) & (others < y).any(axis=1)).any()
         rest[front] = False
-        for y in points[rest][:200]:  # and somebody of the front dominates everybody who is left
+        for y in points[rest][:200]:  # and every other point is dominated by one of the front
             assert ((inside <= y).all(axis=1) & (inside < y).any(axis=1)).any()
         if number == 5:
             break
@@ -139,7 +139,7 @@ def test_a_lighter_task_counts_by_the_quantile_at_its_weight():
     points = np.array([[0.1, 0.2], [0.4, 0.6], [0.6, 0.8], [0.9, 1.0]])
     # The first task weighs a third: 0.1, 0.4, 0.6 and 0.9 have the quantile 0.4 there.
     np.testing.assert_allclose(_factors(points, np.array([1.0, 2.0])), [0.4, 1.0])
-    # So the first point dominates all that have 0.4 · c ≥ 0.1 there, and nobody else dominates: 0.4 · 0.9 < 0.4.
+    # So the first point dominates all that have 0.4 · c ≥ 0.1 there, and no other point dominates: 0.4 · 0.9 < 0.4.
     assert [front.tolist() for front in fronts(points, np.array([1.0, 2.0]))] == [[0], [1, 2, 3]]
 
 
@@ -176,7 +176,7 @@ def test_a_front_is_thinned_to_every_so_manieth_point_along_the_first_task(seed,
     first_task = np.round(rng.random(50), 1)
     front = np.sort(rng.permutation(50)[:size])
     ordered = sorted(front.tolist(), key=lambda item: (first_task[item], item))
-    found = thinned(front, first_task, wanted).tolist()
+    found = thin_front(front, first_task, wanted).tolist()
     assert sorted(found) == front.tolist()
     if 0 < wanted < size:
         picked = ordered[:: size // wanted][:wanted]

@@ -127,7 +127,7 @@ def test_a_walk_within_limits_buys_what_the_plain_loop_buys(seed, items, tasks):
     limits = Limits(sums, cap)
     expected = walk_bundles(menu, *bundles, budget, limits)
     if expected is None:
-        with pytest.raises(SelectionError, match=r"greedy spending got to .* of limit \d and not to"):
+        with pytest.raises(SelectionError, match=r"greedy spending reached .* of limit \d, not"):
             walk(menu, *bundles, budget, limits)
     else:
         np.testing.assert_array_equal(walk(menu, *bundles, budget, limits), expected)
@@ -153,7 +153,7 @@ def test_minimums_are_met_before_the_rest_is_bought():
 def test_a_minimum_out_of_reach_is_refused_by_name():
     menu = Menu(np.ones((3, 1)), np.array([1, 1, 1]), np.array([[1], [1], [1]]))
     labels = Limit("labels", np.ones((3, 1)), at_least=3)
-    with pytest.raises(SelectionError, match=r"got to 2 of labels and not to 3\. Fix: raise the budget"):
+    with pytest.raises(SelectionError, match=r"reached 2 of labels, not 3\. Fix: raise the budget"):
         walk(menu, *least_confident_first(menu, menu.value > 0), 5, Limits([labels]))
 
 

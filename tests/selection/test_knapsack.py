@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from bursar.selection import Limits
 from bursar.selection.spend import knapsack
-from bursar.selection.spend.knapsack import Menu, Solved, in_order, losses, relax, solve, steps
+from bursar.selection.spend.knapsack import Menu, Solution, losses, prefer_first_of_equals, relax, solve, steps
 from tests.selection.plain import (
     best_by_states,
     best_by_table,
@@ -36,13 +36,13 @@ def slack(best):
     return 1e-9 * max(1.0, abs(best))
 
 
-def assert_affordable_and_added_up(solved: Solved, menu, budget):
+def assert_affordable_and_added_up(solved: Solution, menu, budget):
     assert price_of(menu, solved.chosen) <= budget
     assert not (solved.chosen & (menu.value <= 0)).any()
     assert abs(solved.objective - sum(menu.value[solved.chosen].tolist())) <= slack(solved.objective)
 
 
-def assert_best(solved: Solved, menu, budget, best):
+def assert_best(solved: Solution, menu, budget, best):
     assert_affordable_and_added_up(solved, menu, budget)
     assert abs(solved.objective - best) <= slack(best)
     assert solved.optimal
@@ -339,10 +339,10 @@ def test_bringing_alike_items_into_order_keeps_price_and_value():
         kinds = random_menu(rng, 3, 2, dearest=4)
         menu = kinds.take(rng.integers(0, 3, 12))
         chosen = rng.random((12, 2)) < 0.5
-        ordered = in_order(chosen, menu, np.arange(12))
+        ordered = prefer_first_of_equals(chosen, menu, np.arange(12))
         assert price_of(menu, ordered) == price_of(menu, chosen)
         assert menu.value[ordered].sum() == pytest.approx(menu.value[chosen].sum())
-        for first in range(12):  # whoever comes later buys no more
+        for first in range(12):  # later items buy no more
             for later in range(first + 1, 12):
                 if (menu.value[first] == menu.value[later]).all():
                     assert ordered[first].tolist()[::-1] >= ordered[later].tolist()[::-1]
@@ -351,6 +351,6 @@ def test_bringing_alike_items_into_order_keeps_price_and_value():
 def test_bringing_items_into_order_leaves_others_alone():
     menu = Menu(np.array([[2.0], [2], [1], [1]]), np.zeros(4, dtype=np.int64), np.ones((4, 1), dtype=np.int64))
     chosen = np.array([[False], [True], [False], [True]])
-    assert in_order(chosen, menu, np.array([3])).ravel().tolist() == [False, True, True, False]
+    assert prefer_first_of_equals(chosen, menu, np.array([3])).ravel().tolist() == [False, True, True, False]
     shades = np.array([0, 0, 0, 1])[:, None]
-    assert in_order(chosen, menu, np.arange(4), shades).ravel().tolist() == [True, False, False, True]
+    assert prefer_first_of_equals(chosen, menu, np.arange(4), shades).ravel().tolist() == [True, False, False, True]

@@ -1,4 +1,4 @@
-"""What a selection must keep to beside its budget."""
+"""Limits on a selection besides its budget."""
 
 from __future__ import annotations
 

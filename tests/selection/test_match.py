@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
 from bursar.selection import GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, average, make_strategy
-from bursar.selection.match import bins_of, by_cluster, by_length, counts_of, lacking, matched
+from bursar.selection.match import bin_counts, bin_surplus, bins_of, by_cluster, by_length, pick_by_bin
 from bursar.selection.spend.knapsack import Menu
 from tests.selection.plain import best_of_all, random_pool
 
@@ -60,8 +60,8 @@ def test_items_are_taken_as_algorithm_2_takes_them(seed, pool, labelled, aside):
     parts = random_bins(rng, pool, labelled, aside)
     ranking, price = rng.permutation(pool), rng.integers(0, 6, pool)
     budget = int(rng.integers(0, 60))
-    current, reference = counts_of(parts)
-    taken = matched(ranking, parts[0], current, reference, price, budget)
+    current, reference = bin_counts(parts)
+    taken = pick_by_bin(ranking, parts[0], current, reference, price, budget)
     everything = np.concatenate(parts).tolist()
     written_out = (
         algorithm_2(ranking, parts[0], parts[1].tolist(), everything, price, budget, share) for share in SHARES
@@ -75,10 +75,10 @@ def test_the_bin_that_is_taken_from_lacks_most_of_those_that_can_give(seed):
     """In fractions, so that it does not hang on the last digit."""
     rng = np.random.default_rng(seed)
     parts = random_bins(rng, 20, 5, 3)
-    current, reference = counts_of(parts)
+    current, reference = bin_counts(parts)
     price, left = rng.integers(1, 6, 20), 30
     counts, rest = current.copy(), set(range(20))
-    for item in matched(rng.permutation(20), parts[0], current, reference, price, left).tolist():
+    for item in pick_by_bin(rng.permutation(20), parts[0], current, reference, price, left).tolist():
         short = {
             b: Fraction(int(counts[b]), max(1, int(counts.sum()))) - Fraction(int(reference[b]), int(reference.sum()))
             for b in {int(parts[0][x]) for x in rest if price[x] <= left}
@@ -100,13 +100,13 @@ def test_the_bin_that_is_taken_from_lacks_most_of_those_that_can_give(seed):
 )
 def test_what_is_lacking_goes_by_the_share_labelled_less_the_share_of_all(current, reference, expected):
     """In any unit."""
-    found = lacking(np.array(current), np.array(reference))
+    found = bin_surplus(np.array(current), np.array(reference))
     np.testing.assert_allclose(found * np.abs(expected).max(), np.array(expected) * np.abs(found).max(), atol=1e-12)
     np.testing.assert_array_equal(np.sign(found), np.sign(expected))
 
 
 def test_the_reference_counts_pool_labelled_and_aside():
-    current, reference = counts_of([np.array([0, 0, 2]), np.array([1]), np.array([3, 0])])
+    current, reference = bin_counts([np.array([0, 0, 2]), np.array([1]), np.array([3, 0])])
     assert current.tolist() == [0, 1, 0, 0]
     assert reference.tolist() == [3, 1, 1, 1]
 
@@ -115,8 +115,8 @@ def test_a_large_matched_selection_has_the_distribution_of_the_pool():
     rng = np.random.default_rng(0)
     bins = rng.choice(4, 2000, p=[0.5, 0.3, 0.15, 0.05])
     labelled = np.full(30, 3)  # as far off as can be
-    current, reference = counts_of([bins, labelled, bins[:0]])
-    taken = matched(rng.permutation(2000), bins, current, reference, np.ones(2000, dtype=np.int64), 600)
+    current, reference = bin_counts([bins, labelled, bins[:0]])
+    taken = pick_by_bin(rng.permutation(2000), bins, current, reference, np.ones(2000, dtype=np.int64), 600)
     counts = current + np.bincount(bins[taken], minlength=4)
     expected = 630 * reference / reference.sum()
     # One at a time to the bin that lacks most: no bin is off by more than an item a bin.
@@ -197,11 +197,11 @@ def test_what_cannot_be_put_into_bins_is_said():
         bins_of(features, "colour", ("intent", "slots"))
     with pytest.raises(SelectionError, match="by 'label:tree'"):
         bins_of(features, "label:tree", ("intent", "slots"))
-    with pytest.raises(SelectionError, match="counted from 0"):
+    with pytest.raises(SelectionError, match="a bin has a negative number"):
         bins_of(features, lambda features: np.array([0, -1]), ("intent",))
-    with pytest.raises(SelectionError, match="looks at the vectors of items"):
+    with pytest.raises(SelectionError, match="needs the feature 'vectors'"):
         bins_of(features, "cluster", ("intent",))
-    with pytest.raises(SelectionError, match="looks at the words of items"):
+    with pytest.raises(SelectionError, match="needs the feature 'words'"):
         bins_of(PoolFeatures(), "length", ("intent",))
 
 
@@ -319,5 +319,5 @@ def test_a_matched_strategy_keeps_to_limits_on_labels():
 
 def test_bins_and_other_groups_cannot_both_be_kept_to():
     pool = replace(pool_with_features(4), limits=Limits((), GroupCap.of(np.arange(30) % 3, 2)))
-    with pytest.raises(SelectionError, match="there cannot be other groups"):
+    with pytest.raises(SelectionError, match="cannot be combined with another group cap"):
         make_strategy("MT-AVG+BLP_AL+IDMR").select(pool, 100)

@@ -224,7 +224,7 @@ def test_equal_shares_are_never_over_budget_nor_worth_more_than_exact_spending(h
 
 def test_equal_shares_refuse_limits():
     pool = random_pool(np.random.default_rng(6), 4, 2, limits=Limits([Limit("labels", np.ones((4, 2)), 3.0)]))
-    with pytest.raises(SelectionError, match=r"equal shares keep to no limits\. Fix: use the mode disjoint"):
+    with pytest.raises(SelectionError, match=r"equal shares cannot keep to limits\. Fix: use a disjoint strategy"):
         spend(pool, np.ones((4, 2)), 10, "equal")
 
 

@@ -76,11 +76,11 @@ def test_covering_by_scores_keeps_to_limits_and_asks_for_vectors():
     [
         ("MT-PAR+COVER", "MT-PAR gives no scores"),
         ("COVER+COVER", "COVER gives no scores"),
-        ("MT-AVG+BLP_AL+COVER", "spends in its own way"),
-        ("EQB-DJS+COVER", "spends in its own way"),
+        ("MT-AVG+BLP_AL+COVER", "cannot both decide how to spend"),
+        ("EQB-DJS+COVER", "cannot both decide how to spend"),
         ("MT-AVG+COVER+BLP_AL", "BLP_AL cannot spend"),
-        ("RANDOM+GUARD", "asks no model"),
-        ("LONGEST+GUARD", "asks no model"),
+        ("RANDOM+GUARD", "uses no model"),
+        ("LONGEST+GUARD", "uses no model"),
         ("MT-AVG+GARD", "COVER or GUARD"),
     ],
 )

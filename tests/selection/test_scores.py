@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 
 from bursar.errors import DataError, SelectionError
 from bursar.selection import Limits, make_strategy
-from bursar.selection.scores import Columns, Units, check_target, chosen_table, csv_text, read_scores, write_chosen
+from bursar.selection.scores import (
+    Columns,
+    CostUnits,
+    check_target,
+    csv_text,
+    read_scores,
+    selection_table,
+    write_selection,
+)
 
 
 @pytest.fixture
@@ -40,7 +48,7 @@ def parquet(path, **columns):
 @settings(max_examples=300, deadline=None)
 def test_decimals_are_counted_exactly(amounts, places):
     amounts = [round(a, places) for a in amounts]
-    units = Units.of(np.array([float(a) for a in amounts]))
+    units = CostUnits.of(np.array([float(a) for a in amounts]))
     assert units.places <= min(places, 4)
     counted = units.whole(np.array([float(a) for a in amounts])).tolist()
     assert [units.money(n) for n in counted] == amounts
@@ -49,7 +57,7 @@ def test_decimals_are_counted_exactly(amounts, places):
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20))
 @settings(max_examples=300, deadline=None)
 def test_a_cost_is_never_counted_as_less_than_it_is(amounts):
-    units = Units.of(np.array(amounts))
+    units = CostUnits.of(np.array(amounts))
     for amount, counted in zip(amounts, units.whole(np.array(amounts)).tolist(), strict=True):
         exact, charged = Fraction(amount), Fraction(counted, 10**units.places)
         assert charged >= exact * (1 - Fraction(2) ** -50)
@@ -57,12 +65,12 @@ def test_a_cost_is_never_counted_as_less_than_it_is(amounts):
 
 
 def test_what_floats_do_to_the_last_digit_is_not_taken_for_money():
-    assert Units.of(np.array([0.1 + 0.2])) == Units(1)
-    assert Units(1).whole(np.array([0.1 + 0.2])).tolist() == [3]
+    assert CostUnits.of(np.array([0.1 + 0.2])) == CostUnits(1)
+    assert CostUnits(1).whole(np.array([0.1 + 0.2])).tolist() == [3]
 
 
 def test_a_third_is_rounded_up_at_the_ninth_place():
-    units = Units.of(np.array([1 / 3, 0.5]))
+    units = CostUnits.of(np.array([1 / 3, 0.5]))
     assert units.places == 9
     assert units.whole(np.array([1 / 3, 0.5])).tolist() == [333_333_334, 500_000_000]
 
@@ -79,14 +87,14 @@ def test_a_third_is_rounded_up_at_the_ninth_place():
     ],
 )
 def test_a_budget_never_grows_by_rounding(budget, counted):
-    assert Units(2).floor(Decimal(budget)) == counted
+    assert CostUnits(2).floor(Decimal(budget)) == counted
 
 
 def test_costs_that_cannot_be_counted_are_refused():
     with pytest.raises(SelectionError, match="add up to 1e\\+19"):
-        Units(0).whole(np.array([1e19]))
+        CostUnits(0).whole(np.array([1e19]))
     with pytest.raises(SelectionError, match="fewer decimals"):
-        Units(9).whole(np.array([5e9, 0.123456789]))
+        CostUnits(9).whole(np.array([5e9, 0.123456789]))
 
 
 # -- columns ---------------------------------------------------------------------------------------------------------
@@ -101,7 +109,7 @@ def test_tasks_are_in_the_order_of_their_confidence_columns():
     ("names", "said"),
     [
         (["id", "confidance:x"], "did you mean 'confidence:x'"),
-        (["id", "confidence:x", "Unnamed: 0"], "'Unnamed: 0' means nothing"),
+        (["id", "confidence:x", "Unnamed: 0"], "'Unnamed: 0' has an unknown prefix"),
         (["id", "confidence:x", "cost:y"], "'cost:y': there is no column 'confidence:y'"),
         (["id", "confidence:x", "hours:ana:y"], "'hours:ana:y': there is no column 'confidence:y'"),
         (["id", "confidence:x", "hours:x"], "'hours:x': there is no column"),
@@ -109,9 +117,9 @@ def test_tasks_are_in_the_order_of_their_confidence_columns():
         (["id", "text"], "no column of confidences"),
         (["id", "confidence:x", "confidence:x"], "two columns 'confidence:x'"),
         (["id", "text", "text", "confidence:x"], "two columns 'text'"),
-        (["id", "confidence:"], "no name for a task"),
-        (["id", "confidence:a;b"], "no name for a task"),
-        (["id", "confidence:reading", "cost:reading"], "a task is called that too"),
+        (["id", "confidence:"], "no valid task name"),
+        (["id", "confidence:a;b"], "no valid task name"),
+        (["id", "confidence:reading", "cost:reading"], "a task is called 'reading' too"),
         (["id", *(f"confidence:{n}" for n in range(63))], "63 tasks"),
     ],
 )
@@ -158,7 +166,7 @@ def test_whole_numbers_in_parquet_may_be_ids(tmp_path):
 
 def test_short_floats_are_taken_as_the_decimals_that_they_stand_for(tmp_path):
     path = parquet(tmp_path / "s.parquet", id=["x"], confidence__a=[0.5], cost__a=pa.array([0.1], pa.float32()))
-    assert read_scores(path).units == Units(1)
+    assert read_scores(path).units == CostUnits(1)
 
 
 def test_a_mark_at_the_start_blanks_around_numbers_and_blank_lines_do_no_harm(table):
@@ -197,12 +205,12 @@ HEAD = "id,confidence:a,cost:a\n"
         ("", "scores.csv: the file is empty"),
         ("\n\n", "scores.csv: the file is empty"),
         ("\nid,confidance:a\n", "scores.csv:2: column 'confidance:a'"),
-        ("id;confidence:a\nx;0.5\n", "scores.csv:1: columns are parted by ';'"),
-        (HEAD + "x,0.5\n", "scores.csv:2: there are 2 cells, and the header has 3"),
-        (HEAD + '"x\ny",0.5,1\nz,0,5,1\n', "scores.csv:4: there are 4 cells"),
+        ("id;confidence:a\nx;0.5\n", "scores.csv:1: columns are separated by ';'"),
+        (HEAD + "x,0.5\n", "scores.csv:2: the line has 2 cells, but the header has 3"),
+        (HEAD + '"x\ny",0.5,1\nz,0,5,1\n', "scores.csv:4: the line has 4 cells"),
         (HEAD + "x,0.5,1\n,0.5,1\n", "scores.csv:3: column 'id' is empty"),
         (HEAD + "  ,0.5,1\n", "scores.csv:2: column 'id' is empty"),
-        (HEAD + "x,0.5,1\n\n" + '"y\n\nz",0.5,1\nx,0.5,1\n', "scores.csv:7: item 'x': the id stands in line 2 already"),
+        (HEAD + "x,0.5,1\n\n" + '"y\n\nz",0.5,1\nx,0.5,1\n', "scores.csv:7: item 'x': the id is in line 2 already"),
         (HEAD + "x,high,1\n", "scores.csv:2: item 'x': column 'confidence:a' holds 'high'"),
         (HEAD + "x,,1\n", "scores.csv:2: item 'x': column 'confidence:a' is empty"),
         (HEAD + "x,NaN,1\n", "scores.csv:2: item 'x': column 'confidence:a' holds 'NaN'"),
@@ -238,7 +246,7 @@ def test_the_first_cell_that_is_no_number_is_found(table, row):
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"id": ["x", "x"], "confidence__a": [0, 1]}, "s.parquet: row 2: item 'x': the id stands in row 1 already"),
+        ({"id": ["x", "x"], "confidence__a": [0, 1]}, "s.parquet: row 2: item 'x': the id is in row 1 already"),
         ({"id": ["x", None], "confidence__a": [0, 1]}, "s.parquet: row 2: column 'id' is empty"),
         (
             {"id": ["x", "y"], "confidence__a": [0.5, None]},
@@ -267,8 +275,8 @@ def test_what_is_no_file_of_scores_is_refused(table, tmp_path):
         (tmp_path / "none.csv", "there is no such file"),
         (tmp_path / "folder.csv", "this is a folder"),
         (table("id", "scores.xlsx"), "neither .csv nor .parquet"),
-        (table("id,confidence:a\nx,0.5\n", "scores.parquet"), "this cannot be read as Parquet"),
-        (table("", "nothing.parquet"), "this cannot be read as Parquet"),
+        (table("id,confidence:a\nx,0.5\n", "scores.parquet"), "cannot be read as Parquet"),
+        (table("", "nothing.parquet"), "cannot be read as Parquet"),
     ]:
         with pytest.raises(DataError) as refused:
             read_scores(path)
@@ -288,16 +296,16 @@ def test_any_id_survives_the_way_through_csv(tmp_path_factory, ids):
         writer.writerows([["id", "confidence:a,b", "cost:a,b"], *([name, 0.5, 1.5] for name in ids)])
     scores = read_scores(path)
     chosen = make_strategy("MT-AVG").select(scores.pool(Limits()), 10**6)
-    rows = list(csv.reader(io.StringIO(csv_text(chosen_table(scores, chosen)), newline="")))
+    rows = list(csv.reader(io.StringIO(csv_text(selection_table(scores, chosen)), newline="")))
     assert rows == [["id", "tasks", "cost"], *([name, "a,b", "1.5"] for name in sorted(ids))]
 
 
 def test_both_kinds_of_file_hold_what_was_chosen(table, tmp_path):
     scores = read_scores(table("id,confidence:a,confidence:b,cost:a\nx,0.9,0.2,0.25\n007,0.1,1,1.5\n"))
     chosen = make_strategy("UDJS+BLP_AL").select(scores.pool(Limits()), scores.units.floor(Decimal(100)))
-    found = chosen_table(scores, chosen)
-    write_chosen(found, tmp_path / "chosen.csv")
-    write_chosen(found, tmp_path / "chosen.parquet")
+    found = selection_table(scores, chosen)
+    write_selection(found, tmp_path / "chosen.csv")
+    write_selection(found, tmp_path / "chosen.parquet")
     assert (tmp_path / "chosen.csv").read_text() == "id,tasks,cost\n007,a,1.5\nx,a;b,1.25\n"
     assert pq.read_table(tmp_path / "chosen.parquet").to_pydict() == {
         "id": ["007", "x"],
@@ -309,7 +317,7 @@ def test_both_kinds_of_file_hold_what_was_chosen(table, tmp_path):
 def test_whole_costs_stay_whole(table):
     scores = read_scores(table("id,confidence:a,cost:a\nx,0.5,3\n"))
     chosen = make_strategy("MT-AVG").select(scores.pool(Limits()), 5)
-    assert csv_text(chosen_table(scores, chosen)) == "id,tasks,cost\nx,a,3\n"
+    assert csv_text(selection_table(scores, chosen)) == "id,tasks,cost\nx,a,3\n"
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, table):
@@ -335,6 +343,6 @@ def test_a_file_that_cannot_be_written_whole_is_not_written_at_all(table, tmp_pa
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(DataError, match="No space left"):
-        write_chosen(pa.table({"id": ["x"], "tasks": ["a"], "cost": [1]}), target)
+        write_selection(pa.table({"id": ["x"], "tasks": ["a"], "cost": [1]}), target)
     assert target.read_text() == "what was there"
     assert [path.name for path in tmp_path.iterdir()] == ["chosen.csv"]

@@ -20,7 +20,7 @@ from bursar.selection import (
     average,
     greedy_by_confidence,
     make_strategy,
-    scored,
+    scoring_strategy,
     strategy,
 )
 from bursar.selection.spend.knapsack import Menu
@@ -124,23 +124,25 @@ def test_weights_are_those_of_section_6(name):
 
 @pytest.mark.parametrize("wrong", [{"intent": -1, "slots": 2}, {"intent": 0, "slots": 0}, {"slots": float("nan")}])
 def test_weights_that_are_none_are_refused(wrong):
-    with pytest.raises(SelectionError, match="not all from 0 up, with some above 0"):
+    with pytest.raises(SelectionError, match="must be 0 or more, and at least one above 0"):
         make_strategy("MT-AVG", weights=wrong).select(tied_pool(0), 10)
 
 
 def test_a_weight_for_a_task_that_is_not_there_is_refused_by_name():
-    with pytest.raises(SelectionError, match=r"a weight is given for 'colour'\. Fix: the tasks are intent, slots"):
+    with pytest.raises(
+        SelectionError, match=r"a weight is given for the unknown task 'colour'\. Fix: the tasks are intent, slots"
+    ):
         make_strategy("MT-AVG", weights={"colour": 1}).select(tied_pool(0), 10)
 
 
 def test_what_cannot_be_read_in_a_name_is_said():
-    with pytest.raises(SelectionError, match=r"'MT-AVG\+CPLEX': 'CPLEX' cannot follow a \+\. Fix: use GRD_AL, .* IDMR"):
+    with pytest.raises(SelectionError, match=r"'MT-AVG\+CPLEX': 'CPLEX' is no modifier\. Fix: use GRD_AL, .* IDMR"):
         make_strategy("MT-AVG+CPLEX")
-    with pytest.raises(SelectionError, match=r"MT-EC looks at one task\. Fix: name it, as in MT-EC-slots"):
+    with pytest.raises(SelectionError, match=r"MT-EC needs the name of a task\. Fix: add it, as in MT-EC-slots"):
         make_strategy("mt-ec")
     with pytest.raises(ConfigError, match="did you mean 'MT-AVG'"):
         make_strategy("MT-AVGG")
-    with pytest.raises(SelectionError, match=r"no task 'tree' to look at\. Fix: the tasks are intent, slots"):
+    with pytest.raises(SelectionError, match=r"no task 'tree'\. Fix: the tasks are intent, slots"):
         make_strategy("MT-EC-tree").select(tied_pool(0), 10)
 
 
@@ -358,9 +360,9 @@ def test_a_strategy_in_a_few_lines_is_found_by_name():
 
 @pytest.mark.usefixtures("_own_registry")
 def test_a_strategy_that_scores_can_be_spent_matched_and_limited():
-    @scored("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
+    @scoring_strategy("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
     def long_and_unsure(pool):
-        return (1 - average(pool.confidence)) * pool.features.want("words")
+        return (1 - average(pool.confidence)) * pool.features.require("words")
 
     rng = np.random.default_rng(0)
     pool = replace(random_pool(rng, 8, 2), features=PoolFeatures(words=rng.integers(1, 9, 8)))
@@ -383,7 +385,7 @@ def test_a_strategy_that_scores_can_be_spent_matched_and_limited():
     ("choose", "message"),
     [
         (lambda pool, budget, rng: np.array([1, 1]), "chose an item twice"),
-        (lambda pool, budget, rng: np.array([2]), "chose what is labelled already"),
+        (lambda pool, budget, rng: np.array([2]), "chose a label that exists already"),
         (lambda pool, budget, rng: np.array([0, 1]), "spent more than the budget of 5"),
         (
             lambda pool, budget, rng: Selection.of(pool, np.array([0]), np.zeros((1, 2), dtype=bool)),
@@ -396,7 +398,7 @@ def test_a_strategy_that_chooses_wrongly_is_told_so(choose, message):
     prices = Prices(("intent", "slots"), np.array([1, 1, 1]), np.ones((3, 2), dtype=np.int64))
     open_ = np.array([[True, True], [True, True], [True, False]])
     pool = Candidates(["a", "b", "c"], np.zeros((3, 2)), prices, open_)
-    with pytest.raises(SelectionError, match=rf"strategy WRONG {message}\. Fix: mend the strategy"):
+    with pytest.raises(SelectionError, match=rf"strategy WRONG {message}\. Fix: fix the strategy"):
         make_strategy("WRONG").select(pool, 5)
 
 
@@ -406,5 +408,7 @@ def test_a_strategy_without_scores_refuses_limits_by_name(name):
     pool = replace(
         pool, limits=Limits([Limit("labels", np.ones((4, 2)), 3.0)]), features=PoolFeatures(words=np.arange(4))
     )
-    with pytest.raises(SelectionError, match=r"gives no scores, so it cannot keep to limits\. Fix: use MT-AVG"):
+    with pytest.raises(
+        SelectionError, match=r"gives no scores, so it cannot keep to limits\. Fix: use a strategy with scores"
+    ):
         make_strategy(name).select(pool, 10)

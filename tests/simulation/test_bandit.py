@@ -25,7 +25,7 @@ def by_hand(bandits, environment, taken):
 
 
 def test_every_run_is_what_the_rules_say_step_by_step():
-    bandits = Bandits.drawn(3, arms=4, steps=120, seed=5)
+    bandits = Bandits.sample(3, arms=4, steps=120, seed=5)
     played = play(bandits, make_policy("uniform").begin, runs=2, seed=1, points=120)
     for run in range(6):
         average, losses = by_hand(bandits, run // 2, played.taken[:, run])
@@ -34,7 +34,7 @@ def test_every_run_is_what_the_rules_say_step_by_step():
 
 
 def test_environments_are_drawn_as_the_paper_describes():
-    bandits = Bandits.drawn(500, seed=1)
+    bandits = Bandits.sample(500, seed=1)
     assert bandits.wanted.sum(axis=1) == pytest.approx(1)
     assert bandits.most.min() >= 0.5
     assert bandits.most.max() <= 1
@@ -53,21 +53,21 @@ def test_a_policy_that_trains_an_arm_just_as_often_as_it_wants_fills_it():
 
 
 def test_the_same_seed_plays_the_same_and_another_does_not():
-    bandits = Bandits.drawn(2, steps=50)
+    bandits = Bandits.sample(2, steps=50)
     one, again, other = (play(bandits, make_policy("exp3s").begin, runs=3, seed=s) for s in (7, 7, 8))
     assert np.array_equal(one.taken, again.taken)
     assert not np.array_equal(one.taken, other.taken)
 
 
 def test_arms_are_taken_as_often_as_the_policy_says():
-    bandits = Bandits.drawn(1, arms=3, steps=1000)
+    bandits = Bandits.sample(1, arms=3, steps=1000)
     played = play(bandits, FixedPolicy({"arm 1": 5, "arm 2": 3, "arm 3": 2}).begin, runs=40)
     shares = np.bincount(played.taken.ravel(), minlength=3) / played.taken.size
     assert shares == pytest.approx([0.5, 0.3, 0.2], abs=4 * np.sqrt(0.25 / played.taken.size))
 
 
 def test_the_logs_of_a_play_are_the_logs_of_its_runs():
-    played = play(Bandits.drawn(2, steps=60), make_policy("uniform").begin, runs=2)
+    played = play(Bandits.sample(2, steps=60), make_policy("uniform").begin, runs=2)
     logs = played.logs(rewards=["improving", "prediction-gain"])
     plain = played.logs()
     assert len(logs) == 4

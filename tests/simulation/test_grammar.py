@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from bursar.simulation.domains import INTENTS, dependency_labels
 from bursar.simulation.english import english
 from bursar.simulation.grammar import Dice, Grammar, Piece
-from bursar.simulation.noise import SHORTEST_TYPO, Noise, disturb, misspelt
+from bursar.simulation.noise import SHORTEST_TYPO, Noise, disturb, misspell
 from bursar.simulation.notation import parse
 from bursar.simulation.relations import relations_of
-from bursar.simulation.sentence import make_clause, put
-from bursar.simulation.surface import written
+from bursar.simulation.sentence import make_clause, make_sentence
+from bursar.simulation.surface import render
 
 
 def said(line: str, *, symbols: dict[str, str] | None = None, seed: int = 0) -> Piece:
@@ -88,10 +88,10 @@ def test_all_lines_of_all_intents_fit_the_shared_symbols():
 
 @given(st.integers(0, 2**50), st.sampled_from(INTENTS))
 def test_every_intent_gives_trees_whatever_the_dice_and_however_loud_the_noise(item, intent):
-    sentence, asks = put(make_clause(intent, Dice(0, item, 1)), Dice(0, item, 2))
+    sentence, asks = make_sentence(make_clause(intent, Dice(0, item, 1)), Dice(0, item, 2))
     sentence = disturb(sentence, Noise() * 100, Dice(0, item, 3))
     values = [" ".join(sentence.words[span.start : span.end]) for span in sentence.spans]
-    text, words = written(sentence, asks, Dice(0, item, 4))
+    text, words = render(sentence, asks, Dice(0, item, 4))
     assert [text[a:b] for a, b in words] == sentence.words
     assert "".join(sentence.words) == text.replace(" ", "")
     assert sentence.heads.count(-1) == 1
@@ -110,14 +110,14 @@ def test_every_intent_gives_trees_whatever_the_dice_and_however_loud_the_noise(i
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz", min_size=SHORTEST_TYPO, max_size=12), st.integers(0, 10**6))
 def test_a_typo_keeps_the_first_letter_and_changes_the_length_by_one_at_most(word, item):
-    wrong = misspelt(word, Dice(0, item, 0))
+    wrong = misspell(word, Dice(0, item, 0))
     assert wrong[0] == word[0]
     assert abs(len(wrong) - len(word)) <= 1
 
 
 def test_articles_agree_with_the_word_that_follows():
     piece = said("set (obj a alarm) (obl in a hour) (obl with an friend)")
-    assert written(piece, False, Dice(0, 5, 0))[0].lower().rstrip(".") == "set an alarm in an hour with a friend"
+    assert render(piece, False, Dice(0, 5, 0))[0].lower().rstrip(".") == "set an alarm in an hour with a friend"
 
 
 # -- relations ---------------------------------------------------------------------------------------------------

@@ -119,12 +119,12 @@ def test_what_is_not_given_keeps_its_default_in_units():
             1e-9,
             "costs.slots.per_span = 1000 is more than .* units of 1E-9. Fix: .*costs.unit",
         ),
-        ({"slots": {"per_word": 1}}, 1, "costs.slots.per_word is no price of this task. Fix: use per_item, per_span"),
-        ({"intent": {"per_span": 1}}, 1, "costs.intent.per_span is no price of this task. Fix: use per_item"),
+        ({"slots": {"per_word": 1}}, 1, "costs.slots.per_word: unknown price. Fix: use per_item, per_span"),
+        ({"intent": {"per_span": 1}}, 1, "costs.intent.per_span: unknown price. Fix: use per_item"),
         (
             {"reading": {"per_span": 1}},
             1,
-            "costs.reading.per_span is no price of this task. Fix: use per_item, per_word",
+            "costs.reading.per_span: unknown price. Fix: use per_item, per_word",
         ),
         ({"slots": 3}, 1, "costs.slots must be a table. Fix: costs.slots = { per_item = 3 }"),
         ({"slot": {"per_item": 1}}, 1, "costs.slot: there is no such task. Fix: use reading or one of .*'slots'"),
@@ -146,7 +146,7 @@ def test_a_refused_price_is_named_by_its_key_with_the_way_out(prices, unit, mess
 def test_a_task_called_reading_is_refused_once_reading_has_a_price():
     task = Classification("reading", ("a",))
     assert CostModel.of([task]).own == {"reading": {"per_item": 3}}
-    with pytest.raises(ConfigError, match=r"costs.reading: a task is called that as well"):
+    with pytest.raises(ConfigError, match=r"costs.reading: a task is called .reading. too"):
         CostModel.of([task], {"reading": {"per_item": 1}})
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bursar.ragged import Ragged, offsets_of
 from bursar.tasks import Beliefs, Tagging
-from bursar.tasks.heads import Encoded, sampled
+from bursar.tasks.heads import Encoded, dropout_sample
 from bursar.tasks.heads.crf import Chain, CrfHead, Steps
 from bursar.tasks.heads.words import WordHead
 from bursar.tasks.schemes import tags_of_spans
@@ -123,7 +123,7 @@ def test_the_loss_is_the_negative_log_of_the_share_of_the_gold_sequences_by_word
         if codes:
             every = [log_weight(head, scores, other) / temperature for other in sequences(task, len(codes))]
             total += np.logaddexp.reduce(every) - log_weight(head, scores, codes) / temperature
-    loss = head.loss(head.scaled(head(encoded), temperature), targets_of(gold), 0.0)
+    loss = head.loss(head.with_temperature(head(encoded), temperature), targets_of(gold), 0.0)
     assert loss.item() == pytest.approx(total / max(1, sum(counts)), rel=1e-5, abs=1e-5)
 
 
@@ -138,7 +138,7 @@ def test_marginals_are_those_of_enumerating_every_tag_sequence(task, counts, see
         shares = np.exp((logs - np.logaddexp.reduce(logs / temperature) * temperature) / temperature)
         expected.append(np.array([np.bincount(tags, shares, task.tags) for tags in every.T]).reshape(scores.shape))
     with torch.inference_mode():
-        beliefs = head.predict_proba([head.scaled(head(encoded), temperature)])
+        beliefs = head.predict_proba([head.with_temperature(head(encoded), temperature)])
     assert beliefs.units.tolist() == counts
     assert beliefs.values.reshape(-1, task.tags) == pytest.approx(np.concatenate(expected), abs=1e-5)
 
@@ -224,7 +224,7 @@ def test_beliefs_do_not_depend_on_the_company_of_an_item(counts, seed, thinned):
     def predict_proba(part: Encoded) -> Beliefs:
         if not thinned:
             return head.predict_proba([head(part)])
-        with sampled(head, seed=1, number=2):
+        with dropout_sample(head, seed=1, number=2):
             output = head(part)
         return head.predict_proba([output])
 

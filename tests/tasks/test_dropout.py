@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from bursar.tasks.heads import Dropout, sampled
+from bursar.tasks.heads import Dropout, dropout_sample
 from bursar.tasks.heads.head import random_mask
 
 
@@ -38,7 +38,7 @@ def test_no_chance_is_no_dropout_and_evaluation_drops_nothing():
 def test_a_thinned_pass_drops_the_same_features_in_every_row():
     layer = Dropout(0.5).eval()
     x = torch.ones(4, 200)
-    with sampled(layer, seed=1, number=0):
+    with dropout_sample(layer, seed=1, number=0):
         found = layer(x)
     assert (found == found[0]).all()
     assert 60 < int((found[0] == 0).sum()) < 140
@@ -48,5 +48,5 @@ def test_a_thinned_pass_drops_the_same_features_in_every_row():
 def test_two_layers_of_one_model_drop_different_features():
     model = torch.nn.Sequential(Dropout(0.5), Dropout(0.5)).eval()
     x = torch.ones(1, 200)
-    with sampled(model, seed=1, number=0):
+    with dropout_sample(model, seed=1, number=0):
         assert not torch.equal(model[0](x), model[1](x))

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy, one_hot
 
 from bursar.ragged import Ragged, offsets_of
 from bursar.tasks import Tagging
-from bursar.tasks.heads import Encoded, sampled
+from bursar.tasks.heads import Encoded, dropout_sample
 from bursar.tasks.heads.feedback import SIZE, FeedbackHead
 from tests.tasks.examples import LABELS, column
 
@@ -66,7 +66,7 @@ def test_the_training_loss_hears_the_gold_tag_before_each_word(task, counts, see
     plain = cross_entropy(
         read_plainly(head, encoded, gold) / 2, torch.from_numpy(gold.values), label_smoothing=smoothing
     )
-    loss = head.loss(head.scaled(head(encoded), 2.0), gold, smoothing)
+    loss = head.loss(head.with_temperature(head(encoded), 2.0), gold, smoothing)
     assert loss.item() == pytest.approx(plain.item(), rel=1e-5)
 
 
@@ -75,7 +75,7 @@ def test_the_training_loss_hears_the_gold_tag_before_each_word(task, counts, see
 def test_outside_training_the_loss_is_that_of_what_is_believed(counts, seed, temperature):
     head, gold = any_head(TASK, seed), any_tags(TASK, counts, seed)
     with torch.inference_mode():
-        output = head.scaled(head(batch(counts, seed)), temperature)
+        output = head.with_temperature(head(batch(counts, seed)), temperature)
         loss, believed = head.loss(output, gold, 0.0), head.predict_proba([output]).dense()[0]
     assert loss.item() == pytest.approx(-np.log(believed[np.arange(len(believed)), gold.values]).mean(), rel=1e-4)
 
@@ -86,7 +86,7 @@ def test_beliefs_hear_the_best_tag_before_each_word(task, counts, seed, temperat
     head, encoded = any_head(task, seed), batch(counts, seed)
     with torch.inference_mode():
         plain = torch.softmax(read_plainly(head, encoded, None) / temperature, dim=1)
-        beliefs = head.predict_proba([head.scaled(head(encoded), temperature)])
+        beliefs = head.predict_proba([head.with_temperature(head(encoded), temperature)])
     assert beliefs.units.tolist() == counts
     assert beliefs.values.reshape(-1, task.tags) == pytest.approx(plain.numpy(), abs=1e-5)
 
@@ -105,7 +105,7 @@ def test_beliefs_do_not_depend_on_the_company_of_an_item(counts, seed, thinned):
     def predict_proba(part: Encoded) -> np.ndarray:
         if not thinned:
             return head.predict_proba([head(part)]).values
-        with sampled(head, seed=1, number=2):
+        with dropout_sample(head, seed=1, number=2):
             output = head(part)
         return head.predict_proba([output]).values
 
@@ -121,7 +121,7 @@ def test_thinned_passes_differ_in_what_they_read_and_in_what_they_answer():
     def passes(numbers: list[int]) -> np.ndarray:
         outputs = []
         for number in numbers:
-            with sampled(head, seed=0, number=number):
+            with dropout_sample(head, seed=0, number=number):
                 outputs.append(head(encoded))
         return head.predict_proba(outputs).values
 

@@ -93,7 +93,7 @@ def test_what_is_no_number_is_refused_in_words(value):
 
 @pytest.mark.parametrize("value", [-0.01, 1.01, 10**30])
 def test_a_number_outside_the_range_is_refused_with_the_range(value):
-    with pytest.raises(LabelError, match=r"is outside 0.0 to 1.0. Fix: mend it, or the task's range"):
+    with pytest.raises(LabelError, match=r"is outside 0.0 to 1.0. Fix: correct it, or change the task's range"):
         Regression("similarity").encode(value, 3)
 
 

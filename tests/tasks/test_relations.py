@@ -71,7 +71,7 @@ def test_a_relation_in_another_item_is_no_match():
         ([[[0, 2], [3, 4, "größe"], "used-for"]], "a relation must be"),
         ([["abc", "def", "used-for"]], "a relation must be"),
         ([[[0, "2", "city"], [3, 4, "größe"], "used-for"]], "a span must be"),
-        ([[[0, 2, "city"], [3, 9, "größe"], "used-for"]], "does not lie in the item's 5 words"),
+        ([[[0, 2, "city"], [3, 9, "größe"], "used-for"]], "is outside the item's 5 words"),
         ([[[0, 2, "town"], [3, 4, "größe"], "used-for"]], "unknown label 'town'"),
         ([[[0, 2, "city"], [3, 4, "größe"], "near"]], "unknown label 'near'"),
         ([[[0, 2, "city"], [3, 4, None], "used-for"]], "a label must be a non-empty string"),

@@ -37,7 +37,7 @@ def spans_by_seqeval(sentence: list[str]) -> list[tuple[int, int, str]]:
 
 
 def merged_neighbours(spans):
-    """What is left of spans when neighbours of one type cannot be told apart."""
+    """The spans after merging adjacent spans of one type."""
     merged = []
     for start, end, type in spans:
         if merged and merged[-1][1:] == (start, type):

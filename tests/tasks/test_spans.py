@@ -27,7 +27,7 @@ from bursar.tasks.heads.spans import (
     SpanScores,
     all_pairs,
     all_spans,
-    highest,
+    max_over_spans,
     spans_to_link,
 )
 from bursar.tasks.task import matched_counts
@@ -196,7 +196,7 @@ def test_a_gold_span_beyond_the_longest_is_not_asked_for():
 def test_the_highest_of_any_stretch_of_words_is_the_plain_maximum():
     words = torch.randn(37, 3, generator=torch.Generator().manual_seed(1))
     stretches = [(a, b) for a in range(38) for b in range(38)]
-    found = highest(words, *torch.tensor(stretches).unbind(dim=1))
+    found = max_over_spans(words, *torch.tensor(stretches).unbind(dim=1))
     expected = [words[a:b].max(dim=0).values if a < b else torch.zeros(3) for a, b in stretches]
     assert torch.equal(found, torch.stack(expected))
 
@@ -309,7 +309,7 @@ def test_the_longest_span_is_learned_from_the_labels_and_kept_with_the_weights()
 def test_a_temperature_divides_the_logits_and_keeps_the_spans():
     head = span_head()
     output = head(batch([3, 2]))
-    cooler = head.scaled(output, 2.0)
+    cooler = head.with_temperature(output, 2.0)
     assert torch.equal(cooler.logits, output.logits / 2)
     assert cooler.subjects is output.subjects
 
@@ -320,7 +320,7 @@ def test_a_label_for_every_word_is_refused():
 
 
 def test_relations_without_spans_are_refused():
-    with pytest.raises(ValueError, match="between spans"):
+    with pytest.raises(ValueError, match="relations need spans"):
         pair_head()(batch([3]))
 
 

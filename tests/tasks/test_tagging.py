@@ -123,9 +123,9 @@ def test_where_every_word_has_a_label_f1_is_the_share_of_right_words(seed):
         ([["0", 1, "city"]], "must be \\[start, end, label\\]"),
         ([[False, True, "city"]], "must be \\[start, end, label\\]"),
         ([[0.0, 1.0, "city"]], "must be \\[start, end, label\\]"),
-        ([[1, 1, "city"]], "does not lie in the item's 3 words"),
-        ([[-1, 1, "city"]], "does not lie in the item's 3 words"),
-        ([[0, 4, "city"]], "does not lie in the item's 3 words"),
+        ([[1, 1, "city"]], "is outside the item's 3 words"),
+        ([[-1, 1, "city"]], "is outside the item's 3 words"),
+        ([[0, 4, "city"]], "is outside the item's 3 words"),
         ([[0, 1, "town"]], "unknown label 'town'"),
     ],
 )

@@ -60,15 +60,15 @@ def test_only_a_string_with_something_in_it_is_a_label(label, closed):
         ({}, "has no known kind: None. Fix: kind = one of classification"),
         ({"kind": "taging"}, "has no known kind: 'taging'"),
         ({"kind": ["tagging"]}, "has no known kind"),
-        ({"kind": "tagging", "label": ["a"]}, "a tagging task has no 'label'. Fix: it may have .*'labels'"),
-        ({"kind": "tagging", "name": "b"}, "a tagging task has no 'name'"),
+        ({"kind": "tagging", "label": ["a"]}, "a tagging task has no option 'label'. Fix: use .*'labels'"),
+        ({"kind": "tagging", "name": "b"}, "a tagging task has no option 'name'"),
         ({"kind": "tagging", "labels": "abc"}, "labels must be a list of non-empty strings"),
         ({"kind": "tagging", "labels": ["a", ""]}, "labels must be a list of non-empty strings"),
         ({"kind": "tagging", "labels": ["a", 3]}, "labels must be a list of non-empty strings"),
         ({"kind": "tagging", "labels": ["a", "b", "a"]}, "labels names a label twice"),
         ({"kind": "relations", "entity_types": ["a", "a"]}, "entity_types names a label twice"),
         ({"kind": "tagging", "every_word": 1}, "every_word must be true or false"),
-        ({"kind": "regression", "labels": ["a"]}, "a regression task has no 'labels'"),
+        ({"kind": "regression", "labels": ["a"]}, "a regression task has no option 'labels'"),
         ({"kind": "regression", "low": "0"}, "low and high must be numbers"),
         ({"kind": "regression", "high": float("inf")}, "low and high must be numbers"),
         ({"kind": "regression", "high": 10**400}, "low and high must be numbers"),
@@ -100,7 +100,7 @@ def test_a_span_must_lie_in_the_items_words(start, end, words, as_list):
     if 0 <= start < end <= words:
         assert span_of(value, words) == (start, end)
     else:
-        with pytest.raises(LabelError, match="does not lie in"):
+        with pytest.raises(LabelError, match="is outside the item's"):
             span_of(value, words)
 
 

@@ -20,7 +20,7 @@ from bursar.campaign.state import GIVEN, CampaignState
 from bursar.errors import BursarError, ConfigError
 from bursar.ledger import Annotation, Answer, Ledger
 from bursar.ledger.head import HeadFile
-from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss, way_out
+from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss, how_to_restore
 from bursar.ledger.records import ANSWER, OVERLAP
 
 PAID = (ANSWER, OVERLAP)
@@ -54,7 +54,7 @@ class Kept:
     @property
     def head(self) -> HeadFile:
         """What the folder knows of the ledger."""
-        found = HeadFile.beside(self.place, self.folder)
+        found = HeadFile.of_ledger(self.place, self.folder)
         assert found is not None  # only a ledger in memory has none
         return found
 
@@ -124,7 +124,7 @@ def _verify_ledger(kept: Kept, run: Run | None) -> list[Finding]:
     except BursarError as wrong:
         return [Finding(kept.name, "cannot be read", (str(wrong),))]
     if lost is not None:
-        return [Finding(kept.name, "entries are lost", (f"{lost}. Fix: {way_out(kept.place, kept.head)}",))]
+        return [Finding(kept.name, "entries are lost", (f"{lost}. Fix: {how_to_restore(kept.place, kept.head)}",))]
     broken = file_problems(kept.place)
     if broken:
         return [Finding(kept.name, "the file is damaged", _few(broken))]

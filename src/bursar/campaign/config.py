@@ -121,7 +121,7 @@ class CampaignConfig(Section):
         learner = self.learner
         if chosen.alone and learner.log_steps:  # a model for each task chooses none
             learner = learner.model_copy(update={"log_steps": False})
-        ledger = self.ledger and self.ledger.beside(chosen.name)
+        ledger = self.ledger and self.ledger.for_arm(chosen.name)
         changed = {"strategy": mine, "compare": [], "audit": audit, "learner": learner, "ledger": ledger}
         if not (chosen.by_label and chosen.keeps_limits):
             changed["allocation"] = None

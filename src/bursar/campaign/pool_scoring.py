@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.unit_space import UnitDoubts
-from bursar.compute import HERE, ArrayStore, Engine, ProgressCallback, Unit, in_shards, run_units
+from bursar.compute import HERE, ArrayStore, Engine, ProgressCallback, Unit, run_units, split_evenly
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Embeddings, Progress, no_progress
@@ -136,7 +136,7 @@ class PoolScoring:
         load: Callable[[], Learner] = lambda: learner  # noqa: E731
         units: list[Unit] = [
             {"question": asdict(question), "from": part.start, "to": part.stop}
-            for part in in_shards(len(items), -(-len(items) // SHARD))
+            for part in split_evenly(len(items), -(-len(items) // SHARD))
         ]
 
         def filled(unit: Unit) -> Unit:
@@ -163,7 +163,7 @@ class _Watcher:
         if stored:
             self._tell()
 
-    def told(self, unit: Unit, what: Any) -> None:
+    def reported(self, unit: Unit, what: Any) -> None:
         self.begun_ones[unit["from"]] = float(what)
         self._tell()
 

@@ -22,7 +22,7 @@ from pydantic import (
 from bursar.curriculum.policy import Policy, make_policy, read_policy
 from bursar.errors import ConfigError, LedgerError
 from bursar.learners.learner import LEARNERS
-from bursar.ledger.places import EXAMPLE, beside, holds_password, read_url
+from bursar.ledger.places import EXAMPLE, holds_password, read_url, sibling_url
 from bursar.selection import STARTS, Strategy, make_strategy
 from bursar.selection.match import BINS
 from bursar.tasks import CostModel, Task
@@ -263,6 +263,6 @@ class LedgerSection(Section):
     def example(cls) -> Self:
         return cls(url=EXAMPLE)
 
-    def beside(self, arm: str) -> LedgerSection:
+    def for_arm(self, arm: str) -> LedgerSection:
         """The ledger of a strategy that is compared: in a schema of its own."""
-        return LedgerSection(url=beside(self.url, arm))
+        return LedgerSection(url=sibling_url(self.url, arm))

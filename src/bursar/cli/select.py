@@ -137,7 +137,7 @@ def select(
             fix="use --combine avg, max, min or rrf, or take the limits away",
         )
 
-    from bursar.selection.scores import Units, check_target, chosen_table, csv_text, read_scores, write_chosen
+    from bursar.selection.scores import CostUnits, check_target, csv_text, read_scores, selection_table, write_selection
 
     if out is not None:
         check_target(out, scores)
@@ -145,14 +145,14 @@ def select(
     for option, task in [("--mode single", recipe.task), *(("--weights", task) for task in recipe.weights)]:
         _known(option, task, table.tasks)
     pool = table.pool(_limits(table, most, least, per_group, time_of))
-    units = Units(0) if in_items else table.units
+    units = CostUnits(0) if in_items else table.units
     started = time.perf_counter()
     chosen = recipe.select(pool, units.floor(money), in_items=in_items)
     seconds = time.perf_counter() - started
 
-    rows = chosen_table(table, chosen)
+    rows = selection_table(table, chosen)
     if out is not None:
-        write_chosen(rows, out)
+        write_selection(rows, out)
     spent = table.units.money(chosen.total)
     if as_json:
         typer.echo(json.dumps(_as_json(chosen, spent, seconds)))

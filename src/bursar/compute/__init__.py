@@ -1,11 +1,11 @@
-"""Units of work, spread over cores and machines; finished ones are never run again."""
+"""Run units of work on cores and machines; finished units are never run again."""
 
 from bursar.compute.engine import HERE, Engine, Here, ProgressCallback, Unit, Work
 from bursar.compute.engines import make_engine
 from bursar.compute.processes import Processes, cores
-from bursar.compute.progress import Progress, Watcher, duration
+from bursar.compute.progress import Progress, UnitObserver, duration
 from bursar.compute.store import ArrayStore, Store, address
-from bursar.compute.units import in_shards, run_all, run_units
+from bursar.compute.units import run_all, run_units, split_evenly
 from bursar.errors import ComputeError
 
 __all__ = [
@@ -19,13 +19,13 @@ __all__ = [
     "ProgressCallback",
     "Store",
     "Unit",
-    "Watcher",
+    "UnitObserver",
     "Work",
     "address",
     "cores",
     "duration",
-    "in_shards",
     "make_engine",
     "run_all",
     "run_units",
+    "split_evenly",
 ]

@@ -1,7 +1,7 @@
-"""Units of work on the machines of a Ray cluster.
+"""Run units of work on a Ray cluster.
 
-A unit takes one CPU of any node, and one thread. Bursar, the work's module and the files that it reads must be there on
-every node, under the same names. Finished results come back here, so a store is only needed here.
+A unit uses one CPU of any node, with one thread. Bursar, the module of the work and the files that it reads must be on
+every node under the same names. Results are returned to this process, so a store is only needed here.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from bursar.compute.engine import Crew, Ended, Unit, Work, attempt, pack
+from bursar.compute.engine import Ended, Unit, Work, WorkerPool, attempt, pack
 from bursar.compute.processes import thread_settings
 from bursar.errors import ConfigError
 
-SPARE = 2  # units that wait at the cluster's door, so that no CPU waits for this process
-PATIENCE = 120.0  # seconds in which to connect: a busy head may be slow to serve a client
-LOOK_AROUND = 5.0  # seconds after which nodes that came and went are counted again
+SPARE = 2  # units queued at the cluster, so that no CPU waits for this process
+CONNECT_TIMEOUT = 120.0  # seconds; a busy head node may be slow to serve a client
+RECOUNT_INTERVAL = 5.0  # seconds between counts of the cluster's CPUs, as nodes may come and go
 
 
 class Cluster:
-    """A Ray cluster: the one at an address, or of ``RAY_ADDRESS``, or that runs on this machine, or a new one here.
+    """A Ray cluster: at an address, else at ``RAY_ADDRESS``, else the one on this machine, else a new one here.
 
-    Whoever started Ray in this process ends it: an engine that finds it started leaves it so. ``RAY_AUTH_MODE`` and
-    ``RAY_AUTH_TOKEN`` have to be those of the cluster.
+    If Ray was started in this process before, the engine does not shut it down. ``RAY_AUTH_MODE`` and
+    ``RAY_AUTH_TOKEN`` must be those of the cluster.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
@@ -40,7 +40,7 @@ class Cluster:
                     f"the engine 'ray' needs {module}, which is not installed", fix="pip install 'bursar[cluster]'"
                 )
         if workers is not None and workers < 1:
-            raise ConfigError(f"{workers} workers cannot work", fix="ask for at least one")
+            raise ConfigError(f"{workers} workers are too few", fix="use at least one")
         self.address = address
         self.at_most = workers
         self._kept = False
@@ -49,7 +49,7 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        """As many as the cluster has CPUs now, if no smaller number was asked for."""
+        """The CPUs of the cluster now, or the configured number if that is smaller."""
         self._connect()
         return min(_cpus(), self.at_most or _cpus())
 
@@ -63,17 +63,17 @@ class Cluster:
         self._leave()
 
     @contextmanager
-    def crew(self, told: Callable[[int, Any], None]) -> Iterator[Crew]:
-        """The cluster's CPUs; what still runs at the end is cancelled."""
+    def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
+        """Use the cluster's CPUs; units still running at the end are cancelled."""
         import ray
 
         self._connect()
         self._mailbox = self._mailbox or _mailbox()
-        crew = _Crew(ray, told, self.at_most, self._mailbox)
+        pool = _Pool(ray, on_report, self.at_most, self._mailbox)
         try:
-            yield crew
+            yield pool
         finally:
-            crew.stop()
+            pool.stop()
             if not self._kept:
                 self._leave()
 
@@ -84,17 +84,17 @@ class Cluster:
             return
         where = self.address or os.environ.get("RAY_ADDRESS") or "this machine"
         fix = "start one with: ray start --head; RAY_AUTH_MODE and RAY_AUTH_TOKEN must be the same here"
-        _knock(where, fix)
-        for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):  # a cluster started here reports to nobody,
-            os.environ.setdefault(name, "0")  # and its workers stand back no more than other processes
-        until = time.monotonic() + PATIENCE
+        _check_reachable(where, fix)
+        for name in ("RAY_USAGE_STATS_ENABLED", "RAY_worker_niceness"):  # for a cluster started here: no usage
+            os.environ.setdefault(name, "0")  # reports, and workers of normal priority
+        until = time.monotonic() + CONNECT_TIMEOUT
         while True:
             try:
                 ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
                 break
             except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as wrong:
-                ray.shutdown()  # of what may have come half-way
-                if time.monotonic() > until or not _may_pass(wrong):
+                ray.shutdown()  # clean up a partial start
+                if time.monotonic() > until or not _is_transient(wrong):
                     what = f"no Ray cluster can be reached at {where}: {_first_line(wrong)}"
                     raise ConfigError(what, fix=fix) from wrong
                 time.sleep(1.0)
@@ -112,24 +112,24 @@ class Cluster:
             ray.shutdown()
 
 
-class _Crew:
-    def __init__(self, ray: Any, told: Callable[[int, Any], None], at_most: int | None, mailbox: Any) -> None:
+class _Pool:
+    def __init__(self, ray: Any, on_report: Callable[[int, Any], None], at_most: int | None, mailbox: Any) -> None:
         self.ray = ray
-        self.told = told
+        self.on_report = on_report
         self.at_most = at_most
         self.mailbox = mailbox
-        self.name = uuid4().hex  # the mailbox may hold words of units that were cancelled
+        self.name = uuid4().hex  # the mailbox may hold reports of cancelled units
         self.running: dict[Any, int] = {}
-        self.counted = -LOOK_AROUND
+        self.counted = -RECOUNT_INTERVAL
         self.limit = 0
-        self.words: Any = None
-        self.packed: tuple[Work, Any] | None = None  # the work of the last unit, where every node can get it
-        # Whether a unit is tried again is decided by whoever asked for it, who counts, and not by Ray.
+        self.reports: Any = None
+        self.packed: tuple[Work, Any] | None = None  # the work of the last unit, in Ray's object store
+        # No retries by Ray: ``run_units`` counts and decides them.
         self.work = ray.remote(_work).options(num_cpus=1, max_retries=0)
 
-    def has_room(self) -> bool:
+    def can_submit(self) -> bool:
         now = time.monotonic()
-        if now - self.counted >= LOOK_AROUND:
+        if now - self.counted >= RECOUNT_INTERVAL:
             self.counted = now
             self.limit = self.at_most or _cpus() + SPARE
         return len(self.running) < self.limit
@@ -145,57 +145,57 @@ class _Crew:
             ready, _ = self.ray.wait(list(self.running), num_returns=1, timeout=0.5)
             if ready:
                 return self._ended(ready[0], self.running.pop(ready[0]))
-            self._pass_on(patience=0)
+            self._forward_reports(timeout=0)
 
     def _ended(self, unit: Any, number: int) -> Ended:
         exceptions = self.ray.exceptions
         try:
-            how, what, seconds, talked = self.ray.get(unit)
+            how, what, seconds, reported = self.ray.get(unit)
         except exceptions.RayTaskError as wrong:
             return Ended(number, "failed", wrong)
         except exceptions.RayError as wrong:
             return Ended(number, "lost", f"{type(wrong).__name__}: {_first_line(wrong)}")
-        if talked:  # its last words are in the mailbox: once for those on their way, once for the rest
-            self._pass_on(patience=10)
-            self._pass_on(patience=10)
+        if reported:  # its last reports are in the mailbox: one request may be on its way, the next gets the rest
+            self._forward_reports(timeout=10)
+            self._forward_reports(timeout=10)
         return Ended(number, how, what, seconds)
 
-    def _pass_on(self, patience: float) -> None:
-        """Hand on what is in the mailbox. Words may be lost with it; results are not."""
-        self.words = self.words or self.mailbox.take.remote()
+    def _forward_reports(self, timeout: float) -> None:
+        """Forward the reports in the mailbox. Reports are lost if it dies; results are not."""
+        self.reports = self.reports or self.mailbox.take.remote()
         try:
-            words = self.ray.get(self.words, timeout=patience)
+            reports = self.ray.get(self.reports, timeout=timeout)
         except self.ray.exceptions.GetTimeoutError:
             return
         except self.ray.exceptions.RayError:
-            words = []
-        self.words = None
-        for (crew, number), what in words:
-            if crew == self.name:
-                self.told(number, what)
+            reports = []
+        self.reports = None
+        for (pool, number), what in reports:
+            if pool == self.name:
+                self.on_report(number, what)
 
     def stop(self) -> None:
-        for unit in reversed(self.running):  # those that wait first, or they would begin where others are stopped
+        for unit in reversed(self.running):  # waiting units first, or they would start as others are cancelled
             with contextlib.suppress(Exception):
                 self.ray.cancel(unit, force=True)
 
 
 class _Mailbox:
-    """Where units leave their words until they are taken."""
+    """A queue of the reports of units."""
 
     def __init__(self) -> None:
-        self.words: list[tuple[tuple[str, int], Any]] = []
+        self.reports: list[tuple[tuple[str, int], Any]] = []
 
     def put(self, sender: tuple[str, int], what: Any) -> None:
-        self.words.append((sender, what))
+        self.reports.append((sender, what))
 
     def take(self) -> list[tuple[tuple[str, int], Any]]:
-        words, self.words = self.words, []
-        return words
+        reports, self.reports = self.reports, []
+        return reports
 
 
-def _knock(where: str, fix: str) -> None:
-    """Whether anybody is there at all, if it is a host and a port; Ray itself would wait for minutes."""
+def _check_reachable(where: str, fix: str) -> None:
+    """Check that a host and port accept connections; Ray itself would wait for minutes."""
     host, _, port = where.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         return
@@ -205,14 +205,14 @@ def _knock(where: str, fix: str) -> None:
         raise ConfigError(f"no Ray cluster can be reached at {where}: {wrong}", fix=fix) from None
 
 
-def _may_pass(wrong: Exception) -> bool:
-    """Whether a cluster that is busy, or just coming up, may say this."""
-    slow = ("client server failed", "Initialization failure from server")  # what a client hears of a head that is slow
+def _is_transient(wrong: Exception) -> bool:
+    """Whether the error may come from a cluster that is busy or starting."""
+    slow = ("client server failed", "Initialization failure from server")  # errors of a slow head node
     return isinstance(wrong, ConnectionError | TimeoutError) or any(words in str(wrong) for words in slow)
 
 
 def _mailbox() -> Any:
-    """A mailbox where this process is, so that it is as safe as it: a node elsewhere may go at any time."""
+    """A mailbox on the node of this process, since another node may leave at any time."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -221,7 +221,7 @@ def _mailbox() -> Any:
 
 
 def _work(work: bytes, unit: bytes, sender: tuple[str, int], mailbox: Any) -> tuple[str, Any, float, bool]:
-    """What a worker does on its node: its unit, with one thread; and whether it left any words."""
+    """Run a unit on its node with one thread; also return whether it sent reports."""
     import ray
 
     os.environ.update(thread_settings(1))
@@ -232,7 +232,7 @@ def _work(work: bytes, unit: bytes, sender: tuple[str, int], mailbox: Any) -> tu
 
     how, what, seconds = attempt(lambda: (pickle.loads(work), pickle.loads(unit)), tell)
     with contextlib.suppress(ray.exceptions.RayError):
-        ray.get(last, timeout=10)  # words arrive in order, so all have when the last has
+        ray.get(last, timeout=10)  # reports arrive in order, so the last one implies all
     return how, what, seconds, bool(last)
 
 

@@ -1,7 +1,7 @@
-"""What an engine is: a place where units of work run. The plainest is this process.
+"""The ``Engine`` protocol: where units of work run. The simplest engine is this process.
 
-A unit is a description of what is to be computed, a mapping that JSON can hold. The work is one function that is
-called with a unit and with a function to tell things with, and returns the unit's result.
+A unit is a JSON-serialisable mapping that describes what to compute. The work is a function of a unit and a callback
+for progress reports; it returns the unit's result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Work = Callable[[Unit, ProgressCallback], Any]
 
 
 class Ended(NamedTuple):
-    """How a unit ended: ``done`` with its result, ``failed`` with an error, or ``lost`` with its worker, and why."""
+    """How a unit ended: ``done`` with a result, ``failed`` with an error, ``lost`` with the reason its worker died."""
 
     number: int
     how: Literal["done", "failed", "lost"]
@@ -30,23 +30,23 @@ class Ended(NamedTuple):
     seconds: float = 0.0
 
 
-class Crew(Protocol):
-    """Whoever works on units now."""
+class WorkerPool(Protocol):
+    """Workers that run units."""
 
-    def has_room(self) -> bool:
-        """Whether one more unit can be handed in."""
+    def can_submit(self) -> bool:
+        """Whether one more unit can be submitted."""
 
     def submit(self, number: int, work: Work, unit: Unit) -> None:
-        """Hand in a unit under a number."""
+        """Submit a unit under a number."""
 
     def next(self) -> Ended:
-        """Wait for the next unit that ends, however it does. What units tell meanwhile is passed on."""
+        """Wait for the next unit to end. Reports of units are forwarded meanwhile."""
 
 
 class Engine(Protocol):
     """Where units run.
 
-    Workers live for one call of ``run_units``; where the engine is entered, for as long as it is:
+    Workers live for one call of ``run_units``, or for a ``with`` block:
 
     >>> from bursar.compute import make_engine, run_units
     >>> with make_engine("processes") as engine:  # doctest: +SKIP
@@ -56,18 +56,18 @@ class Engine(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many units run at a time."""
+        """The number of units that run at a time."""
 
     def __enter__(self) -> Engine: ...
 
     def __exit__(self, *exception: object) -> None: ...
 
-    def crew(self, told: Callable[[int, Any], None]) -> AbstractContextManager[Crew]:
-        """A crew, whose units' words go to ``told``; on leaving, whatever still runs is stopped."""
+    def worker_pool(self, on_report: Callable[[int, Any], None]) -> AbstractContextManager[WorkerPool]:
+        """A pool whose units report to ``on_report``; on exit, running units are stopped."""
 
 
 class Here:
-    """One unit after the other in this process."""
+    """Runs one unit after the other in this process."""
 
     workers = 1
 
@@ -78,17 +78,17 @@ class Here:
         pass
 
     @contextmanager
-    def crew(self, told: Callable[[int, Any], None]) -> Iterator[Crew]:
-        """Nobody but this process."""
-        yield _Here(told)
+    def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
+        """A pool of this process only."""
+        yield _Here(on_report)
 
 
 class _Here:
-    def __init__(self, told: Callable[[int, Any], None]) -> None:
-        self.told = told
+    def __init__(self, on_report: Callable[[int, Any], None]) -> None:
+        self.on_report = on_report
         self.waiting: deque[tuple[int, Work, Unit]] = deque()
 
-    def has_room(self) -> bool:
+    def can_submit(self) -> bool:
         return not self.waiting
 
     def submit(self, number: int, work: Work, unit: Unit) -> None:
@@ -98,7 +98,7 @@ class _Here:
         number, work, unit = self.waiting.popleft()
         start = time.perf_counter()
         try:
-            result = work(unit, lambda what: self.told(number, what))
+            result = work(unit, lambda what: self.on_report(number, what))
         except Exception as wrong:
             return Ended(number, "failed", wrong)
         return Ended(number, "done", result, time.perf_counter() - start)
@@ -108,10 +108,10 @@ HERE = Here()
 
 
 def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps) -> bytes:
-    """A unit or its work as it is sent elsewhere. They are sent apart: many units may have the same large work."""
+    """Pickle a unit or its work. They are sent separately, because many units may share the same large work."""
     try:
         return dumps(work_or_unit)
-    except Exception as wrong:  # whatever a thing says that cannot be pickled
+    except Exception as wrong:  # pickling may raise anything
         raise ConfigError(
             f"the work cannot be sent to another process: {wrong}",
             fix="give a function at the top of a module, or functools.partial of one",
@@ -121,18 +121,18 @@ def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps
 def attempt(
     unpack: Callable[[], tuple[Work, Unit]], tell: ProgressCallback
 ) -> tuple[Literal["done", "failed"], Any, float]:
-    """What a worker elsewhere does with a unit: unpack it, which imports what it needs, and work on it."""
+    """Run a unit in a worker: unpack it, which imports what it needs, and call the work."""
     try:
         work, unit = unpack()
         start = time.perf_counter()
         result = work(unit, tell)
         return "done", result, time.perf_counter() - start
     except BaseException as wrong:
-        return "failed", portable(wrong), 0.0
+        return "failed", picklable_error(wrong), 0.0
 
 
-def portable(wrong: BaseException) -> BaseException:
-    """An error as it can be sent to another process, with where it happened."""
+def picklable_error(wrong: BaseException) -> BaseException:
+    """An error that can be sent to another process, with its traceback as a note."""
     where = "".join(traceback.format_exception(wrong))
     try:
         wrong.add_note(where)

@@ -10,9 +10,9 @@ KNOWN = "here, processes, processes:4, ray, ray://host:port, ray:host:port"
 
 
 def make_engine(text: str, workers: int | None = None) -> Engine:
-    """The engine of a name: ``here``, ``processes``, ``processes:4``, ``ray``, ``ray://host:port``, ``ray:host:port``.
+    """Make an engine: ``here``, ``processes``, ``processes:4``, ``ray``, ``ray://host:port``, ``ray:host:port``.
 
-    ``workers`` says how many units run at a time where the name does not.
+    ``workers`` is the number of units that run at a time, if the name does not give it.
 
     >>> make_engine("processes:4").workers
     4
@@ -28,7 +28,7 @@ def make_engine(text: str, workers: int | None = None) -> Engine:
         raise ConfigError(f"'here' runs one unit at a time, not {workers}", fix=f"choose processes:{workers}")
     if name == "processes" and (not rest or rest.isdigit()):
         if rest and workers not in (None, int(rest)):
-            raise ConfigError(f"{text!r} says {rest} workers, and {workers} are asked for", fix="say it once")
+            raise ConfigError(f"{text!r} means {rest} workers, but {workers} are given", fix="give one number")
         return Processes(int(rest) if rest else workers)
     if name == "ray":
         from bursar.compute.cluster import Cluster

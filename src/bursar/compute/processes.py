@@ -1,8 +1,8 @@
-"""Units of work in processes of this machine, which tell how they get on.
+"""Run units of work in processes of this machine, with progress reports.
 
-Small models train fastest on one thread: two threads on one small matrix mostly wait for each other. So work that can
-be parted is spread over processes, each with its share of the cores. A process takes unit after unit, so whatever it
-has loaded for one is there for the next.
+Small models train fastest on one thread: two threads on one small matrix mostly wait for each other. So work is spread
+over processes, each with its share of the cores. A process runs many units, so what it has loaded for one is there for
+the next.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
-from bursar.compute.engine import Crew, Ended, Unit, Work, attempt, pack, portable
+from bursar.compute.engine import Ended, Unit, Work, WorkerPool, attempt, pack, picklable_error
 from bursar.errors import ConfigError
 
 _SPAWN = multiprocessing.get_context("spawn")
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def thread_settings(threads: int) -> dict[str, str]:
-    """The environment in which the libraries that compute take so many threads. They read it when first imported."""
+    """Environment variables that limit numerical libraries to this many threads, when set before they are imported."""
     return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
 
 
 class Processes:
-    """So many processes of this machine, as many as there are cores unless it is said."""
+    """Processes of this machine: by default, one per core."""
 
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and workers < 1:
-            raise ConfigError(f"{workers} processes cannot work", fix="ask for at least one")
+            raise ConfigError(f"{workers} processes are too few", fix="use at least one")
         self.workers = workers or cores()
         self._idle: list[_Worker] = []
         self._kept = False
@@ -56,35 +56,35 @@ class Processes:
         self.dismiss()
 
     @contextmanager
-    def crew(self, told: Callable[[int, Any], None]) -> Iterator[Crew]:
-        """The processes; those still busy at the end are killed, the others sent home unless they are kept."""
-        crew = _Crew(told, self.workers, self._idle)
+    def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
+        """Use the processes; busy ones are killed at the end, idle ones stopped unless the engine is entered."""
+        pool = _Pool(on_report, self.workers, self._idle)
         try:
-            yield crew
+            yield pool
         finally:
-            for worker in crew.busy:
+            for worker in pool.busy:
                 worker.kill()
             if not self._kept:
                 self.dismiss()
 
     def dismiss(self) -> None:
-        """Send home those that have nothing to do; others come when there is work."""
+        """Stop idle processes; new ones start when there is work."""
         for worker in self._idle:
             worker.dismiss()
         while self._idle:
             self._idle.pop().join()
 
 
-class _Crew:
-    def __init__(self, told: Callable[[int, Any], None], workers: int, idle: list[_Worker]) -> None:
-        self.told = told
+class _Pool:
+    def __init__(self, on_report: Callable[[int, Any], None], workers: int, idle: list[_Worker]) -> None:
+        self.on_report = on_report
         self.workers = workers
         self.idle = idle
         self.busy: list[_Worker] = []
         self.ended: deque[Ended] = deque()
         self.packed: tuple[Work, bytes] | None = None  # the work of the last unit
 
-    def has_room(self) -> bool:
+    def can_submit(self) -> bool:
         return len(self.busy) < self.workers
 
     def submit(self, number: int, work: Work, unit: Unit) -> None:
@@ -95,33 +95,33 @@ class _Crew:
             worker = self.idle.pop()
             if worker.take(number, *sent):
                 break
-            worker.kill()  # it died with nothing to do
+            worker.kill()  # it died while idle
         else:
             worker = _Worker(max(1, cores() // self.workers))
-            worker.take(number, *sent)  # if it is dead already, ``next`` will find out
+            worker.take(number, *sent)  # if it is dead already, ``next`` notices
         self.busy.append(worker)
 
     def next(self) -> Ended:
         while not self.ended:
             wait([worker.line for worker in self.busy], timeout=0.5)
             for worker in list(self.busy):
-                self._hear(worker)
+                self._receive(worker)
         return self.ended.popleft()
 
-    def _hear(self, worker: _Worker) -> None:
-        """All that a worker has said. One that is gone has lost its unit, unless its last word was the result."""
+    def _receive(self, worker: _Worker) -> None:
+        """Handle all messages of a worker. If it died, its unit is lost unless its last message was the result."""
         gone = worker.process.exitcode is not None
         try:
             while worker.line.poll():
                 how, what, seconds = worker.line.recv()
-                if how == "told":
-                    self.told(worker.number, what)
+                if how == "report":
+                    self.on_report(worker.number, what)
                     continue
                 self.busy.remove(worker)
                 self.idle.append(worker)
                 self.ended.append(Ended(worker.number, how, what, seconds))
                 return
-        except (EOFError, OSError):  # the line was cut, perhaps in the middle of a word
+        except (EOFError, OSError):  # the pipe broke, perhaps within a message
             gone = True
         if gone:
             self.busy.remove(worker)
@@ -130,23 +130,23 @@ class _Crew:
             self.ended.append(Ended(worker.number, "lost", why))
 
 
-class Line:
-    """A process at the other end of a line of its own: nobody else waits for a word that a dead one cannot finish.
+class ChildProcess:
+    """A process with a pipe of its own, so that the death of one cannot block the messages of others.
 
-    ``serve`` is what it does, given its end of the line: a function at the top of a module, or a partial of one. It
-    ends when the line is closed, or with this process, however that ends.
+    ``serve`` runs in it with its end of the pipe: a top-level function of a module, or a partial of one. The process
+    ends when the pipe is closed, or with this process, however that ends.
     """
 
     def __init__(self, serve: Callable[[Connection], None], threads: int = 1) -> None:
         self.line, theirs = _SPAWN.Pipe()
         self.process = _SPAWN.Process(target=_begin, args=(serve, theirs, os.getpid()), daemon=True)
-        resource_tracker.ensure_running()  # it would let SIGINT through again
+        resource_tracker.ensure_running()  # starting it later would unblock SIGINT
         with _environment(thread_settings(threads)), _no_interrupt():
             self.process.start()
         theirs.close()
 
     def dismiss(self) -> None:
-        """Let it end; ``join`` waits for that."""
+        """Tell it to end; ``join`` waits for that."""
         self.line.close()
 
     def join(self, patience: float = 5) -> None:
@@ -159,16 +159,16 @@ class Line:
         self.line.close()
 
 
-class _Worker(Line):
-    """One that takes units of work."""
+class _Worker(ChildProcess):
+    """A process that runs units of work."""
 
     def __init__(self, threads: int) -> None:
         super().__init__(_work, threads)
         self.number = -1
-        self.work = b""  # that it has
+        self.work = b""  # the work sent last
 
     def take(self, number: int, work: bytes, unit: bytes) -> bool:
-        """Hand it a unit, if it is there; the work only where it has another."""
+        """Send it a unit, and the work if it changed; ``False`` if the process is gone."""
         self.number = number
         try:
             self.line.send((None if work == self.work else work, unit))
@@ -180,7 +180,7 @@ class _Worker(Line):
 
 @contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Settings that a process started meanwhile is born with."""
+    """Set environment variables for processes started meanwhile."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:
@@ -195,7 +195,7 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """A process started meanwhile does not hear Ctrl-C, not even before its first line; this one hears it after."""
+    """Block SIGINT, so that a process started meanwhile never receives Ctrl-C, not even before its first line."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -204,19 +204,19 @@ def _no_interrupt() -> Iterator[None]:
 
 
 def _begin(serve: Callable[[Connection], None], line: Connection, parent: int) -> None:
-    """The first thing that a process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    """The entry point of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and stops its workers
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     serve(line)
 
 
 def _work(line: Connection) -> None:
-    """What a worker does: unit after unit, for as long as its parent lives and has any."""
-    one_at_a_time = threading.Lock()  # a unit may tell from threads of its own
+    """The loop of a worker: run units until the parent closes the pipe."""
+    one_at_a_time = threading.Lock()  # a unit may report from several threads
     received = _Received()
 
-    def say(how: Literal["told", "done", "failed"], what: Any, seconds: float = 0.0) -> None:
+    def say(how: Literal["report", "done", "failed"], what: Any, seconds: float = 0.0) -> None:
         with one_at_a_time:
             line.send((how, what, seconds))
 
@@ -225,17 +225,17 @@ def _work(line: Connection) -> None:
             work, unit = line.recv()
         except (EOFError, OSError):
             return
-        ended = attempt(partial(received.unpack, work, unit), lambda what: say("told", what))
+        ended = attempt(partial(received.unpack, work, unit), lambda what: say("report", what))
         try:
             say(*ended)
         except OSError:
             return
         except Exception as wrong:  # the result cannot be pickled
-            say("failed", portable(wrong))
+            say("failed", picklable_error(wrong))
 
 
 class _Received:
-    """The work that a worker received last, unpacked once."""
+    """Caches the work that a worker received last."""
 
     def __init__(self) -> None:
         self.packed: bytes | None = None
@@ -252,7 +252,7 @@ class _Received:
 
 
 def _end_with(parent: int) -> None:
-    """A worker whose parent was killed must not work on: somebody may start the same work again."""
+    """Exit when the parent dies, because the same work may be started again elsewhere."""
     while os.getppid() == parent:
         time.sleep(0.2)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Finished results on disk, each under the address of what it is the result of: as JSON, or as arrays."""
+"""Store results on disk under the address of their unit, as JSON or as arrays."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from bursar.compute.engine import Unit, Work
 def address(work: Work, unit: Unit) -> str:
     """The address of a unit's result: a digest of the function's name and the unit.
 
-    Arguments bound by ``functools.partial`` are no part of it: folders may move. Whatever a result depends on belongs
-    into the unit, a version of the work as well where its results are not what they were.
+    Arguments bound by ``functools.partial`` are not part of it, because folders may move. Everything that a result
+    depends on belongs in the unit, including a version number if the results of the work change.
 
     >>> def train(unit, tell): ...
     >>> address(train, {"seed": 1, "task": "slots"}) == address(train, {"task": "slots", "seed": 1})
@@ -32,22 +32,22 @@ def address(work: Work, unit: Unit) -> str:
     try:
         text = json.dumps([name_of(work), unit], sort_keys=True)
     except (TypeError, ValueError) as wrong:
-        raise TypeError(f"a unit of work has to be something that JSON can hold: {wrong}: {unit!r}") from wrong
+        raise TypeError(f"a unit of work must be JSON-serialisable: {wrong}: {unit!r}") from wrong
     return blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def name_of(work: Callable[..., Any]) -> str:
-    """Where a function is found: its module and its name there."""
+    """The module and qualified name of a function."""
     while isinstance(work, functools.partial):
         work = work.func
     module, name = work.__module__, getattr(work, "__qualname__", type(work).__qualname__)
-    if module == "__main__":  # with python -m, the module has a name of its own
+    if module == "__main__":  # with python -m, the spec has the real name
         module = getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", module)
     return f"{module}:{name}"
 
 
 class Store:
-    """A folder of results, one JSON file each, written whole or not at all.
+    """A folder of results, one JSON file each, written atomically.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -64,21 +64,21 @@ class Store:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, address: str, default: Any = None) -> Any:
-        """The result at an address. One that cannot be read is not there."""
+        """The result at an address; ``default`` if it is missing or damaged."""
         found = self._read(self._path(address))
         return default if found is None else found[1]
 
     def put(self, address: str, unit: Unit, result: Any) -> Any:
-        """Keep a result; it is on disk when this returns. What comes back is the result as it will be read."""
+        """Store a result; it is on disk when this returns. Returns the result as it will be read back."""
         try:
             text = json.dumps({"unit": unit, "result": result})
         except (TypeError, ValueError) as wrong:
-            raise TypeError(f"only what JSON can hold can be stored: {wrong}, in the result of {unit!r}") from wrong
+            raise TypeError(f"the result of {unit!r} is not JSON-serialisable: {wrong}") from wrong
         _write(self._path(address), text.encode())
         return json.loads(text)["result"]
 
     def add(self, work: Work, unit: Unit, result: Any) -> None:
-        """Keep a result that is known from elsewhere, unless there is one."""
+        """Store a result from elsewhere unless there is one already."""
         where = address(work, unit)
         if where not in self:
             self.put(where, unit, result)
@@ -87,7 +87,7 @@ class Store:
         return self._read(self._path(str(address))) is not None
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Any]]:
-        """Every unit with its result, in the order of addresses."""
+        """Every unit and its result, sorted by address."""
         for path in sorted(self.folder.glob(f"*{self.suffix}")):
             found = self._read(path)
             if found is not None:
@@ -97,7 +97,7 @@ class Store:
         return self.folder / f"{address}{self.suffix}"
 
     def _read(self, path: Path) -> tuple[dict[str, Any], Any] | None:
-        """The unit and its result; ``None`` if the file is not there or damaged."""
+        """The unit and its result; ``None`` if the file is missing or damaged."""
         try:
             found = json.loads(path.read_bytes())
         except (FileNotFoundError, ValueError):
@@ -119,11 +119,11 @@ class ArrayStore(Store):
     suffix = ".npz"
 
     def put(self, address: str, unit: Unit, result: Any) -> Any:
-        """Keep arrays; they are on disk when this returns."""
+        """Store arrays; they are on disk when this returns."""
         arrays: dict[str, Any] = {f"result {name}": np.asarray(array) for name, array in result.items()}
         wrong = [name for name, array in arrays.items() if array.dtype.hasobject]
         if wrong:
-            raise TypeError(f"{wrong[0]} is no array of numbers or texts, in the result of {unit!r}")
+            raise TypeError(f"the result of {unit!r}: {wrong[0]} is not an array of numbers or strings")
         file = BytesIO()
         np.savez(file, unit=np.array(json.dumps(unit)), **arrays)
         _write(self._path(address), file.getbuffer())
@@ -140,7 +140,7 @@ class ArrayStore(Store):
 
 
 def _write(path: Path, content: bytes | memoryview) -> None:
-    """Into a draft beside it, which takes its name when it is on disk."""
+    """Write a file atomically and durably: write a draft, sync it, rename it, sync the folder."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
         with open(draft, "wb") as file:

@@ -1,4 +1,4 @@
-"""Items with stable ids, in splits, with whatever labels are known of them."""
+"""Corpora: items with stable ids, splits and known labels; readers and writers of file formats."""
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item, Labels, concatenate

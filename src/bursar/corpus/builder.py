@@ -1,4 +1,4 @@
-"""Building a corpus item by item, into columns from the start. Every reader uses this."""
+"""Build a corpus item by item, in columns. Every reader uses this."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Column:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        # A list that is given is the whole list; one that is not is gathered as labels come.
+        # A list of labels that is given is complete; otherwise labels are collected as they come.
         self.vocabulary = {f: Vocabulary(getattr(task, f), closed=bool(getattr(task, f))) for f in task.vocabularies}
         self.values = array("d" if task.dtype is np.float64 else "i")
         self.counts = array("i")
@@ -51,10 +51,10 @@ class _Column:
 
 
 class CorpusBuilder:
-    """Collects items; ``build()`` gives the corpus. Errors name the file and line last told with ``at``.
+    """Collects items; ``build()`` returns the corpus. Errors name the file and line last set with ``at``.
 
-    A schema maps task names to descriptions such as ``{"kind": "tagging", "labels": [...]}``. Where labels are
-    listed they are the only ones allowed; where they are not, they are gathered as they come.
+    A schema maps task names to descriptions such as ``{"kind": "tagging", "labels": [...]}``. Listed labels are the
+    only ones allowed; if none are listed, labels are collected as they come.
     """
 
     def __init__(self, schema: Mapping[str, Mapping[str, Any] | Task] | None = None) -> None:
@@ -74,14 +74,14 @@ class CorpusBuilder:
             self.add_task(name, task)
 
     def at(self, path: Path, line: int | None = None) -> None:
-        """Where the reader is, for messages."""
+        """Set the reader's position, for error messages."""
         self.path, self.line = path, line
 
     def error(self, message: str, *, item: str | None = None, fix: str | None = None) -> DataError:
         return DataError(message, path=self.path, line=self.line, item=item, fix=fix)
 
     def add_task(self, name: str, task: Mapping[str, Any] | Task) -> None:
-        """Announce a task. Items added before it have no label for it."""
+        """Add a task. Items added before it have no label for it."""
         if name in self._columns:
             return
         if not isinstance(task, Task):
@@ -107,11 +107,11 @@ class CorpusBuilder:
         labels: Mapping[str, Any] | None = None,
         rows: Mapping[str, Sequence[Row]] | None = None,
     ) -> None:
-        """One item. ``labels`` are JSON values, checked; ``rows`` are label rows that a reader made itself."""
+        """Add an item. ``labels`` are JSON values, which are checked; ``rows`` are label rows encoded by the reader."""
         if not id:
             raise self.error("an id must not be empty")
         if id in self._ids:
-            raise self.error("this id was used before", item=id, fix="give every item an id of its own")
+            raise self.error("this id was used before", item=id, fix="give every item a unique id")
         if "\x00" in id or "\n" in id:
             raise self.error("an id must be one line of text", item=id)
         spans: Sequence[Sequence[int]] = ()
@@ -148,19 +148,19 @@ class CorpusBuilder:
         return task in self._columns
 
     def task(self, name: str) -> Task | None:
-        """The task of this name as it was announced, if it was."""
+        """The task of this name as it was added; ``None`` if there is none."""
         column = self._columns.get(name)
         return None if column is None else column.task
 
     def code(self, task: str, label: str, field: str = "labels") -> int:
-        """The code of a label, for readers that make rows themselves."""
+        """The code of a label, for readers that encode rows themselves."""
         return self._columns[task].vocabulary[field].code(label)
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def build(self, images: NDArray[Any] | None = None) -> Corpus:
-        """The corpus. Images may be handed over as one array instead of item by item."""
+        """Make the corpus. Images may be given as one array instead of item by item."""
         try:
             return self._build(images)
         except UnicodeEncodeError as wrong:
@@ -169,7 +169,7 @@ class CorpusBuilder:
     def _build(self, images: NDArray[Any] | None) -> Corpus:
         if images is None and self._images:
             if len({image.shape for image in self._images}) > 1 or len(self._images) != len(self._ids):
-                raise self.error("all images of a corpus must have one size, and every item must have one")
+                raise self.error("every item must have an image, and all images must have one size")
             images = np.stack(self._images)
         built = {name: column.build() for name, column in self._columns.items()}
         counts = np.frombuffer(self._span_counts, np.int32) if self._span_counts else np.zeros(0, np.int32)
@@ -195,7 +195,7 @@ def _found_words(texts: Sequence[str]) -> Texts:
 
 
 def merge_schemas(schemas: Sequence[Mapping[str, Task]]) -> dict[str, Task]:
-    """Tasks of the same name become one that knows the labels of all; their kinds and options must agree."""
+    """Merge tasks of the same name into one with the labels of all; their kinds and options must agree."""
     merged: dict[str, Task] = {}
     for schema in schemas:
         for name, task in schema.items():
@@ -212,7 +212,7 @@ def merge_schemas(schemas: Sequence[Mapping[str, Task]]) -> dict[str, Task]:
 
 
 def recode(labels: Labels, old: Task, new: Task) -> Labels:
-    """Labels with the codes that they have in another task's lists."""
+    """Convert labels to the codes of another task's label lists."""
     values = labels.rows.values
     for field, columns in old.code_columns.items():
         if getattr(old, field) == getattr(new, field)[: len(getattr(old, field))]:

@@ -1,4 +1,4 @@
-"""A corpus: items with stable ids, in splits, and the labels that are known of them, column by column."""
+"""The corpus: items with stable ids and splits, and their known labels, stored in columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Labels:
 
     @staticmethod
     def of(items: Corpus, task: str, *values: Any) -> Labels:
-        """JSON labels, one for each item of a corpus."""
+        """From JSON labels, one for each item of a corpus."""
         kind = items.schema[task]
         rows = [kind.encode(value, int(words)) for value, words in zip(values, items.words, strict=True)]
         return Labels(np.ones(len(items), dtype=bool), Ragged.of(rows, kind.width, kind.dtype))
@@ -55,7 +55,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One item, for a person or a page: read from the columns when asked for."""
+    """One item for display, read from the columns on request."""
 
     id: str
     split: str
@@ -69,7 +69,7 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Items and their labels in columns. Nothing in it is ever changed: every operation gives a new corpus.
+    """Items and their labels in columns. A corpus is immutable: every operation returns a new one.
 
     >>> from bursar.corpus import CorpusBuilder
     >>> builder = CorpusBuilder({"intent": {"kind": "classification"}})
@@ -114,20 +114,20 @@ class Corpus:
             },
         )
 
-    # -- looking things up ---------------------------------------------------------------------------------------
+    # -- lookup --------------------------------------------------------------------------------------------------
     @cached_property
     def words(self) -> IntArray:
-        """How many words each item has, those of its pair not counted."""
+        """The number of words of each item, without those of its pair."""
         return self.texts.word_counts if self.texts is not None else np.zeros(len(self), dtype=np.int64)
 
     @cached_property
     def reading(self) -> IntArray:
-        """How many words there are to read in each item: its text's and its pair's."""
+        """The number of words to read in each item: its text's and its pair's."""
         return self.words + (self.pairs.word_counts if self.pairs is not None else 0)
 
     @cached_property
     def id_ranks(self) -> IntArray:
-        """Each item's place in the order of ids: what ties are broken by."""
+        """The rank of each item by id, for breaking ties."""
         ranks = np.empty(len(self), dtype=np.int64)
         ranks[np.argsort(np.array(self.ids.tolist(), dtype=object), kind="stable")] = np.arange(len(self))
         return ranks
@@ -137,7 +137,7 @@ class Corpus:
         return items[np.argsort(self.id_ranks[items])]
 
     def positions(self, ids: Iterable[str]) -> IntArray:
-        """Where the items with these ids stand; an unknown id is an error that names it."""
+        """The positions of the items with these ids; an unknown id is an error."""
         if not self._positions:
             self._positions.update({id: at for at, id in enumerate(self.ids.tolist())})
         try:
@@ -155,7 +155,7 @@ class Corpus:
         counts = np.bincount(self.split_codes, minlength=len(self.splits)).tolist()
         return dict(zip(self.splits, counts, strict=True))
 
-    # -- making another corpus of it --------------------------------------------------------------------------------
+    # -- derived corpora --------------------------------------------------------------------------------------------
     def take(self, items: IntArray) -> Corpus:
         """The items at these positions, in this order."""
         items = np.asarray(items, dtype=np.int64)
@@ -184,7 +184,7 @@ class Corpus:
 
     def with_renamed_tasks(self, names: Mapping[str, str]) -> Corpus:
         """The same items with some tasks under other names, such as ``{"slots": "entities"}``."""
-        self.with_tasks(list(names))  # an unknown task is an error that names it
+        self.with_tasks(list(names))  # raises for an unknown task
         new = {name: names.get(name, name) for name in self.schema}
         if len(set(new.values())) < len(new):
             raise SchemaError(f"two tasks would have one name: {', '.join(new.values())}")
@@ -201,7 +201,7 @@ class Corpus:
         )
 
     def digest(self) -> str:
-        """A short name for all that is in it: equal corpora have equal ones."""
+        """A digest of the contents: equal corpora have equal digests."""
         digest = hashlib.blake2b(digest_size=12)
         arrays = [self.ids.data, self.ids.offsets, self.split_codes]
         for texts in (self.texts, self.pairs):
@@ -216,15 +216,15 @@ class Corpus:
         return digest.hexdigest()
 
     def unlabelled(self) -> Corpus:
-        """The same items with every label forgotten: what a strategy may see of a pool."""
+        """The same items without labels, as a strategy may see a pool."""
         return self.with_labels({name: Labels.none(len(self), task) for name, task in self.schema.items()})
 
     def equals(self, other: Corpus) -> bool:
-        """The same items, splits and labels, whatever the codes inside."""
+        """Whether items, splits and labels are the same; internal codes may differ."""
         return len(self) == len(other) and not self.differences(other)
 
     def differences(self, other: Corpus, most: int = 3) -> list[str]:
-        """In what two corpora differ, in words; for tests and for people who convert files."""
+        """Describe how two corpora differ, for tests and file conversion."""
         if len(self) != len(other):
             return [f"{len(self)} items against {len(other)}"]
         found: list[str] = []
@@ -245,7 +245,7 @@ class Corpus:
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
-    """Several corpora as one: tasks are united, an item has no labels for tasks that its part did not have."""
+    """Concatenate corpora: tasks are merged; an item has no labels for tasks that its part did not have."""
     from bursar.corpus.builder import merge_schemas, recode
 
     if len(parts) == 1:
@@ -254,7 +254,7 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     splits = tuple(dict.fromkeys(name for part in parts for name in part.splits))
     shapes = {None if part.images is None else part.images.shape[1:] for part in parts}
     if len(shapes) > 1:
-        raise DataError("images of different sizes, or images and texts, do not go into one corpus")
+        raise DataError("images of different sizes, or images and texts, cannot be in one corpus")
     labels = {
         name: Labels.concatenate(
             [
@@ -304,5 +304,5 @@ def _refuse_doubles(corpus: Corpus) -> None:
     seen: set[str] = set()
     for id in corpus.ids.tolist():
         if id in seen:
-            raise DataError("this id stands in two of the files", item=id, fix="give every item an id of its own")
+            raise DataError("this id is in two of the files", item=id, fix="give every item a unique id")
         seen.add(id)

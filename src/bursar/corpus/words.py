@@ -1,4 +1,4 @@
-"""Words of a text as character offsets: found by rule, or laid out from tokens that came without a text."""
+"""Words of a text as character offsets: found by rule, or from tokens that came without a text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from bursar.ragged import IntArray, Ragged, Strings
 
-# Letters and digits with inner apostrophes, hyphens and points belong together; every other mark is a word.
+# Letters and digits with inner apostrophes, hyphens and points are one word; every other mark is a word.
 WORD = re.compile(r"\w+(?:['’.\-]\w+)*|[^\w\s]")
 
 
 def find_words(text: str) -> list[tuple[int, int]]:
-    """Where the words of a text stand, in characters, the end exclusive.
+    """The start and (exclusive) end of each word of a text, in characters.
 
     >>> [("Don't wake me at 4.30!")[a:b] for a, b in find_words("Don't wake me at 4.30!")]
     ["Don't", 'wake', 'me', 'at', '4.30', '!']
@@ -23,10 +23,10 @@ def find_words(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in WORD.finditer(text)]
 
 
-def lay_out(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """Tokens as a text with single blanks between them.
+def join_tokens(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Join tokens to a text with single spaces, and return the position of each.
 
-    >>> lay_out(["book", "it"])
+    >>> join_tokens(["book", "it"])
     ('book it', [(0, 4), (5, 7)])
     """
     spans, at = [], 0
@@ -38,7 +38,7 @@ def lay_out(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """The texts of many items and where their words stand."""
+    """The texts of many items and the positions of their words."""
 
     strings: Strings
     spans: Ragged  # (words, 2): start and end in characters
@@ -55,7 +55,7 @@ class Texts:
         return [text[a:b] for a, b in self.spans[item].tolist()]
 
     def all_words(self) -> list[list[str]]:
-        """The words of every item; what tokenisers want."""
+        """The words of every item, as tokenizers need them."""
         bounds, spans = self.spans.offsets.tolist(), self.spans.values.tolist()
         return [
             [text[a:b] for a, b in spans[start:end]]

@@ -41,5 +41,7 @@ def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
 
 def scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
     """A head's loss at a temperature: the mean over batches, weighted by their number of items."""
-    losses = [len(targets) * head.loss(head.scaled(o, temperature), targets, 0.0).item() for o, targets in outputs]
+    losses = [
+        len(targets) * head.loss(head.with_temperature(o, temperature), targets, 0.0).item() for o, targets in outputs
+    ]
     return sum(losses) / sum(len(targets) for _, targets in outputs)

@@ -86,7 +86,7 @@ class Objective:
         there = np.flatnonzero(self.examples.present[task][items])
         known, head = items[there], self.model.head(task)
         targets = self.examples.targets[task].take(known)
-        return head.taught(head(encoded.take(there), self.examples.spans_of(task, known)), targets), targets
+        return head.teacher_forced(head(encoded.take(there), self.examples.spans_of(task, known)), targets), targets
 
 
 def linkable_spans(tasks: Mapping[str, Task], name: str, entities: Ragged, relations: Ragged | None) -> Ragged:

@@ -20,7 +20,7 @@ from bursar.learners.readings import ReadingCache, batches_by_length, lengths_of
 from bursar.learners.sharing import SharedModel
 from bursar.ragged import Ragged
 from bursar.tasks import AnyBeliefs
-from bursar.tasks.heads import Encoded, sampled
+from bursar.tasks.heads import Encoded, dropout_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Predictor:
 
         def dropout_passes() -> Iterator[dict[str, Encoded]]:
             for number in range(passes):
-                with sampled(model, seed, number):  # also while the heads read what is yielded
+                with dropout_sample(model, seed, number):  # also while the heads read what is yielded
                     yield model.encode(hidden, batch, tasks, begun)
 
         return self._from_heads(dropout_passes(), plain)
@@ -93,7 +93,7 @@ class Predictor:
     def _output(self, name: str, encoded: Encoded, spans: Ragged | None) -> Any:
         output = self.model.head(name)(encoded, spans)
         temperature = self.temperatures.get(name)
-        return output if temperature is None else self.model.head(name).scaled(output, temperature)
+        return output if temperature is None else self.model.head(name).with_temperature(output, temperature)
 
     def _predicted_spans(self, name: str, plain: Mapping[str, AnyBeliefs]) -> Ragged:
         partner = self.model.partners[name]

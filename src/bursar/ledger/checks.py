@@ -1,4 +1,4 @@
-"""What a ledger refuses before anything is written: all that could not be read back as it was meant."""
+"""Checks before a ledger is written to: reject everything that could not be read back unchanged."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bursar.errors import LabelError, LedgerError
 from bursar.ledger.records import READING, ROLES, Annotation, Skip, Submission
 from bursar.tasks.task import Vocabulary
 
-LARGEST_ROUND, LARGEST_AMOUNT = 2**31 - 1, 2**63 - 1  # that every engine can hold
+LARGEST_ROUND, LARGEST_AMOUNT = 2**31 - 1, 2**63 - 1  # limits of all supported databases
 
 
 def check_submission(corpus: Corpus, submission: Submission) -> None:
-    """Refuse a submission without a key or an annotation, in an unknown role, or with impossible money or seconds."""
+    """Reject a submission without key or annotation, with an unknown role, or with invalid amounts or seconds."""
     if not submission.key or not submission.annotations:
         raise LedgerError("a submission needs a key and at least one annotation")
     if submission.role not in ROLES:
@@ -26,7 +26,7 @@ def check_submission(corpus: Corpus, submission: Submission) -> None:
     _check_round(submission.round)
     for charge in submission.charges:
         if charge.what != READING and charge.what not in corpus.schema:
-            raise LedgerError(f"item {charge.item!r}: nothing called {charge.what!r} can be charged")
+            raise LedgerError(f"item {charge.item!r}: there is no task {charge.what!r} to charge for")
         for amount in (charge.estimate, charge.actual):
             if not isinstance(amount, int) or not 0 <= amount <= LARGEST_AMOUNT:
                 raise LedgerError(f"item {charge.item!r}: {amount!r} is not a whole, non-negative amount")
@@ -36,7 +36,7 @@ def check_submission(corpus: Corpus, submission: Submission) -> None:
 def check_annotations(
     corpus: Corpus, vocabularies: Mapping[str, Mapping[str, Vocabulary]], annotations: Sequence[Annotation]
 ) -> None:
-    """Refuse unknown items, tasks and labels."""
+    """Reject unknown items, tasks and labels."""
     positions = corpus.positions([a.item for a in annotations])
     for annotation, at in zip(annotations, positions.tolist(), strict=True):
         task = _task(corpus, annotation.item, annotation.task)
@@ -49,7 +49,7 @@ def check_annotations(
 
 
 def check_skip(corpus: Corpus, skip: Skip) -> None:
-    """Refuse a skip without a key or a reason, or of something that is not there."""
+    """Reject a skip without key or reason, or of an unknown item or task."""
     if not skip.key or not skip.reason.strip():
         raise LedgerError("a skip needs a key and a reason")
     check_text(skip.key, skip.item, skip.reason, skip.annotator)
@@ -60,14 +60,14 @@ def check_skip(corpus: Corpus, skip: Skip) -> None:
 
 
 def check_text(*texts: str) -> None:
-    """Refuse text that is none, or that not every engine could keep."""
+    """Reject values that are not text, or that not every database can store."""
     for text in texts:
         if not isinstance(text, str) or "\0" in text or not _is_unicode(text):
-            raise LedgerError(f"{text!r:.100} is no text that a ledger can keep")
+            raise LedgerError(f"{text!r:.100} is no text that a ledger can store")
 
 
 def dump(value: Any) -> str | None:
-    """A value as JSON, always in the same words.
+    """A value as JSON in canonical form.
 
     >>> dump({"b": 1, "a": "ä"})
     '{"a": "ä", "b": 1}'
@@ -89,7 +89,7 @@ def _task(corpus: Corpus, item: str, name: str) -> str:
 
 def _check_round(round: int) -> None:
     if not isinstance(round, int) or abs(round) > LARGEST_ROUND:
-        raise LedgerError(f"{round!r} is no number of a round")
+        raise LedgerError(f"{round!r} is not a round number")
 
 
 def _check_timings(corpus: Corpus, submission: Submission) -> None:
@@ -98,17 +98,17 @@ def _check_timings(corpus: Corpus, submission: Submission) -> None:
     item, *others = dict.fromkeys(a.item for a in submission.annotations)
     if others:
         raise LedgerError(
-            f"timings are of one item, and this submission is about {item!r} and {others[0]!r}",
+            f"a submission with timings must have one item, and this one has {item!r} and {others[0]!r}",
             fix="submit the items one by one",
         )
     names = [what for what, _ in submission.timings]
     for what, seconds in submission.timings:
         if what != READING and what not in corpus.schema:
-            raise LedgerError(f"item {item!r}: nothing called {what!r} can take time")
+            raise LedgerError(f"item {item!r}: there is no task {what!r} to time")
         if names.count(what) > 1:
             raise LedgerError(f"item {item!r}: {what!r} is timed twice")
         if not isinstance(seconds, (int, float)) or not math.isfinite(seconds) or seconds < 0:
-            raise LedgerError(f"item {item!r}, {what!r}: {seconds!r} is no number of seconds")
+            raise LedgerError(f"item {item!r}, {what!r}: {seconds!r} is not a number of seconds")
 
 
 def _is_unicode(text: str) -> bool:

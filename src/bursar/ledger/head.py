@@ -1,7 +1,7 @@
-"""The head file: how far a project's ledger had come, kept beside it so that a ledger that lost entries is noticed.
+"""The head file: the newest entry of a ledger, stored next to it to detect lost entries.
 
-It is written after every commit, before the commit is acknowledged. So a process that is killed may leave it behind
-the ledger, never ahead of it: a ledger that ends before its head file has lost entries.
+It is written after every commit, before the commit is acknowledged. So if a process is killed, the head file may be
+behind the ledger, but never ahead of it: a ledger that ends before its head file has lost entries.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bursar.ledger.places import is_url
 
 NAME = "ledger.head"
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
-SLOT = 256  # bytes of a line; entries take turns, so that a write cut short by a power failure spoils one of two
+SLOT = 256  # bytes of a line; entries alternate, so that a write cut short by a power failure damages one of two
 
 
 class HeadFile:
-    """Two lines of JSON, the newer of which counts. Written in place, on disk when ``advance`` returns.
+    """Two lines of JSON, of which the newer is valid. Written in place, and on disk when ``advance`` returns.
 
     >>> import tempfile
     >>> file = HeadFile(Path(tempfile.mkdtemp()) / NAME)
@@ -37,14 +37,14 @@ class HeadFile:
         self.path = path
 
     @classmethod
-    def beside(cls, place: str | Path, folder: Path | None) -> HeadFile | None:
-        """The head file of a ledger: beside its file, or in the folder of the run whose ledger is on a server."""
+    def of_ledger(cls, place: str | Path, folder: Path | None) -> HeadFile | None:
+        """The head file of a ledger: next to its file, or in the run's folder if the ledger is on a server."""
         if is_url(place):
             return None if folder is None else cls(folder / NAME)
         return None if str(place) == ":memory:" else cls(Path(place).with_suffix(".head"))
 
     def read(self) -> Head | None:
-        """The newest entry that was noted; ``None`` if the file is missing or was never written to."""
+        """The newest entry stored; ``None`` if the file is missing or was never written to."""
         try:
             with self._held(os.O_RDONLY, fcntl.LOCK_SH) as file:
                 return self._read(file)
@@ -55,7 +55,7 @@ class HeadFile:
 
     @property
     def knows_entries(self) -> bool:
-        """Whether anything was ever recorded in the ledger, as far as this can be read."""
+        """Whether the ledger ever had entries; also true if the file is damaged."""
         try:
             known = self.read()
         except LedgerError:
@@ -63,10 +63,10 @@ class HeadFile:
         return known is not None and known.entry > 0
 
     def advance(self, head: Head) -> None:
-        """Note the newest entry, unless another process has noted a newer one of the same ledger."""
+        """Store the newest entry, unless another process has stored a newer one of the same ledger."""
         with self._writing() as file:
             known = self._read(file)
-            if known is None or not known.entry:  # a ledger that nothing was recorded in may have been made anew
+            if known is None or not known.entry:  # an empty ledger may have been created again
                 self._write(file, 0, _line(head) + _line(head))
             elif known.ledger != head.ledger:
                 raise LedgerError(f"{self.path} belongs to another ledger by now", fix="open the project again")
@@ -74,7 +74,7 @@ class HeadFile:
                 self._write(file, SLOT * (head.entry % 2), _line(head))
 
     def replace(self, head: Head) -> None:
-        """Note this entry, whatever was noted before."""
+        """Store this entry, whatever was stored before."""
         with self._writing() as file:
             self._write(file, 0, _line(head) + _line(head))
 
@@ -83,7 +83,7 @@ class HeadFile:
         try:
             with self._held(os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX) as file:
                 yield file
-        except OSError as wrong:  # the ledger has it already
+        except OSError as wrong:  # the ledger itself is written already
             fix = "do it again when it can be written: nothing is recorded twice"
             raise StorageError(f"{self.path} cannot be written: {wrong.strerror}", fix=fix, in_doubt=True) from None
 
@@ -98,7 +98,7 @@ class HeadFile:
 
     def _read(self, file: int) -> Head | None:
         text = os.pread(file, 2 * SLOT, 0)
-        if not text:  # made, and killed before it was written to
+        if not text:  # killed between creating and writing the file
             return None
         found = [head for head in map(_head, (text[:SLOT], text[SLOT:])) if head is not None]
         if not found:
@@ -112,7 +112,7 @@ class HeadFile:
 
 
 def _line(head: Head) -> bytes:
-    """A head as one line of JSON of a fixed length, with a check sum."""
+    """A head as one line of JSON of fixed length, with a checksum."""
     about = asdict(head)
     text = json.dumps(about | {"check": _check(about)})
     return text.ljust(SLOT - 1).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""The ledger: what was annotated, by whom, for how much, and what was decided. Nothing in it is ever changed."""
+"""The ledger: an append-only record of annotations, costs and decisions."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from bursar.ledger import schema as tables
 from bursar.ledger.checks import check_annotations, check_skip, check_submission, check_text, dump
 from bursar.ledger.head import HeadFile
 from bursar.ledger.log import DECISION, SKIP, SUBMISSION, append, head_of
-from bursar.ledger.losses import note_head, refuse_loss
+from bursar.ledger.losses import check_for_loss, note_head
 from bursar.ledger.migrations import migrate
 from bursar.ledger.ownership import Ownership
 from bursar.ledger.places import Store, check_server, holds_ledger, open_store
 from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, Submission, Timing
-from bursar.ledger.views import labelled, standing
+from bursar.ledger.views import corpus_with_labels, current_labels
 
 UNDONE = "skip undone"  # a kind of decision
 
 
 class Ledger:
-    """Annotations and money of one corpus, in a file of SQLite or on a PostgreSQL server.
+    """The annotations and costs of one corpus, in an SQLite file or on a PostgreSQL server.
 
     >>> from bursar.corpus import CorpusBuilder
     >>> from bursar.ledger import Annotation, Charge, Submission
@@ -53,17 +53,17 @@ class Ledger:
 
     @classmethod
     def open(cls, place: str | Path, corpus: Corpus, *, folder: Path | None = None, begun: bool = False) -> Ledger:
-        """The ledger in this file or at this URL, made or brought up to date if need be.
+        """Open the ledger in this file or at this URL; create or migrate it if necessary.
 
-        A URL is ``postgresql://name@host/database?schema=spring``: one schema, one ledger. ``:memory:`` is for trying
-        things. A ledger that has lost entries is refused: ``folder`` is where the head file of a ledger on a server
-        is, and ``begun`` says that there was a ledger, even if there is no head file.
+        A URL is ``postgresql://name@host/database?schema=spring``: one ledger per schema. ``:memory:`` is for
+        experiments. A ledger that has lost entries is rejected. ``folder`` holds the head file of a ledger on a
+        server; ``begun`` says that there was a ledger even if there is no head file.
         """
-        head = HeadFile.beside(place, folder)
-        refuse_loss(place, head, begun)
+        head = HeadFile.of_ledger(place, folder)
+        check_for_loss(place, head, begun)
         store = open_store(place)
         try:
-            with store.named(" cannot be opened as a ledger"):
+            with store.translate_errors(" cannot be opened as a ledger"):
                 check_server(store)
                 migrate(store)
                 note_head(store, head)
@@ -74,8 +74,8 @@ class Ledger:
 
     @staticmethod
     def exists(place: str | Path, folder: Path | None = None) -> bool:
-        """Whether there is or was a ledger in this file or at this URL; none is made."""
-        head = HeadFile.beside(place, folder)
+        """Whether there is or was a ledger in this file or at this URL; creates nothing."""
+        head = HeadFile.of_ledger(place, folder)
         return (head is not None and head.knows_entries) or holds_ledger(place)
 
     def close(self) -> None:
@@ -85,23 +85,23 @@ class Ledger:
         self._store.writer.dispose()
 
     def own(self) -> bool:
-        """Be the only process that writes to this ledger, until it is closed; true if others may have written before.
+        """Become the only writer of this ledger until it is closed; true if others may have written before.
 
-        On a server this takes a lock of the database, which is lost with its connection: call this again after a
-        fault. A ledger in a file is covered by the lock of its folder.
+        On a server this takes a lock in the database, which is lost with its connection: call this again after a
+        storage fault. A ledger in a file is protected by the lock of its folder.
         """
         if self._store.writer.dialect.name != "postgresql":
             return False
         if self._ownership is not None:
             return self._ownership.take()
         ownership = Ownership(self._store)
-        ownership.take(patience=3.0)  # a holder that is just ending needs a moment
+        ownership.take(patience=3.0)  # the previous owner may still be shutting down
         self._ownership = ownership
         return True
 
     # -- writing ---------------------------------------------------------------------------------------------------
     def submit(self, submission: Submission) -> Receipt:
-        """Record a submission in one transaction. When this returns, it is on disk; a repeat changes nothing."""
+        """Record a submission in one transaction. It is on disk when this returns; a repeat changes nothing."""
         check_submission(self.corpus, submission)
         self.check(submission.annotations)
         item = submission.annotations[0].item
@@ -134,11 +134,11 @@ class Ledger:
         return Receipt(submission.key, repeated=False, cost=sum(c.actual for c in submission.charges))
 
     def check(self, annotations: Sequence[Annotation]) -> None:
-        """Refuse what could not be read back: unknown items, tasks and labels."""
+        """Reject unknown items, tasks and labels."""
         check_annotations(self.corpus, self._vocabularies, annotations)
 
     def skip(self, skip: Skip) -> Receipt:
-        """Record that somebody would not annotate an item, as a submission is recorded: once, and on disk."""
+        """Record that an annotator skipped an item, like a submission: once, and on disk when this returns."""
         check_skip(self.corpus, skip)
         names = ("key", "item", "round", "task", "annotator", "reason")
         row = {name: getattr(skip, name) for name in names}
@@ -154,7 +154,7 @@ class Ledger:
         return Receipt(skip.key, repeated=known is not None)
 
     def undo_skip(self, key: str, by: str) -> Skip:
-        """Record that a skip counts no more, as a decision of its own; to undo it again changes nothing."""
+        """Record as a decision that a skip is undone; undoing it again changes nothing."""
         check_text(key, by)
         d = tables.decisions.c
         with self._writing() as connection:
@@ -163,15 +163,16 @@ class Ledger:
             if key not in _undone(connection):
                 count = sa.select(sa.func.count()).where(d.kind == UNDONE)
                 (number,) = _next_numbers(connection, tables.decisions)
-                row = {"id": number, "round": connection.execute(count).scalar_one() + 1, "kind": UNDONE}  # no round's
+                # The round is a running number: decisions are unique by round and kind.
+                row = {"id": number, "round": connection.execute(count).scalar_one() + 1, "kind": UNDONE}
                 row |= {"body": dump({"skip": key, "by": by}), "created_at": tables.now()}
                 _record(connection, DECISION, {tables.decisions: [row]})
         return next(skip for skip in self.skips(undone=True) if skip.key == key)
 
     def decide(self, *decisions: tuple[int, str, Any]) -> None:
-        """Record what was decided, as (round, kind, body), all of it or nothing.
+        """Record decisions as (round, kind, body), all or none.
 
-        Deciding the same again changes nothing; deciding otherwise is an error.
+        Repeating a decision changes nothing; a different one for the same round and kind is an error.
         """
         with self._writing() as connection:
             for round, kind, body in decisions:
@@ -187,7 +188,7 @@ class Ledger:
 
     # -- reading: decisions and money ------------------------------------------------------------------------------
     def decision(self, round: int, kind: str) -> Any | None:
-        """What was decided, or ``None``."""
+        """The body of a decision, or ``None``."""
         with self._reading() as connection:
             known = _decision(connection, round, kind)
         return None if known is None else json.loads(known)
@@ -232,7 +233,7 @@ class Ledger:
         return sum(int(amount) for item, amount in rows if item in wanted)
 
     def charged(self) -> dict[str, dict[str, int]]:
-        """Money spent by submission's key and by thing."""
+        """Money spent, by submission key and by task (or reading)."""
         s, c = tables.submissions.c, tables.charges.c
         query = sa.select(s.key, c.what, c.actual).join_from(tables.charges, tables.submissions).order_by(c.id)
         found: dict[str, dict[str, int]] = {}
@@ -243,9 +244,9 @@ class Ledger:
         return found
 
     def spending(self) -> list[dict[str, Any]]:
-        """Money by round, purpose and thing: estimate, actual, for how many items, and for how many answers on them.
+        """Money by round, purpose and task (or reading): estimate, actual, number of items, number of answers.
 
-        There are more answers than items where several people are asked about the same.
+        There are more answers than items if several people annotate the same item.
         """
         s, c = tables.submissions.c, tables.charges.c
         sums = (sa.func.sum(c.estimate), sa.func.sum(c.actual), sa.func.count(c.item.distinct()), sa.func.count())
@@ -255,15 +256,15 @@ class Ledger:
             .group_by(s.round, s.purpose, c.what)
         )
         with self._reading() as connection:
-            rows = sorted(tuple(row) for row in connection.execute(query))  # by code point, wherever it is kept
+            rows = sorted(tuple(row) for row in connection.execute(query))  # by code point, as databases differ
         names = ("round", "purpose", "what", "estimate", "actual", "items", "answers")
         return [dict(zip(names, (*row[:3], *map(int, row[3:])), strict=True)) for row in rows]
 
     # -- reading: annotations --------------------------------------------------------------------------------------
     def bought(self, round: int | None = None, purposes: Iterable[str] | None = None) -> list[str]:
-        """The ids of items bought, in the order of purchase, in all rounds or one, for some purposes or all.
+        """The ids of the items bought, in order of purchase; of one round or some purposes if given.
 
-        An item that is only known from an overlap has not been bought yet.
+        An item that only has overlap answers does not count as bought.
         """
         s, e = tables.submissions.c, tables.entries.c
         query = sa.select(e.item).join_from(tables.entries, tables.submissions).where(s.role != OVERLAP).order_by(e.id)
@@ -275,12 +276,12 @@ class Ledger:
             return list(dict.fromkeys(connection.execute(query).scalars()))
 
     def annotators(self) -> list[str]:
-        """Everybody who has submitted anything, by name."""
+        """The names of everyone who has submitted anything, sorted."""
         with self._reading() as connection:
             return sorted(connection.execute(sa.select(tables.submissions.c.annotator).distinct()).scalars())
 
     def answers(self, item: str | None = None) -> list[Answer]:
-        """Everything that was ever said, of all items or one, by whom and in which role, in the order it came."""
+        """Every answer ever submitted, for all items or one, in order of recording."""
         s, e, t = tables.submissions.c, tables.entries.c, tables.timings.c
         timed = (t.submission == e.submission) & (t.what == e.task)
         query = (
@@ -298,14 +299,14 @@ class Ledger:
         ]
 
     def timings(self) -> list[Timing]:
-        """How long everything took, in the order it came."""
+        """All timings, in order of recording."""
         s, t = tables.submissions.c, tables.timings.c
         query = sa.select(t.item, t.what, t.seconds, s.annotator, s.round).join_from(tables.timings, tables.submissions)
         with self._reading() as connection:
             return [Timing(*row) for row in connection.execute(query.order_by(t.id))]
 
     def skips(self, item: str | None = None, undone: bool = False) -> list[Skip]:
-        """What people would not annotate, of all items or one, in the order it came; and what was undone, if asked."""
+        """All skips, of all items or one, in order of recording; undone ones only if ``undone``."""
         columns = [column for column in tables.skips.c if column.name != "id"]
         query = sa.select(*columns).order_by(tables.skips.c.id)
         if item is not None:
@@ -316,21 +317,21 @@ class Ledger:
         return [Skip(**row, **gone.get(row["key"], {})) for row in rows if undone or row["key"] not in gone]
 
     def view(self, ids: Iterable[str] | None = None) -> Corpus:
-        """The annotated items, all or just some ids, as a corpus that holds what the ledger knows and nothing else.
+        """The annotated items, or those with these ids, as a corpus with the labels of the ledger only.
 
-        Of several answers to one question it holds the one that stands: see ``standing``.
+        If there are several answers for an item and task, the current one counts: see ``current_labels``.
         """
         s, e = tables.submissions.c, tables.entries.c
         query = sa.select(e.item, e.task, e.label, s.role).join_from(tables.entries, tables.submissions)
         with self._reading() as connection:
-            held = standing(tuple(row) for row in connection.execute(query.order_by(e.id)))
+            held = current_labels(tuple(row) for row in connection.execute(query.order_by(e.id)))
         if ids is not None:
             wanted = set(ids)
             held = {place: label for place, label in held.items() if place[0] in wanted}
-        return labelled(self.corpus, held)
+        return corpus_with_labels(self.corpus, held)
 
     def fingerprint(self) -> str:
-        """A digest of everything but the clock: two ledgers with one fingerprint say the same."""
+        """A digest of the contents without times: equal for ledgers with the same contents."""
         digest = hashlib.blake2b(digest_size=16)
         with self._reading() as connection:
             for table, names in tables.CONTENT.items():
@@ -338,11 +339,11 @@ class Ledger:
                     digest.update(repr(tuple(row)).encode())
         return digest.hexdigest()
 
-    # -- turns -----------------------------------------------------------------------------------------------------
+    # -- transactions ----------------------------------------------------------------------------------------------
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         again = "do it again when the database can be reached: nothing is recorded twice"
-        with self._store.named(fix=again):
+        with self._store.translate_errors(fix=again):
             with self._store.writer.begin() as connection:
                 if self._ownership is not None:
                     self._ownership.check()
@@ -353,12 +354,12 @@ class Ledger:
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
-        with self._store.named(), self._store.reader.connect() as connection:
+        with self._store.translate_errors(), self._store.reader.connect() as connection:
             yield connection
 
 
 def _next_numbers(connection: sa.Connection, *numbered: sa.Table) -> list[int]:
-    """The number of the next row of each table: they follow each other without a gap."""
+    """The id of the next row of each table; ids have no gaps."""
     return [number + 1 for number in connection.execute(_newest(*numbered)).one()]
 
 
@@ -368,7 +369,7 @@ def _newest(*numbered: sa.Table) -> sa.Select[Any]:
 
 
 def _record(connection: sa.Connection, kind: str, written: Mapping[sa.Table, Sequence[Mapping[str, Any]]]) -> None:
-    """Write the rows of one record, its own first, and its entry in the log."""
+    """Write the rows of one record, the main row first, and its entry in the log."""
     for table, rows in written.items():
         if rows:
             connection.execute(table.insert(), rows)
@@ -382,7 +383,7 @@ def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
 
 
 def _undone(connection: sa.Connection) -> dict[str, dict[str, Any]]:
-    """By the key of a skip, by whom it was undone and when."""
+    """For the keys of undone skips, who undid them and when."""
     d = tables.decisions.c
     rows = connection.execute(sa.select(d.body, d.created_at).where(d.kind == UNDONE)).all()
     bodies = [(json.loads(body), at) for body, at in rows]

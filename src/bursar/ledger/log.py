@@ -1,7 +1,7 @@
-"""The log: one entry for every submission, skip and decision, each with a digest of itself and of all before it.
+"""The log: a hash chain with one entry for every submission, skip and decision.
 
-So one digest vouches for everything up to its entry. The chain starts from the ledger's random id, so that no two
-ledgers share a digest. What goes into a digest never changes: it has to come out the same for ever.
+The digest of an entry covers its record and all entries before it. The chain starts from the ledger's random id, so
+that no two ledgers share a digest. The input of a digest must never change, so that old digests stay valid.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import sqlalchemy as sa
 from bursar.ledger import schema as tables
 
 LEDGER, SUBMISSION, SKIP, DECISION = "ledger", "submission", "skip", "decision"
-LOSS = "accepted loss"  # kind of the decision that goes on without what is missing
-# What a record is made of: rows of tables, found by a column. Clocks and seconds count. As of version 3 of the tables:
-# a column that comes later is no part of these digests.
+LOSS = "accepted loss"  # kind of the decision to continue without the missing entries
+# The parts of a record: rows of tables, selected by a column. Times are included. A column that is added to a table
+# later is not part of these digests.
 PARTS: dict[str, dict[sa.Table, tuple[str, tuple[str, ...]]]] = {
     SUBMISSION: {
         tables.submissions: ("id", ("id", "key", "digest", "round", "purpose", "annotator", "created_at", "role")),
@@ -33,7 +33,7 @@ PARTS: dict[str, dict[sa.Table, tuple[str, tuple[str, ...]]]] = {
     SKIP: {tables.skips: ("id", ("id", "key", "item", "round", "task", "annotator", "reason", "created_at"))},
     DECISION: {tables.decisions: ("id", ("id", "round", "kind", "body", "created_at"))},
 }
-BATCH = 1000  # entries that are read at once
+BATCH = 1000  # entries read at once
 _FIRST = sa.select(tables.log.c.digest).where(tables.log.c.id == 0).scalar_subquery()
 _HEAD = sa.select(_FIRST, tables.log.c.id, tables.log.c.digest).order_by(tables.log.c.id.desc()).limit(1)
 
@@ -51,12 +51,12 @@ class Head:
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 def begin_log(connection: sa.Connection) -> None:
-    """Write entry 0, which gives the ledger its id."""
+    """Write entry 0, which holds the ledger's id."""
     connection.execute(tables.log.insert(), {"id": 0, "kind": LEDGER, "record": 0, "digest": uuid.uuid4().hex})
 
 
 def append(connection: sa.Connection, kind: str, record: int, rows: Rows) -> None:
-    """Add the entry of a record that was just written."""
+    """Append the entry of a record that was just written."""
     content = {
         table.name: [_plain(table, names, row) for row in rows.get(table, ())]
         for table, (_, names) in PARTS[kind].items()
@@ -71,7 +71,7 @@ def _append(connection: sa.Connection, kind: str, record: int, content: Mapping[
 
 
 def relog(connection: sa.Connection, records: Sequence[tuple[str, int]]) -> None:
-    """Give an entry to records that have none."""
+    """Append entries for records that have none."""
     for kind, number in records:
         (found,) = _records(connection, kind, [number]).values()
         _append(connection, kind, number, found)
@@ -83,7 +83,7 @@ def _link(before: str, kind: str, content: Mapping[str, Any] | None) -> str:
 
 
 def _plain(table: sa.Table, names: Sequence[str], row: Mapping[str, Any]) -> list[Any]:
-    """A row as every engine gives it back: whole numbers, text, and no minus before a zero."""
+    """A row in the form that every database returns: integers, text, and no negative zero."""
     types = _types(table)
     return [None if row[name] is None else types[name](row[name]) for name in names]
 
@@ -101,7 +101,7 @@ def head_of(connection: sa.Connection) -> Head:
 
 
 def digest_at(connection: sa.Connection, entry: int) -> str | None:
-    """The digest of an entry; ``None`` if it is not there."""
+    """The digest of an entry; ``None`` if it is missing."""
     found: str | None = connection.execute(sa.select(tables.log.c.digest).where(tables.log.c.id == entry)).scalar()
     return found
 
@@ -118,18 +118,18 @@ def last_loss(connection: sa.Connection) -> int:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a walk over the log found."""
+    """The result of checking the log."""
 
     problems: list[str]
-    content: str  # digest of all records as they are now, whatever the log says of them
+    content: str  # digest of all records as they are now, independent of the log's digests
     unlogged: list[tuple[str, int]]  # records without an entry
 
 
 def audit_log(connection: sa.Connection, first: int = 1) -> Audit:
-    """Compare entries with their records and with each other, from one entry on.
+    """Check entries against their records and the hash chain, starting at one entry.
 
-    What an accepted loss has vouched for is no problem any more. Records without an entry are looked for only where
-    the walk begins at the first.
+    Problems before an accepted loss that covers them are dropped. Records without an entry are searched for only if
+    the check starts at the first entry.
     """
     problems: list[str] = []
     number, before, content = first - 1, digest_at(connection, first - 1), ""
@@ -153,7 +153,7 @@ def audit_log(connection: sa.Connection, first: int = 1) -> Audit:
 
 
 def _walk(connection: sa.Connection, first: int) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Every entry from one on, with the content of its record; ``None`` where that is missing."""
+    """Every entry from one on, with the content of its record; ``None`` if the record is missing."""
     g = tables.log.c
     while True:
         query = sa.select(tables.log).where(g.id >= first).order_by(g.id).limit(BATCH)
@@ -167,7 +167,7 @@ def _walk(connection: sa.Connection, first: int) -> Iterator[tuple[dict[str, Any
 def _contents(
     connection: sa.Connection, entries: Sequence[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Entries with the content of their records, a few queries for all of them."""
+    """Entries with the content of their records, in a few queries."""
     held = {kind: _records(connection, kind, [e["record"] for e in entries if e["kind"] == kind]) for kind in PARTS}
     for entry in entries:
         yield entry, held.get(entry["kind"], {}).get(entry["record"])
@@ -191,7 +191,7 @@ def _records(connection: sa.Connection, kind: str, numbers: Sequence[int]) -> di
 
 
 def _accepts(found: Mapping[str, Any] | None, content: str) -> bool:
-    """Whether this is a decision to go on with exactly what is here."""
+    """Whether this decision accepts a loss with exactly the present content."""
     if found is None or not found["decisions"]:
         return False
     _, _, kind, body, _ = found["decisions"][0]

@@ -1,4 +1,4 @@
-"""Ledgers that have lost entries: how that is found at opening, and how to go on nevertheless."""
+"""Detect lost entries when a ledger is opened, and continue without them if the user accepts the loss."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from bursar.ledger.checks import dump
 from bursar.ledger.head import HeadFile
 from bursar.ledger.log import DECISION, LOSS, Head, append, audit_log, digest_at, head_of, last_loss, relog
 from bursar.ledger.migrations import migrate, version_of
-from bursar.ledger.places import Store, holds_ledger, is_url, looking_at, open_store, read_url, shown
+from bursar.ledger.places import Store, holds_ledger, is_url, open_store, public_url, read_only, read_url
 
-TAIL = 500  # entries that are compared with their digests at every opening; ``bursar check`` compares all
+TAIL = 500  # entries checked against their digests at every opening; ``bursar check`` checks all
 
 
 # -- at opening --------------------------------------------------------------------------------------------------------
-def refuse_loss(place: str | Path, file: HeadFile | None, begun: bool = False) -> None:
-    """Refuse a ledger that has fewer or other entries than its project knows of. Nothing is written."""
+def check_for_loss(place: str | Path, file: HeadFile | None, begun: bool = False) -> None:
+    """Reject a ledger that has fewer or other entries than the head file says. Writes nothing."""
     if file is not None and (lost := find_loss(place, file, begun)):
-        raise LedgerError(lost, fix=way_out(place, file))
+        raise LedgerError(lost, fix=how_to_restore(place, file))
 
 
 def find_loss(place: str | Path, file: HeadFile, begun: bool = False) -> str | None:
-    """What has been lost of a ledger, in a sentence; ``None`` if nothing has, as far as a quick look can tell."""
+    """Describe what a ledger has lost; ``None`` if a quick check finds nothing."""
     try:
         known = file.read()
     except LedgerError as damaged:
@@ -37,26 +37,26 @@ def find_loss(place: str | Path, file: HeadFile, begun: bool = False) -> str | N
         return None
     found = _gone(place)
     if found is None:
-        with looking_at(place) as connection:
+        with read_only(place) as connection:
             found = _compare(connection, known)
     return None if found is None else f"{_shown(place)} {found}: this project had {_entries(known.entry)}"
 
 
 def _without_head(place: str | Path, file: HeadFile, begun: bool) -> str | None:
-    """What a ledger without a head file has lost. One on a server may be new to this machine and to its folder."""
+    """What a ledger without a head file has lost. A ledger on a server may be new to this folder."""
     gone = _gone(place)
     if is_url(place):
         gone = "holds no ledger" if begun and not holds_ledger(place) else None
     elif gone is None:
-        with looking_at(place) as connection:
+        with read_only(place) as connection:
             written = version_of(connection) > 0 and head_of(connection).entry > 0
-        if written and file.read() is None:  # again: another process may just have made both
+        if written and file.read() is None:  # read again: another process may just have created both
             return f"{file.path} is missing: it says how many entries this project had"
     return f"{_shown(place)} {gone}: this project was begun" if gone and begun else None
 
 
 def _compare(connection: sa.Connection, known: Head) -> str | None:
-    """How a ledger differs from what its head file says; ``None`` if it only goes on from there."""
+    """How a ledger contradicts its head file; ``None`` if it only has newer entries."""
     if not version_of(connection):
         return "holds no ledger"
     own = head_of(connection)
@@ -71,19 +71,19 @@ def _compare(connection: sa.Connection, known: Head) -> str | None:
 
 
 def audit_entries(place: str | Path) -> tuple[int, list[str]]:
-    """The number of a ledger's entries, and what is wrong with any of them."""
-    with looking_at(place) as connection:
+    """The number of a ledger's entries, and the problems found in all of them."""
+    with read_only(place) as connection:
         if not version_of(connection):
             return 0, []
         return head_of(connection).entry, audit_log(connection).problems
 
 
 def file_problems(place: str | Path) -> list[str]:
-    """What is wrong with the file of a database; nothing where a server looks after it."""
+    """Problems in the file of an SQLite database; none for a server."""
     if is_url(place):
         return []
     try:
-        with looking_at(place) as connection:
+        with read_only(place) as connection:
             said = list(connection.exec_driver_sql("PRAGMA integrity_check").scalars())
             strays = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     except LedgerError as wrong:
@@ -93,17 +93,17 @@ def file_problems(place: str | Path) -> list[str]:
 
 
 def note_head(store: Store, file: HeadFile | None) -> None:
-    """Bring the head file up to date."""
+    """Update the head file."""
     if file is None:
         return
     with store.reader.connect() as connection:
         head = head_of(connection)
-    file.path.parent.mkdir(parents=True, exist_ok=True)  # which is there already unless the ledger is on a server
+    file.path.parent.mkdir(parents=True, exist_ok=True)  # needed if the ledger is on a server
     file.advance(head)
 
 
-def way_out(place: str | Path, file: HeadFile) -> str:
-    """How to restore a ledger, and how to go on without what is lost."""
+def how_to_restore(place: str | Path, file: HeadFile) -> str:
+    """A fix for the user: restore the ledger, or continue without the lost entries."""
     name = Path(place).name
     restore = (
         "restore the database from a newer backup"
@@ -113,9 +113,9 @@ def way_out(place: str | Path, file: HeadFile) -> str:
     return f"{restore}; to go on without what is lost: bursar check {file.path.parent} --accept-loss"
 
 
-# -- going on ----------------------------------------------------------------------------------------------------------
+# -- accepting a loss --------------------------------------------------------------------------------------------------
 def accept_loss(place: str | Path, file: HeadFile, lost: str) -> int:
-    """Go on with what is there, and record that as an entry; its number."""
+    """Continue with what is left, record that as an entry, and return its number."""
     try:
         had: Any = vars(file.read() or Head("", 0, ""))
     except LedgerError:
@@ -124,7 +124,7 @@ def accept_loss(place: str | Path, file: HeadFile, lost: str) -> int:
         Path(place).unlink()
     store = open_store(place)
     try:
-        with store.named(" cannot be opened as a ledger"):
+        with store.translate_errors(" cannot be opened as a ledger"):
             migrate(store)
             with store.writer.begin() as connection:
                 kept = head_of(connection).entry
@@ -147,7 +147,7 @@ def _decide(connection: sa.Connection, body: dict[str, Any]) -> None:
     append(connection, DECISION, newest + 1, {tables.decisions: [row]})
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------------------------
 def _gone(place: str | Path) -> str | None:
     if is_url(place):
         return None
@@ -157,7 +157,7 @@ def _gone(place: str | Path) -> str | None:
 
 
 def _shown(place: str | Path) -> str:
-    return shown(read_url(str(place))) if is_url(place) else str(place)
+    return public_url(read_url(str(place))) if is_url(place) else str(place)
 
 
 def _entries(count: int) -> str:

@@ -1,7 +1,6 @@
-"""Creates a ledger's tables, and brings older ledgers to the newest version.
+"""Create a ledger's tables, and migrate older ledgers to the newest version.
 
-Version n is reached by running step n on version n - 1. Once a version is released, add steps to the end and never edit
-what is there.
+Step n takes version n - 1 to version n. Once a version is released, append steps and never edit existing ones.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ APPEND_ONLY = [
     schema.skips,
     schema.log,
 ]
-SAME = {  # rows that count as the same row, beside those with the same id
+SAME = {  # conditions, besides equal ids, under which rows count as the same row
     schema.submissions: "key = NEW.key",
     schema.decisions: "(round = NEW.round AND kind = NEW.kind)",
     schema.timings: "(submission = NEW.submission AND what = NEW.what)",
@@ -33,7 +32,7 @@ SAME = {  # rows that count as the same row, beside those with the same id
 
 
 def create(connection: sa.Connection) -> None:
-    """Create the tables, with triggers that refuse to change or remove a row."""
+    """Create the tables, with triggers that reject changes and deletions."""
     schema.metadata.create_all(connection, checkfirst=False)
     begin_log(connection)
     for statement in TRIGGERS[connection.dialect.name]():
@@ -41,7 +40,7 @@ def create(connection: sa.Connection) -> None:
 
 
 def _sqlite_triggers() -> list[str]:
-    """INSERT OR REPLACE removes rows without asking the other triggers, so it has one of its own."""
+    """INSERT OR REPLACE deletes rows without firing the other triggers, so it has a trigger of its own."""
     refuse = "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
     found = []
     for table in APPEND_ONLY:
@@ -69,21 +68,21 @@ STEPS: list[Callable[[sa.Connection], None]] = [create]
 
 
 def migrate(store: Store) -> None:
-    """Bring a ledger to the newest version, all of it or nothing; refuse one from a newer Bursar."""
+    """Migrate a ledger to the newest version in one transaction; reject one from a newer Bursar."""
     with store.reader.connect() as connection:
         if version_of(connection, store.where) == len(STEPS):
             return
     with store.writer.begin() as connection:
         if store.schema is not None and not sa.inspect(connection).has_schema(store.schema):
             connection.execute(sa.schema.CreateSchema(store.schema))
-        version = version_of(connection, store.where)  # again: another process may have been faster
+        version = version_of(connection, store.where)  # read again: another process may have migrated it
         for number, step in enumerate(STEPS[version:], start=version + 1):
             step(connection)
             connection.execute(schema.versions.insert().values(version=number, applied_at=schema.now()))
 
 
 def version_of(connection: sa.Connection, where: str = "the ledger") -> int:
-    """The version of a ledger's tables, 0 where there are none."""
+    """The version of a ledger's tables; 0 if there are none."""
     if not sa.inspect(connection).has_table(schema.versions.name):
         return 0
     version = connection.execute(sa.select(sa.func.max(schema.versions.c.version))).scalar() or 0

@@ -1,7 +1,7 @@
-"""Ownership of a ledger on a PostgreSQL server: one process at a time writes to it, from whichever machine or folder.
+"""Ownership of a ledger on a PostgreSQL server: only one process on any machine may write to it.
 
-It is an advisory lock, held by a session of its own. The lock is gone when the session is: when the process ends,
-however it ends, and when the database restarts. So it is checked before every write.
+It is an advisory lock in a session of its own. The lock is lost with the session: when the process ends, however it
+ends, and when the database restarts. So it is checked before every write.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = {KEY}
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-# With these, the database notices within a minute that a machine has lost its power.
-PAUSE = 2.0  # seconds without a new attempt after one that failed: of many requests at once, only one has to wait
+PAUSE = 2.0  # seconds without a new attempt after a failure, so that only one of many requests waits
+# With these settings the database notices a dead machine within a minute.
 SETTINGS = """
 SELECT set_config('application_name', %s, false), set_config('tcp_keepalives_idle', '30', false),
        set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)
@@ -32,7 +32,7 @@ SELECT set_config('application_name', %s, false), set_config('tcp_keepalives_idl
 
 
 class Ownership:
-    """Held from ``take`` to ``release``, unless its session breaks in between."""
+    """A lock held from ``take`` to ``release``, unless its session breaks."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -41,9 +41,9 @@ class Ownership:
         self._failed: tuple[float, StorageError] | None = None  # when, and why
 
     def take(self, patience: float = 0.0) -> bool:
-        """Take the lock, or raise an error that names its holder; false if this process held it already.
+        """Take the lock, or raise an error that names its owner; false if this process held it already.
 
-        It is taken between two writes, so a write of the last owner is finished by then.
+        It is taken between two writes, so any write of the previous owner has finished.
         """
         with self._turn:
             if self._is_held():
@@ -68,18 +68,18 @@ class Ownership:
             time.sleep(0.1)
 
     def check(self) -> None:
-        """Refuse to write if the lock was lost: another process may have written since."""
+        """Raise an error if the lock was lost, because another process may have written since."""
         with self._turn:
             if not self._is_held():
                 raise StorageError(f"{self._store.where}: the connection that holds this ledger broke", in_doubt=True)
 
     def release(self) -> None:
-        """Let another process take it."""
+        """Release the lock."""
         with self._turn:
             self._drop()
 
     def _is_held(self) -> bool:
-        """Whether the session lives: while it does, it holds the lock."""
+        """Whether the session, and with it the lock, is alive."""
         if self._session is None:
             return False
         try:
@@ -93,10 +93,10 @@ class Ownership:
     def _try(self) -> bool:
         taken = False
         try:
-            with self._store.named(), self._store.writer.begin():
+            with self._store.translate_errors(), self._store.writer.begin():
                 session = self._store.writer.connect().execution_options(reading=True, isolation_level="AUTOCOMMIT")
                 self._session = session
-                session.detach()  # it is not one of those that are lent out in turn
+                session.detach()  # take it out of the connection pool
                 session.exec_driver_sql(SETTINGS, (f"bursar on {socket.gethostname()}, process {os.getpid()}",))
                 taken = bool(session.exec_driver_sql(TAKE).scalar_one())
                 session.commit()
@@ -106,7 +106,7 @@ class Ownership:
         return taken
 
     def _holder(self) -> str:
-        with self._store.named(), self._store.reader.connect() as connection:
+        with self._store.translate_errors(), self._store.reader.connect() as connection:
             found = connection.exec_driver_sql(HOLDER).scalar()
         return f": {found}" if found else ""
 

@@ -1,7 +1,7 @@
-"""Where a ledger is kept: a file of SQLite, or a schema of a PostgreSQL database.
+"""Storage of a ledger: an SQLite file, or a schema of a PostgreSQL database.
 
-Either way one writer takes its turn after the other, a reader waits for nobody and sees one moment, and a commit is on
-disk before it is acknowledged. What is said of a place never holds a password.
+In both, writers take turns, readers see a consistent snapshot without waiting, and a commit is on disk before it is
+acknowledged. Messages about a storage place never contain a password.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from bursar.errors import LedgerError, StorageError
 from bursar.ledger.schema import versions
 
 PATIENCE = 30  # seconds that a writer waits for its turn
-CUT_OFF = 10  # seconds after which a server that does not answer is taken for gone
+CUT_OFF = 10  # seconds until a server that does not respond counts as gone
 EXAMPLE = "postgresql://name@host/database?schema=spring"
 RESTORE = (
     "put a backup of the file back, with its -wal file if there is one; to begin anew, move the file away, "
     "and then: bursar check PROJECT --accept-loss"
 )
-LONGEST_SCHEMA = 63  # bytes; the server would cut the rest off without a word
+LONGEST_SCHEMA = 63  # bytes; the server would truncate longer names silently
 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """A place that can be written to and read from, under a name for people."""
+    """Engines for writing and reading a ledger, and its name for messages."""
 
     writer: sa.Engine
     reader: sa.Engine
@@ -41,21 +41,21 @@ class Store:
     schema: str | None = None
 
     @contextmanager
-    def named(self, doing: str = "", fix: str | None = None) -> Iterator[None]:
-        """What goes wrong in the database is said with its place, and without its statements and secrets."""
-        with named(f"{self.where}{doing}", fix, _secrets(self.writer.url)):
+    def translate_errors(self, doing: str = "", fix: str | None = None) -> Iterator[None]:
+        """Turn database errors into ours, with the place but without statements and passwords."""
+        with translate_errors(f"{self.where}{doing}", fix, _secrets(self.writer.url)):
             yield
 
 
 @contextmanager
-def named(where: str, fix: str | None = None, secrets: Sequence[str] = ()) -> Iterator[None]:
-    """What goes wrong in a database becomes an error of ours: of what was written, or else of the storage."""
+def translate_errors(where: str, fix: str | None = None, secrets: Sequence[str] = ()) -> Iterator[None]:
+    """Turn database errors into ours: ``LedgerError`` for bad data or damage, else ``StorageError``."""
     try:
         yield
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as wrong:
         said = " ".join(str(getattr(wrong, "orig", None) or wrong).split()).rstrip(".")
         if any(secret in said for secret in secrets):
-            said = "the server's words are not shown, for they hold a password"
+            said = "the server's message is not shown, because it contains a password"
         if "no password supplied" in said:
             fix = "give it in PGPASSWORD or in the file ~/.pgpass"
         if _is_damage(wrong):
@@ -67,19 +67,19 @@ def named(where: str, fix: str | None = None, secrets: Sequence[str] = ()) -> It
 
 
 def _is_damage(wrong: Exception) -> bool:
-    """Whether this says that a file is no database, or not a whole one."""
+    """Whether the error says that a file is no database, or a damaged one."""
     code = getattr(getattr(wrong, "orig", None), "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def open_store(place: str | Path) -> Store:
-    """The store of a file or URL, not yet looked into."""
+    """The store of a file or URL; does not connect yet."""
     return _postgresql(read_url(str(place))) if is_url(place) else _sqlite(str(place))
 
 
 @contextmanager
-def looking_at(place: str | Path) -> Iterator[sa.Connection]:
-    """A connection that sees one moment and changes nothing, not even a write-ahead log left from a crash."""
+def read_only(place: str | Path) -> Iterator[sa.Connection]:
+    """A read-only connection with a consistent snapshot; leaves even a write-ahead log from a crash unchanged."""
     if is_url(place):
         store = open_store(place)
     else:
@@ -92,26 +92,26 @@ def looking_at(place: str | Path) -> Iterator[sa.Connection]:
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
         store = Store(engine, engine, str(place))
     try:
-        with store.named(" cannot be opened as a ledger"), store.reader.connect() as connection:
+        with store.translate_errors(" cannot be opened as a ledger"), store.reader.connect() as connection:
             yield connection
     finally:
         store.writer.dispose()
 
 
 def holds_ledger(place: str | Path) -> bool:
-    """Whether there is a ledger, without making one."""
+    """Whether there is a ledger; creates nothing."""
     if not is_url(place):
         return Path(place).exists()
     store = open_store(place)
     try:
-        with store.named(), store.reader.connect() as connection:
+        with store.translate_errors(), store.reader.connect() as connection:
             return sa.inspect(connection).has_table(versions.name)
     finally:
         store.writer.dispose()
 
 
 def check_server(store: Store) -> None:
-    """Refuse a server that could not keep a ledger's promises."""
+    """Reject a server with the wrong encoding, or without durable writes."""
     if store.reader.dialect.name != "postgresql":
         return
     with store.reader.connect() as connection:
@@ -119,19 +119,19 @@ def check_server(store: Store) -> None:
         encoding, fsync = connection.exec_driver_sql(asked).one()
     if encoding != "UTF8":
         raise LedgerError(
-            f"{store.where}: the database keeps text as {encoding}, and a ledger needs UTF8",
-            fix="make one with: createdb --encoding=UTF8 --template=template0 NAME",
+            f"{store.where}: the database has the encoding {encoding}, and a ledger needs UTF8",
+            fix="create one with: createdb --encoding=UTF8 --template=template0 NAME",
         )
     if fsync != "on":
         raise LedgerError(
-            f"{store.where}: the server runs with fsync = {fsync}, and would lose in a power cut what it acknowledged",
+            f"{store.where}: the server runs with fsync = {fsync}, so a power failure could lose committed data",
             fix="turn fsync on",
         )
 
 
 # -- URLs --------------------------------------------------------------------------------------------------------------
 def is_url(place: str | Path) -> bool:
-    """Whether this names a server, or is at least not meant as a file.
+    """Whether this is a URL rather than a file.
 
     >>> is_url("postgresql://host/team"), is_url("runs/spring/ledger.sqlite"), is_url(":memory:")
     (True, False, False)
@@ -140,7 +140,7 @@ def is_url(place: str | Path) -> bool:
 
 
 def read_url(text: str) -> sa.URL:
-    """The parts of a ledger's URL, checked; what is wrong is said without the text, which may hold a password.
+    """Parse and check a ledger's URL. Errors do not quote the text, which may contain a password.
 
     >>> read_url("mysql://name:secret@host/team")
     Traceback (most recent call last):
@@ -158,7 +158,7 @@ postgresql://name@host/database?schema=spring
         )
     if "@" in (url.host or ""):
         raise LedgerError("the ledger's URL has an @ too many", fix="write the @ of a password as %40")
-    left_empty = re.search(r"[?&]schema=?(&|$)", text)  # which is dropped in reading
+    left_empty = re.search(r"[?&]schema=?(&|$)", text)  # the URL parser drops it
     schema = "" if left_empty else url.query.get("schema", "any")
     if not isinstance(schema, str) or not _good_schema(schema):
         raise LedgerError(
@@ -177,7 +177,7 @@ def _good_schema(name: str) -> bool:
 
 
 def holds_password(url: sa.URL) -> bool:
-    """Whether a URL holds what nobody but its owner may see.
+    """Whether a URL contains a password.
 
     >>> holds_password(read_url("postgresql://name:secret@host/team")), holds_password(read_url("postgresql://host/team"))
     (True, False)
@@ -190,10 +190,10 @@ def _secrets(url: sa.URL) -> list[str]:
     return [text for text in found if isinstance(text, str) and text]
 
 
-def beside(url: str, name: str) -> str:
-    """The URL of a ledger that belongs to another, in a schema of its own.
+def sibling_url(url: str, name: str) -> str:
+    """The URL of a ledger that belongs to another one, in a schema of its own.
 
-    >>> beside("postgresql://host/team?schema=spring", "RANDOM"), beside("postgresql://host/team", "RANDOM")
+    >>> sibling_url("postgresql://host/team?schema=spring", "RANDOM"), sibling_url("postgresql://host/team", "RANDOM")
     ('postgresql://host/team?schema=spring%2FRANDOM', 'postgresql://host/team?schema=RANDOM')
     """
     parts = read_url(url)
@@ -202,10 +202,10 @@ def beside(url: str, name: str) -> str:
     return read_url(named.render_as_string(hide_password=False)).render_as_string(hide_password=False)
 
 
-def shown(url: sa.URL) -> str:
-    """A URL for people: who, where and which, and nothing else.
+def public_url(url: sa.URL) -> str:
+    """A URL for messages: user, host, database and schema only.
 
-    >>> shown(read_url("postgresql://name:secret@host/team?schema=spring&password=secret"))
+    >>> public_url(read_url("postgresql://name:secret@host/team?schema=spring&password=secret"))
     'postgresql://name@host/team?schema=spring'
     """
     kept = {key: value for key, value in url.query.items() if key in ("host", "port", "schema")}
@@ -215,7 +215,7 @@ def shown(url: sa.URL) -> str:
 
 # -- SQLite ------------------------------------------------------------------------------------------------------------
 def _sqlite(where: str) -> Store:
-    """A file; ``:memory:`` is one connection, while on disk every thread has its own."""
+    """A file, with a connection per thread; ``:memory:`` has one connection."""
     if where != ":memory:":
         try:
             Path(where).parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +230,7 @@ def _sqlite(where: str) -> Store:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    """Write-ahead log, and every commit on disk before it is acknowledged."""
+    """Use a write-ahead log, and put every commit on disk before it is acknowledged."""
     connection.isolation_level = None  # our own BEGIN, not the driver's
     _keep_log(connection)
     for pragma in ("synchronous = FULL", "foreign_keys = ON"):
@@ -238,7 +238,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _keep_log(connection: Any) -> None:
-    """Turn to a write-ahead log. Of those who do so to a new file at once some are refused, whatever their timeout."""
+    """Switch to a write-ahead log. Retry, because concurrent switches of a new file fail whatever the timeout."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -251,14 +251,14 @@ def _keep_log(connection: Any) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    """A writer takes its turn at once, so that it never has to give up half-way; a reader waits for nobody."""
+    """Lock for writing at once, so that a writer never fails half-way; readers do not wait."""
     reading = connection.get_execution_options().get("reading")
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------
 def _postgresql(url: sa.URL) -> Store:
-    """A schema of a database: the one that the URL names, or the one that the database gives us."""
+    """A schema of a database: the one in the URL, or the default of the connection."""
     found = url.query.get("schema")
     schema = found if isinstance(found, str) else None
     server = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
@@ -268,15 +268,15 @@ def _postgresql(url: sa.URL) -> Store:
     try:
         engine = sa.create_engine(
             server,
-            isolation_level="READ COMMITTED",  # whatever waited for its turn sees what was written before it
-            pool_pre_ping=True,  # a server may have been started again in between
+            isolation_level="READ COMMITTED",  # a writer that waited sees what was committed before it
+            pool_pre_ping=True,  # the server may have restarted
             connect_args={key: value for key, value in options.items() if key not in url.query},
         )
     except ModuleNotFoundError:
         raise LedgerError("PostgreSQL needs psycopg", fix="pip install 'bursar[postgres]'") from None
 
     def prepare(connection: Any, _: Any) -> None:
-        """One schema and no other; commits on disk; nobody waits for ever, for a turn or for a dead writer."""
+        """Use one schema only, durable commits, and timeouts for locks and idle writers."""
         connection.autocommit = True
         connection.execute(
             "SELECT set_config('search_path', quote_ident(coalesce(%s, current_schema())), false)", [schema]
@@ -289,7 +289,7 @@ def _postgresql(url: sa.URL) -> Store:
         connection.autocommit = False
 
     def begin(connection: sa.Connection) -> None:
-        """A writer takes its turn: rows are numbered in the order in which they are committed, without gaps."""
+        """Serialise writers, so that ids follow the order of commits without gaps."""
         if not connection.get_execution_options().get("reading"):
             turn = "SELECT pg_advisory_xact_lock(hashtextextended('bursar ' || coalesce(current_schema(), %s), 0))"
             connection.exec_driver_sql(turn, (schema or "",))
@@ -297,4 +297,4 @@ def _postgresql(url: sa.URL) -> Store:
     sa.event.listen(engine, "connect", prepare)
     sa.event.listen(engine, "begin", begin)
     reader = engine.execution_options(reading=True, isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return Store(engine, reader, shown(url), schema)
+    return Store(engine, reader, public_url(url), schema)

@@ -1,4 +1,4 @@
-"""What goes into a ledger, submissions of annotations with what they cost, and what comes out of it."""
+"""The records of a ledger: submissions with annotations, charges and timings; skips; answers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 READING = "reading"
 
-ANSWER = "answer"  # what the campaign asked for
-OVERLAP = "overlap"  # somebody else's answer to the same question, to see whether people agree
-ADJUDICATION = "adjudication"  # what stands after people disagreed
-CORRECTION = "correction"  # what stands instead of a mistake
+ANSWER = "answer"  # requested by the campaign
+OVERLAP = "overlap"  # another person's answer for the same item, to measure agreement
+ADJUDICATION = "adjudication"  # the final label after a disagreement
+CORRECTION = "correction"  # replaces a mistake
 ROLES = (ANSWER, OVERLAP, ADJUDICATION, CORRECTION)
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """The label of one item for one task; a ``None`` label takes back what was said before."""
+    """The label of one item for one task; ``None`` retracts earlier labels."""
 
     item: str
     task: str
@@ -27,7 +27,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Charge:
-    """Money for one thing on one item, in whole units: what it was thought to cost, and what it did (errata 11)."""
+    """The cost of reading or of one task on one item, in whole units: estimated and actual (errata 11)."""
 
     item: str
     what: str  # a task's name, or "reading"
@@ -37,9 +37,9 @@ class Charge:
 
 @dataclass(frozen=True)
 class Submission:
-    """What somebody hands in at once: recorded whole or not at all, once however often it is sent.
+    """Annotations submitted together: recorded atomically, and once however often they are sent.
 
-    The ``key`` is the sender's: two submissions with one key are one submission sent twice.
+    The sender chooses the ``key``: two submissions with the same key are one submission sent twice.
     """
 
     key: str
@@ -48,12 +48,12 @@ class Submission:
     round: int = 0
     purpose: str = "strategy"  # why the items were bought: seed, strategy, audit, correction
     annotator: str = "somebody"
-    timings: tuple[tuple[str, float], ...] = ()  # seconds that reading and each task took, of one item
+    timings: tuple[tuple[str, float], ...] = ()  # seconds for reading and for each task, of one item
     role: str = ANSWER
 
     @property
     def digest(self) -> str:
-        """A fingerprint of the content, to tell a repeat from a clash; how long it took is no part of that.
+        """A digest of the content without timings, to tell a repeat from a key clash.
 
         >>> said = (Annotation("u1", "intent", "alarm"),)
         >>> Submission("k", said).digest == Submission("k", said, timings=(("intent", 1.5),)).digest
@@ -61,7 +61,7 @@ class Submission:
         """
         content = asdict(self)
         del content["timings"]
-        if self.role == ANSWER:  # as it was when there were no roles
+        if self.role == ANSWER:  # the default is left out
             del content["role"]
         text = json.dumps(content, sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -69,9 +69,9 @@ class Submission:
 
 @dataclass(frozen=True)
 class Skip:
-    """Somebody would not annotate an item, for one task or at all, and said why. The ``key`` is the sender's.
+    """An annotator skipped an item, for one task or all, with a reason. The sender chooses the ``key``.
 
-    A skip that was undone stays in the ledger and counts no more.
+    A skip that was undone stays in the ledger but no longer counts.
     """
 
     key: str
@@ -80,23 +80,23 @@ class Skip:
     task: str | None = None
     round: int = 0
     annotator: str = "somebody"
-    created_at: str = field(default="", compare=False)  # by the ledger's clock
+    created_at: str = field(default="", compare=False)  # set by the ledger
     undone_by: str | None = field(default=None, compare=False)
     undone_at: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The ledger's word that a submission is on disk."""
+    """Confirms that a submission is on disk."""
 
     key: str
-    repeated: bool  # it was there already; nothing was written or charged again
+    repeated: bool  # it was recorded before; nothing was written or charged again
     cost: int = field(default=0)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one person said of one item for one task, whether or not it is what stands."""
+    """One person's label for one item and task, whether or not it is the current one."""
 
     item: str
     task: str
@@ -112,7 +112,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Timing:
-    """How many seconds one thing on one item took one person."""
+    """The seconds one person took for reading or for one task of one item."""
 
     item: str
     what: str  # a task's name, or "reading"

@@ -1,6 +1,6 @@
 """Tables of the ledger.
 
-Keys and items may be of any length, so PostgreSQL indexes their hashes; ``EXCLUDE … WITH =`` makes a key unique there.
+Keys and items may have any length, so PostgreSQL indexes their hashes; ``EXCLUDE … WITH =`` makes a key unique there.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ entries = Table(
     Column("submission", Integer, ForeignKey("submissions.id"), nullable=False),
     Column("item", Text, nullable=False),
     Column("task", Text, nullable=False),
-    Column("label", Text),  # JSON; NULL takes back what was said before
+    Column("label", Text),  # JSON; NULL retracts earlier labels
     Index("ix_entries_submission", "submission"),
     Index("ix_entries_item", "item", postgresql_using="hash"),
 )
@@ -81,7 +81,7 @@ decisions = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("round", Integer, nullable=False),
-    Column("kind", Text, nullable=False),  # one a round
+    Column("kind", Text, nullable=False),  # one of each kind per round
     Column("body", Text, nullable=False),  # JSON
     Column("created_at", Text, nullable=False),
     UniqueConstraint("round", "kind"),
@@ -103,7 +103,7 @@ skips = Table(
     Column("key", Text, nullable=False),
     Column("item", Text, nullable=False),
     Column("round", Integer, nullable=False),
-    Column("task", Text),  # NULL: for all of them
+    Column("task", Text),  # NULL: all tasks
     Column("annotator", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("created_at", Text, nullable=False),
@@ -118,7 +118,7 @@ log = Table(  # every submission, skip and decision in the order of recording; e
     Column("record", Integer, nullable=False),  # its number there; 0 for the ledger
     Column("digest", Text, nullable=False),  # of the record and the digest before; of the ledger: its random id
 )
-# What two ledgers must have in common to say the same: neither a clock nor seconds. Roles are in the digests.
+# The columns that make up a ledger's contents: no times or seconds. Roles are in the digests.
 CONTENT = {
     submissions: ("id", "key", "digest", "round", "purpose", "annotator"),
     entries: ("id", "submission", "item", "task", "label"),
@@ -129,5 +129,5 @@ CONTENT = {
 
 
 def now() -> str:
-    """The time, as the ledger writes it."""
+    """The current time in the ledger's format."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

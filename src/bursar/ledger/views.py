@@ -1,4 +1,4 @@
-"""From a ledger's entries to what stands, and to a corpus that holds it."""
+"""Compute the current labels from a ledger's entries, and a corpus with them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bursar.ledger.records import ADJUDICATION, ANSWER, CORRECTION, OVERLAP
 from bursar.ragged import Ragged, offsets_of
 
 
-def standing(entries: Iterable[tuple[str, str, str | None, str]]) -> dict[tuple[str, str], str]:
-    """The label that stands for each item and task, of all (item, task, label, role) in the order they were recorded.
+def current_labels(entries: Iterable[tuple[str, str, str | None, str]]) -> dict[tuple[str, str], str]:
+    """The current label of each item and task, given all (item, task, label, role) in order of recording.
 
-    The newest adjudication or correction, if there is one; else the newest answer. Answers of an overlap never stand by
-    themselves. Whoever takes a label back takes back all before it, so that the next answer stands.
+    It is the newest adjudication or correction, if there is one, else the newest answer. Overlap answers never count.
+    Retracting a label (``None``) retracts all before it, so that the next answer counts.
 
     >>> said = [("u1", "intent", "alarm", "answer"), ("u1", "intent", "music", "overlap")]
-    >>> standing(said)
+    >>> current_labels(said)
     {('u1', 'intent'): 'alarm'}
-    >>> standing([*said, ("u1", "intent", "music", "adjudication"), ("u1", "intent", "alarm", "answer")])
+    >>> current_labels([*said, ("u1", "intent", "music", "adjudication"), ("u1", "intent", "alarm", "answer")])
     {('u1', 'intent'): 'music'}
     """
     held: dict[tuple[str, str], str] = {}
@@ -39,8 +39,8 @@ def standing(entries: Iterable[tuple[str, str, str | None, str]]) -> dict[tuple[
     return held
 
 
-def labelled(corpus: Corpus, held: Mapping[tuple[str, str], str]) -> Corpus:
-    """The items that have any of these labels (JSON, by item and task), with those labels and no others."""
+def corpus_with_labels(corpus: Corpus, held: Mapping[tuple[str, str], str]) -> Corpus:
+    """The items that have any of these labels (JSON, by item and task), with these labels only."""
     chosen = corpus.take(np.unique(corpus.positions(dict.fromkeys(item for item, _ in held))))
     return chosen.with_labels({name: _column(chosen, name, held) for name in chosen.schema})
 

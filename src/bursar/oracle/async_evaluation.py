@@ -12,7 +12,7 @@ from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Protocol
 
-from bursar.compute.processes import Line
+from bursar.compute.processes import ChildProcess
 from bursar.errors import ComputeError
 from bursar.ragged import IntArray
 
@@ -87,8 +87,8 @@ class Elsewhere:
         self._held: list[dict[bytes, IntArray]] = [{} for _ in range(workers)]  # by process: what it works on
         self._died = 0
 
-    def _line(self) -> Line:
-        return Line(partial(_serve, make=self._make))
+    def _line(self) -> ChildProcess:
+        return ChildProcess(partial(_serve, make=self._make))
 
     def want(self, sets: Wanted) -> None:
         changed = set()

@@ -1,4 +1,4 @@
-"""What a strategy is given, and what it gives back."""
+"""The input of a strategy (``Candidates``) and its output (``Selection``)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from bursar.tasks import Prices
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The pool as strategies see it: ids, how sure the model is of each item for each task, and prices.
+    """The pool: ids, the model's confidence for each item and task, and prices.
 
-    ``open`` says for which tasks an item may still be bought, ``limits`` what else a selection must keep to, and
-    ``features`` holds what only some strategies look at. A strategy must treat the pool as a set: it is handed over in
-    the order of ids, so that a tie that goes to the first is a tie that is broken by id.
+    ``open`` marks the labels that may still be bought, ``limits`` are constraints besides the budget, and ``features``
+    holds what only some strategies use. A strategy must treat the pool as a set. It receives the pool sorted by id, so
+    breaking ties by position breaks them by id.
     """
 
     ids: Sequence[str]
     confidence: FloatArray  # (items, tasks)
     prices: Prices
-    open: BoolArray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))  # (items, tasks); all if not given
+    open: BoolArray = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))  # (items, tasks); default: all
     limits: Limits = field(default_factory=Limits)
     features: PoolFeatures = field(default_factory=PoolFeatures)
-    weights: FloatArray | None = None  # (tasks,) how much each task counts, adding up to 1; alike if not given
+    weights: FloatArray | None = None  # (tasks,) summing to 1; equal if ``None``
 
     def __post_init__(self) -> None:
         shape = (len(self.ids), len(self.prices.tasks))
@@ -49,10 +49,10 @@ class Candidates:
             item, task = np.argwhere(bad)[0]
             raise SelectionError(
                 f"item {self.ids[item]!r}: the confidence for task {self.tasks[task]!r} is not a number",
-                fix="look at the learner that gave it",
+                fix="check the learner",
             )
         if (self.prices.reading < 0).any() or (self.prices.own < 0).any():
-            raise SelectionError("a price is negative", fix="look at the cost model")
+            raise SelectionError("a price is negative", fix="check the cost model")
         self.limits.check(*shape)
 
     def __len__(self) -> int:
@@ -64,16 +64,14 @@ class Candidates:
 
     @cached_property
     def order(self) -> IntArray:
-        """Positions in the order of ids."""
+        """Positions sorted by id."""
         ids = np.asarray(self.ids, dtype=object)
         if len(ids) < 2 or bool((ids[:-1] < ids[1:]).all()):
             return np.arange(len(ids))
         order: IntArray = np.argsort(ids, kind="stable")
         twice = np.flatnonzero(ids[order[:-1]] == ids[order[1:]])
         if len(twice):
-            raise SelectionError(
-                f"item {ids[order[twice[0]]]!r} stands in the pool twice", fix="give every item one id"
-            )
+            raise SelectionError(f"item {ids[order[twice[0]]]!r} is in the pool twice", fix="make the ids unique")
         return order
 
     def take(self, items: IntArray) -> Candidates:
@@ -89,21 +87,21 @@ class Candidates:
         )
 
     def priced_by_item(self) -> Candidates:
-        """The same pool for a budget that counts items: each costs 1, for however many tasks."""
+        """The same pool for a budget that counts items: each costs 1, whatever its tasks."""
         ones = np.ones(len(self), dtype=np.int64)
         return replace(self, prices=Prices(self.tasks, ones, np.zeros_like(self.prices.own)))
 
     def ranking(self, score: FloatArray) -> IntArray:
-        """Positions from the lowest score to the highest; ties stay in the order of ids."""
+        """Positions from the lowest score to the highest; ties keep their order."""
         order: IntArray = np.argsort(score, kind="stable")
         return order
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good a selection is by its own measure: what it reaches, what no selection can pass, and whether they meet.
+    """How good a selection is: the objective it reaches, an upper bound for any selection, and whether they meet.
 
-    ``bound`` is ``None`` where nothing is proven: equal shares are a procedure, not one program (errata 12).
+    ``bound`` is ``None`` where nothing is proven, as for equal shares, which solve no single program (errata 12).
     """
 
     objective: float
@@ -112,13 +110,13 @@ class Certificate:
 
     @property
     def gap(self) -> float | None:
-        """How far the objective may be from the best, as a share of it."""
+        """The largest possible distance to the optimum, relative to the bound."""
         return None if self.bound is None else max(0.0, self.bound - self.objective) / max(abs(self.bound), 1e-300)
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Chosen items, best first, each with the tasks that it is to be annotated for and what that costs."""
+    """The chosen items, best first, each with the tasks to annotate and their cost."""
 
     items: IntArray  # (chosen,) positions in the pool
     tasks: BoolArray  # (chosen, tasks)

@@ -1,7 +1,7 @@
-"""Confidences of several tasks to one number an item: (items, tasks) to (items,).
+"""Combine the confidences of several tasks into one number per item: (items, tasks) to (items,).
 
-``average``, ``maximum`` and ``minimum`` give a confidence: low means, ask about this one. ``reciprocal_rank_fusion``
-gives a score: high means, ask about this one. ``urgencies`` gives any of them as what a budget is spent to maximise.
+``average``, ``maximum`` and ``minimum`` return a confidence: label the lowest first. ``reciprocal_rank_fusion``
+returns a score: label the highest first. ``utilities`` returns any of them as a score to maximise.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def average(confidence: FloatArray, weights: FloatArray | None = None) -> FloatA
 
 
 def maximum(confidence: FloatArray) -> FloatArray:
-    """MT-MAX: an item counts as sure if the model is sure of any of its tasks (paper 1, section 4.2)."""
+    """MT-MAX: the confidence of the task the model is surest of (paper 1, section 4.2)."""
     combined: FloatArray = confidence.max(axis=1)
     return combined
 
 
 def minimum(confidence: FloatArray) -> FloatArray:
-    """MT-MIN: an item counts as unsure if the model is unsure of any of its tasks (paper 1, section 4.2)."""
+    """MT-MIN: the confidence of the task the model is least sure of (paper 1, section 4.2)."""
     combined: FloatArray = confidence.min(axis=1)
     return combined
 
@@ -45,7 +45,7 @@ def reciprocal_rank_fusion(
 ) -> FloatArray:
     """MT-RRF: Σ over tasks of weight / (k + rank), rank 1 being the least confident (paper 1, eq. 5).
 
-    Ties go to the first. High scores are asked about first.
+    Equal confidences are ranked by position. High scores are labelled first.
 
     >>> reciprocal_rank_fusion(np.array([[0.1, 0.9], [0.5, 0.2]]), k=0).tolist()
     [1.5, 1.5]
@@ -68,26 +68,24 @@ COMBINERS: dict[str, Callable[..., FloatArray]] = {
 UNWEIGHTED = ("max", "min")
 
 
-def urgencies(confidence: FloatArray, combine: str, weights: FloatArray | None = None) -> FloatArray:
-    """How much each item is worth asking about: 1 − the combined confidence, or the fused score.
+def utilities(confidence: FloatArray, combine: str, weights: FloatArray | None = None) -> FloatArray:
+    """The utility of labelling each item: 1 − the combined confidence, or the fused score.
 
-    >>> urgencies(np.array([[0.2, 0.6]]), "max").tolist()
+    >>> utilities(np.array([[0.2, 0.6]]), "max").tolist()
     [0.4]
-    >>> urgencies(np.array([[0.2, 0.6]]), "min", np.array([0.3, 0.7]))
+    >>> utilities(np.array([[0.2, 0.6]]), "min", np.array([0.3, 0.7]))
     Traceback (most recent call last):
         ...
-    bursar.errors.SelectionError: weights mean nothing to 'min'. Fix: combine by avg, rrf, par or ind, or leave them out
+    bursar.errors.SelectionError: 'min' takes no weights. Fix: combine by avg, rrf, par or ind, or leave them out
     """
-    if weights is not None and combine in UNWEIGHTED:  # paper 1, footnote 8: one task alone would decide
-        raise SelectionError(
-            f"weights mean nothing to {combine!r}", fix="combine by avg, rrf, par or ind, or leave them out"
-        )
-    urgency: FloatArray = COMBINERS[combine](confidence, weights)
-    return urgency
+    if weights is not None and combine in UNWEIGHTED:  # paper 1, footnote 8: a single task would decide
+        raise SelectionError(f"{combine!r} takes no weights", fix="combine by avg, rrf, par or ind, or leave them out")
+    utility: FloatArray = COMBINERS[combine](confidence, weights)
+    return utility
 
 
 def shares(total: int, weights: FloatArray) -> IntArray:
-    """A whole number split by weights: the largest remainders are rounded up, ties to the first (errata 7).
+    """Split a whole number by weights: the largest remainders are rounded up, ties by position (errata 7).
 
     >>> shares(10, np.array([1.0, 1, 1])).tolist()
     [4, 3, 3]

@@ -1,16 +1,16 @@
-"""Covering doubt: buy the items whose units lie nearest to what the model doubts and no label is near to yet.
+"""COVER: buy the items whose units are nearest to uncertain units that no label is near yet.
 
-A *unit* is what a model decides at once (a sentence, a word, a head, a pair of spans). Units of the pool are drawn as
-*targets*, in proportion to the root of their doubt. A target is covered as far as its nearest labelled unit is near:
-exp(−d² / s²), with s² the median of d² over the targets. What an item adds is the share of each task's uncovered doubt
-that its units cover, summed over the tasks.
+A *unit* is one decision of a model (a sentence, a word, a head, a pair of spans); its *doubt* is its uncertainty.
+Units of the pool are sampled as *targets*, in proportion to the square root of their doubt. The nearest labelled unit
+covers a target by exp(−d² / s²), where s² is the median of d² over the targets. The gain of an item is the share of
+each task's uncovered doubt that its units cover, summed over the tasks.
 
-Shares add up over units, so long items are worth more than short ones; doubts count by their mass, so that what is
-bought keeps to the pool's distribution. The sum is submodular: an item's gain only shrinks as others are bought, so
-that ``submodular`` can spend on it.
+Shares add up over units, so long items are worth more than short ones. Targets follow the pool's distribution, so the
+selection does too. The sum is submodular: an item's gain only shrinks as others are bought, so ``submodular`` can
+maximise it.
 
-Of a pool of more than ``CANDIDATES`` items that many are drawn as candidates, in proportion to the same doubt. Others
-are bought only when no candidate can be, and the certificate compares with selections of candidates.
+In a pool of more than ``CANDIDATES`` items, that many candidates are sampled in proportion to the same doubt. Other
+items are bought only if no candidate can be, and the certificate compares with selections of candidates.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from bursar.selection.submodular import Account, buy_greedily
 
 Vectors = NDArray[np.float32]
 
-PRICE_POWER = 0.5  # gains are divided by the price to this power: at 1 cheap items are bought again and again
-TARGETS = 2000  # of each task
-UNITS_AT_ONCE = 2048  # whose distances to all targets are computed together: they fit the cache
+PRICE_POWER = 0.5  # gains are divided by the price to this power; at 1, cheap items win too often
+TARGETS = 2000  # per task
+UNITS_AT_ONCE = 2048  # units whose distances to all targets are computed together; they fit the cache
 ITEMS_AT_ONCE = 1024
-CANDIDATES = 50_000  # items that are looked at in a larger pool: the coverages of all of them are kept
-KEPT_BYTES = 400_000_000  # of each task's coverages that are kept: of all items of a small pool, else of the best
+CANDIDATES = 50_000  # candidates of a larger pool; the coverage of each is cached
+KEPT_BYTES = 400_000_000  # cache of one task's coverages: all items of a small pool, else the best
 
 
 class Coverage:
-    """How far one task's doubt is covered, and what items of the pool would add.
+    """How far one task's doubt is covered, and how much each item would add.
 
     >>> units = Units(np.eye(2, dtype=np.float32), np.array([0, 1, 2]), np.array([1.0, 1.0]))
     >>> cover = Coverage(units, np.zeros((0, 2), dtype=np.float32), np.random.default_rng(0))
@@ -51,29 +51,29 @@ class Coverage:
     def __init__(
         self, units: Units, known: Vectors, rng: np.random.Generator, targets: int = TARGETS, *, weight: float = 1.0
     ) -> None:
-        self.units, self.weight = units, weight  # how much the task counts
-        places, counts = drawn(np.sqrt(units.doubt), targets, rng)
+        self.units, self.weight = units, weight  # the task's weight
+        places, counts = systematic_sample(np.sqrt(units.doubt), targets, rng)
         self.targets, self.weights = units.vectors[places], counts.astype(np.float32)  # (targets, width), (targets,)
         near = _nearest(known, self.targets)
         usual = np.median(np.repeat(near, counts)) if len(known) and len(near) else self._usual()
         self.scale = max(float(usual), 1e-6)
         self.covered: Vectors = np.exp(-near / self.scale)
-        self.open = max(float((1 - self.covered) @ self.weights), 1e-9)  # what may still be covered
+        self.open = max(float((1 - self.covered) @ self.weights), 1e-9)  # still uncovered
         self._scaled = np.ascontiguousarray(_as_target(self.targets).T / np.float32(self.scale))
         self._counts = np.diff(units.offsets)
-        room = min(len(units), KEPT_BYTES // (4 * max(1, len(places))))
-        self._kept: Vectors = np.empty((room, len(places)), dtype=np.float32)
-        self._kept_at, self._filled = np.full(len(units), -1), 0  # where an item's coverages are kept, if they are
+        capacity = min(len(units), KEPT_BYTES // (4 * max(1, len(places))))
+        self._kept: Vectors = np.empty((capacity, len(places)), dtype=np.float32)
+        self._kept_at, self._filled = np.full(len(units), -1), 0  # row of an item in the cache; −1 if absent
 
     @property
     def shares(self) -> FloatArray:
-        """Each item's share of what targets are drawn in proportion to, times the task's weight: (items,)."""
+        """Each item's share of the sampling weight of targets, times the task's weight: (items,)."""
         running = np.concatenate([[0.0], np.cumsum(np.sqrt(self.units.doubt))])[self.units.offsets]
         found: FloatArray = self.weight * np.diff(running) / max(float(running[-1]), 1e-300)
         return found
 
     def rows(self, items: IntArray) -> Vectors:
-        """How far each item covers each target: (items, targets). Computed once for what there is room to keep."""
+        """How far each item covers each target: (items, targets). Cached as far as memory allows."""
         at = self._kept_at[items]
         new = np.flatnonzero(at < 0)
         if not len(new):
@@ -87,10 +87,10 @@ class Coverage:
         return found
 
     def gains(self, items: IntArray) -> FloatArray:
-        """The share of the doubt that each item would cover beyond what is covered: (items,)."""
+        """The share of the doubt that each item would newly cover: (items,)."""
         found = np.zeros(len(items))
         rows = self.rows if len(items) <= len(self._kept) else self._rows
-        order = np.argsort(self._counts[items], kind="stable")  # items with equally many units are computed together
+        order = np.argsort(self._counts[items], kind="stable")  # batch items with the same number of units
         for start in range(0, len(items), ITEMS_AT_ONCE):
             part = order[start : start + ITEMS_AT_ONCE]
             more = rows(items[part])
@@ -99,7 +99,7 @@ class Coverage:
         return self.weight / self.open * found
 
     def add(self, item: int) -> None:
-        """The item is bought: what it covers is covered."""
+        """Mark what an item covers as covered."""
         self.covered = np.maximum(self.covered, self.rows(np.array([item]))[0])
 
     def _rows(self, items: IntArray) -> Vectors:
@@ -115,14 +115,14 @@ class Coverage:
         return np.exp(found, out=found)
 
     def _keep(self, items: IntArray, rows: Vectors) -> None:
-        if self._filled + len(items) > len(self._kept):  # start again: what is looked at is soon looked at again
+        if self._filled + len(items) > len(self._kept):  # full: empty it, what is used again soon is cached again
             self._kept_at[:], self._filled = -1, 0
         places = np.arange(self._filled, self._filled + len(items))
         self._kept[places], self._kept_at[items] = rows, places
         self._filled += len(items)
 
     def _usual(self) -> float:
-        """Where nothing is labelled: the median squared distance between targets."""
+        """The scale when nothing is labelled: half the median squared distance between targets."""
         some = self.targets[:: max(1, len(self.targets) // 200)]
         if len(some) < 2:
             return 1.0
@@ -131,7 +131,7 @@ class Coverage:
 
 
 def _nearest(vectors: Vectors, targets: Vectors) -> Vectors:
-    """The squared distance of each target to the nearest vector: infinite where there is none."""
+    """The squared distance of each target to the nearest vector; infinite if there are no vectors."""
     found = np.full(len(targets), -np.inf, dtype=np.float32)
     scaled = np.ascontiguousarray(_as_target(targets).T)
     for at in range(0, len(vectors), UNITS_AT_ONCE):
@@ -140,7 +140,7 @@ def _nearest(vectors: Vectors, targets: Vectors) -> Vectors:
 
 
 def _as_unit(vectors: Vectors) -> Vectors:
-    """Times ``_as_target`` of other vectors this is −d², in one product: −|u|² + 2ut − |t|²."""
+    """Extend vectors so that the product with ``_as_target`` of others is −d² = −|u|² + 2ut − |t|²."""
     return np.concatenate([vectors, -_norms(vectors), np.ones((len(vectors), 1), dtype=np.float32)], axis=1)
 
 
@@ -153,10 +153,10 @@ def _norms(vectors: Vectors) -> Vectors:
     return found
 
 
-def drawn(weights: FloatArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Positions in proportion to their weights, one in each of equal slices of the total, and how often each came.
+def systematic_sample(weights: FloatArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Sample positions in proportion to their weights at equal steps of the running total, and count each.
 
-    >>> places, counts = drawn(np.array([0.0, 1.0, 0.0, 3.0]), 8, np.random.default_rng(0))
+    >>> places, counts = systematic_sample(np.array([0.0, 1.0, 0.0, 3.0]), 8, np.random.default_rng(0))
     >>> places.tolist(), counts.tolist()
     ([1, 3], [2, 6])
     """
@@ -170,15 +170,15 @@ def drawn(weights: FloatArray, count: int, rng: np.random.Generator) -> tuple[In
 
 
 # -- spending ----------------------------------------------------------------------------------------------------------
-class Labels:
-    """What the labels of items add, each by itself."""
+class LabelGains:
+    """The gain of each label of an item: one column per task."""
 
     def __init__(self, tasks: Sequence[Coverage], open_: BoolArray) -> None:
         self.tasks, self.open = tasks, open_  # (items, tasks)
         self.most = sum(task.weight for task in tasks)
 
     def of(self, items: IntArray) -> FloatArray:
-        """0 where a label cannot be bought: (items, tasks)."""
+        """(items, tasks); 0 where a label cannot be bought."""
         found = np.zeros((len(items), len(self.tasks)))
         for number, task in enumerate(self.tasks):
             mine = np.flatnonzero(self.open[items, number])
@@ -190,8 +190,8 @@ class Labels:
             self.tasks[number].add(item)
 
 
-class WholeItems(Labels):
-    """What items add, each for all of its open labels at once: one column."""
+class ItemGains(LabelGains):
+    """The gain of an item for all of its open labels together: one column."""
 
     def of(self, items: IntArray) -> FloatArray:
         total: FloatArray = super().of(items).sum(axis=1, keepdims=True)
@@ -204,11 +204,11 @@ class WholeItems(Labels):
 def cover_items(
     pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
 ) -> Selection:
-    """Buy whole items: each for all tasks that it is open for, by gain over price to this power."""
+    """Buy items, each for all tasks it is open for, by gain / price ** power."""
     price = pool.prices.of(pool.open)[:, None]
     able = np.asarray(pool.open.any(axis=1))[:, None]
     account = Account(np.zeros(len(pool), dtype=np.int64), price, able, budget, pool.limits.together(pool.open))
-    gains, candidates = WholeItems(tasks, pool.open), candidates_of(tasks, pool.open, rng)
+    gains, candidates = ItemGains(tasks, pool.open), candidates_of(tasks, pool.open, rng)
     certificate = buy_greedily(gains, account, power, candidates)
     items = np.array(account.order, dtype=np.int64)
     return Selection.of(pool, items, pool.open[items], certificate)
@@ -217,23 +217,23 @@ def cover_items(
 def cover_labels(
     pool: Candidates, tasks: Sequence[Coverage], budget: int, rng: np.random.Generator, power: float = PRICE_POWER
 ) -> Selection:
-    """Buy items for some of their tasks: by the gain of a bundle of labels over its price to this power.
+    """Buy items for any of their tasks, by the gain of a bundle of labels / price ** power.
 
-    Reading is paid with an item's first bundle, so that its further labels are cheaper.
+    The first bundle of an item includes the cost of reading it, so later labels are cheaper.
     """
     account = Account(pool.prices.reading, pool.prices.own, pool.open, budget, pool.limits)
-    gains, candidates = Labels(tasks, pool.open), candidates_of(tasks, pool.open, rng)
+    gains, candidates = LabelGains(tasks, pool.open), candidates_of(tasks, pool.open, rng)
     certificate = buy_greedily(gains, account, power, candidates)
     items = np.array(account.order, dtype=np.int64)
     return Selection.of(pool, items, account.bought[items], certificate)
 
 
 def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray | None = None) -> list[Coverage]:
-    """How far the doubt of each task is covered by what is labelled.
+    """One ``Coverage`` per task, given the labelled units.
 
-    If values of items, or of their labels, are given, they take the place of the doubts of their units.
+    ``value`` (items,) or (items, tasks), if given, replaces the doubt of the units.
     """
-    units, known = pool.features.want("units"), pool.features.labelled.units or {}
+    units, known = pool.features.require("units"), pool.features.labelled.units or {}
     for task in pool.tasks:
         _check(units[task], task, pool)
     if value is not None:
@@ -247,26 +247,26 @@ def coverages_of(pool: Candidates, rng: np.random.Generator, value: FloatArray |
 
 
 def _check(units: Units, task: str, pool: Candidates) -> None:
-    """Refuse doubts and vectors that are no numbers; one sum over all of them tells whether any is."""
+    """Reject doubts and vectors that are not finite. Summing all vectors first keeps the usual case fast."""
     if np.isfinite(units.vectors.sum(dtype=np.float64)) and (units.doubt >= 0).all() and np.isfinite(units.doubt).all():
         return
     wrong = ~(np.isfinite(units.vectors).all(axis=1) & np.isfinite(units.doubt) & (units.doubt >= 0))
     item = int(np.searchsorted(units.offsets, int(np.argmax(wrong)), side="right")) - 1
     raise SelectionError(
-        f"item {pool.ids[item]!r}: a unit of task {task!r} has a doubt below 0 or a place that is not a number",
-        fix="look at the learner that gave it",
+        f"item {pool.ids[item]!r}: a unit of task {task!r} has a negative doubt, or a value that is not a number",
+        fix="check the learner",
     )
 
 
 def _valued(units: Units, value: FloatArray) -> Units:
-    """Units with their items' values as doubts. What is certain stays so: a label would teach nothing."""
+    """Units with their items' values as doubt. A doubt of 0 stays 0: such a label would teach nothing."""
     return replace(units, doubt=np.where(units.doubt > 0, np.repeat(value, np.diff(units.offsets)), 0.0))
 
 
 def candidates_of(tasks: Sequence[Coverage], open_: BoolArray, rng: np.random.Generator) -> IntArray:
-    """The items that are looked at: all that can be bought, or as many as there may be, drawn by their open doubt."""
+    """The items to consider: all that can be bought, or a sample of ``CANDIDATES`` by their open doubt."""
     items = np.flatnonzero(open_.any(axis=1))
     if len(items) <= CANDIDATES:
         return items
     shares = np.stack([task.shares for task in tasks], axis=1)
-    return items[drawn((shares * open_).sum(axis=1)[items], CANDIDATES, rng)[0]]
+    return items[systematic_sample((shares * open_).sum(axis=1)[items], CANDIDATES, rng)[0]]

@@ -1,4 +1,4 @@
-"""Pareto fronts of confidence vectors: who is less confident than nobody else on all tasks (paper 1, MT-PAR)."""
+"""Pareto fronts of confidence vectors (paper 1, MT-PAR): no other item is less confident on all tasks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from bursar.ragged import BoolArray, FloatArray, IntArray
 
-FIRST_LOOK = 0.005  # of the pool
-FEWEST_FRONTS = 8  # worth a look
+FIRST_SHARE = 0.005  # of the pool that is ranked first
+FEWEST_FRONTS = 8  # to find before the rest is ranked
 
 
 def fronts(confidence: FloatArray, weights: FloatArray | None = None) -> Iterator[IntArray]:
-    """Front after front, each in the order of the items: first those that nobody dominates, then those among the rest.
+    """Yield one front after another, each in the order of the items: the undominated items, then those of the rest.
 
     ``x`` dominates ``y`` if it is nowhere more confident and somewhere less; equal points share a front (errata 5).
 
@@ -38,9 +38,9 @@ def fronts(confidence: FloatArray, weights: FloatArray | None = None) -> Iterato
 
 
 def _factors(confidence: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """What a task's confidence is multiplied by before it is compared: 1 for the heaviest, 0 for what is left out.
+    """The factor on each task's confidence in a comparison: 1 for the largest weight, 0 for a task that is left out.
 
-    A quantile of 0 would leave nothing to compare: the smallest number above 0 takes its place.
+    A quantile of 0 is replaced by the smallest positive number, so that there is something to compare.
     """
     if weights is None or not len(confidence):
         return np.ones(confidence.shape[1])
@@ -53,7 +53,7 @@ def _factors(confidence: FloatArray, weights: FloatArray | None) -> FloatArray:
 
 
 def _undominated(points: FloatArray, factor: FloatArray) -> BoolArray:
-    """Which points nobody dominates. Only the plain front need be asked: it dominates whatever others do."""
+    """Which points are undominated. Comparing with the plain front is enough: it dominates whatever others do."""
     leaders = np.unique(points[_plain_front(points)], axis=0)
     bars = np.ascontiguousarray((points * factor).T)  # (tasks, points)
     free = np.ones(len(points), dtype=bool)
@@ -62,18 +62,18 @@ def _undominated(points: FloatArray, factor: FloatArray) -> BoolArray:
         for bar, value in zip(bars[1:], leader[1:], strict=True):
             beaten &= value <= bar
         same = np.flatnonzero(beaten & (leader[0] == bars[0]))
-        beaten[same[(leader == bars[:, same].T).all(axis=1)]] = False  # an equal does not dominate
+        beaten[same[(leader == bars[:, same].T).all(axis=1)]] = False  # an equal point does not dominate
         free &= ~beaten
     return free
 
 
 def _plain_fronts(points: FloatArray) -> Iterator[IntArray]:
-    """Fronts without ranking the whole pool, for only the first few are ever wanted.
+    """Fronts without ranking the whole pool, since usually only the first few are used.
 
-    Whatever is above a threshold on every task is dominated by all that is below it on every task. So the fronts of
-    what is not above, as many as there are fronts of what is below, are fronts of the whole pool.
+    A point above a threshold on every task is dominated by every point below it on every task. So if the points below
+    have n fronts, the first n fronts of the points that are not above are fronts of the whole pool.
     """
-    rest, share = np.arange(len(points)), FIRST_LOOK
+    rest, share = np.arange(len(points)), FIRST_SHARE
     columns = np.ascontiguousarray(points.T)  # (tasks, rest)
     while len(rest):
         place = min(len(rest) - 1, int(share * len(rest)))
@@ -111,10 +111,10 @@ def _plain_front(points: FloatArray) -> BoolArray:
     return found
 
 
-def thinned(front: IntArray, first_task: FloatArray, wanted: int) -> IntArray:
-    """A front with the points to pick first in front: every ⌊f/p⌋-th by the first task, then the rest in that order.
+def thin_front(front: IntArray, first_task: FloatArray, wanted: int) -> IntArray:
+    """Order a front so that its first ``wanted`` points spread over it: every ⌊f/p⌋-th by the first task first.
 
-    >>> thinned(np.arange(7), np.arange(7.0), wanted=3).tolist()
+    >>> thin_front(np.arange(7), np.arange(7.0), wanted=3).tolist()
     [0, 2, 4, 1, 3, 5, 6]
     """
     ordered = front[np.argsort(first_task[front], kind="stable")]

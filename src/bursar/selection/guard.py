@@ -1,7 +1,7 @@
-"""Leaving out outliers: what a model doubts most is often what no label can teach (Karamcheti et al. 2021).
+"""GUARD: leave out outliers, because the most uncertain items are often not learnable (Karamcheti et al. 2021).
 
-An item is an outlier of a task if its doubt is among the highest two in a hundred and, where vectors are there, it lies
-far from all others: farther than three of four items do. A doubtful item among many like it is worth a label.
+An item is an outlier of a task if its uncertainty is among the highest 2 % and, if the pool has vectors, its nearest
+neighbour is farther than that of three in four items. An uncertain item among many like it is worth a label.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from bursar.selection.candidates import Candidates
 from bursar.selection.pool_features import PoolFeatures, Units
 
 MOST_DOUBTFUL = 0.02  # share of a task's items
-FAR = 0.75  # share of the items that are nearer to another
-NEIGHBOURS = 2000  # items that distances are measured to
+FAR = 0.75  # quantile of the distance to the nearest neighbour
+NEIGHBOURS = 2000  # sample that distances are measured to
 AT_ONCE = 2048
 
 Vectors = NDArray[np.floating]
 
 
 def outliers(pool: Candidates, task: str | None = None) -> BoolArray:
-    """Which items are outliers of any task, or of one: (items,). Of fewer than fifty items none is.
+    """Which items are outliers of any task, or of one: (items,). A pool of fewer than fifty items has none.
 
     >>> from bursar.tasks import Prices
     >>> ones = np.ones(100, dtype=np.int64)
@@ -42,7 +42,7 @@ def outliers(pool: Candidates, task: str | None = None) -> BoolArray:
 
 
 def most_doubtful(doubt: FloatArray) -> BoolArray:
-    """The highest doubts, no more than their share; of a tie across the edge none.
+    """The most uncertain items, at most ``MOST_DOUBTFUL`` of them; items tied across the edge are left out.
 
     >>> most_doubtful(np.array([0.5] * 98 + [0.9, 0.8])).nonzero()[0].tolist()
     [98, 99]
@@ -56,21 +56,21 @@ def most_doubtful(doubt: FloatArray) -> BoolArray:
 
 
 def far_from_others(vectors: Vectors, items: IntArray) -> BoolArray:
-    """Which of these items lie farther from their nearest neighbour than most items of the pool: (items,).
+    """Which of these items are farther from their nearest neighbour than most items of the pool: (items,).
 
-    Distances are to an even sample of the pool. Items without a vector (not a number) are not far.
+    Distances are to an even sample of the pool. Items without a vector (NaN) are not far.
     """
     placed = np.flatnonzero(np.isfinite(vectors).all(axis=1))
     sample = placed[np.unique(np.linspace(0, len(placed) - 1, min(len(placed), NEIGHBOURS)).astype(np.int64))]
     if len(sample) < 2:
         return np.zeros(len(items), dtype=bool)
     usual = float(np.quantile(_to_nearest(vectors, sample, sample), FAR))
-    found: BoolArray = _to_nearest(vectors, items, sample) > usual * (1 + 1e-5)  # more than by rounding
+    found: BoolArray = _to_nearest(vectors, items, sample) > usual * (1 + 1e-5)  # allows for rounding
     return found
 
 
 def _to_nearest(vectors: Vectors, items: IntArray, others: IntArray) -> FloatArray:
-    """The squared distance of each item to the nearest of the others that is not itself."""
+    """The squared distance of each item to the nearest of the others, itself excluded."""
     found, there = np.empty(len(items)), vectors[others]
     norms = np.einsum("ij,ij->i", there, there)
     for at in range(0, len(items), AT_ONCE):
@@ -83,14 +83,14 @@ def _to_nearest(vectors: Vectors, items: IntArray, others: IntArray) -> FloatArr
 
 
 def _vectors(features: PoolFeatures, task: str) -> Vectors | None:
-    """Where items lie: by their features, or by the mean of a task's units; ``None`` if nothing is known of that."""
+    """The items' vectors, else the means of the task's units; ``None`` if the pool has neither."""
     if features.vectors is not None:
         return features.vectors
     return None if features.units is None else _means(features.units[task])
 
 
 def _means(units: Units) -> Vectors:
-    """The mean of each item's units: not a number where it has none."""
+    """The mean of each item's units; NaN for an item without units."""
     counts = np.diff(units.offsets)
     means = np.full((len(units), units.vectors.shape[1]), np.nan, dtype=units.vectors.dtype)
     filled = np.flatnonzero(counts)

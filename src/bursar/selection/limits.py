@@ -1,4 +1,4 @@
-"""What a selection must keep to beside its budget: so many labels a task, hours an annotator, items a group."""
+"""Constraints on a selection besides its budget: labels per task, hours per annotator, items per group."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from bursar.errors import SelectionError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 
-SLACK = 1e-9  # of a limit, for what adding up fractions does to the last digits
+SLACK = 1e-9  # relative, for rounding errors in sums
 
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """A sum over what is bought that must lie between ``at_least`` and ``at_most``.
+    """A sum over the bought labels that must lie between ``at_least`` and ``at_most``.
 
-    ``use`` is what labelling an item for a task adds to it: 1 for a number of labels, the time it takes for hours.
+    ``use`` is what each label adds to the sum: 1 to count labels, its annotation time to count hours.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Limit:
     at_least: float = 0.0
 
     def of(self, tasks: BoolArray) -> FloatArray:
-        """What each item uses when it is bought for these tasks: (items, tasks) to (items,)."""
+        """The use of each item if it is bought for these tasks: (items, tasks) to (items,)."""
         used: FloatArray = (self.use * tasks).sum(axis=1)
         return used
 
@@ -43,14 +43,14 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class GroupCap:
-    """At most so many items of each group: a document, a source, a predicted label, a bin of lengths."""
+    """A maximum number of items per group: a document, a source, a predicted label, a bin of lengths."""
 
     group: IntArray  # (items,) from 0
     at_most: IntArray  # (groups,)
 
     @classmethod
     def of(cls, labels: ArrayLike, at_most: int) -> GroupCap:
-        """The same cap for every group; groups are told apart by any label.
+        """The same cap for every group, with groups given by any labels.
 
         >>> GroupCap.of(["a", "b", "a"], 1).group.tolist()
         [0, 1, 0]
@@ -75,12 +75,12 @@ class Limits:
         return Limits(sums, self.groups and replace(self.groups, group=self.groups.group[items]))
 
     def together(self, tasks: BoolArray | None = None) -> Limits:
-        """As they are for items that are bought for all tasks, or all of these (items, tasks), or none: one column."""
+        """The limits for items that are bought whole, for all tasks or for these (items, tasks): one column."""
         sums = [replace(s, use=(s.use if tasks is None else s.use * tasks).sum(axis=1)[:, None]) for s in self.sums]
         return replace(self, sums=tuple(sums))
 
     def check(self, items: int, tasks: int) -> None:
-        """Refuse limits that do not fit the pool."""
+        """Reject limits that do not fit the pool."""
         for limit in self.sums:
             if limit.use.shape != (items, tasks) or not (np.isfinite(limit.use) & (limit.use >= 0)).all():
                 raise SelectionError(
@@ -100,7 +100,7 @@ class Limits:
                 raise SelectionError("a group cannot be capped below 0")
 
     def broken(self, items: IntArray, tasks: BoolArray) -> str | None:
-        """The name of a limit that buying these items for these tasks breaks."""
+        """Describe a limit that buying these items for these tasks would break, or return ``None``."""
         for limit in self.sums:
             used = float(np.sum(limit.use[items] * tasks))
             if not limit.floor <= used <= limit.ceiling:

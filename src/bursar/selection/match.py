@@ -1,7 +1,7 @@
-"""Input-distribution matching (IDMR; paper 4, section 6.5, Algorithm 2): what is labelled should look like the pool.
+"""Input-distribution matching (IDMR; paper 4, section 6.5, Algorithm 2): keep the labelled set similar to the corpus.
 
-Items go into bins, by length, cluster, label or anything else. The next item is taken from the bin that the labelled
-items lack most beside the reference, all items together; when that bin is empty, from the next (errata 28).
+Items are put into bins by length, cluster, label or a function of yours. The next item comes from the bin whose share
+of the labelled items is farthest below its share of all items; if that bin is empty, from the next (errata 28).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Binning = Callable[[ItemFeatures], IntArray]
 
 @dataclass(frozen=True)
 class Matching:
-    """Matching around any strategy, with bins by length, cluster, label or a function of the user's."""
+    """Matching around any strategy, with bins by length, cluster, label or a function of the features."""
 
     by: str | Binning = "length"
     count: int = BINS
 
     def choose(self, strategy: Strategy, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
-        """One item at a time where a ranking is bought greedily, as in the paper; else so many a bin."""
+        """Pick one item at a time if a ranking is bought greedily (as in the paper), else cap the items per bin."""
         parts = bins_of(pool.features, self.by, pool.tasks, self.count)
-        current, reference = counts_of(parts)
+        current, reference = bin_counts(parts)
         price = pool.prices.joint()
         if strategy.value is None:
             return self._by_share(strategy, pool, parts[0], current, reference, budget, rng)
@@ -43,18 +43,19 @@ class Matching:
         score = value if value.ndim == 1 else value.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ranked = score if strategy.spend == "greedy" else np.where(score > 0, score / price, 0.0)
-        picked = matched(
+        picked = pick_by_bin(
             pool.ranking(-ranked), parts[0], current, reference, _usual_price(pool, strategy.mode, budget), budget
         )
         if strategy.mode == "joint" and strategy.spend == "greedy" and not pool.limits:
             return Selection.joint(pool, picked, Certificate(float(value[picked].sum())))
         if pool.limits.groups is not None:
             raise SelectionError(
-                "matching keeps to so many items a bin, so there cannot be other groups", fix="leave one of them out"
+                "matching caps the items of each bin, so it cannot be combined with another group cap",
+                fix="leave one of them out",
             )
         quota = np.bincount(parts[0][picked], minlength=len(reference))
         capped = replace(pool, limits=replace(pool.limits, groups=GroupCap(parts[0], quota)))
-        return strategy.unmatched(capped, budget, rng)
+        return strategy.choose_without_matching(capped, budget, rng)
 
     def _by_share(
         self,
@@ -66,15 +67,15 @@ class Matching:
         budget: int,
         rng: np.random.Generator,
     ) -> Selection:
-        """A strategy without scores spends in each bin what its items of the pool, taken as they come, would cost."""
+        """For a strategy without scores: give each bin the budget that its items would cost if taken in pool order."""
         price = _usual_price(pool, strategy.mode, budget)
-        likely = matched(np.arange(len(pool)), bins, current, reference, price, budget)
+        likely = pick_by_bin(np.arange(len(pool)), bins, current, reference, price, budget)
         money = np.bincount(bins[likely], price[likely], minlength=len(reference)).astype(np.int64)
         items, tasks, left = np.zeros(0, dtype=np.int64), np.zeros((0, len(pool.tasks)), dtype=bool), budget
-        for number in [*np.argsort(lacking(current, reference), kind="stable").tolist(), None]:
+        for number in [*np.argsort(bin_surplus(current, reference), kind="stable").tolist(), None]:
             mine = np.setdiff1d(np.flatnonzero(bins == number) if number is not None else np.arange(len(pool)), items)
             share = left if number is None else min(left, int(money[number]))
-            found = strategy.unmatched(pool.take(mine), share, rng) if len(mine) else None
+            found = strategy.choose_without_matching(pool.take(mine), share, rng) if len(mine) else None
             if found is not None:
                 items, tasks = np.concatenate([items, mine[found.items]]), np.concatenate([tasks, found.tasks])
                 left -= found.total
@@ -82,8 +83,7 @@ class Matching:
 
 
 def _usual_price(pool: Candidates, mode: str, budget: int) -> IntArray:
-    """What an item is likely to be bought for: all tasks; where labels are bought one by one, all that are open, or the
-    cheapest if that is too much."""
+    """The likely price of an item: all tasks if bought whole, else all open tasks, or the cheapest if over budget."""
     if mode == "joint":
         return np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
     cheapest = pool.prices.reading + np.where(pool.open, pool.prices.own, budget + 1).min(axis=1)
@@ -91,14 +91,14 @@ def _usual_price(pool: Candidates, mode: str, budget: int) -> IntArray:
     return np.where(pool.open.any(axis=1) & (whole <= budget), whole, cheapest)
 
 
-# -- into bins -------------------------------------------------------------------------------------------------------
+# -- putting items into bins -----------------------------------------------------------------------------------------
 def bins_of(
     features: PoolFeatures, by: str | Binning, tasks: Sequence[str], count: int = BINS
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The bin of every item of the pool, of those labelled and of those aside.
+    """The bin of every item: in the pool, labelled, and kept aside.
 
-    ``by`` is ``length``, ``cluster``, ``label:TASK`` (guessed where it is not known: output matching), or a function
-    of features that gives whole numbers from 0.
+    ``by`` is ``length``, ``cluster``, ``label:TASK`` (predicted where unknown: output matching), or a function from
+    features to whole numbers from 0.
     """
     parts = (features, features.labelled, features.aside)
     if callable(by):
@@ -106,7 +106,7 @@ def bins_of(
     elif by == "length":
         found = by_length([_feature(part, "words", (0,), np.int64) for part in parts], count)
     elif by == "cluster":
-        width = features.want("vectors").shape[1]
+        width = features.require("vectors").shape[1]
         found = by_cluster([_feature(part, "vectors", (0, width), np.float64) for part in parts], count)
     elif by.startswith("label:") and by.removeprefix("label:") in tasks:
         task = list(tasks).index(by.removeprefix("label:"))
@@ -117,20 +117,20 @@ def bins_of(
             fix=f"use length, cluster or {' or '.join(f'label:{task}' for task in tasks)}",
         )
     if any(len(part) and part.min() < 0 for part in found):
-        raise SelectionError("bins are counted from 0", fix="mend the function that puts items into bins")
+        raise SelectionError("a bin has a negative number", fix="fix the binning function")
     return found[0], found[1], found[2]
 
 
 def _feature(part: ItemFeatures, name: str, empty: tuple[int, ...], kind: Any) -> Any:
-    """A feature that the pool must have; the items beside it may be none."""
+    """A feature of one part: required of the pool, empty for other parts that lack it."""
     if isinstance(part, PoolFeatures):
-        return part.want(name)
+        return part.require(name)
     found = getattr(part, name)
     return np.zeros(empty, dtype=kind) if found is None else found
 
 
 def by_length(words: Sequence[IntArray], count: int = BINS) -> list[IntArray]:
-    """Bins of about equally many items, all parts taken together; items of one length share a bin.
+    """Bins with about equally many items over all parts; items of equal length share a bin.
 
     >>> [part.tolist() for part in by_length([np.array([1, 2, 3, 9]), np.array([3])], count=2)]
     [[0, 0, 1, 1], [1]]
@@ -141,10 +141,9 @@ def by_length(words: Sequence[IntArray], count: int = BINS) -> list[IntArray]:
 
 
 def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArray]:
-    """Bins by k-means, all parts taken together.
+    """Bins by k-means over all parts.
 
-    The same items have the same bins in every round, whichever of them are labelled by then: Algorithm 2 has one way
-    of putting items into bins.
+    An item keeps its bin in every round, whichever items are labelled by then, as Algorithm 2 requires.
 
     >>> [part.tolist() for part in by_cluster([np.array([[0.0], [9.0]]), np.array([[0.1], [9.1]])], count=2)]
     [[1, 0], [1, 0]]
@@ -161,32 +160,32 @@ def by_cluster(features: Sequence[FloatArray], count: int = BINS) -> list[IntArr
     return np.split(found, np.cumsum([len(part) for part in features])[:-1])
 
 
-# -- taking from bins ------------------------------------------------------------------------------------------------
-def lacking(current: IntArray, reference: IntArray) -> IntArray:
-    """How far each bin's share of what is labelled is above its share of the reference; the lowest lacks most.
+# -- picking from bins -----------------------------------------------------------------------------------------------
+def bin_surplus(current: IntArray, reference: IntArray) -> IntArray:
+    """How far each bin's share of the labelled items exceeds its share of the reference; pick from the lowest.
 
-    In whole numbers, both shares times both totals, so that ties are ties.
+    In whole numbers (both shares times both totals), so that ties are exact.
     """
     short: IntArray = current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
     return short
 
 
-def matched(
+def pick_by_bin(
     ranking: IntArray, bins: IntArray, current: IntArray, reference: IntArray, price: IntArray, budget: int
 ) -> IntArray:
-    """One item at a time: the first affordable of the ranking in the bin that lacks most, ties to the first bin.
+    """Pick one item at a time: the best-ranked affordable item of the bin with the lowest surplus, ties to the first.
 
     >>> one = np.ones(5, dtype=np.int64)
-    >>> matched(np.arange(5), np.array([0, 0, 0, 0, 1]), np.array([1, 0]), np.array([4, 1]), one, budget=3).tolist()
+    >>> pick_by_bin(np.arange(5), np.array([0, 0, 0, 0, 1]), np.array([1, 0]), np.array([4, 1]), one, budget=3).tolist()
     [4, 0, 1]
     """
     queues = [ranking[bins[ranking] == number].tolist()[::-1] for number in range(len(reference))]
     prices, counts, left = price.tolist(), current.copy(), int(budget)
     picked: list[int] = []
     while True:
-        for number in np.argsort(lacking(counts, reference), kind="stable").tolist():
+        for number in np.argsort(bin_surplus(counts, reference), kind="stable").tolist():
             queue = queues[number]
-            while queue and prices[queue[-1]] > left:  # what cannot be afforded now never can be
+            while queue and prices[queue[-1]] > left:  # never affordable again
                 queue.pop()
             if queue:
                 break
@@ -197,8 +196,8 @@ def matched(
         counts[number] += 1
 
 
-def counts_of(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """How many items lie in each bin: of those labelled, and of all, given the bins of pool, labelled and aside."""
+def bin_counts(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Count the items of each bin: labelled, and in total, given the bins of pool, labelled and aside."""
     size = 1 + max((int(part.max()) for part in parts if len(part)), default=0)
     current = np.bincount(parts[1], minlength=size)
     return current, sum((np.bincount(part, minlength=size) for part in parts), np.zeros(size, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Optional features of a pool: lengths, vectors, guessed labels, and those of items that are labelled already."""
+"""Optional features of a pool and of the labelled items: lengths, vectors, predicted labels, units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Self = TypeVar("Self", bound="ItemFeatures")
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The units of items for one task: where each lies, how doubtful it is, and whose it is.
+    """The units of items for one task: the vector, uncertainty and item of each.
 
     >>> units = Units(np.eye(3, dtype=np.float32), np.array([0, 2, 3]), np.array([0.5, 0.0, 1.0]))
     >>> units.take(np.array([1, 0])).doubt.tolist()
@@ -27,7 +27,7 @@ class Units:
 
     vectors: NDArray[np.float32]  # (units, width)
     offsets: IntArray  # (items + 1,)
-    doubt: FloatArray  # (units,), 0 where a label would teach nothing
+    doubt: FloatArray  # (units,) uncertainty; 0 where a label would teach nothing
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -40,13 +40,13 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class ItemFeatures:
-    """Optional per-item features; those that the strategy does not need are ``None``."""
+    """Optional per-item features; ``None`` if the strategy does not need them."""
 
-    words: IntArray | None = None  # (items,) how long they are
-    vectors: NDArray[np.floating[Any]] | None = None  # (items, width) where the encoder puts them
-    labels: IntArray | None = None  # (items, tasks) the label of each task, guessed or known; −1 if there is none
+    words: IntArray | None = None  # (items,) length in words
+    vectors: NDArray[np.floating[Any]] | None = None  # (items, width) from the encoder
+    labels: IntArray | None = None  # (items, tasks) predicted or known label; −1 if there is none
     units: Mapping[str, Units] | None = field(default=None, kw_only=True)  # by task
-    doubt: FloatArray | None = field(default=None, kw_only=True)  # (items, tasks) of all units of an item together
+    doubt: FloatArray | None = field(default=None, kw_only=True)  # (items, tasks) uncertainty summed over units
 
     def take(self: Self, items: IntArray) -> Self:
         """The features of some of the items, in this order."""
@@ -56,23 +56,23 @@ class ItemFeatures:
             some["units"] = {task: units.take(items) for task, units in self.units.items()}
         return replace(self, **some)
 
-    def want(self, name: str) -> Any:
-        """A feature that the strategy needs, or an error."""
+    def require(self, name: str) -> Any:
+        """Return a feature, or raise an error if the pool lacks it."""
         found = getattr(self, name)
         if found is None:
             raise SelectionError(
-                f"the strategy looks at the {name} of items, and the pool came without them",
-                fix=f"give {name} in the features of the pool, or choose a strategy that looks at confidence alone",
+                f"the strategy needs the feature {name!r}, which the pool does not have",
+                fix=f"give {name} in the features of the pool, or choose a strategy that needs only confidences",
             )
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class PoolFeatures(ItemFeatures):
-    """The features of a pool, what the model predicts for it, and the features of items outside the pool.
+    """The features of a pool, the model's predictions for it, and the features of items outside it.
 
-    ``labelled`` are the items annotated so far, ``aside`` those kept for development: input matching compares the
-    first with all of them (paper 4, section 6.5).
+    ``labelled`` are the items annotated so far, ``aside`` those kept for development. Input matching compares the
+    labelled items with all items (paper 4, section 6.5).
     """
 
     beliefs: Mapping[str, AnyBeliefs] | None = None

@@ -1,7 +1,7 @@
-"""A pool in a file and a selection in a file, for those who bring their own model: CSV or Parquet.
+"""Read a scored pool from CSV or Parquet and write a selection, for users with a model of their own.
 
-In: ``id``, ``confidence:TASK`` for each task; perhaps ``cost:reading``, ``cost:TASK``, ``group``, ``hours:WHO:TASK``.
-Out: ``id``, ``tasks``, ``cost``. Whatever is wrong with a file is told with its line, its column and what stands there.
+Input columns: ``id``, ``confidence:TASK`` for each task; optionally ``cost:reading``, ``cost:TASK``, ``group``,
+``hours:WHO:TASK``. Output columns: ``id``, ``tasks``, ``cost``. Errors name the line, the column and the value.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from bursar.selection.tables import SUFFIXES, TableFile, open_table
 from bursar.tasks import Prices
 
 BETWEEN_TASKS = ";"
-MOST_TASKS = 62  # a subset of them is kept in one number
-MOST_PLACES = 9  # of decimals; what is finer is rounded up there
-MOST_UNITS = 2**62  # that all costs of a file may add up to
-NOISE = 2.0**-51  # of a cost: what is so near to a decimal number was meant as one (0.1 + 0.2)
+MOST_TASKS = 62  # a subset of them fits in one integer
+MOST_PLACES = 9  # decimals; finer costs are rounded up
+MOST_UNITS = 2**62  # largest sum of all costs of a file
+NOISE = 2.0**-51  # relative; a cost this close to a decimal number is taken as that number (0.1 + 0.2)
 
 
 # -- money -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Units:
-    """Amounts with decimals as whole numbers of units: one unit is 1 at the last decimal place in use.
+class CostUnits:
+    """Converts amounts with decimals to whole units: one unit is 1 at the last decimal place in use.
 
-    >>> units = Units.of(np.array([1.5, 2.0, 0.25]))
+    >>> units = CostUnits.of(np.array([1.5, 2.0, 0.25]))
     >>> units.places, units.whole(np.array([1.5, 2.0])).tolist(), units.floor(Decimal("7.999")), units.money(150)
     (2, [150, 200], 799, Decimal('1.50'))
     """
@@ -51,8 +51,8 @@ class Units:
     places: int
 
     @classmethod
-    def of(cls, *amounts: FloatArray) -> Units:
-        """With as many places as the amounts have, and no more than nine."""
+    def of(cls, *amounts: FloatArray) -> CostUnits:
+        """As many decimal places as the amounts need, at most nine."""
         left = np.concatenate([column.ravel() for column in amounts])
         for places in range(MOST_PLACES):
             left = left[~_fits(left, places)]
@@ -61,7 +61,7 @@ class Units:
         return cls(MOST_PLACES)
 
     def whole(self, amounts: FloatArray) -> IntArray:
-        """Amounts in units. What has more places than there are is rounded up, so that no budget is ever passed."""
+        """Amounts in units, rounded up if they have more decimals, so that a budget is never exceeded."""
         scale = 10.0**self.places
         units = np.rint(amounts * scale)
         fine = ~_fits(amounts, self.places)
@@ -70,24 +70,24 @@ class Units:
             units[fine] = up + (up / scale < amounts[fine])
         if not units.sum() < MOST_UNITS:
             raise SelectionError(
-                f"all costs add up to {amounts.sum():.3g}: too much to count in units of {1 / scale:g}",
+                f"the costs add up to {amounts.sum():.3g}, which is too much to count in units of {1 / scale:g}",
                 fix="give costs in a larger currency, or with fewer decimals",
             )
         return units.astype(np.int64)
 
     def floor(self, amount: Decimal) -> int:
-        """An amount in units, rounded down: a budget never grows by rounding."""
-        if not -20 < amount.adjusted() < 20:  # nothing, or more than any file can cost
+        """An amount in units, rounded down, so that a budget never grows."""
+        if not -20 < amount.adjusted() < 20:  # zero, or more than any file can cost
             return MOST_UNITS if amount.adjusted() > 0 else 0
         return min(MOST_UNITS, int(Fraction(amount) * 10**self.places))
 
     def money(self, units: int) -> Decimal:
-        """Units as an amount."""
+        """CostUnits as an amount."""
         return Decimal(units).scaleb(-self.places)
 
 
 def _fits(amounts: FloatArray, places: int) -> BoolArray:
-    """Which amounts have no more places than so many."""
+    """Which amounts have at most this many decimal places."""
     with np.errstate(over="ignore", invalid="ignore"):
         fits: BoolArray = np.abs(np.round(amounts, places) - amounts) <= NOISE * amounts
     return fits
@@ -96,7 +96,7 @@ def _fits(amounts: FloatArray, places: int) -> BoolArray:
 # -- columns ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Columns:
-    """What the names of a table's columns say.
+    """The meaning of a table's columns, read from their names.
 
     >>> columns = Columns.of(["id", "text", "confidence:slots", "cost:reading", "hours:ana:slots"])
     >>> columns.tasks, columns.costs, columns.hours, columns.ignored
@@ -113,7 +113,7 @@ class Columns:
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Columns:
-        """By their names, or an error about one that cannot be."""
+        """Parse column names; raise an error for a name with an unknown prefix."""
         tasks: list[str] = []
         costs: dict[str, str] = {}
         hours: dict[tuple[str, str], str] = {}
@@ -124,7 +124,7 @@ class Columns:
             if colon and kind not in cls.KINDS:
                 near = get_close_matches(kind.strip().lower(), cls.KINDS, n=1)
                 raise DataError(
-                    f"column {name!r} means nothing",
+                    f"column {name!r} has an unknown prefix",
                     fix=(f"did you mean '{near[0]}:{rest}'? Known: " if near else "use ")
                     + "confidence:TASK, cost:reading, cost:TASK, hours:WHO:TASK; a column without a colon is ignored",
                 )
@@ -143,19 +143,19 @@ class Columns:
     def _check(self, names: Sequence[str]) -> None:
         found = "found " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
         if "id" not in names:
-            raise DataError("there is no column 'id'", fix=f"call the column that tells items apart id; {found}")
+            raise DataError("there is no column 'id'", fix=f"name the column of unique ids 'id'; {found}")
         if not self.tasks:
-            raise DataError("there is no column of confidences", fix=f"call it confidence:TASK; {found}")
+            raise DataError("there is no column of confidences", fix=f"name it confidence:TASK; {found}")
         if len(self.tasks) > MOST_TASKS:
             raise DataError(f"there are {len(self.tasks)} tasks", fix=f"select for at most {MOST_TASKS} at a time")
         for task in self.tasks:
             if not task or BETWEEN_TASKS in task:
                 raise DataError(
-                    f"column 'confidence:{task}' has no name for a task", fix=f"use a name without {BETWEEN_TASKS!r}"
+                    f"column 'confidence:{task}' has no valid task name", fix=f"use a name without {BETWEEN_TASKS!r}"
                 )
         if "reading" in self.tasks and "reading" in self.costs:
             raise DataError(
-                "column 'cost:reading' is what reading an item costs, and a task is called that too",
+                "column 'cost:reading' is the cost of reading an item, but a task is called 'reading' too",
                 fix="give the task another name",
             )
         about = [(task, name) for task, name in self.costs.items() if task != "reading"]
@@ -176,32 +176,32 @@ class Columns:
 # -- scores ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What a file says about a pool, in the order of ids."""
+    """The contents of a file of scores, sorted by id."""
 
     ids: Any  # (items,) an Arrow array of strings
     tasks: tuple[str, ...]
     confidence: FloatArray  # (items, tasks)
     reading: FloatArray  # (items,)
     own: FloatArray  # (items, tasks)
-    groups: Any = None  # (items,) an Arrow array of strings, if there is such a column
+    groups: Any = None  # (items,) an Arrow array of strings, if the file has groups
     hours: Mapping[str, FloatArray] = field(default_factory=dict)  # by annotator: (items, tasks)
-    ignored: tuple[str, ...] = ()  # columns that were not looked at
+    ignored: tuple[str, ...] = ()  # columns that were not used
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
-    def units(self) -> Units:
-        return Units.of(self.reading, self.own)
+    def units(self) -> CostUnits:
+        return CostUnits.of(self.reading, self.own)
 
     def pool(self, limits: Limits) -> Candidates:
-        """The pool as strategies see it, priced in whole units."""
+        """The pool as input for a strategy, priced in whole units."""
         costs = self.units.whole(np.concatenate([self.reading[:, None], self.own], axis=1))
         prices = Prices(self.tasks, costs[:, 0], costs[:, 1:])
         return Candidates(self.ids.to_numpy(zero_copy_only=False), self.confidence, prices, limits=limits)
 
     def cap(self, at_most: int) -> GroupCap:
-        """So many items of each group; an item without a group is one by itself."""
+        """A cap on every group; an item without a group is a group of its own."""
         named = pc.dictionary_encode(pc.fill_null(self.groups, ""))
         group: IntArray = named.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         alone = np.flatnonzero(group == pc.index(named.dictionary, "").as_py())
@@ -259,12 +259,12 @@ def _ids(file: TableFile, table: Any) -> Any:
     missing = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(ids), ""), True)
     row = pc.index(missing, True).as_py()
     if row >= 0:
-        raise file.error("column 'id' is empty", row, fix="give every item an id of its own")
+        raise file.error("column 'id' is empty", row, fix="give every item a unique id")
     return ids
 
 
 def _by_id(file: TableFile, ids: Any) -> IntArray | None:
-    """Positions in the order of ids, which may not occur twice; ``None`` if they are in order already."""
+    """Positions sorted by id; ``None`` if they are sorted already. Duplicate ids are an error."""
     if len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py():
         return None
     order: IntArray = pc.sort_indices(ids).to_numpy().astype(np.int64)
@@ -273,7 +273,7 @@ def _by_id(file: TableFile, ids: Any) -> IntArray | None:
     if len(twice):
         at = int(twice[np.maximum(order[twice], order[twice + 1]).argmin()])
         first, second = sorted(order[at : at + 2].tolist())
-        message = f"the id stands in {file.where(first)} already"
+        message = f"the id is in {file.where(first)} already"
         raise file.error(message, second, by_id[at].as_py(), fix="give every item one row")
     return order
 
@@ -282,7 +282,7 @@ def _text(file: TableFile, table: Any, name: str) -> Any:
     """A column as one array of strings."""
     column = _plain(table.column(name))
     if not (_is_text(column.type) or pa.types.is_integer(column.type)):
-        raise DataError(f"column {name!r} holds {column.type}", path=file.path, fix="make it text")
+        raise DataError(f"column {name!r} holds {column.type}", path=file.path, fix="convert it to text")
     return pc.cast(column, pa.large_string()).combine_chunks()
 
 
@@ -290,7 +290,7 @@ def _numbers(file: TableFile, table: Any, name: str, most: float, fix: str) -> F
     """A column as finite numbers from 0 to ``most``."""
     column = _plain(table.column(name))
     kind = column.type
-    if pa.types.is_float16(kind) or pa.types.is_float32(kind):  # 0.1 is meant as 0.1, not as the nearest short float
+    if pa.types.is_float16(kind) or pa.types.is_float32(kind):  # read 0.1 as 0.1, not as the nearest float32
         column = pc.cast(pc.cast(column, pa.float32()), pa.string())
     elif not any(is_it(kind) for is_it in (_is_text, pa.types.is_integer, pa.types.is_float64, pa.types.is_decimal)):
         raise DataError(f"column {name!r} holds {kind}", path=file.path, fix=fix)
@@ -308,18 +308,18 @@ def _numbers(file: TableFile, table: Any, name: str, most: float, fix: str) -> F
 
 
 def _floats(column: Any) -> FloatArray:
-    """As floats; what is missing is no number."""
+    """A column as floats; missing values become NaN."""
     try:
         found = pc.cast(column, pa.float64(), safe=False)
-    except pa.ArrowInvalid:  # there may be blanks around it
+    except pa.ArrowInvalid:  # perhaps because of spaces around a number
         found = pc.cast(pc.utf8_trim_whitespace(column), pa.float64())
     values: FloatArray = found.to_numpy()
     return values
 
 
 def _first_failing(column: Any) -> int:
-    """The first row that is no number, by halves."""
-    good, bad = 0, len(column)  # all before ``good`` are numbers; among those before ``bad`` is one that is not
+    """The first row that is not a number, by bisection."""
+    good, bad = 0, len(column)  # rows before ``good`` are numbers; a row before ``bad`` is not
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
@@ -338,9 +338,9 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-# -- what was chosen -------------------------------------------------------------------------------------------------
-def chosen_table(scores: Scores, selection: Selection) -> Any:
-    """The chosen items, best first, as an Arrow table: ``id``, ``tasks``, and ``cost`` as costs were given."""
+# -- writing a selection ---------------------------------------------------------------------------------------------
+def selection_table(scores: Scores, selection: Selection) -> Any:
+    """A selection as an Arrow table, best item first: ``id``, ``tasks``, and ``cost`` in the file's currency."""
     subsets, of = np.unique(selection.tasks @ (1 << np.arange(len(scores.tasks))), return_inverse=True)
     names = [BETWEEN_TASKS.join(t for at, t in enumerate(scores.tasks) if code >> at & 1) for code in subsets.tolist()]
     tasks = pa.array(names, pa.large_string()).take(pa.array(of))
@@ -350,7 +350,7 @@ def chosen_table(scores: Scores, selection: Selection) -> Any:
 
 
 def csv_text(table: Any) -> str:
-    """What was chosen as CSV."""
+    """A table as CSV."""
     columns = [_quoted(pc.cast(column, pa.large_string())) for column in table.columns]
     lines = pc.binary_join_element_wise(*columns, pa.scalar(",", pa.large_string())).to_pylist()
     return "\n".join([",".join(table.column_names), *lines, ""])
@@ -364,19 +364,19 @@ def _quoted(column: Any) -> Any:
 
 
 def check_target(path: Path, source: Path) -> None:
-    """Refuse a place to write to that would fail in the end, before any work is done."""
+    """Reject an output path that could not be written, before any work is done."""
     if path.suffix.lower() not in SUFFIXES:
-        raise DataError("the name ends in neither .csv nor .parquet", path=path, fix="write to a name that does")
+        raise DataError("the name ends in neither .csv nor .parquet", path=path, fix="use one of these suffixes")
     if not path.parent.is_dir():
-        raise DataError(f"there is no folder {path.parent}", path=path, fix="make it first")
+        raise DataError(f"there is no folder {path.parent}", path=path, fix="create it first")
     if path.is_dir():
         raise DataError("this is a folder", path=path, fix="name a file in it")
     if path.exists() and source.exists() and path.samefile(source):
-        raise DataError("this is the file of scores", path=path, fix="write to another")
+        raise DataError("this is the file of scores", path=path, fix="write to another file")
 
 
-def write_chosen(table: Any, path: Path) -> None:
-    """Write what was chosen, ``.csv`` or ``.parquet``, whole or not at all."""
+def write_selection(table: Any, path: Path) -> None:
+    """Write a selection to ``.csv`` or ``.parquet``, atomically."""
     if path.suffix.lower() == ".csv":
         content = csv_text(table).encode()
     else:

@@ -1,16 +1,17 @@
-"""The strategies of the papers by name: each is a recipe of the parts in this room.
+"""The named strategies: each combines a few functions of this package.
 
-Adding one takes a few lines::
+To add one that chooses items itself::
 
     @strategy("SHORTEST", "the cheapest items first")
     def shortest(pool, budget, rng):
         return greedy_by_confidence(pool.ranking(pool.prices.joint()), pool.prices.joint(), budget)
 
-or, if it scores items, so that the score can be spent greedily, per cost or exactly, with limits and with matching::
+To add one that scores items, so that the budget can be spent greedily, by value per cost or exactly, with limits and
+with matching::
 
-    @scored("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
+    @scoring_strategy("LONG-AND-UNSURE", "long items that the model is unsure of", needs=frozenset({"words"}))
     def long_and_unsure(pool):
-        return (1 - average(pool.confidence)) * pool.features.want("words")
+        return (1 - average(pool.confidence)) * pool.features.require("words")
 """
 
 from __future__ import annotations
@@ -22,58 +23,62 @@ import numpy as np
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.combine import shares, urgencies
+from bursar.selection.combine import shares, utilities
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.diversify import badge, batch_bald, k_center
-from bursar.selection.fronts import fronts, thinned
+from bursar.selection.fronts import fronts, thin_front
 from bursar.selection.spend import greedy_by_confidence, spend_joint
-from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, Value, scored, strategy
+from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, Value, scoring_strategy, strategy
 from bursar.tasks import Beliefs
 from bursar.uncertainty import bald, length_confidence
 
-ONCE_ALL_IS_KNOWN = 1e-3  # what an item's own BALD counts beside that of the batch
+OWN_BALD_WEIGHT = 1e-3  # of an item's own BALD besides that of the batch
 
 
 # -- paper 1, Table 1 ------------------------------------------------------------------------------------------------
-@strategy("RANDOM", "items at random (paper 1's MT-R)", needs_model=False, walks=True)
+@strategy("RANDOM", "items at random (paper 1's MT-R)", needs_model=False, handles_limits=True)
 def random(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
     """MT-R."""
     return replace(spend_joint(pool, rng.random(len(pool)), budget, "greedy"), certificate=None)
 
 
-strategy("MT-R", "items at random", needs_model=False, walks=True)(random)
-strategy("ST-R", "items at random, every task trained alone", needs_model=False, walks=True, alone=True)(random)
+strategy("MT-R", "items at random", needs_model=False, handles_limits=True)(random)
+strategy("ST-R", "items at random, every task trained alone", needs_model=False, handles_limits=True, alone=True)(
+    random
+)
 
 
-def combined(how: str) -> Value:
-    """The combined doubt of all tasks."""
+def combined_utility(how: str) -> Value:
+    """Score items by the combined uncertainty of all tasks."""
 
     def value(pool: Candidates) -> FloatArray:
-        return urgencies(pool.confidence, how, pool.weights)
+        return utilities(pool.confidence, how, pool.weights)
 
     return value
 
 
-scored("MT-AVG", "lowest average confidence over the tasks", weighted=True)(combined("avg"))
-scored("MT-AVGDA", "lowest average dropout agreement", measure="dropout-agreement", weighted=True)(combined("avg"))
-scored("MT-MAX", "lowest maximum confidence: unsure of every task")(combined("max"))
-scored("MT-MIN", "lowest minimum confidence: unsure of some task")(combined("min"))
-scored("MT-RRF", "reciprocal rank fusion of the tasks' rankings", weighted=True)(combined("rrf"))
+scoring_strategy("MT-AVG", "lowest average confidence over the tasks", weighted=True)(combined_utility("avg"))
+scoring_strategy("MT-AVGDA", "lowest average dropout agreement", measure="dropout-agreement", weighted=True)(
+    combined_utility("avg")
+)
+scoring_strategy("MT-MAX", "lowest maximum confidence: unsure of every task")(combined_utility("max"))
+scoring_strategy("MT-MIN", "lowest minimum confidence: unsure of some task")(combined_utility("min"))
+scoring_strategy("MT-RRF", "reciprocal rank fusion of the tasks' rankings", weighted=True)(combined_utility("rrf"))
 
 
 @strategy("MT-PAR", "Pareto fronts of the tasks' confidences", weighted=True)
 def pareto(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
-    """MT-PAR: front after front; the one that does not fit is thinned along the first task (errata 5 and 6)."""
+    """MT-PAR: buy one front after another; thin the front that does not fit along the first task (errata 5, 6)."""
     price, first_task = _joint_price(pool, budget), pool.confidence[:, 0]
     cheapest, left = int(price.min()), budget
     bought: list[IntArray] = []
     for front in fronts(pool.confidence, pool.weights):
         if left < cheapest:
             break
-        ordered = thinned(front, first_task, len(front))
+        ordered = thin_front(front, first_task, len(front))
         affordable = greedy_by_confidence(ordered, price, left)
         if len(affordable) < len(front):
-            affordable = greedy_by_confidence(thinned(front, first_task, len(affordable)), price, left)
+            affordable = greedy_by_confidence(thin_front(front, first_task, len(affordable)), price, left)
         bought.append(affordable)
         left -= int(price[affordable].sum())
     return np.concatenate([np.zeros(0, dtype=np.int64), *bought])
@@ -81,7 +86,7 @@ def pareto(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
 
 @strategy("MT-IND", "each task's least confident items, from its own share of the budget", weighted=True)
 def independent(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
-    """MT-IND: shares by weight; what items wanted by several tasks leave over is shared out again (errata 7)."""
+    """MT-IND: split the budget by weight, and split again what is left where tasks want the same item (errata 7)."""
     price = _joint_price(pool, budget)
     weights = np.ones(len(pool.tasks)) if pool.weights is None else pool.weights
     rankings = [pool.ranking(column) for column in pool.confidence.T]
@@ -107,7 +112,7 @@ def _first_mentions(items: IntArray) -> IntArray:
 
 
 def _joint_price(pool: Candidates, budget: int) -> IntArray:
-    """The price of all tasks together; beyond the budget where some are labelled already."""
+    """The price of all tasks of each item; above the budget where some are labelled already."""
     price: IntArray = np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
     return price
 
@@ -124,16 +129,18 @@ for family, about, traits in (
 
 # -- paper 1, section 7 ----------------------------------------------------------------------------------------------
 def label_by_label(pool: Candidates) -> FloatArray:
-    """The doubt about every item and task."""
+    """Score every label by its uncertainty."""
     unsure: FloatArray = 1 - pool.confidence
     return unsure
 
 
-scored("UDJS", "any item for any of the tasks (unrestricted disjoint sets)", mode="disjoint")(label_by_label)
-scored("EQB-DJS", "each task buys from an equal share (equal-budget disjoint sets)", mode="equal")(label_by_label)
+scoring_strategy("UDJS", "any item for any of the tasks (unrestricted disjoint sets)", mode="disjoint")(label_by_label)
+scoring_strategy("EQB-DJS", "each task buys from an equal share (equal-budget disjoint sets)", mode="equal")(
+    label_by_label
+)
 
 
-# -- paper 4, and its field ------------------------------------------------------------------------------------------
+# -- paper 4 and related work ----------------------------------------------------------------------------------------
 for name, measure, about in (
     ("MAX-ENT", "entropy", "highest entropy"),
     ("LEAST-CONF", "least-confidence", "lowest probability of the likeliest label"),
@@ -142,51 +149,52 @@ for name, measure, about in (
     (
         "VARIATION-RATIO",
         "variation-ratio",
-        "passes that vote apart (the BALD of paper 4's code for intents: errata 27)",
+        "disagreement of the dropout passes (what paper 4's code calls BALD for intents: errata 27)",
     ),
     ("MIN-CONF", "sequence", "lowest joint probability of the likeliest labels"),
-    ("NORM-MIN-CONF", "normalised-sequence", "the same, normalised by length"),
+    ("NORM-MIN-CONF", "normalised-sequence", "lowest joint probability, normalised by length"),
 ):
-    scored(name, f"{about}, averaged over tasks", measure=measure, weighted=True)(combined("avg"))
+    scoring_strategy(name, f"{about}, averaged over tasks", measure=measure, weighted=True)(combined_utility("avg"))
     FAMILIES.add(name, Strategy(name, f"{about}, of one task", measure=measure))
 
 
-@scored("LONGEST", "the longest items first", needs_model=False, needs=frozenset({"words"}))
+@scoring_strategy("LONGEST", "the longest items first", needs_model=False, needs=frozenset({"words"}))
 def longest(pool: Candidates) -> FloatArray:
-    """Paper 4's longest heuristic."""
-    value: FloatArray = 1 - length_confidence(pool.features.want("words"))
+    """Paper 4's longest-first heuristic."""
+    value: FloatArray = 1 - length_confidence(pool.features.require("words"))
     return value
 
 
-@strategy("K-CENTER", "items far from each other and from what is labelled", needs=frozenset({"vectors"}))
-def far_apart(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+@strategy("K-CENTER", "items far from each other and from labelled items", needs=frozenset({"vectors"}))
+def k_center_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """The greedy k-centre of Sener and Savarese (2018) on the encoder's features."""
     labelled = pool.features.labelled.vectors
     centres = None if labelled is None else [labelled]
-    return k_center([pool.features.want("vectors")], _joint_price(pool, budget), budget, centres=centres)
+    return k_center([pool.features.require("vectors")], _joint_price(pool, budget), budget, centres=centres)
 
 
-@strategy(
-    "BADGE", "gradients that are large and differ (BADGE)", weighted=True, needs=frozenset({"vectors", "beliefs"})
-)
-def diverse_gradients(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
-    """BADGE-style: an item's gradient is taken as its features times the mean doubt of its units, label by label."""
-    beliefs = pool.features.want("beliefs")
-    doubts = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
-    return badge(pool.features.want("vectors"), doubts, _joint_price(pool, budget), budget, rng, weights=pool.weights)
+@strategy("BADGE", "large and diverse gradients (BADGE)", weighted=True, needs=frozenset({"vectors", "beliefs"}))
+def badge_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+    """BADGE, with an item's gradient taken as its vector times the mean residual of its units."""
+    beliefs = pool.features.require("beliefs")
+    residuals = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
+    vectors = pool.features.require("vectors")
+    return badge(vectors, residuals, _joint_price(pool, budget), budget, rng, weights=pool.weights)
 
 
-@scored("MT-SUM", "the doubts of all units of all tasks, added up", weighted=True, needs=frozenset({"doubt"}))
-def summed(pool: Candidates) -> FloatArray:
-    """An item is worth what its units are worth together: long items more than short ones."""
-    doubt: FloatArray = pool.features.want("doubt")
+@scoring_strategy("MT-SUM", "largest total uncertainty over units and tasks", weighted=True, needs=frozenset({"doubt"}))
+def total_doubt(pool: Candidates) -> FloatArray:
+    """Sum over the units of an item, so that long items are worth more than short ones."""
+    doubt: FloatArray = pool.features.require("doubt")
     return len(pool.tasks) * _weighted(pool, doubt)
 
 
-@scored("MT-SHARE", "the same, each task's as a share of all of its doubt", weighted=True, needs=frozenset({"doubt"}))
-def shared(pool: Candidates) -> FloatArray:
-    """All tasks count alike, however many units they have. All items together are worth 1."""
-    doubt = pool.features.want("doubt")
+@scoring_strategy(
+    "MT-SHARE", "MT-SUM with every task scaled to the same total", weighted=True, needs=frozenset({"doubt"})
+)
+def share_of_doubt(pool: Candidates) -> FloatArray:
+    """Scale each task to a sum of 1, so that tasks count equally however many units they have."""
+    doubt = pool.features.require("doubt")
     return _weighted(pool, doubt / np.maximum(doubt.sum(axis=0), 1e-300))
 
 
@@ -198,26 +206,26 @@ def _weighted(pool: Candidates, value: FloatArray) -> FloatArray:
 
 @strategy(
     "COVER",
-    "units near what the model doubts and no label is near to yet, over all tasks",
+    "items whose units are near uncertain units that no label is near yet, over all tasks",
     weighted=True,
-    walks=True,
+    handles_limits=True,
     needs=frozenset({"units"}),
 )
-def covered_doubt(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
-    """Doubt covered at the level of units (see ``cover``): whole items, each for all tasks that it is open for."""
+def cover(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+    """Cover the uncertainty of units (see module ``cover``): buy items for all tasks they are open for."""
     return cover_items(pool, coverages_of(pool, rng), budget, rng)
 
 
 @strategy(
     "COVER-LABELS",
-    "the same label by label: an item for those of its tasks that are worth their price",
+    "COVER label by label: each item for the tasks that are worth their price",
     mode="disjoint",
     weighted=True,
-    walks=True,
+    handles_limits=True,
     needs=frozenset({"units"}),
 )
-def covered_doubt_by_label(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
-    """Doubt covered at the level of units (see ``cover``): any item for any of its tasks."""
+def cover_by_label(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+    """Cover the uncertainty of units (see module ``cover``): buy items for any of their tasks."""
     return cover_labels(pool, coverages_of(pool, rng), budget, rng)
 
 
@@ -227,7 +235,7 @@ STRATEGIES.add(
     replace(
         STRATEGIES["COVER"],
         name=AUTO,
-        summary="our choice for any task: a start that covers the pool, then COVER",
+        summary="the default: a start that covers the pool, then COVER",
         start="cover",
         fallback="MT-AVG",
     ),
@@ -236,29 +244,29 @@ STRATEGIES.add(
 
 @strategy(
     "BATCHBALD",
-    "high mutual information as a batch",
+    "high mutual information of the batch as a whole",
     measure="bald",
     weighted=True,
     needs=frozenset({"beliefs"}),
     one_label=True,
 )
-def joint_information(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
-    """BatchBALD (Kirsch et al. 2019) on tasks with one label an item; of the others each item's own BALD is added.
+def batch_mutual_information(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
+    """BatchBALD (Kirsch et al. 2019) on tasks with one label per item; other tasks add each item's own BALD.
 
-    A batch can tell apart no more passes than there are: after that, items are taken by their own BALD.
+    The information of a batch is bounded by the number of passes. Once it is used up, items rank by their own BALD.
     """
-    beliefs = pool.features.want("beliefs")
+    beliefs = pool.features.require("beliefs")
     weights = np.full(len(pool.tasks), 1 / len(pool.tasks)) if pool.weights is None else pool.weights
     passes, of, extra = [], [], np.zeros(len(pool))
     for at, task in enumerate(pool.tasks):
         found, alone = _one_label(beliefs[task]), weights[at] * (1 - bald(beliefs[task]))
-        extra += alone if found is None else ONCE_ALL_IS_KNOWN * alone
+        extra += alone if found is None else OWN_BALD_WEIGHT * alone
         if found is not None:
             passes.append(found)
             of.append(at)
     if not passes:
         raise SelectionError(
-            "BATCHBALD needs a task with one label an item, such as a classification", fix="use BALD instead"
+            "BATCHBALD needs a task with one label per item, such as a classification", fix="use BALD instead"
         )
     return batch_bald(passes, _joint_price(pool, budget), budget, rng, weights=weights[of], extra=extra)
 
@@ -272,9 +280,9 @@ def _one_label(beliefs: object) -> FloatArray | None:
 
 
 def _residuals(beliefs: object, confidence: FloatArray) -> FloatArray:
-    """The mean over an item's units of probability minus guess, label by label: (items, labels).
+    """The mean over an item's units of probability minus one-hot prediction: (items, labels).
 
-    Where units have no common labels (heads, numbers) the doubt is one number.
+    Where units have no common labels (heads of words, numbers) the residual is 1 − confidence: (items, 1).
     """
     if not isinstance(beliefs, Beliefs) or not len(beliefs.choices) > 1 or np.ptp(np.diff(beliefs.choices)) > 0:
         return (1 - confidence)[:, None]

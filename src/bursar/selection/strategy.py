@@ -1,13 +1,13 @@
-"""What a strategy is, and how its name is read.
+"""The ``Strategy`` type, and how a name becomes one.
 
-A name is a base, with a task where it looks at one alone, and what follows ``+``: how to spend, and matching.
+A name is a base strategy, a task if the strategy uses only one, and modifiers after ``+``:
 
-``MT-AVG``, ``MT-EC-slots``, ``MT-PAR``      paper 1's Table 1: greedy, least confident first
-``MT-MIN+BLP_AL``, ``UDJS+BLP``, ``STCS-intent+BLP_AL``      section 7: exact, each round or once for all rounds
-``BALD+IDMR``, ``MIN-CONF+IDMR``      paper 4
-``MT-AVG+COVER``, ``COVER+GUARD``      doubt covered by a strategy's scores; outliers left out
+``MT-AVG``, ``MT-EC-slots``, ``MT-PAR``      paper 1, Table 1: greedy, least confident first
+``MT-MIN+BLP_AL``, ``UDJS+BLP``, ``STCS-intent+BLP_AL``      paper 1, section 7: exact, each round or once for all
+``BALD+IDMR``, ``MIN-CONF+IDMR``      paper 4: input-distribution matching
+``MT-AVG+COVER``, ``COVER+GUARD``      cover the uncertainty that a strategy scores; leave out outliers
 
-Adding one takes a few lines::
+To add a strategy::
 
     @strategy("SHORTEST", "the cheapest items first")
     def shortest(pool, budget, rng):
@@ -41,8 +41,9 @@ Value = Callable[[Candidates], FloatArray]
 class Strategy:
     """A named way to spend a budget on a pool.
 
-    A strategy that scores its items says so by ``value`` instead of ``choose``: (items,) if they are bought for all
-    tasks at once, (items, tasks) if labels are bought one by one. It can then be spent in any way.
+    A strategy either scores or chooses. ``value`` returns scores: (items,) if an item is bought for all tasks,
+    (items, tasks) if labels are bought one by one; the budget can then be spent in any ``mode`` and by any ``spend``.
+    ``choose`` returns the selection itself.
 
     >>> from bursar.tasks import Prices
     >>> prices = Prices(("intent", "slots"), np.array([5, 5, 5]), np.array([[3, 1], [3, 1], [3, 2]]))
@@ -58,127 +59,129 @@ class Strategy:
     summary: str
     choose: Choose | None = None
     value: Value | None = None
-    mode: Mode = "joint"  # whole items (joint), any of their tasks (disjoint), or each task from an equal share
+    mode: Mode = "joint"  # items for all tasks (joint), for any of them (disjoint), or equal budgets per task (equal)
     spend: Spend = "greedy"
     needs_model: bool = True
     measure: str = "entropy"
-    needs: frozenset[str] = frozenset()  # features of the pool that it looks at
-    task: str | None = None  # the one task that it looks at
-    alone: bool = False  # every task is trained by itself (paper 1's ST-…)
-    once: bool = False  # the money of all rounds is spent in the first (paper 1's BLP)
-    weights: Mapping[str, float] = field(default_factory=dict)  # β of tasks; all alike if empty
-    weighted: bool = False  # whether weights mean something to it
+    needs: frozenset[str] = frozenset()  # required features of the pool
+    task: str | None = None  # the only task it uses, if there is one
+    alone: bool = False  # train one model per task (paper 1's ST-…)
+    once: bool = False  # spend the budget of all rounds in the first (paper 1's BLP)
+    weights: Mapping[str, float] = field(default_factory=dict)  # β of tasks; equal if empty
+    weighted: bool = False  # whether it accepts weights
     matching: Matching | None = None
-    guarded: bool = False  # whether outliers are left out
-    one_label: bool = False  # needs a task with one label an item
-    walks: bool = False  # chooses by an order of its own that limits can be kept along
-    start: str = "random"  # how the items before the first model are chosen; one of ``STARTS``
-    fallback: str | None = None  # the strategy used in its place where the learner lacks what it asks for
+    guarded: bool = False  # leave out outliers
+    one_label: bool = False  # needs a task with one label per item
+    handles_limits: bool = False  # ``choose`` respects the pool's limits
+    start: str = "random"  # how items are chosen before the first model; one of ``STARTS``
+    fallback: str | None = None  # strategy to use if the learner lacks what this one needs
 
     def select(self, pool: Candidates, budget: int, seed: int = 0, *, in_items: bool = False) -> Selection:
-        """Which items, for which tasks, within the budget: in whole units of money, or a number of items."""
+        """Choose items, and tasks for each, within the budget (money in whole units, or a number of items)."""
         if budget < 0:
             raise SelectionError(f"a budget cannot be negative: {budget}")
         pool = replace(pool, weights=self.weights_of(pool.tasks))
         if not len(pool):
             if broken := pool.limits.broken(np.zeros(0, dtype=np.int64), np.zeros((0, len(pool.tasks)), dtype=bool)):
-                raise InfeasibleError(f"an empty pool cannot keep to {broken}", fix="ask for less at least")
+                raise InfeasibleError(f"an empty pool cannot keep to {broken}", fix="lower the minimum")
             proven = self.value is not None and self.mode != "equal"
             nothing = Certificate(0.0, 0.0 if proven else None, proven) if self.value is not None else None
             return Selection.joint(pool, np.zeros(0, dtype=np.int64), nothing)
         by_id = pool if (np.diff(pool.order) > 0).all() else pool.take(pool.order)
         offered = by_id.priced_by_item() if in_items else by_id
-        selection = self._check(self._chosen(offered, budget, np.random.default_rng(seed)), offered, budget)
+        selection = self._check(self._choose(offered, budget, np.random.default_rng(seed)), offered, budget)
         chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
         return replace(chosen, items=pool.order[chosen.items])
 
-    def _chosen(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+    def _choose(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
         if self.guarded and (outside := outliers(pool, self.task)).any():
             kept = np.flatnonzero(~outside)
-            chosen = replace(self, guarded=False)._chosen(pool.take(kept), budget, rng)
+            chosen = replace(self, guarded=False)._choose(pool.take(kept), budget, rng)
             return replace(chosen, items=kept[chosen.items])
         if self.matching is not None:
             return self.matching.choose(self, pool, budget, rng)
-        return self.unmatched(pool, budget, rng)
+        return self.choose_without_matching(pool, budget, rng)
 
-    def unmatched(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
-        """What is chosen when nothing need look like the pool."""
+    def choose_without_matching(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+        """Choose without matching the pool's distribution."""
         if self.value is not None:
             return spend(pool, self.value(pool), budget, self.mode, self.spend)
         if pool.limits and not self.keeps_limits:
             raise SelectionError(
                 f"strategy {self.name} gives no scores, so it cannot keep to limits",
-                fix="use MT-AVG or another that does",
+                fix="use a strategy with scores, such as MT-AVG",
             )
         if self.choose is None:
-            raise SelectionError(f"strategy {self.name} neither scores nor chooses", fix="mend the strategy")
+            raise SelectionError(f"strategy {self.name} neither scores nor chooses", fix="fix the strategy")
         chosen = self.choose(pool, budget, rng)
         return chosen if isinstance(chosen, Selection) else Selection.joint(pool, chosen)
 
     @property
     def asks(self) -> frozenset[str]:
-        """What it needs of a learner beside beliefs."""
+        """What the learner must provide besides predictions."""
         passes = {PASSES} if MEASURES[self.measure].passes > 1 else set()
         return frozenset(passes | ({VECTORS} if self.needs & {"vectors", "units"} else set()))
 
     @property
     def keeps_limits(self) -> bool:
-        """Whether it can keep to limits: if it scores and does not spend by shares, or walks down an order."""
+        """Whether it can respect limits: it scores and spends one budget, or its ``choose`` handles them."""
         if self.value is None:
-            return self.walks and self.matching is None
+            return self.handles_limits and self.matching is None
         return self.mode != "equal"
 
     @property
     def by_label(self) -> bool:
-        """Whether an item may be bought for some of its tasks alone, so that each task can have a share of its own."""
+        """Whether an item may be bought for some of its tasks only."""
         return self.mode != "joint"
 
     def weights_of(self, tasks: tuple[str, ...]) -> FloatArray | None:
-        """The tasks' weights, adding up to 1; ``None`` if all are alike."""
+        """The tasks' weights, summing to 1; ``None`` if they are equal."""
         if not self.weights:
             return None
-        strangers = [name for name in self.weights if name not in tasks]
-        if strangers:
-            raise SelectionError(f"a weight is given for {strangers[0]!r}", fix=f"the tasks are {', '.join(tasks)}")
+        unknown = [name for name in self.weights if name not in tasks]
+        if unknown:
+            raise SelectionError(
+                f"a weight is given for the unknown task {unknown[0]!r}", fix=f"the tasks are {', '.join(tasks)}"
+            )
         weights = np.array([self.weights.get(name, 0.0) for name in tasks], dtype=float)
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
             raise SelectionError(
-                f"the weights {dict(self.weights)} are not all from 0 up, with some above 0",
-                fix="give each task a share, such as intent = 0.3 and slots = 0.7",
+                f"the weights {dict(self.weights)} must be 0 or more, and at least one above 0",
+                fix="give each task a weight, such as intent = 0.3 and slots = 0.7",
             )
         return None if np.ptp(weights) == 0 else weights / weights.sum()
 
     def _check(self, selection: Selection, pool: Candidates, budget: int) -> Selection:
-        """Whoever wrote the strategy: nothing is bought twice, for no task, again, or beyond the budget or a limit."""
+        """Reject a selection with duplicates, labelled items, or more than the budget or a limit allows."""
         wrong = None
         if len(np.unique(selection.items)) != len(selection):
             wrong = "chose an item twice"
         elif not selection.tasks.any(axis=1).all():
             wrong = "chose an item for no task"
         elif (selection.tasks & ~pool.open[selection.items]).any():
-            wrong = "chose what is labelled already"
+            wrong = "chose a label that exists already"
         elif int(pool.prices.take(selection.items).of(selection.tasks).sum()) > budget:
             wrong = f"spent more than the budget of {budget}"
         elif broken := pool.limits.broken(selection.items, selection.tasks):
             wrong = f"does not keep to {broken}"
         if wrong is not None:
-            raise SelectionError(f"strategy {self.name} {wrong}", fix="mend the strategy")
+            raise SelectionError(f"strategy {self.name} {wrong}", fix="fix the strategy")
         return selection
 
 
 STARTS = {
     "random": "items drawn at random",
-    "cover": "items that cover the pool, word by word, by the encoder as it comes",
+    "cover": "items that cover the words of the pool, by the encoder before training",
 }
 STRATEGIES: Registry[Strategy] = Registry("strategy", "bursar.strategies")
-FAMILIES: Registry[Strategy] = Registry("strategy", "bursar.strategy_families")  # of one task: its name comes last
+FAMILIES: Registry[Strategy] = Registry("strategy", "bursar.strategy_families")  # of one task, whose name is appended
 
 
 def strategy(name: str, summary: str, **traits: Any) -> Callable[[Choose], Choose]:
     """Register a function of (pool, budget, random generator) as a strategy.
 
-    It returns the positions of items to annotate for all tasks, or a whole ``Selection``. The pool comes in the order
-    of ids.
+    The function returns the positions of items to annotate for all tasks, or a ``Selection``. The pool is sorted by
+    id.
     """
 
     def register(choose: Choose) -> Choose:
@@ -188,8 +191,8 @@ def strategy(name: str, summary: str, **traits: Any) -> Callable[[Choose], Choos
     return register
 
 
-def scored(name: str, summary: str, **traits: Any) -> Callable[[Value], Value]:
-    """Register a function of the pool that says how much each item (or label) is worth asking about."""
+def scoring_strategy(name: str, summary: str, **traits: Any) -> Callable[[Value], Value]:
+    """Register a function of the pool that scores each item (or label): the highest scores are bought first."""
 
     def register(value: Value) -> Value:
         STRATEGIES.add(name, Strategy(name, summary, value=value, **traits))
@@ -198,7 +201,7 @@ def scored(name: str, summary: str, **traits: Any) -> Callable[[Value], Value]:
     return register
 
 
-# -- names to recipes ------------------------------------------------------------------------------------------------
+# -- from a name to a strategy ---------------------------------------------------------------------------------------
 DECISIONS: dict[str, dict[str, Any]] = {
     "GRD_AL": {"spend": "greedy", "once": False},
     "RATIO_AL": {"spend": "ratio", "once": False},
@@ -218,7 +221,7 @@ def make_strategy(
     bins: str | Binning = "length",
     bin_count: int = BINS,
 ) -> Strategy:
-    """The strategy of this name, in any case; an unknown one is answered with the nearest.
+    """Make the strategy of this name (case does not matter); the error for an unknown name suggests the nearest.
 
     >>> made = make_strategy("mt-min+blp_al+idmr")
     >>> made.name, made.spend, made.matching.by
@@ -243,7 +246,7 @@ def make_strategy(
             made = _covering(made)
         elif modifier == GUARD:
             if not made.needs_model:
-                raise SelectionError(f"{made.name} asks no model, so nothing is doubtful", fix="leave GUARD out")
+                raise SelectionError(f"{made.name} uses no model, so it has no outliers", fix="leave GUARD out")
             made = replace(made, guarded=True)
         else:
             made = _matching(made, bins, bin_count)
@@ -263,23 +266,23 @@ def _matching(made: Strategy, bins: str | Binning, bin_count: int) -> Strategy:
 
 
 def _covering(made: Strategy) -> Strategy:
-    """Buy what covers most of the doubt, where a strategy's scores say how doubtful the units of an item are."""
+    """COVER with a strategy's scores as the uncertainty of an item's units."""
     value, buy = made.value, cover_labels if made.by_label else cover_items
     if value is None:
         raise SelectionError(f"{made.name} gives no scores, so there is nothing to cover", fix="leave COVER out")
     if made.mode == "equal" or made.spend != "greedy":
         raise SelectionError(
-            f"{made.name} spends in its own way, and so does COVER", fix="use MT-AVG+COVER or UDJS+COVER"
+            f"{made.name} and COVER cannot both decide how to spend", fix="use MT-AVG+COVER or UDJS+COVER"
         )
 
     def choose(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
         return buy(pool, coverages_of(pool, rng, value(pool)), budget, rng)
 
-    return replace(made, choose=choose, value=None, walks=True, needs_model=True, needs=made.needs | {"units"})
+    return replace(made, choose=choose, value=None, handles_limits=True, needs_model=True, needs=made.needs | {"units"})
 
 
 def split_name(name: str) -> tuple[str, list[str]]:
-    """A base and what follows its +, which a task's name may hold as well."""
+    """Split a name into base and modifiers. The name of a task may contain a + of its own."""
     modifiers: list[str] = []
     while "+" in name and name.rpartition("+")[2].upper() in MODIFIERS:
         name, _, last = name.rpartition("+")
@@ -288,7 +291,7 @@ def split_name(name: str) -> tuple[str, list[str]]:
 
 
 def _base(name: str) -> Strategy:
-    """A strategy without what follows its +."""
+    """The strategy of a name without modifiers."""
     for known in (name, name.upper()):
         if known in STRATEGIES:
             return STRATEGIES[known]
@@ -297,22 +300,22 @@ def _base(name: str) -> Strategy:
             task = name[len(family) + 1 :]
             return replace(FAMILIES[family], name=f"{family}-{task}", task=task, value=one_task(task))
         if name.upper() == family:
-            raise SelectionError(f"{family} looks at one task", fix=f"name it, as in {family}-slots")
+            raise SelectionError(f"{family} needs the name of a task", fix=f"add it, as in {family}-slots")
     if "+" in name:
         last = name.rpartition("+")[2]
         raise SelectionError(
-            f"strategy {name!r}: {last!r} cannot follow a +",
+            f"strategy {name!r}: {last!r} is no modifier",
             fix=f"use {', '.join(MODIFIERS[:-1])} or {MODIFIERS[-1]}",
         )
-    return STRATEGIES[name.upper()]  # which is not there, and says what is near
+    return STRATEGIES[name.upper()]  # raises, with the nearest name
 
 
 def one_task(task: str) -> Value:
-    """How unsure the model is of one task."""
+    """Score items by the uncertainty of one task."""
 
     def value(pool: Candidates) -> FloatArray:
         if task not in pool.tasks:
-            raise SelectionError(f"there is no task {task!r} to look at", fix=f"the tasks are {', '.join(pool.tasks)}")
+            raise SelectionError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(pool.tasks)}")
         unsure: FloatArray = 1 - pool.confidence[:, pool.tasks.index(task)]
         return unsure
 

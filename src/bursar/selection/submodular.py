@@ -1,10 +1,11 @@
-"""Greedy spending where gains shrink: the more is bought, the less anything else adds (submodular functions).
+"""Greedy maximisation of a submodular function under prices and limits: gains shrink as more is bought.
 
-What a label's gain was before is a bound of what it is now. So most items are looked at once: only those whose bound is
-above the best gain found so far must be looked at again (Minoux 1978). And what no selection can pass follows from the
-gains that are left: if none of them shrank, a knapsack of them would be as good as it gets.
+Lazy evaluation (Minoux 1978): an old gain is an upper bound of the present one, so only items whose bound exceeds the
+best gain found so far are evaluated again. An upper bound on any selection follows from the remaining gains: if none
+of them shrank, the best addition would be a knapsack over them.
 
-A *bundle* is what is bought of an item at once: some of its labels. Reading is paid with the first.
+A *bundle* is the set of labels of one item that is bought in one step. The first bundle of an item also pays for
+reading it.
 """
 
 from __future__ import annotations
@@ -21,30 +22,30 @@ from bursar.selection.candidates import Certificate
 from bursar.selection.limits import Limits
 from bursar.selection.spend.knapsack import Menu, relax
 
-BLOCK = 64  # items whose gains are looked at together
-FRONT = 4096  # items with the highest bounds, which are looked at first
-TIE = 1e-9  # of gains: closer than this is a tie
-ENUMERATED = 6  # labels of an item of which every bundle is tried
+BLOCK = 64  # items whose gains are computed together
+FRONT = 4096  # items with the highest bounds, evaluated first
+TIE = 1e-9  # gains closer than this are ties
+ENUMERATED = 6  # tasks up to which every bundle is tried
 
 
 class Gains(Protocol):
-    """What labels would add to all that is bought."""
+    """The gain of labels given everything bought so far."""
 
-    most: float  # what all labels together can add
+    most: float  # upper bound on the sum of all gains
 
     def of(self, items: IntArray) -> FloatArray:
         """The gain of each label: (items, labels). The gain of a bundle is their sum."""
 
     def add(self, item: int, bundle: BoolArray) -> None:
-        """A bundle is bought."""
+        """Record that a bundle is bought."""
 
 
 def buy_greedily(gains: Gains, account: Account, power: float, candidates: IntArray | None = None) -> Certificate:
-    """At each step buy the bundle with the highest gain over its price to this power, until nothing can be afforded.
+    """At each step buy the bundle with the highest gain / price ** power, until nothing is affordable.
 
-    Minimums come first, one after the other. Ties go to the first item, and to its largest bundle. What is bought is in
-    the account. If ``candidates`` are given, other items are bought only when none of these can be, and the certificate
-    compares with selections of what was looked at.
+    Minimums are met first, one after the other. Ties go to the first item and to its largest bundle. The account
+    records what is bought. If ``candidates`` are given, other items are bought only if no candidate can be, and the
+    certificate compares with selections of the items considered.
     """
     able, budget = account.free.copy(), account.left
     search = Search(gains, account, power)
@@ -55,8 +56,8 @@ def buy_greedily(gains: Gains, account: Account, power: float, candidates: IntAr
         while account.lacks(number):
             if not search.buy():
                 raise InfeasibleError(
-                    f"greedy spending got to {account.used[number]:g} of {limit.name} and not to {limit.at_least:g}",
-                    fix="raise the budget, ask for less at least, or spend exactly",
+                    f"greedy spending reached {account.used[number]:g} of {limit.name}, not {limit.at_least:g}",
+                    fix="raise the budget, lower the minimum, or spend exactly",
                 )
     search.start(None)
     while search.buy():
@@ -69,35 +70,35 @@ def buy_greedily(gains: Gains, account: Account, power: float, candidates: IntAr
 
 
 def _most(gains: FloatArray, account: Account, able: BoolArray, budget: int) -> float:
-    """The most that labels could add if no gain shrank and one bundle could be bought in part."""
+    """Upper bound on what labels can add: no gain shrinks, and one bundle may be bought in part."""
     return relax(Menu(np.where(able, gains, 0.0), account.reading, account.own).within(budget), budget).bound
 
 
 class Search:
-    """Finds the best bundle by looking at few items: those in *front*, and others only when these are no better."""
+    """Finds the best bundle by evaluating few items: those in *front*, and others only if these are no better."""
 
     def __init__(self, gains: Gains, account: Account, power: float) -> None:
         self.gains, self.account, self.power = gains, account, power
         items, labels = account.free.shape
         self.bounds = np.zeros((items, labels))  # never below the gains
         self.offered = np.zeros(items, dtype=bool)
-        self.scores = np.full(items, -np.inf)  # of each item's best bundle by its bounds; −∞ if none can be bought
-        self.reached = 0.0  # what all that is bought adds
+        self.scores = np.full(items, -np.inf)  # of each item's best bundle by its bounds; −∞ if none is affordable
+        self.reached = 0.0  # sum of the gains bought
         self.helps: BoolArray | None = None
 
     def offer(self, items: IntArray) -> None:
-        """Look for the best among these items, too."""
+        """Add these items to the search."""
         items = items[self.account.free[items].any(axis=1)]
         self.bounds[items] = self.gains.of(items)
         self.offered[items] = True
 
     def start(self, helps: BoolArray | None) -> None:
-        """Look for any bundle, or only for those that have a label (items, labels) which helps."""
+        """Search all bundles, or only those with a label marked in ``helps`` (items, labels)."""
         self.helps, self.size = helps, FRONT
         self._line_up()
 
     def buy(self) -> bool:
-        """Buy the bundle with the highest gain for its price; ``False`` if nothing can be bought."""
+        """Buy the bundle with the highest score; ``False`` if nothing can be bought."""
         item = self._best()
         if item is None:
             return self._offer_rest() and self.buy()
@@ -109,7 +110,7 @@ class Search:
         return True
 
     def _offer_rest(self) -> bool:
-        """When no candidate can be bought: all others that can be. Whether there are any."""
+        """Add all other affordable items once no candidate can be bought; whether there are any."""
         rest = np.flatnonzero(~self.offered)
         self.account.close(rest)
         rest = rest[self.account.free[rest].any(axis=1)]
@@ -128,7 +129,7 @@ class Search:
             self._line_up()
 
     def _first(self) -> int | None:
-        """Where nothing adds anything: the first item that can be bought."""
+        """The first item that can be bought, for when no item has a gain."""
         self._line_up()
         able = self.scores > -np.inf
         if not able.any():
@@ -137,14 +138,14 @@ class Search:
         return int(np.argmax(able))
 
     def look_at(self, items: IntArray) -> None:
-        """Bring bounds and scores of items up to date."""
+        """Update the bounds and scores of items."""
         open_ = items[self._best_bundles(items)[0] > -np.inf]
         open_ = open_[(self.bounds[open_] > 0).any(axis=1)]
         self.bounds[open_] = np.minimum(self.bounds[open_], self.gains.of(open_))
         self.scores[items] = self._best_bundles(items)[0]
 
     def _line_up(self) -> None:
-        """Put the items with the highest scores in front. ``floor`` is what no other can pass."""
+        """Put the items with the highest scores in front. ``floor`` bounds the scores of the others."""
         offered = np.flatnonzero(self.offered)
         self.scores[offered] = self._best_bundles(offered)[0]
         order = offered[self.scores[offered] > -np.inf]
@@ -154,7 +155,7 @@ class Search:
             self.front, self.floor = np.sort(order[: self.size]), float(self.scores[order[self.size]])
 
     def _best_in_front(self) -> float:
-        """The highest score in front; all that come near it are looked at."""
+        """The highest score in front, after updating every item that may reach it."""
         self.account.close(self.front)
         self.front = self.front[self.account.free[self.front].any(axis=1)]
         order = self.front[np.argsort(-self.scores[self.front], kind="stable")]
@@ -169,7 +170,7 @@ class Search:
         return best
 
     def _best_bundles(self, items: IntArray) -> tuple[FloatArray, BoolArray]:
-        """The highest gain over price of each item by its bounds, and the labels that it is for."""
+        """The best score of each item by its bounds, and the bundle that has it."""
         self.account.close(items)
         values = np.where(self.account.free[items], self.bounds[items], 0.0)
         best, chosen = np.full(len(items), -np.inf), np.zeros(values.shape, dtype=bool)
@@ -183,9 +184,9 @@ class Search:
         return best, chosen
 
     def _bundles(self, items: IntArray, values: FloatArray) -> Iterator[BoolArray]:
-        """Bundles of each item, the largest first: all if there are few, else those of the most gain for their price.
+        """Bundles to try for each item, the largest first: all subsets if there are few tasks.
 
-        With many labels these are the best one, two, three labels and so on, by gain over own price.
+        With many tasks: the best label, the best two, the best three and so on, by gain over own price.
         """
         free = self.account.free[items]
         labels = values.shape[1]
@@ -201,30 +202,30 @@ class Search:
 
 
 class Account:
-    """What is bought, and what still may be: within the budget, and within every limit."""
+    """Tracks what is bought, and what the budget and the limits still allow."""
 
     def __init__(self, reading: IntArray, own: IntArray, able: BoolArray, budget: int, limits: Limits) -> None:
         self.reading, self.own, self.limits = reading, own, limits
         self.left, self.free = int(budget), able.copy()  # (items, labels)
         self.bought = np.zeros_like(able)
-        self.order: list[int] = []  # items, as they were bought first
-        self._due = reading.copy()  # what an item's first label costs beside its own price
+        self.order: list[int] = []  # items by first purchase
+        self._due = reading.copy()  # reading cost still to be paid
         self.used = np.zeros(len(limits.sums))
-        self._room = None if limits.groups is None else limits.groups.at_most.copy()
+        self._group_left = None if limits.groups is None else limits.groups.at_most.copy()
 
     def lacks(self, number: int) -> bool:
-        """Whether less is bought than a limit asks for at least."""
+        """Whether the minimum of a limit is not reached yet."""
         return bool(self.used[number] < self.limits.sums[number].floor)
 
     def close(self, items: IntArray) -> None:
-        """Labels that cannot be bought any more, even alone, are not free: none of them ever is again."""
+        """Close labels that cannot be bought any more even alone; they stay closed."""
         fits = self._due[items, None] + self.own[items] <= self.left
         for used, limit in zip(self.used, self.limits.sums, strict=True):
             fits &= used + limit.use[items] <= limit.ceiling
-        self.free[items] &= fits & self._has_room(items)[:, None]
+        self.free[items] &= fits & self._group_allows(items)[:, None]
 
     def allows(self, items: IntArray, bundles: BoolArray) -> tuple[BoolArray, IntArray]:
-        """Whether these labels (items, labels) can be bought of each item, and their price."""
+        """Whether each item's bundle (items, labels) can be bought, and its price."""
         price: IntArray = self._due[items] + (self.own[items] * bundles).sum(axis=1)
         allowed: BoolArray = (price <= self.left) & bundles.any(axis=1) & ~(bundles & ~self.free[items]).any(axis=1)
         for used, limit in zip(self.used, self.limits.sums, strict=True):
@@ -239,14 +240,14 @@ class Account:
             self.used[number] += limit.use[item, bundle].sum()
         if not self.bought[item].any():
             self.order.append(item)
-            if self._room is not None and self.limits.groups is not None:
-                self._room[self.limits.groups.group[item]] -= 1
+            if self._group_left is not None and self.limits.groups is not None:
+                self._group_left[self.limits.groups.group[item]] -= 1
         self.bought[item] |= bundle
         self.free[item] &= ~bundle
 
-    def _has_room(self, items: IntArray) -> BoolArray:
-        """Whether an item may be bought beside others of its group; more labels of one that is bought always may."""
-        if self._room is None or self.limits.groups is None:
+    def _group_allows(self, items: IntArray) -> BoolArray:
+        """Whether the group cap allows each item; further labels of a bought item are always allowed."""
+        if self._group_left is None or self.limits.groups is None:
             return np.ones(len(items), dtype=bool)
-        room: BoolArray = self._room[self.limits.groups.group[items]] > 0
-        return room | self.bought[items].any(axis=1)
+        below_cap: BoolArray = self._group_left[self.limits.groups.group[items]] > 0
+        return below_cap | self.bought[items].any(axis=1)

@@ -1,4 +1,4 @@
-"""Tables in files, CSV or Parquet, that can say where in them something is wrong."""
+"""Tables in CSV or Parquet files, with errors that name the line or row."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ BLOCK = 1 << 23  # bytes of CSV parsed at a time
 
 
 class TableFile(ABC):
-    """A table on disk, and how to say where something stands in it."""
+    """A table on disk that can locate its rows in error messages."""
 
-    header: int | None = None  # its line
+    header: int | None = None  # line of the header
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class TableFile(ABC):
         """Some columns, as an Arrow table."""
 
     def error(self, message: str, row: int, item: str | None = None, *, fix: str) -> DataError:
-        """That something is wrong in a row, counted from 0."""
+        """An error about a row, counted from 0."""
         return DataError(message, path=f"{self.path}: {self.where(row)}", item=item, fix=fix)
 
     def where(self, row: int) -> str:
@@ -45,16 +45,16 @@ class TableFile(ABC):
 
 
 class CsvFile(TableFile):
-    """Every cell is read as text, so that 007 stays 007 and what is no number can be shown."""
+    """A CSV file. Cells are read as text, so that 007 stays 007 and a bad number can be quoted in an error."""
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """The line on which each record begins, and its cells; the header first. Slow: for when something is wrong."""
+        """The first line and the cells of each record, header included. Slow: only used to explain errors."""
         csv.field_size_limit(2**31 - 1)
         with open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
             reader, begins = csv.reader(lines, strict=True), 1
             try:
                 for record in reader:
-                    if record:  # a blank line is none
+                    if record:  # skip blank lines
                         yield begins, record
                     begins = reader.line_num + 1
             except csv.Error:
@@ -69,11 +69,13 @@ class CsvFile(TableFile):
         line, names = next(self.records(), (1, []))
         self.header = line
         if not names:
-            raise DataError("the file is empty", path=self.path, fix="its first line names the columns")
+            raise DataError("the file is empty", path=self.path, fix="put the names of the columns on the first line")
         if any(map(_no_utf8, names)):
             raise DataError("this is not text in UTF-8", path=self.path, line=line, fix="save it as CSV in UTF-8")
         if len(names) == 1 and (other := re.search(r"[;\t|]", names[0])):
-            raise DataError(f"columns are parted by {other[0]!r}", path=self.path, line=line, fix="part them by commas")
+            raise DataError(
+                f"columns are separated by {other[0]!r}", path=self.path, line=line, fix="separate them by commas"
+            )
         return names
 
     def read(self, names: list[str]) -> Any:
@@ -86,9 +88,7 @@ class CsvFile(TableFile):
                 table = self._parsed(names, min(self.path.stat().st_size + 1, 2**31 - 1))
             except pa.ArrowInvalid as wrong:
                 raise self._explained(names, str(wrong)) from None
-        if (
-            self._lines() != len(table) + 1
-        ):  # there are line breaks between quotes: do all quotes end where they should?
+        if self._lines() != len(table) + 1:  # line breaks within quotes: check that every quote is closed
             for _ in self.records():
                 pass
         return table
@@ -111,22 +111,22 @@ class CsvFile(TableFile):
         return count + (last != b"\n")
 
     def _explained(self, names: list[str], reason: str) -> DataError:
-        """What the reader stumbled over, with its line."""
+        """An error that names the line that could not be parsed."""
         header = self.names()
         wanted = [header.index(name) for name in names]
         for line, record in self.records():
             if len(record) != len(header):
                 return DataError(
-                    f"there are {len(record)} cells, and the header has {len(header)}",
+                    f"the line has {len(record)} cells, but the header has {len(header)}",
                     path=self.path,
                     line=line,
-                    fix='put text with commas or line breaks between quotes, and write a quote in it as ""',
+                    fix='quote text that contains commas or line breaks, and write a quote within it as ""',
                 )
             for column in wanted:
                 if _no_utf8(record[column]):
                     message = f"column {header[column]!r} is not text in UTF-8"
                     return DataError(message, path=self.path, line=line, fix="save it as CSV in UTF-8")
-        return DataError(f"this cannot be read as CSV: {reason.splitlines()[0]}", path=self.path)
+        return DataError(f"cannot be read as CSV: {reason.splitlines()[0]}", path=self.path)
 
     def error(self, message: str, row: int, item: str | None = None, *, fix: str) -> DataError:
         return DataError(message, path=self.path, line=self.line(row), item=item, fix=fix)
@@ -139,7 +139,7 @@ class CsvFile(TableFile):
 
 
 class ParquetFile(TableFile):
-    """A Parquet file, whose rows are counted from 1."""
+    """A Parquet file; errors count its rows from 1."""
 
     def names(self) -> list[str]:
         with self._opened() as file:
@@ -159,16 +159,16 @@ class ParquetFile(TableFile):
             raise self._unreadable(wrong) from None
 
     def _unreadable(self, wrong: Exception) -> DataError:
-        return DataError(f"this cannot be read as Parquet: {str(wrong).splitlines()[0]}", path=self.path)
+        return DataError(f"cannot be read as Parquet: {str(wrong).splitlines()[0]}", path=self.path)
 
 
 def _no_utf8(text: str) -> bool:
-    """Whether it was read from bytes that are not."""
+    """Whether the text was decoded from bytes that are not UTF-8 (``surrogateescape``)."""
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
 def open_table(path: Path) -> TableFile:
-    """A table by its suffix; a file that is not there, or of another kind, is refused."""
+    """Open a table by its suffix; raise an error if it is missing or of another kind."""
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise DataError("the name ends in neither .csv nor .parquet", path=path, fix="give the scores as one of them")

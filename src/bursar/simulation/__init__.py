@@ -1,4 +1,4 @@
-"""Corpora and annotators that are made rather than found, for trials whose truth is known."""
+"""Synthetic corpora and environments for experiments with known ground truth."""
 
 from bursar.simulation.assistant import assistant_corpus
 from bursar.simulation.card import data_card

@@ -1,8 +1,8 @@
-"""The multi-task bandit (paper 3, section 4.1): trainings reduced to what a task policy can see of them.
+"""The multi-task bandit (paper 3, section 4.1): a training run reduced to what a task policy observes.
 
-Each arm is a task with a score. Training it raises its score by its learning increment up to the most it can reach;
-every step lowers every score a little. How often each arm wants to be trained is a hidden distribution. All
-environments and all their runs are played side by side.
+Each arm is a task with a score. Training it raises its score by its learning increment up to a maximum; every step
+lowers every score a little. How often each arm needs training is a hidden distribution. All environments and runs are
+simulated in parallel.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ FLOOR = 1e-3  # an arm's loss is -log(max(score, FLOOR)) (errata 21)
 
 @dataclass(frozen=True)
 class Bandits:
-    """Environments, a row each."""
+    """Environments, one per row."""
 
-    wanted: FloatArray  # (environments, arms): how often each arm wants to be trained; rows sum to 1
-    most: FloatArray  # (environments, arms): the score that an arm can reach
-    forgets: FloatArray  # (environments, arms): what a step takes from its score, as a share of what training gives
+    wanted: FloatArray  # (environments, arms): how often each arm needs training; rows sum to 1
+    most: FloatArray  # (environments, arms): maximum score
+    forgets: FloatArray  # (environments, arms): loss of score per step, relative to the gain of training
     steps: int
 
     @classmethod
-    def drawn(
+    def sample(
         cls, environments: int, *, arms: int = 8, concentration: float = 2.0, steps: int = 2000, seed: int = 0
     ) -> Bandits:
-        """As the paper draws them: needs from a Dirichlet, heights from 0.5 to 1, forgetting up to a hundredth."""
+        """Sample as in the paper: needs from a Dirichlet, maxima from 0.5 to 1, forgetting up to 0.01."""
         rng = np.random.default_rng([seed, 31])
         wanted = np.maximum(rng.dirichlet(np.full(arms, concentration), size=environments), 1e-6)
         return cls(
@@ -49,24 +49,24 @@ class Bandits:
 
     @property
     def gain(self) -> FloatArray:
-        """What training an arm once adds to its score: LI of the paper."""
+        """The gain of training an arm once: LI of the paper."""
         return self.most / (self.steps * self.wanted)
 
     def course(self, runs: int, seed: int = 0) -> Course:
-        """``runs`` runs of every environment, those of one environment beside each other."""
+        """``runs`` runs of every environment, those of one environment next to each other."""
         return Course(self.arms, (1,) * len(self.arms), self.steps, seed, len(self.wanted) * runs)
 
 
 @dataclass(frozen=True)
 class Play:
-    """What happened, run by run."""
+    """The history of all runs."""
 
     course: Course
     taken: IntArray  # (steps, runs)
     probabilities: FloatArray  # (steps, runs, arms)
-    before: FloatArray  # (steps, runs): the loss of the arm that was taken
+    before: FloatArray  # (steps, runs): the loss of the chosen arm
     after: FloatArray  # (steps, runs)
-    marks: IntArray  # (points,): after how many steps the scores were taken, the last at the end
+    marks: IntArray  # (points,): number of steps after which scores were recorded, the last at the end
     scores: FloatArray  # (points, runs): the average score of all arms
 
     @property
@@ -76,12 +76,12 @@ class Play:
         return last
 
     def rewards(self, name: str) -> FloatArray:
-        """What every step earned by a reward signal: (steps, runs)."""
+        """The reward of every step by a reward signal: (steps, runs)."""
         reward = REWARDS[name](self.course)
         return np.array([reward(*step) for step in zip(self.taken, self.before, self.after, strict=True)])
 
     def logs(self, rewards: Sequence[str] = ()) -> list[StepLog]:
-        """Every run as the log of a training. The rewards that are named are worked out for all of them at once."""
+        """Every run as a training log. The named rewards are computed for all runs at once."""
         earned = {name: self.rewards(name) for name in rewards}
         return [
             StepLog(
@@ -99,10 +99,10 @@ class Play:
 
 
 def play(bandits: Bandits, begin: Callable[[Course], Steering], *, runs: int, seed: int = 0, points: int = 50) -> Play:
-    """Train by a policy, ``runs`` times in every environment. ``begin`` is a policy's own, or makes a steering of rows.
+    """Train with a policy, ``runs`` times in every environment. ``begin`` makes the policy's state for a course.
 
     >>> from bursar.curriculum import make_policy
-    >>> bandits = Bandits.drawn(3, steps=200)
+    >>> bandits = Bandits.sample(3, steps=200)
     >>> played = play(bandits, make_policy("uniform").begin, runs=4)
     >>> played.scores.shape, bool((played.final <= bandits.most.max()).all())
     ((50, 12), True)

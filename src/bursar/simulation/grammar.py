@@ -1,4 +1,4 @@
-"""A grammar whose phrases know their heads, and the sentences that dice make of it."""
+"""A grammar whose phrases have heads, and random sentences from it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SMALL_WORDS = frozenset("a an the of and in on at to for by with from".split())
 
 
 class Dice:
-    """A stream of chance that belongs to one item of one seed, so that no item depends on how many there are.
+    """A random stream of one item for one seed, so that no item depends on how many there are.
 
-    Only ``Random.random`` is used: of all generators in the standard library it alone is promised never to change.
+    Only ``Random.random`` is used, because the standard library guarantees that it never changes.
 
     >>> Dice(seed=0, item=7, stream=1).random() == Dice(seed=0, item=7, stream=1).random()
     True
@@ -28,7 +28,7 @@ class Dice:
     __slots__ = ("random",)
 
     def __init__(self, seed: int, item: int, stream: int) -> None:
-        whole = 2 * int(seed) if seed >= 0 else -2 * int(seed) - 1  # Random takes 5 and -5 to be the same seed
+        whole = 2 * int(seed) if seed >= 0 else -2 * int(seed) - 1  # Random treats 5 and -5 as the same seed
         self.random = Random((whole << 44) + (item << 4) + stream).random
 
     def chance(self, probability: float) -> bool:
@@ -41,12 +41,12 @@ class Dice:
         return choices[int(self.random() * len(choices))]
 
     def weighted(self, choices: Sequence[T], cumulative: Sequence[float]) -> T:
-        """One of the choices, whose weights are given as running sums that end with 1."""
+        """One of the choices, with weights as cumulative sums that end with 1."""
         return choices[min(bisect(cumulative, self.random()), len(choices) - 1)]
 
 
 def running_shares(weights: Iterable[float]) -> tuple[float, ...]:
-    """Weights as running sums that end with 1.
+    """Weights as cumulative sums that end with 1.
 
     >>> running_shares([2, 1, 1])
     (0.5, 0.75, 1.0)
@@ -56,7 +56,7 @@ def running_shares(weights: Iterable[float]) -> tuple[float, ...]:
 
 
 def zipf(choices: int, exponent: float) -> tuple[float, ...]:
-    """Running shares of choices of which the k-th has weight k ** -exponent."""
+    """Cumulative shares of choices with weights k ** -exponent."""
     return running_shares(k**-exponent for k in range(1, choices + 1))
 
 
@@ -72,7 +72,7 @@ class Span:
 
 @dataclass(slots=True)
 class Piece:
-    """Words with their tree. A word whose head lies outside of the piece has the head -1."""
+    """Words with their tree. A word whose head is outside of the piece has the head -1."""
 
     words: list[str] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Piece:
             self.labels[child] = label
 
     def append(self, other: Piece) -> int:
-        """Take over another piece's words; gives the position that its first word has now."""
+        """Append another piece's words; return the new position of its first word."""
         base = len(self.words)
         self.words += other.words
         self.labels += other.labels
@@ -98,7 +98,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Phrases to choose from, the frequent first."""
+    """Phrases to choose from, the most frequent first."""
 
     phrases: tuple[Phrase, ...]
     cumulative: tuple[float, ...]
@@ -106,7 +106,7 @@ class Symbol:
 
 
 class Grammar:
-    """Symbols by name, and the writing of phrases with dice.
+    """Symbols by name; generates random phrases.
 
     >>> grammar = Grammar()
     >>> grammar.define("time", "<hour> o'clock/advmod")
@@ -125,15 +125,15 @@ class Grammar:
 
     # -- defining ------------------------------------------------------------------------------------------------
     def define(self, name: str, lines: str, *, exponent: float = 1.35, title: bool = False) -> None:
-        """A symbol from lines of the notation, the frequent first; ``title`` gives its words capitals."""
+        """Define a symbol by lines of the notation, most frequent first; ``title`` capitalises its words."""
         self._add(name, [parse(line) for line in lines.strip().splitlines()], exponent, title)
 
     def compounds(self, name: str, entries: str, *, exponent: float = 1) -> None:
-        """A symbol from a list with commas in which the last word of an entry is its head: *living room*."""
+        """Define a symbol by a comma-separated list whose entries have their last word as head: *living room*."""
         self._add(name, [_row(e.split(), -1, "compound") for e in entries.split(",")], exponent, False)
 
     def names(self, name: str, entries: str, *, exponent: float = 1) -> None:
-        """A symbol from a list with commas in which the first word of an entry is its head: *New York*."""
+        """Define a symbol by a comma-separated list whose entries have their first word as head: *New York*."""
         self._add(name, [_row(e.split(), 0, "flat") for e in entries.split(",")], exponent, False)
 
     def _add(self, name: str, phrases: list[Phrase], exponent: float, title: bool) -> None:
@@ -142,7 +142,7 @@ class Grammar:
         self.symbols[name] = Symbol(tuple(phrases), zipf(len(phrases), exponent), title)
 
     def check(self, phrases: Iterable[Phrase] = ()) -> None:
-        """See that every symbol that is used is there, has a head where it needs one, and no slot is in a slot."""
+        """Check that every symbol in use exists and has a head where it needs one, and that no slot is in a slot."""
         for phrase in (*phrases, *(p for s in self.symbols.values() for p in s.phrases)):
             for part in phrase.walk():
                 if isinstance(part, Reference | Splice):
@@ -171,7 +171,7 @@ class Grammar:
         return dice.weighted(found.phrases, found.cumulative)
 
     def settle(self, phrase: Phrase, piece: Piece, dice: Dice) -> list[Part]:
-        """The parts that are said this time, with spliced groups in their places."""
+        """Choose which optional parts to include, and expand spliced groups."""
         piece.urgency += phrase.urgency
         said: list[Part] = []
         for part in phrase.parts:
@@ -184,13 +184,13 @@ class Grammar:
         return said
 
     def write(self, phrase: Phrase, piece: Piece, dice: Dice, clause: Piece | None = None) -> int:
-        """Write a phrase at the end of a piece; gives where its head stands."""
+        """Append a phrase to a piece; return the position of its head."""
         return self.write_parts(self.settle(phrase, piece, dice), phrase.head, piece, dice, clause)
 
     def write_parts(
         self, parts: Iterable[Part], head: Part | None, piece: Piece, dice: Dice, clause: Piece | None = None
     ) -> int:
-        """Write settled parts. Without a head among them they are left hanging with the head -1."""
+        """Append settled parts. If none of them is the head, their heads stay -1."""
         top = -1
         children: list[tuple[int, str]] = []
         for part in parts:
@@ -252,6 +252,6 @@ def gerund_of(verb: str) -> str:
 
 
 def _row(words: list[str], head: int, label: str) -> Phrase:
-    """Plain words of which one is the head and the others hang on it."""
+    """Plain words of which one is the head of the others."""
     parts = tuple(Word(label, 1.0, (word,)) for word in words)
     return Phrase(parts, parts[head])

@@ -1,4 +1,4 @@
-"""What goes wrong between a thought and a transcript: fillers, repeated words, lost articles, slips of the fingers."""
+"""Noise in a transcript: fillers, repeated words, dropped articles and typos."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ FILLERS = ("uh", "um", "er", "like", "hmm", "actually", "basically")
 ARTICLES = frozenset(("a", "an", "the", "my"))
 KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 NEIGHBOURS = {key: row[max(at - 1, 0) : at] + row[at + 1 : at + 2] for row in KEYBOARD for at, key in enumerate(row)}
-SHORTEST_TYPO = 4  # letters: shorter words become other words
+SHORTEST_TYPO = 4  # letters; shorter words would become other words
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How often a sentence has each kind of noise.
+    """The probability of each kind of noise in a sentence.
 
     >>> Noise() * 0
     Noise(filler=0.0, repeat=0.0, dropped=0.0, typo=0.0)
@@ -31,7 +31,7 @@ class Noise:
 
 
 def disturb(sentence: Piece, noise: Noise, dice: Dice) -> Piece:
-    """The sentence with its noise; its tree stays a tree and its slots keep their words."""
+    """Add noise to a sentence; its tree stays a tree and its slots keep their words."""
     if dice.chance(noise.dropped):
         sentence = _without_articles(sentence)
     if dice.chance(noise.filler):
@@ -42,12 +42,12 @@ def disturb(sentence: Piece, noise: Noise, dice: Dice) -> Piece:
         long = [at for at, word in enumerate(sentence.words) if len(word) >= SHORTEST_TYPO and word.isalpha()]
         if long:
             at = dice.pick(long)
-            sentence.words[at] = misspelt(sentence.words[at], dice)
+            sentence.words[at] = misspell(sentence.words[at], dice)
     return sentence
 
 
-def misspelt(word: str, dice: Dice) -> str:
-    """A word with two letters swapped, one lost, one doubled or one from the key beside it."""
+def misspell(word: str, dice: Dice) -> str:
+    """Swap two letters of a word, drop one, double one, or replace one by a neighbouring key."""
     at = 1 + dice.below(len(word) - 2)
     slip = dice.below(4)
     if slip == 0:
@@ -60,26 +60,26 @@ def misspelt(word: str, dice: Dice) -> str:
 
 
 def _without_articles(sentence: Piece) -> Piece:
-    """Articles outside of slots are left out, as in a note; they have no dependents, so the tree loses only leaves."""
+    """Drop articles outside of slots; they have no dependents, so the tree loses only leaves."""
     inside = {at for span in sentence.spans for at in range(span.start, span.end)}
     kept = [at for at, word in enumerate(sentence.words) if word not in ARTICLES or at in inside]
-    return sentence if len(kept) < 3 else _rearranged(sentence, kept)
+    return sentence if len(kept) < 3 else _rearrange(sentence, kept)
 
 
 def _with_word(sentence: Piece, filler: str | None, label: str, dice: Dice) -> Piece:
-    """A filler, or the next word said twice, before a word that does not continue a slot; it hangs on that word."""
+    """Insert a filler, or repeat the next word, before a word that does not continue a slot; attach it to that word."""
     inner = {at for span in sentence.spans for at in range(span.start + 1, span.end)}
     before = dice.pick([at for at in range(len(sentence.words)) if at not in inner])
     word = sentence.words[before].lower() if filler is None else filler
     order = list(range(len(sentence.words)))
     order.insert(before, -1)
-    result = _rearranged(sentence, order)
+    result = _rearrange(sentence, order)
     result.words[before], result.heads[before], result.labels[before] = word, before + 1, label
     return result
 
 
-def _rearranged(sentence: Piece, order: list[int]) -> Piece:
-    """The words at the given positions in this order; -1 leaves room for a new one."""
+def _rearrange(sentence: Piece, order: list[int]) -> Piece:
+    """The words at these positions in this order; -1 is a gap for a new word."""
     place = {old: new for new, old in enumerate(order) if old >= 0}
     place[-1] = -1  # the head of the root
     return Piece(

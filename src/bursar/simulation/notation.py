@@ -1,8 +1,8 @@
-"""How a phrase of the grammar is written: one line of text that says the words, the slots and the tree at once.
+"""The notation of grammar phrases: one line of text defines the words, the slots and the tree.
 
-``wake me up/prt (~obl at {time}) (obl:tmod {date})?`` reads: *wake* is the head; *me* is its object, because function
-words have a label of their own; *up* has the label after the stroke; the groups hang on *wake* with the label they
-open with, each with a head found in the same way. What a part may look like:
+``wake me up/prt (~obl at {time}) (obl:tmod {date})?`` means: *wake* is the head; *me* is its object, because function
+words have default labels; *up* has the label after the slash; the groups depend on *wake* with the label they begin
+with, and each has a head found in the same way. Parts:
 
 =================  ==================================================================================
 ``a|b|c``          one of these words
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 SHORT = {"prt": "compound:prt", "poss": "nmod:poss"}
 
-# What a function word is to its head unless a line says otherwise. They are never heads by themselves.
+# Default labels of function words. They are never heads by themselves.
 FUNCTION_LABELS = {
     "det": "a an the this that these those some any every each all no another what which",
     "nmod:poss": "my your our his her their",
@@ -54,7 +54,7 @@ SOMETIMES = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that stands in a phrase, what it is to the phrase's head, and how often it is said at all."""
+    """A part of a phrase: its dependency label, and the probability that it is included."""
 
     label: str
     chance: float
@@ -69,7 +69,7 @@ class Word(Part):
 
 @dataclass(frozen=True, slots=True)
 class Reference(Part):
-    """What a symbol gives; with a ``kind`` it is a slot."""
+    """A phrase of a symbol; with a ``kind`` it is a slot."""
 
     symbol: str
     kind: str = ""
@@ -78,7 +78,7 @@ class Reference(Part):
 
 @dataclass(frozen=True, slots=True)
 class Splice(Part):
-    """Groups of a symbol that hang on the head of the phrase they are spliced into."""
+    """Groups of a symbol that depend on the head of the phrase they are spliced into."""
 
     symbol: str
 
@@ -93,21 +93,21 @@ class Group(Part):
 
 @dataclass(frozen=True, slots=True)
 class Hole(Part):
-    """Where a frame takes its clause."""
+    """The place of the clause in a frame."""
 
     gerund: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Parts in order. ``head`` is one of them, or none where the parts are to be spliced into another phrase."""
+    """Parts in order. ``head`` is one of them, or ``None`` if the parts are to be spliced into another phrase."""
 
     parts: tuple[Part, ...]
     head: Part | None
     urgency: float = 0.0
 
     def walk(self) -> Iterator[Part]:
-        """All parts, those of groups too."""
+        """All parts, including those of groups."""
         for part in self.parts:
             yield part
             if isinstance(part, Group):
@@ -115,7 +115,7 @@ class Phrase:
 
 
 def parse(line: str) -> Phrase:
-    """A line of the notation as a phrase; a ``ValueError`` quotes a line that is not one.
+    """Parse a line of the notation; a ``ValueError`` quotes an invalid line.
 
     >>> phrase = parse("play (obj some {genre})")
     >>> phrase.head.choices, [part.label for part in phrase.parts]
@@ -135,7 +135,7 @@ def parse(line: str) -> Phrase:
 
 
 def _phrase(tokens: list[str], line: str) -> Phrase:
-    """Parts up to the end or the bracket that closes the group, and which of them is the head."""
+    """Parse parts up to the end or the closing bracket of the group, and find the head."""
     parts: list[Part] = []
     while tokens and tokens[-1][0] != ")":
         token = tokens.pop()

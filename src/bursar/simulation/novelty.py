@@ -1,4 +1,4 @@
-"""What of a corpus was seen before: slot values, words, and whole sentences or almost so."""
+"""How much of a corpus was seen before: slot values, words, and (nearly) whole sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A slot as it was filled: its type, its words in lower case, and the split it stands in."""
+    """A slot in a text: its type, its words in lower case, and the split."""
 
     kind: str
     value: str
@@ -46,18 +46,18 @@ def unseen_share(mentions: Iterable[Mention], of: str = "test", among: str = "tr
     return sum(asked) / max(len(asked), 1)
 
 
-def spoken(corpus: Corpus) -> list[Words]:
-    """The words of every item in lower case, without a mark at the end."""
+def normalised_words(corpus: Corpus) -> list[Words]:
+    """The words of every item in lower case, without final punctuation."""
     if corpus.texts is None:
         return [()] * len(corpus)
     lower = [tuple(word.lower() for word in words) for words in corpus.texts.all_words()]
     return [words[:-1] if words and words[-1] in MARKS else words for words in lower]
 
 
-def near_in(known: Sequence[Words], asked: Sequence[Words]) -> list[bool]:
-    """Whether each sentence is at most one word (another, one more, one less) away from a known one.
+def near_duplicates_of(known: Sequence[Words], asked: Sequence[Words]) -> list[bool]:
+    """Whether each sentence is within one word (replaced, added or removed) of a known one.
 
-    >>> near_in([("call", "my", "mom")], [("call", "my", "dad"), ("call", "mom"), ("text", "my", "dad")])
+    >>> near_duplicates_of([("call", "my", "mom")], [("call", "my", "dad"), ("call", "mom"), ("text", "my", "dad")])
     [True, True, False]
     """
     whole, holed = set(known), {hole for words in known for hole in _with_hole(words)}

@@ -1,8 +1,8 @@
-"""Tasks that are as related to a real one as you wish (paper 2, section 3, algorithm 1).
+"""Synthetic tasks with a chosen relatedness to a real task (paper 2, section 3, algorithm 1).
 
-A synthetic task relabels every unit of a real task (a word, or an item that is classified): with probability α by the
-label that stands for the real one, else by any of the others. How much the two then say about each other is measured
-once, after the labels are drawn, by the adjusted mutual information with the ``max`` normalisation (eq. 2; errata 18).
+A synthetic task relabels every unit of a real task (a word, or a classified item): with probability α by the label that
+corresponds to the real one, else by any of the others. Relatedness is measured after the labels are drawn, by the
+adjusted mutual information with the ``max`` normalisation (eq. 2; errata 18).
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged, offsets_of
 from bursar.tasks import Classification, Tagging, Task
 
 WIDE = 12.0  # standard deviations about the mean that an expected mutual information is summed over
-HALVINGS = 60  # of the interval that α lies in
-BELOW_ONE = 1 - 2.0**-32  # so that a draw plus the number of its row stays below the next row's
+HALVINGS = 60  # steps of the bisection for α
+BELOW_ONE = 1 - 2.0**-32  # keeps a draw plus its row number below the next row
 
 
 @dataclass(frozen=True, eq=False)
 class Related:
-    """A corpus of a real task and synthetic ones, and how each of them came out, the real one first."""
+    """A corpus with a real task and synthetic ones, and the properties of each, the real one first."""
 
     corpus: Corpus
     tasks: tuple[str, ...]
-    alpha: tuple[float, ...]  # of the real task 1
-    ami: tuple[float, ...]  # with the real task, on the units that are labelled for training; of itself 1
-    units: tuple[int, ...]  # labelled for training: words, or items that are classified
+    alpha: tuple[float, ...]  # 1 for the real task
+    ami: tuple[float, ...]  # with the real task, on the units labelled for training; 1 for the real task
+    units: tuple[int, ...]  # labelled for training: words, or classified items
 
     @property
     def mean_ami(self) -> float:
-        """Of the synthetic tasks; 1 where there are none."""
+        """The mean over the synthetic tasks; 1 if there are none."""
         return float(np.mean(self.ami[1:])) if len(self.ami) > 1 else 1.0
 
 
@@ -52,17 +52,17 @@ def related_corpus(
     split: str = "train",
     seed: int = 0,
 ) -> Related:
-    """A real task and ``tasks`` − 1 synthetic ones on the same items, as an ordinary corpus.
+    """Make a corpus with a real task and ``tasks`` − 1 synthetic ones on the same items.
 
-    ``alpha`` or ``ami`` (a number, or one for each synthetic task) says how related they are, ``labels`` how many
-    labels each has (as many as the real task, if not given). A real task of spans is read as IO, as in the paper: each
-    word has the type of its span, or none.
+    ``alpha`` or ``ami`` (a number, or one per synthetic task) sets how related they are; ``labels`` is the number of
+    labels of each (default: as many as the real task). A real task of spans is read as IO, as in the paper: each word
+    has the type of its span, or none.
 
-    ``samples`` counts units labelled for training: words for tagging, items for classification; a number, or one for
-    each task, the real one first. Items are taken whole and none is cut, in an order drawn by the seed; one that would
-    go beyond the number is passed over, and the last is exchanged for a longer one if some are missing then. ``units``
-    says how many there came to be: exactly as many, unless there is no item of the length that would be needed. A task
-    with more samples has all items of a task with fewer. Items of other splits all stay, labelled for all tasks.
+    ``samples`` is the number of units labelled for training: words for tagging, items for classification; a number, or
+    one per task, the real one first. Items are taken whole in a random order; an item that would exceed the number is
+    skipped, and if units are missing at the end, the last item is exchanged for a longer one. ``units`` gives the
+    actual numbers: they are exact unless there is no item of the length needed. A task with more samples has all items
+    of a task with fewer. Items of other splits are all kept, labelled for all tasks.
 
     >>> from bursar.simulation import assistant_corpus
     >>> found = related_corpus(assistant_corpus(300), "slots", tasks=3, alpha=0.9, samples=500)
@@ -74,11 +74,11 @@ def related_corpus(
     _check_tasks(corpus, task, tasks)
     real = corpus.schema[task]
     known = corpus.take(np.flatnonzero(corpus.labels[task].present)).with_tasks([task])
-    kept, labelled = _chosen(known, real, split, _per_task(samples, tasks, "samples"), seed)
+    kept, labelled = _choose_items(known, real, split, _per_task(samples, tasks, "samples"), seed)
     codes, counts = unit_codes(kept, real), real.units(kept.words)
     shares = np.bincount(codes, minlength=_labels_of(real)) / max(1, len(codes))
     wide = len(shares) if labels is None else labels
-    label_matrix(1.0, len(shares), wide)  # refuses too few labels
+    label_matrix(1.0, len(shares), wide)  # raises if there are too few labels
     sizes = [int(counts[mine].sum()) for mine in labelled]
     drawn = _relatedness(alpha, ami, tasks - 1, shares, wide)
     made = [Labels(_or_elsewhere(kept, split, labelled[0]), kept.labels[task].rows)]
@@ -112,7 +112,7 @@ def _check_tasks(corpus: Corpus, task: str, tasks: int) -> None:
 
 # -- labels -----------------------------------------------------------------------------------------------------------
 def label_matrix(alpha: float, real: int, synthetic: int) -> FloatArray:
-    """The chances of the synthetic labels given the real one: (real, synthetic). At α = 1 / c nothing is kept.
+    """The probabilities of the synthetic labels given the real one: (real, synthetic). Independent at α = 1 / c.
 
     >>> label_matrix(0.8, 2, 3).round(3).tolist()
     [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]
@@ -130,7 +130,7 @@ def label_matrix(alpha: float, real: int, synthetic: int) -> FloatArray:
 
 
 def draw_labels(codes: IntArray, matrix: FloatArray, rng: np.random.Generator) -> IntArray:
-    """A label for each unit, by the row of its real one. All rows' steps are one staircase, searched once."""
+    """Draw a label for each unit by the row of its real one. One search over the stacked cumulative rows."""
     steps = np.minimum(np.cumsum(matrix, axis=1), 1.0)
     steps[:, -1] = 1.0
     real, synthetic = matrix.shape
@@ -141,7 +141,7 @@ def draw_labels(codes: IntArray, matrix: FloatArray, rng: np.random.Generator) -
 
 
 def unit_codes(items: Corpus, task: Task) -> IntArray:
-    """The real label of every unit, item after item; words of spans as IO: 0 is none, 1 + k is in a span of label k."""
+    """The real label of every unit, item after item; spans as IO: 0 is none, 1 + k is in a span of label k."""
     column = items.labels[task.name].rows
     if not isinstance(task, Tagging | Classification):
         raise SchemaError(f"task {task.name!r} is {task.kind}", fix="relate tasks to one of tagging or classification")
@@ -152,7 +152,7 @@ def unit_codes(items: Corpus, task: Task) -> IntArray:
 
 
 def _labels_of(task: Task) -> int:
-    """How many codes there are."""
+    """The number of label codes."""
     return len(task.labels) + int(isinstance(task, Tagging) and not task.every_word)
 
 
@@ -170,16 +170,16 @@ def _rows(task: Task, codes: IntArray, counts: IntArray) -> Ragged:
 
 
 def _without_absent(column: Labels) -> Labels:
-    """The rows of items without a label are taken away."""
+    """Remove the rows of items without a label."""
     kept = np.repeat(column.present, column.rows.lengths)
     return Labels(column.present, Ragged(column.rows.values[kept], offsets_of(column.rows.lengths * column.present)))
 
 
-# -- which items ------------------------------------------------------------------------------------------------------
-def _chosen(
+# -- items ------------------------------------------------------------------------------------------------------------
+def _choose_items(
     known: Corpus, task: Task, split: str, samples: Sequence[int | None], seed: int
 ) -> tuple[Corpus, list[BoolArray]]:
-    """The items that are kept, and for each task which of them are labelled for training."""
+    """The items to keep, and for each task which of them are labelled for training."""
     training = known.in_split(split)
     order = np.random.default_rng([seed, 101]).permutation(known.by_id(training))
     counts = task.units(known.words)
@@ -192,17 +192,17 @@ def _chosen(
             raise ConfigError(
                 f"samples = {wanted}", fix=f"split {split!r} has {total:,} {unit} that are labelled for {task.name!r}"
             )
-        so_far = _filled(order, counts, so_far, wanted)
+        so_far = _fill_sample(order, counts, so_far, wanted)
         taken[wanted] = so_far
     stay = np.concatenate([so_far, np.flatnonzero(known.split_codes != known.splits.index(split))])
     kept = np.sort(stay)
     return known.take(kept), [np.isin(kept, taken[total if s is None else s]) for s in samples]
 
 
-def _filled(order: IntArray, counts: IntArray, chosen: IntArray, wanted: int) -> IntArray:
-    """What is chosen, and on top of it items in order, passing over what would go beyond ``wanted`` units.
+def _fill_sample(order: IntArray, counts: IntArray, chosen: IntArray, wanted: int) -> IntArray:
+    """Add items to ``chosen`` in order, skipping those that would exceed ``wanted`` units.
 
-    If some units are then missing, the last item that can be is exchanged for one that is longer by as many.
+    If units are missing at the end, the last item for which that is possible is exchanged for a longer one.
     """
     left = wanted - int(counts[chosen].sum())
     open_: BoolArray = ~np.isin(order, chosen)
@@ -246,7 +246,7 @@ def _relatedness(
 ) -> list[float]:
     """α of every synthetic task."""
     if tasks and (alpha is None) == (ami is None):
-        raise ConfigError("how related the tasks should be is not said once", fix="give alpha or ami")
+        raise ConfigError("relatedness needs one of alpha and ami", fix="give alpha or ami")
     given = alpha if alpha is not None else ami
     wanted = [] if given is None else [given] * tasks if isinstance(given, int | float) else list(given)
     if len(wanted) != tasks:
@@ -259,11 +259,11 @@ def _relatedness(
     return [alpha_for(value, shares, labels) for value in wanted]
 
 
-# -- how related ------------------------------------------------------------------------------------------------------
+# -- relatedness ------------------------------------------------------------------------------------------------------
 def adjusted_mutual_information(real: IntArray, synthetic: IntArray) -> float:
-    """What two labellings say about each other beyond chance, over the larger of their entropies (paper 2, eq. 2).
+    """Mutual information of two labellings adjusted for chance, relative to the larger entropy (paper 2, eq. 2).
 
-    As scikit-learn's ``adjusted_mutual_info_score(average_method="max")``, from label codes and much faster.
+    Equals scikit-learn's ``adjusted_mutual_info_score(average_method="max")``, from label codes and much faster.
 
     >>> adjusted_mutual_information(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     1.0
@@ -278,7 +278,7 @@ def adjusted_mutual_information(real: IntArray, synthetic: IntArray) -> float:
 
 
 def ami_of_counts(table: IntArray) -> float:
-    """The same from how often each pair of labels occurs: (real, synthetic)."""
+    """Adjusted mutual information from the counts of label pairs: (real, synthetic)."""
     table = table[table.any(axis=1)][:, table.any(axis=0)]
     if 1 in table.shape:
         return float(table.shape == (1, 1))
@@ -286,17 +286,17 @@ def ami_of_counts(table: IntArray) -> float:
     of_rows, of_columns = (float(entr(counts / total).sum()) for counts in (rows, columns))
     mutual = max(0.0, of_rows + of_columns - float(entr(table / total).sum()))
     chance = expected_mutual_information(rows, columns)
-    room = max(of_rows, of_columns) - chance
+    largest = max(of_rows, of_columns) - chance
     tiny = float(np.finfo(float).eps)
-    if abs(room) <= tiny:  # every unit has a label of its own
+    if abs(largest) <= tiny:  # every unit has a label of its own
         return 1.0
-    return float((mutual - chance) / room)
+    return float((mutual - chance) / largest)
 
 
 def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
-    """The mutual information of two labellings with these counts, were they shuffled against each other.
+    """The expected mutual information of two random labellings with these counts.
 
-    How often two labels meet is then hypergeometric; it is summed where it is not negligible.
+    The count of a label pair is then hypergeometric; the sum covers its non-negligible range.
     """
     total, expected = int(rows.sum()), 0.0
     for a in rows.tolist():
@@ -314,9 +314,9 @@ def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
 
 
 def expected_ami(alpha: float, shares: FloatArray, labels: int) -> float:
-    """What the adjusted mutual information tends to over many units, for real labels with these shares.
+    """The limit of the adjusted mutual information for many units, for real labels with these shares.
 
-    On few units with many labels it comes out a little higher.
+    On few units with many labels it is a little higher.
 
     >>> [round(expected_ami(alpha, np.array([0.8, 0.1, 0.1]), 3), 3) for alpha in (1 / 3, 0.9, 1.0)]
     [0.0, 0.488, 1.0]
@@ -329,7 +329,7 @@ def expected_ami(alpha: float, shares: FloatArray, labels: int) -> float:
 
 
 def alpha_for(ami: float, shares: FloatArray, labels: int | None = None) -> float:
-    """The α with which synthetic labels tend to this adjusted mutual information, by bisection.
+    """The α whose synthetic labels have this adjusted mutual information in the limit, by bisection.
 
     >>> round(alpha_for(0.488, np.array([0.8, 0.1, 0.1])), 3)
     0.9

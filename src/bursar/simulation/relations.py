@@ -1,4 +1,4 @@
-"""Which slots of a sentence belong together: told by their roles and by how near they are in the tree."""
+"""Relations between the slots of a sentence, by their roles and their distance in the tree."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Link = tuple[Span, Span, str]
 
 
 def relations_of(sentence: Piece) -> list[Link]:
-    """The links of a sentence, in the order of their first slots."""
+    """The links of a sentence, sorted by their first slots."""
     links: list[Link] = []
     for span in sentence.spans:
         for kind, label in _LINKS.get(span.role, ()):
@@ -70,7 +70,7 @@ def relations_of(sentence: Piece) -> list[Link]:
 
 
 def _nearest(sentence: Piece, span: Span, targets: list[Span], shared: bool) -> list[Span]:
-    """The target that is nearest in the tree, the later of two, and where that is shared what is joined to it."""
+    """The nearest target in the tree (of two, the later); if ``shared``, also the targets conjoined with it."""
     depth = {word: steps for steps, word in enumerate(_way_up(sentence, span))}
     ways = [_way_up(sentence, target) for target in targets]
 

@@ -1,4 +1,4 @@
-"""From an intent to a sentence: a clause of its own words, put in one of the manners that people have."""
+"""From an intent to a sentence: a clause, with a frame, openers, closers and asides around it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from bursar.simulation.english.manners import FRAME_SHARES, FRAMES, NO_FRAME
 from bursar.simulation.grammar import Dice, Piece
 from bursar.simulation.notation import Group, Hole
 
-SHORTEST, LONGEST = 3, 22  # words; a filler, a repeated word and a mark may come on top
-PULLED_OUT = 0.3  # how often one movable part is taken out of its place
-SAID_FIRST = 0.55  # and how often it then opens the sentence
+SHORTEST, LONGEST = 3, 22  # words, without a filler, a repeated word and final punctuation
+PULLED_OUT = 0.3  # probability that a movable part is moved
+SAID_FIRST = 0.55  # probability that a moved part opens the sentence
 OPENED, CLOSED, ASIDE = 0.12, 0.18, 0.16
 
 ASKING = frozenset(
@@ -22,7 +22,7 @@ ASKING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What is asked for: the clause, and perhaps a part of it that has not found its place yet."""
+    """The clause of a request, and optionally a part of it that is still to be placed."""
 
     core: Piece
     loose: Piece | None
@@ -30,7 +30,7 @@ class Clause:
 
 
 def make_clause(intent: Intent, dice: Dice) -> Clause:
-    """The words of a request and nothing around them."""
+    """Generate the clause of a request."""
     while True:
         template = intent.choose(dice)
         core, loose = Piece(), None
@@ -46,15 +46,15 @@ def make_clause(intent: Intent, dice: Dice) -> Clause:
             return Clause(core, loose, template.framed)
 
 
-def put(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
-    """A whole sentence around a clause, and whether it asks. Its one word with the head -1 is the root."""
+def make_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
+    """Generate a sentence around a clause, and whether it is a question. The word with the head -1 is the root."""
     while True:
-        sentence, asks = _put_once(clause, dice)
+        sentence, asks = _try_sentence(clause, dice)
         if SHORTEST <= len(sentence.words) <= LONGEST:
             return sentence, asks
 
 
-def _put_once(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
+def _try_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
     grammar = english()
     frame = dice.weighted(FRAMES, FRAME_SHARES) if clause.framed else NO_FRAME
     sentence, core = Piece(), clause.core
@@ -63,7 +63,7 @@ def _put_once(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
         if type(frame.head) is Hole and dice.chance(SAID_FIRST):
             sentence.append(clause.loose)
         else:
-            core = _joined(clause.core, clause.loose)
+            core = _join(clause.core, clause.loose)
     start = len(sentence.words)
     root = grammar.write(frame, sentence, dice, core)
     asks = sentence.words[start] in ASKING
@@ -75,7 +75,7 @@ def _put_once(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
 
 
 def _add_some(sentence: Piece, dice: Dice, *symbols: tuple[str, float]) -> None:
-    """What stands before or after a request: symbols with the chance of each. Heads are left open."""
+    """Append optional phrases before or after a request, each with its probability. Their heads stay -1."""
     grammar = english()
     for symbol, chance in symbols:
         if dice.chance(chance):
@@ -83,7 +83,7 @@ def _add_some(sentence: Piece, dice: Dice, *symbols: tuple[str, float]) -> None:
             grammar.write_parts(grammar.settle(phrase, sentence, dice), None, sentence, dice)
 
 
-def _joined(core: Piece, loose: Piece) -> Piece:
+def _join(core: Piece, loose: Piece) -> Piece:
     joined = Piece()
     head = core.heads.index(-1)
     joined.append(core)

@@ -1,17 +1,17 @@
-"""A sentence as it is written down: mostly in lower case without marks, as recognisers do, sometimes with care."""
+"""The text of a sentence: mostly lower case without punctuation, as speech recognisers write, sometimes proper."""
 
 from __future__ import annotations
 
 from bursar.simulation.grammar import Dice, Piece
 
-LOWER, BARE = 0.8, 0.88  # the share in lower case, and how much of it ends without a mark
-FORGOTTEN = 0.2  # how often the mark is missing where the case is proper
+LOWER, BARE = 0.8, 0.88  # share in lower case, and the share of that without final punctuation
+FORGOTTEN = 0.2  # share of texts in proper case without final punctuation
 VOWELS = frozenset("aeiou")
 AN_DESPITE, A_DESPITE = frozenset(("hour", "8", "11", "18")), frozenset(("one", "used"))
 
 
-def written(sentence: Piece, question: bool, dice: Dice) -> tuple[str, list[tuple[int, int]]]:
-    """The text of a sentence and where its words stand in it. A mark at the end becomes a word of the sentence."""
+def render(sentence: Piece, question: bool, dice: Dice) -> tuple[str, list[tuple[int, int]]]:
+    """The text of a sentence and the positions of its words. Final punctuation becomes a word of the sentence."""
     words = sentence.words
     _agree_articles(words)
     lower = dice.chance(LOWER)
@@ -23,7 +23,7 @@ def written(sentence: Piece, question: bool, dice: Dice) -> tuple[str, list[tupl
     length = len(words)
     if not dice.chance(BARE if lower else FORGOTTEN):
         _add_mark(sentence, "?" if question else "!" if sentence.urgency > 0.3 and dice.chance(0.4) else ".")
-    return _laid_out(words, glued=length)
+    return _join_words(words, glued=length)
 
 
 def _proper(word: str) -> str:
@@ -45,8 +45,8 @@ def _add_mark(sentence: Piece, mark: str) -> None:
     sentence.labels.append("punct")
 
 
-def _laid_out(words: list[str], glued: int) -> tuple[str, list[tuple[int, int]]]:
-    """Words with blanks between them, but none before the word at ``glued``."""
+def _join_words(words: list[str], glued: int) -> tuple[str, list[tuple[int, int]]]:
+    """Join words with spaces, but without one before the word at ``glued``."""
     spans, at = [], 0
     for position, word in enumerate(words):
         at += 0 if position in (0, glued) else 1

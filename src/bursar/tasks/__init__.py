@@ -1,4 +1,4 @@
-"""Task kinds, one file each: label codec, scores, annotation cost, head, loss and decoding live together."""
+"""Task kinds, one file each: label encoding, scores, annotation cost, and the choice of neural head."""
 
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs, Estimates
 from bursar.tasks.classification import Classification

@@ -1,4 +1,4 @@
-"""What a model believes about the labels of many items, for one task: probabilities, or for numbers an estimate."""
+"""A model's predictions for many items and one task: probabilities (``Beliefs``), or for numbers ``Estimates``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bursar.ragged import IntArray, flat_positions, offsets_of
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Probabilities over the choices of every unit: a sentence, a word, a word's head, a span, a span pair.
+    """Probabilities over the choices of every unit: a sentence, a word, a word's head, a span, a pair of spans.
 
-    ``values[p, choices[u]:choices[u + 1]]`` is what pass ``p`` believes about unit ``u``; the units of item ``i`` are
-    ``offsets[i]`` to ``offsets[i + 1]``. A deterministic pass is one pass. Where all units have as many choices as
-    there are labels, ``dense()`` is the plain array (passes, units, labels).
+    ``values[p, choices[u]:choices[u + 1]]`` are the probabilities of unit ``u`` in dropout pass ``p``; the units of
+    item ``i`` are ``offsets[i]`` to ``offsets[i + 1]``. A deterministic prediction is one pass. If all units have the
+    same choices, ``dense()`` is the plain array (passes, units, labels).
 
     >>> b = Beliefs.of(np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]), units=[1, 2])
     >>> len(b), b.units.tolist(), b.dense().shape
@@ -30,8 +30,8 @@ class Beliefs:
     values: NDArray[np.float32]  # (passes, choices of all units)
     choices: IntArray  # (units + 1,)
     offsets: IntArray  # (items + 1,)
-    subjects: NDArray[np.int32] | None = None  # (units, columns): which spans a unit is about, where that is not plain
-    labels: NDArray[np.int32] | None = None  # (choices,): the label that comes with a choice, such as an arc's
+    subjects: NDArray[np.int32] | None = None  # (units, columns): the spans of a unit, for tasks on spans
+    labels: NDArray[np.int32] | None = None  # (choices,): a label that comes with a choice, such as an arc's
 
     @classmethod
     def of(cls, probabilities: Any, units: Any, subjects: Any = None) -> Beliefs:
@@ -46,7 +46,7 @@ class Beliefs:
 
     @property
     def units(self) -> IntArray:
-        """How many units each item has."""
+        """The number of units of each item."""
         return np.diff(self.offsets)
 
     @property
@@ -54,7 +54,7 @@ class Beliefs:
         return len(self.values)
 
     def dense(self) -> NDArray[np.float32]:
-        """(passes, units, labels), where every unit has the same labels to choose from."""
+        """(passes, units, labels), if every unit has the same choices."""
         units = len(self.choices) - 1
         width = int(self.choices[1]) if units else 1
         if units and (np.diff(self.choices) != width).any():
@@ -62,7 +62,7 @@ class Beliefs:
         return self.values.reshape(self.passes, units, width)
 
     def take(self, items: IntArray) -> Beliefs:
-        """The beliefs about the items at these positions, in this order."""
+        """The predictions for the items at these positions, in this order."""
         units = flat_positions(self.offsets, items)
         places = flat_positions(self.choices, units)
         return Beliefs(
@@ -88,7 +88,7 @@ class Beliefs:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """What a model believes of a number an item: its mean and variance in every pass, on a known range.
+    """Predictions of one number per item: mean and variance in every pass, on a known range.
 
     >>> e = Estimates(np.array([[0.2, 0.7]]), np.array([[0.01, 0.04]]), low=0, high=1)
     >>> len(e), e.passes, e.take(np.array([1])).means.tolist()
@@ -105,7 +105,7 @@ class Estimates:
 
     @property
     def units(self) -> IntArray:
-        """One number an item."""
+        """One unit per item."""
         return np.ones(len(self), dtype=np.int64)
 
     @property

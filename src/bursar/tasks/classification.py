@@ -1,4 +1,4 @@
-"""Classification: one label an item."""
+"""Classification: one label per item."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Classification(Task):
-    """One label an item; its JSON is the label's name.
+    """One label per item; its JSON is the name of the label.
 
     >>> task = Classification("intent", ("alarm", "music"))
     >>> task.encode("music", words=4).tolist(), task.value(np.array([[1]]))

@@ -1,4 +1,4 @@
-"""What annotation costs: reading is paid once an item, every task adds its own (paper 1, section 7; errata 10)."""
+"""Annotation costs: reading is paid once per item, every task adds its own cost (paper 1, section 7; errata 10)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bursar.errors import ConfigError
 from bursar.ragged import BoolArray, IntArray, Ragged
 from bursar.tasks.task import Task
 
-MOST_UNITS = 10**9  # a price; with it a million items of a thousand words still add up in 64 bits
+MOST_UNITS = 10**9  # largest price; a million items of a thousand words then still sum within 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Prices:
         return len(self.reading)
 
     def of(self, subsets: BoolArray) -> IntArray:
-        """The joint price of a subset of tasks for each item: (items, tasks) to (items,). No task costs nothing."""
+        """The price of a subset of tasks for each item: (items, tasks) to (items,). The empty subset costs 0."""
         total: IntArray = np.where(subsets.any(axis=1), self.reading, 0) + (self.own * subsets).sum(axis=1)
         return total
 
@@ -49,7 +49,7 @@ class Prices:
 class CostModel:
     """Prices in money, kept as whole numbers of the smallest ``unit``.
 
-    The default is paper 1's: a unit a word for reading, 3 for an intent, a unit for every slot.
+    The default is paper 1's: 1 per word for reading, 3 per intent, 1 per slot.
 
     >>> from bursar.tasks import Classification, Tagging
     >>> tasks = [Classification("intent", ("a",)), Tagging("slots", ("b",))]
@@ -73,7 +73,7 @@ class CostModel:
         unit: float = 1,
         currency: str = "",
     ) -> CostModel:
-        """From prices in money by task name (and ``reading``); what is not given has its default."""
+        """From prices in money by task name (and ``reading``); missing prices have their defaults."""
         step = _decimal(unit)
         if step is None or step <= 0:
             raise ConfigError(f"costs.unit = {unit!r} is not a positive number", fix="unit = 1, or 0.01 for cents")
@@ -83,7 +83,7 @@ class CostModel:
             if name not in ("reading", *names):
                 raise ConfigError(f"costs.{name}: there is no such task", fix=f"use reading or one of {names}")
             if name == "reading" and name in names:
-                raise ConfigError("costs.reading: a task is called that as well", fix="give the task another name")
+                raise ConfigError("costs.reading: a task is called 'reading' too", fix="give the task another name")
         reading = _in_units("reading", given.get("reading", {}), {"per_item": 0, "per_word": 1}, step)
         own: dict[str, Mapping[str, int]] = {}
         for task in tasks:
@@ -92,7 +92,7 @@ class CostModel:
         return cls(reading, own, step, currency)
 
     def price(self, tasks: Sequence[Task], words: IntArray, counts: Mapping[str, IntArray]) -> Prices:
-        """Prices of items of so many words, given how much of what each task counts they hold."""
+        """Prices of items, given their numbers of words and, by task, of what its cost counts (spans, relations)."""
         words = words.astype(np.int64)
         columns = []
         for task in tasks:
@@ -108,14 +108,14 @@ class CostModel:
         return int(units) * self.unit
 
     def units(self, money: float) -> int:
-        """Money as whole units, rounded down: a budget never grows by rounding."""
+        """Money as whole units, rounded down, so that a budget never grows."""
         amount = _decimal(money)
         if amount is None or amount < 0:
             raise ConfigError(f"{money!r} is not an amount of money", fix="use a number from 0 up")
         return int(Fraction(amount) // Fraction(self.unit))
 
     def show(self, units: int) -> str:
-        """Whole units as a person writes them.
+        """Whole units formatted as money.
 
         >>> CostModel({}, {}, Decimal("0.01"), "€").show(123456)
         '€1,234.56'
@@ -124,12 +124,12 @@ class CostModel:
 
 
 def counts_of(tasks: Sequence[Task], labels: Mapping[str, Ragged]) -> dict[str, IntArray]:
-    """What each task's own cost counts, item by item, in known or predicted labels."""
+    """For each task and item, how much its cost counts (spans, relations) in known or predicted labels."""
     return {task.name: task.count(labels[task.name]) for task in tasks if task.name in labels}
 
 
 def _decimal(number: object) -> Decimal | None:
-    """A number as it is written; None for what is no number, or not finite."""
+    """A number exactly as written; ``None`` if it is not a finite number."""
     try:
         decimal = Decimal(str(number))
     except InvalidOperation:
@@ -138,13 +138,13 @@ def _decimal(number: object) -> Decimal | None:
 
 
 def _in_units(name: str, given: Mapping[str, float], defaults: Mapping[str, float], unit: Decimal) -> dict[str, int]:
-    """Prices of one entry as whole units; the defaults are in units already."""
+    """The prices of one entry in whole units; the defaults are in units already."""
     if not isinstance(given, Mapping):
         raise ConfigError(f"costs.{name} must be a table", fix=f"costs.{name} = {{ per_item = 3 }}")
     units = {key: int(value) for key, value in defaults.items()}
     for key, price in given.items():
         if key not in units:
-            raise ConfigError(f"costs.{name}.{key} is no price of this task", fix=f"use {', '.join(units)}")
+            raise ConfigError(f"costs.{name}.{key}: unknown price", fix=f"use {', '.join(units)}")
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e12:
             raise ConfigError(f"costs.{name}.{key} = {price!r} is not a price", fix="use a number from 0 up")
         steps = Decimal(str(price)) / unit

@@ -1,4 +1,4 @@
-"""Tasks that cannot be taken apart, because one builds on the other's spans."""
+"""Groups of tasks that must be trained together, because one uses the spans of the other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bursar.tasks.task import Task
 
 
 def groups_of(tasks: Mapping[str, Task]) -> list[list[str]]:
-    """Task names in groups that cannot be taken apart, in the order of their first tasks.
+    """Task names in groups that must be trained together, in the order of their first tasks.
 
     >>> from bursar.tasks import Classification, Relations, Tagging
     >>> entities, intent = Tagging("entities", ("a", "b")), Classification("intent", ("x", "y"))

@@ -30,7 +30,7 @@ class Parsing(Task):
     {'las': 0.5, 'uas': 1.0}
     """
 
-    single_root: bool = True  # only one word hangs from the root, as in Universal Dependencies: for decoding
+    single_root: bool = True  # decode with one word attached to the root, as in Universal Dependencies
 
     kind = "parsing"
     width = 2
@@ -64,7 +64,7 @@ class Parsing(Task):
         return words
 
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
-        """Words with the right head and label, with the right head, and all words."""
+        """The numbers of words with the right head and label, with the right head, and of all words."""
         head = gold.values[:, 0] == guess.values[:, 0]
         both = head & (gold.values[:, 1] == guess.values[:, 1])
         counts = [np.bincount(gold.owners, weights=w, minlength=len(gold)) for w in (both, head)]
@@ -89,7 +89,7 @@ class Parsing(Task):
         return TreeHead(self, width, dropout)
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
-        """The likeliest trees. Choice j of word i (from 1) is head j, or j + 1 from i on: no word heads itself."""
+        """The likeliest trees. Choice j of word i (from 1) is head j, or j + 1 from i on, as no word heads itself."""
         assert isinstance(beliefs, Beliefs)
         assert beliefs.labels is not None
         probabilities = beliefs.values.mean(axis=0, dtype=np.float64)
@@ -106,7 +106,7 @@ class Parsing(Task):
 
 
 def best_tree(probabilities: FloatArray, single_root: bool = True) -> IntArray:
-    """The heads of the tree whose arcs have the largest product, from (n, n) candidates without the words themselves.
+    """The heads of the tree with the largest product of arc probabilities: (n, n), a word's own column left out.
 
     >>> best_tree(np.array([[0.1, 0.9], [0.2, 0.8]])).tolist()  # each prefers the other: one must be the root
     [2, 0]
@@ -118,14 +118,14 @@ def best_tree(probabilities: FloatArray, single_root: bool = True) -> IntArray:
     scores[1:][~np.eye(n, n + 1, 1, dtype=bool)] = (
         np.log(np.maximum(probabilities, 1e-30)).ravel() - 1
     )  # 0 would count as no arc
-    if single_root:  # so dear that no tree has more arcs from the root than the one it needs
+    if single_root:  # a penalty so large that a tree has only the one root arc it needs
         scores[1:, 0] -= 100.0 * (n + 1)
     scores[0] = np.nan
     return np.asarray(chu_liu_edmonds(scores)[0], dtype=np.int64)[1:]
 
 
 def _best_choices(values: FloatArray, choices: IntArray) -> IntArray:
-    """The place of the largest value of every stretch, the first of equals; every stretch has one."""
+    """The position of the largest value of every (non-empty) segment, the first of equals."""
     if len(choices) < 2:
         return np.zeros(0, dtype=np.int64)
     best = np.maximum.reduceat(values, choices[:-1])
@@ -134,10 +134,10 @@ def _best_choices(values: FloatArray, choices: IntArray) -> IntArray:
 
 
 def _are_trees(heads: IntArray, offsets: IntArray, single_root: bool) -> BoolArray:
-    """Which items' heads (0 the root) reach the root from every word: by doubling the steps, all words at once."""
+    """Which items are trees: every word reaches the root (0). Pointer doubling, for all words at once."""
     lengths = np.diff(offsets)
     owners = np.repeat(np.arange(len(lengths)), lengths)
-    # The root is one place below all words, and its own head.
+    # The root is placed after all words, and is its own head.
     up = np.append(np.where(heads > 0, offsets[:-1][owners] + heads - 1, len(heads)), len(heads))
     for _ in range(int(lengths.max(initial=1)).bit_length()):
         up = up[up]
@@ -148,7 +148,7 @@ def _are_trees(heads: IntArray, offsets: IntArray, single_root: bool) -> BoolArr
 
 
 def _word_in_a_loop(heads: list[int]) -> int:
-    """The first word (from 1) whose chain of heads comes back to itself; 0 if all reach the root."""
+    """The first word (from 1) whose chain of heads is a cycle; 0 if all reach the root."""
     safe = [False] * (len(heads) + 1)
     safe[0] = True
     for word in range(1, len(heads) + 1):

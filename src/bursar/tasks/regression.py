@@ -1,4 +1,4 @@
-"""Regression: a number an item."""
+"""Regression: one number per item."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Regression(Task):
             raise LabelError(f"a score must be a number, not {value!r}")
         if not self.low <= value <= self.high:
             raise LabelError(
-                f"the score {value} is outside {self.low} to {self.high}", fix="mend it, or the task's range"
+                f"the score {value} is outside {self.low} to {self.high}", fix="correct it, or change the task's range"
             )
         return [(float(value),)]
 
@@ -64,7 +64,7 @@ class Regression(Task):
         return float(rows[0, 0])
 
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
-        """The moments that Pearson's correlation is made of, from the middle of the range for precision."""
+        """The moments for Pearson's correlation, about the middle of the range for precision."""
         middle = (self.low + self.high) / 2
         return _moments(gold.values[:, 0] - middle, guess.values[:, 0] - middle)
 
@@ -79,10 +79,10 @@ class Regression(Task):
         return {"pearson": pearson, "spearman": spearman}
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
-        """1 − the error over the range, at least 0, in such a measure that confidence can be compared with it.
+        """1 − a multiple of the error over the range, at least 0, on the scale of confidence.
 
-        Confidence is 1 − √12 σ / range. The mean error of a normal distribution is √(2/π) σ, so that a prediction as
-        sure as it should be is on average as right as it is sure.
+        Confidence is 1 − √12 σ / range. The mean absolute error of a normal distribution is √(2/π) σ, so the accuracy
+        of a calibrated prediction equals its confidence on average.
         """
         error: FloatArray = np.abs(gold.values[:, 0] - guess.values[:, 0]) / (self.high - self.low)
         return np.clip(1 - float(np.sqrt(12 * np.pi / 2)) * error, 0, 1)
@@ -101,7 +101,7 @@ class Regression(Task):
 
 
 def _is_number(value: Any) -> bool:
-    """A number that a float can hold: neither true nor NaN, nor one of JSON's endless whole numbers."""
+    """Whether the value is a number that a float can hold: not a boolean, NaN, or an integer too large."""
     largest = sys.float_info.max
     return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
 
@@ -111,13 +111,13 @@ def _moments(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _spread(n: FloatArray, x: FloatArray, xx: FloatArray) -> FloatArray:
-    """n² variances, and 0 where that is no more than the rounding of n summands: a constant correlates with nothing."""
+    """n² times the variance; 0 where it is within the rounding of n summands, so that a constant correlates with 0."""
     spread = n * xx - x * x
     return np.where(spread > 4 * np.finfo(float).eps * n * (n * xx), spread, 0.0)
 
 
 def _midranks(values: FloatArray) -> FloatArray:
-    """Ranks with ties at their mean, from -1/2 to 1/2 so that sums of squares stay small."""
+    """Ranks with ties at their mean, scaled to -1/2 to 1/2 so that sums of squares stay small."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts + len(values)) / 2
     ranks: FloatArray = middle[group] / max(len(values), 1)

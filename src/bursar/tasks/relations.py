@@ -16,11 +16,11 @@ from bursar.tasks.task import (
     Row,
     Task,
     Vocabulary,
-    chosen_rows,
     f1_of_counts,
+    f1_scores,
     matched_counts,
-    ratio,
-    shared_rows,
+    row_overlap,
+    rows_of_choices,
     span_of,
 )
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Relations(Task):
     """Links between spans; their JSON is a list of ``[[start, end, type], [start, end, type], relation]``.
 
-    A relation says what it takes its two spans to be, so the strict score (both spans, both types and the
-    relation must be right) needs nothing but the relations themselves.
+    A relation includes its two spans and their types, so the strict score (both spans, both types and the relation
+    must be right) needs only the relations.
 
     >>> task = Relations("rel", ("used-for",), entity_types=("method", "task"))
     >>> rows = task.encode([[[0, 2, "method"], [3, 4, "task"], "used-for"]], words=5)
@@ -89,15 +89,10 @@ class Relations(Task):
         return f1_of_counts(totals)
 
     def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
-        totals = self.tally(gold, guess).sum(axis=0)
-        return {
-            "f1": float(self.score(totals)),
-            "precision": float(ratio(totals[0], totals[1])),
-            "recall": float(ratio(totals[0], totals[2])),
-        }
+        return f1_scores(self.tally(gold, guess).sum(axis=0))
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
-        return shared_rows(gold, guess)
+        return row_overlap(gold, guess)
 
     def partner(self, tasks: Mapping[str, Task]) -> str | None:
         """The tagging task that finds the spans: one whose labels are this task's entity types."""
@@ -105,7 +100,7 @@ class Relations(Task):
             if task.kind == "tagging" and set(self.entity_types) <= set(task.labels):
                 return name
         raise SchemaError(
-            f"task {self.name!r}: relations are trained together with the entities they link, and none is there",
+            f"task {self.name!r}: relations need a task for the entities they link, and there is none",
             fix=f"add a tagging task with the labels {', '.join(self.entity_types)}",
         )
 
@@ -117,7 +112,7 @@ class Relations(Task):
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         assert isinstance(beliefs, Beliefs)
-        return chosen_rows(beliefs, beliefs.dense().mean(axis=0).argmax(axis=1))
+        return rows_of_choices(beliefs, beliefs.dense().mean(axis=0).argmax(axis=1))
 
 
 KINDS.add(Relations.kind, Relations)

@@ -1,7 +1,7 @@
-"""Tag schemes: spans to tags and back, one sentence at a time for readers, a whole corpus at a time for models.
+"""Tag schemes: convert spans to tags and back, per sentence for readers, for a whole corpus at once for models.
 
-All four schemes read by one rule, conlleval's: a span opens at B or S, at any tag after O or after another type,
-and after E or S; so IO, IOB1, IOB2 and BIOES files need no flag to be read. They differ only when written.
+One rule, conlleval's, reads all four schemes: a span opens at B or S, at any tag after O or after another type, and
+after E or S. So IO, IOB1, IOB2 and BIOES files need no flag to be read. They differ only when written.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def spans_of_tags(tags: Sequence[str]) -> list[Span]:
 
 
 def tags_of_spans(spans: Iterable[Span], words: int, scheme: str = "IOB2") -> list[str]:
-    """Spans that do not overlap as tags. IO cannot tell two neighbours of one type apart.
+    """Convert spans that do not overlap to tags. IO merges adjacent spans of the same type.
 
     >>> tags_of_spans([(0, 2, "a"), (2, 3, "a")], 4, "BIOES")
     ['B-a', 'E-a', 'S-a', 'O']
@@ -71,10 +71,10 @@ def tags_of_spans(spans: Iterable[Span], words: int, scheme: str = "IOB2") -> li
     if scheme not in SCHEMES:
         raise LabelError(f"there is no tag scheme {scheme!r}", fix=f"use one of {', '.join(SCHEMES)}")
     tags = ["O"] * words
-    closed: tuple[int, str] = (-1, "")  # where the span before ended, and its type
+    closed: tuple[int, str] = (-1, "")  # end and type of the previous span
     for start, end, kind in sorted(spans):
         if start < closed[0]:
-            raise LabelError(f"spans overlap at word {start}: tags cannot say that", fix="write DyGIE or JSONL")
+            raise LabelError(f"spans overlap at word {start}: tags cannot express that", fix="write DyGIE or JSONL")
         if scheme == "BIOES" and end - start == 1:
             inside = [f"S-{kind}"]
         else:
@@ -88,7 +88,7 @@ def tags_of_spans(spans: Iterable[Span], words: int, scheme: str = "IOB2") -> li
 
 
 def overlapping(spans: Ragged, words: IntArray) -> BoolArray:
-    """Which items have two spans on one word: what tags cannot say.
+    """Which items have two spans on one word, which tags cannot express.
 
     >>> overlapping(Ragged.of([[(0, 2, 1), (1, 3, 0)], [(0, 1, 0), (1, 2, 0)]], 3), np.array([3, 2])).tolist()
     [True, False]
@@ -116,14 +116,14 @@ def codes_of_spans(spans: Ragged, words: IntArray) -> IntArray:
     inner = offsets_of(lengths)
     positions = np.repeat(first - inner[:-1], lengths) + np.arange(inner[-1])
     if len(np.unique(positions)) != len(positions):
-        raise LabelError("spans overlap: tags cannot say that", fix="train this task with a span head")
+        raise LabelError("spans overlap: tags cannot express that", fix="train this task with a span head")
     codes[positions] = np.repeat(2 + 2 * spans.values[:, 2].astype(np.int64), lengths)
     codes[first] -= 1
     return codes
 
 
 def spans_of_codes(codes: IntArray, words: IntArray) -> Ragged:
-    """The spans that IOB2 codes speak for, by conlleval's rule, for all items at once.
+    """Convert IOB2 codes to spans by conlleval's rule, for all items at once.
 
     >>> spans_of_codes(np.array([3, 4, 2, 0, 4]), np.array([3, 2])).values.tolist()
     [[0, 2, 1], [2, 3, 0], [1, 2, 1]]
@@ -137,7 +137,7 @@ def spans_of_codes(codes: IntArray, words: IntArray) -> Ragged:
     goes_on[1:] = inside[1:] & (codes[1:] % 2 == 0) & inside[:-1] & (label[1:] == label[:-1])
     goes_on &= position > 0
     opens = np.flatnonzero(inside & ~goes_on)
-    # A span closes where the next word does not go on with it.
+    # A span closes where the next word does not continue it.
     closes = np.flatnonzero(inside & ~np.append(goes_on[1:], False))
     rows = np.stack([position[opens], position[closes] + 1, label[opens]], axis=1).astype(np.int32)
     return Ragged(rows, offsets_of(np.bincount(owner[opens], minlength=len(words))))

@@ -18,12 +18,13 @@ from bursar.tasks.task import (
     Row,
     Task,
     Vocabulary,
-    chosen_rows,
     class_f1,
     f1_of_counts,
+    f1_scores,
     matched_counts,
     ratio,
-    shared_rows,
+    row_overlap,
+    rows_of_choices,
     span_of,
 )
 
@@ -76,13 +77,13 @@ class Tagging(Task):
             raise LabelError(f"spans must be a list of [start, end, label], not {_short(value)}")
         rows: list[Row] = []
         for entry in value:
-            # Plain tests, in the order of what is likely: this runs for every span of every file.
+            # Plain tests, the likely case first: this runs for every span of every file.
             if isinstance(entry, list | tuple) and len(entry) == 3:
                 start, end, label = entry
                 if type(start) is int and type(end) is int and 0 <= start < end <= words:
                     rows.append((start, end, code(label)))
                     continue
-            span_of(entry, words)  # says what is wrong with the span, if that is it
+            span_of(entry, words)  # raises if the positions are wrong
             raise LabelError(f"a span must be [start, end, label] in words, not {_short(entry)}")
         return rows
 
@@ -98,12 +99,7 @@ class Tagging(Task):
         return f1_of_counts(totals)
 
     def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
-        totals = self.tally(gold, guess).sum(axis=0)
-        scores = {
-            "f1": float(self.score(totals)),
-            "precision": float(ratio(totals[0], totals[1])),
-            "recall": float(ratio(totals[0], totals[2])),
-        }
+        scores = f1_scores(self.tally(gold, guess).sum(axis=0))
         try:
             tags = self.targets(gold, words), self.targets(guess, words)
         except LabelError:  # nested spans have no tags
@@ -112,12 +108,12 @@ class Tagging(Task):
 
     @property
     def tags(self) -> int:
-        """How many classes a word can have."""
+        """The number of classes of a word."""
         return len(self.labels) if self.every_word else 1 + 2 * len(self.labels)
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
-        """The share of words with the right tag; of spans that overlap, the share of all spans that is in both."""
-        found = shared_rows(gold, guess)
+        """The share of words with the right tag; for overlapping spans, the overlap of the two sets of spans."""
+        found = row_overlap(gold, guess)
         flat = np.flatnonzero(~(overlapping(gold, words) | overlapping(guess, words)))
         lengths = words[flat]
         right = self.targets(gold.take(flat), lengths) == self.targets(guess.take(flat), lengths)
@@ -155,7 +151,7 @@ class Tagging(Task):
         assert isinstance(beliefs, Beliefs)
         best = beliefs.dense().mean(axis=0).argmax(axis=1)
         if beliefs.subjects is not None:  # units are spans, and choice 0 is none
-            return chosen_rows(beliefs, best)
+            return rows_of_choices(beliefs, best)
         if not self.every_word:
             return spans_of_codes(best, beliefs.units)
         position = np.arange(len(best)) - np.repeat(beliefs.offsets[:-1], beliefs.units)

@@ -1,7 +1,7 @@
-"""What every kind of task must bring: its label codec, its scores, what its annotation counts.
+"""The base class of task kinds: label encoding, scores, annotation cost, model head and decoding.
 
-A label of one item is a few *rows* of small numbers (a span is ``start, end, label``; a class is ``label``), so
-that the labels of a million items are two arrays. Each kind says how its rows read as JSON and back.
+The label of an item is encoded as *rows* of small numbers (a span is ``start, end, label``; a class is ``label``), so
+that the labels of a million items are two arrays. Each kind converts between rows and JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Row = tuple[float, ...]
 
 
 class Vocabulary:
-    """Label names to codes, growing as a reader meets them, or closed by a schema.
+    """Label names and their codes: growing as labels are read, or closed by a schema.
 
     >>> v = Vocabulary(["yes", "no"], closed=True)
     >>> v.code("no")
@@ -63,10 +63,10 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """A named annotation scheme of one kind. Subclasses are the kinds; each lives in one file.
+    """A named annotation task. Subclasses are the task kinds, one file each.
 
-    ``tally`` counts per item and ``score`` turns summed counts into the main score, so that a score over any
-    subset of items (a split, an audit slice, a bootstrap draw) is a sum and one division.
+    ``tally`` counts per item and ``score`` turns summed counts into the main score, so that the score of any subset of
+    items (a split, an audit slice, a bootstrap sample) is a sum and one division.
     """
 
     name: str
@@ -76,23 +76,23 @@ class Task(ABC):
     width: ClassVar[int]  # numbers in a label row
     dtype: ClassVar[Any] = np.int32
     metric: ClassVar[str]  # the name of the main score
-    counted: ClassVar[str]  # what an annotator's effort grows with: span, word, relation, item
+    counted: ClassVar[str]  # what the annotation cost grows with: span, word, relation, item
     prices: ClassVar[Mapping[str, float]]  # default prices: per_item and per_<counted>
     vocabularies: ClassVar[tuple[str, ...]] = ("labels",)  # the fields that hold label names
-    styles: ClassVar[tuple[str, ...]]  # the heads there are for it, the usual one first
-    code_columns: ClassVar[Mapping[str, tuple[int, ...]]]  # for each of those, the columns of a row with its codes
+    styles: ClassVar[tuple[str, ...]]  # available heads, the default first
+    code_columns: ClassVar[Mapping[str, tuple[int, ...]]]  # vocabulary to the columns of a row that hold its codes
 
     # -- codec -------------------------------------------------------------------------------------------------
     @abstractmethod
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
-        """A JSON label of an item of so many words as rows; ``LabelError`` if it cannot be one."""
+        """Encode a JSON label of an item with this many words as rows; raise ``LabelError`` if it is invalid."""
 
     @abstractmethod
     def value(self, rows: NDArray[Any]) -> Any:
-        """Rows as the JSON label that ``rows`` reads."""
+        """Decode rows to a JSON label; the inverse of ``rows``."""
 
     def encode(self, value: Any, words: int) -> NDArray[Any]:
-        """A JSON label as an array of rows, with this task's own labels and no others."""
+        """Encode a JSON label as an array of rows, allowing only this task's labels."""
         rows = self.rows(value, words, self.closed_vocabularies())
         return np.asarray(rows, dtype=self.dtype).reshape(-1, self.width)
 
@@ -101,19 +101,19 @@ class Task(ABC):
 
     @classmethod
     def options(cls) -> list[str]:
-        """What a schema may say about a task of this kind, besides its name and kind."""
+        """The options of this kind in a schema, besides name and kind."""
         hidden = {"name"} | {"labels"} - set(cls.vocabularies)
         return [f.name for f in fields(cls) if f.name not in hidden]
 
     def describe(self) -> dict[str, Any]:
-        """The task as a schema states it: its kind, labels and options."""
+        """The task as in a schema: kind, labels and options."""
         own = {name: getattr(self, name) for name in self.options()}
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in own.items()}
 
     # -- scores ------------------------------------------------------------------------------------------------
     @abstractmethod
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
-        """What ``score`` needs, per item: (items, counts)."""
+        """The counts that ``score`` needs, per item: (items, counts)."""
 
     @abstractmethod
     def score(self, totals: FloatArray) -> FloatArray:
@@ -121,45 +121,45 @@ class Task(ABC):
 
     @abstractmethod
     def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
-        """Every score of this kind by name, the main one among them, for items of so many words."""
+        """All scores of this kind by name, for items with these numbers of words."""
 
     # -- cost --------------------------------------------------------------------------------------------------
     def count(self, labels: Ragged) -> IntArray:
-        """How many of what ``counted`` names each item's label holds."""
+        """The number of ``counted`` things (spans, relations, ...) in each item's label."""
         return labels.lengths
 
     # -- model -----------------------------------------------------------------------------------------------------
     @property
     def may_be_empty(self) -> bool:
-        """Whether an answer may say nothing, as of no spans: choice 0 of its beliefs then means that."""
+        """Whether a label may be empty (no spans); choice 0 of a prediction then means "none"."""
         return False
 
     @abstractmethod
     def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
-        """The part of a model that turns encoder vectors into beliefs about this task."""
+        """Make the part of a model that turns encoder vectors into predictions for this task."""
 
     @abstractmethod
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
-        """Beliefs to the label rows they speak for; several passes are averaged."""
+        """Decode predictions to label rows; several passes are averaged."""
 
     @abstractmethod
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
-        """How right each guess is, from 0 to 1: what its confidence should have been (paper 1, section 5.5)."""
+        """The accuracy of each guess from 0 to 1, which its confidence should equal (paper 1, section 5.5)."""
 
     def partner(self, tasks: Mapping[str, Task]) -> str | None:
-        """The task whose spans this one builds on, and without which it cannot be trained."""
+        """The task whose spans this one needs, without which it cannot be trained; ``None`` if it needs none."""
         return None
 
     def units(self, words: IntArray) -> IntArray:
-        """How many units an item of so many words has, where its labels are one code a unit."""
+        """The number of units of items with these numbers of words, if every unit has one label code."""
         return np.ones_like(words)
 
     def targets(self, labels: Ragged, words: IntArray) -> IntArray:
-        """The label code of every unit, item after item, for the kinds that have one."""
-        raise SchemaError(f"{self.kind} has no label code a unit, as task {self.name!r} is asked for")
+        """The label code of every unit, item after item, for kinds that have one per unit."""
+        raise SchemaError(f"task {self.name!r}: {self.kind} has no single label code per unit")
 
     def style_of(self, style: str | None) -> str:
-        """The style of head that is asked for, or this kind's first."""
+        """Check the requested style of head; ``None`` gives the default."""
         if style is not None and style not in self.styles:
             raise SchemaError(
                 f"task {self.name!r}: no {self.kind} head of style {style!r}", fix=f"use {', '.join(self.styles)}"
@@ -171,13 +171,13 @@ KINDS: Registry[type[Task]] = Registry("task kind", "bursar.tasks")
 
 
 def make_task(name: str, description: Mapping[str, Any]) -> Task:
-    """A task from its description in a schema.
+    """Make a task from its description in a schema.
 
     >>> make_task("intent", {"kind": "classification", "labels": ["alarm", "music"]}).labels
     ('alarm', 'music')
     """
     if not isinstance(description, Mapping):
-        raise SchemaError(f"task {name!r} is described by {description!r}", fix="{ kind = ..., labels = [...] }")
+        raise SchemaError(f"task {name!r} is described by {description!r}", fix="write { kind = ..., labels = [...] }")
     options = dict(description)
     kind = options.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -186,7 +186,7 @@ def make_task(name: str, description: Mapping[str, Any]) -> Task:
     known = maker.options()
     for key, value in options.items():
         if key not in known:
-            raise SchemaError(f"task {name!r}: a {kind} task has no {key!r}", fix=f"it may have {sorted(known)}")
+            raise SchemaError(f"task {name!r}: a {kind} task has no option {key!r}", fix=f"use {sorted(known)}")
         if key in maker.vocabularies:
             options[key] = _label_names(name, key, value)
     return maker(name, **options)
@@ -202,28 +202,28 @@ def _label_names(task: str, field: str, value: Any) -> tuple[str, ...]:
 
 # -- shared kernels ----------------------------------------------------------------------------------------------
 def span_of(value: Any, words: int, what: str = "span") -> tuple[int, int]:
-    """Two word positions, start and end (exclusive), checked against the item."""
+    """Read the start and end (exclusive) of a span, and check that they are within the item."""
     match value:
         case [int(start), int(end), *_] if not isinstance(start, bool) and not isinstance(end, bool):
             if 0 <= start < end <= words:
                 return start, end
-            raise LabelError(f"{what} [{start}, {end}] does not lie in the item's {words} words")
+            raise LabelError(f"{what} [{start}, {end}] is outside the item's {words} words")
     raise LabelError(f"a {what} must be [start, end, label] in words, not {value!r}")
 
 
 def keys_of(columns: Sequence[NDArray[Any]]) -> IntArray:
-    """Columns of whole numbers from 0 up as one number a row, so that sets of rows are sets of numbers."""
+    """Encode each row of non-negative integers as one integer, so that sets of rows are sets of integers."""
     key: IntArray = columns[0].astype(np.int64)
     for column in columns[1:]:
         bound = int(column.max(initial=0)) + 1
-        if int(key.max(initial=0)) >= 2**62 // bound:  # no room left: number the rows met so far
+        if int(key.max(initial=0)) >= 2**62 // bound:  # would overflow: number the distinct rows so far
             key = np.unique(key, return_inverse=True)[1]
         key = key * bound + column
     return key
 
 
 def matched_counts(gold: Ragged, guess: Ragged) -> FloatArray:
-    """Per item: rows in both, rows guessed, rows in gold; rows count once however often they stand there."""
+    """Per item, the numbers of distinct rows in both, in the guess and in gold."""
     owners = np.concatenate([gold.owners, guess.owners])
     keys = keys_of([owners, *np.concatenate([gold.values, guess.values]).T])
     split = len(gold.values)
@@ -234,15 +234,15 @@ def matched_counts(gold: Ragged, guess: Ragged) -> FloatArray:
     return np.stack(counts, axis=1).astype(np.float64)
 
 
-def shared_rows(gold: Ragged, guess: Ragged) -> FloatArray:
-    """Per item, the share of all rows of either that both have; 1 where neither has any."""
+def row_overlap(gold: Ragged, guess: Ragged) -> FloatArray:
+    """Per item, the Jaccard overlap of the rows of gold and guess; 1 if both are empty."""
     both, guessed, real = matched_counts(gold, guess).T
     either = guessed + real - both
     return np.where(either > 0, ratio(both, either), 1.0)
 
 
-def chosen_rows(beliefs: Beliefs, best: IntArray) -> Ragged:
-    """The subjects of the units whose best choice is not 0 (none), each with the label that it chose."""
+def rows_of_choices(beliefs: Beliefs, best: IntArray) -> Ragged:
+    """The spans of the units whose best choice is not 0 (none), each with the chosen label."""
     assert beliefs.subjects is not None
     chosen = np.flatnonzero(best > 0)
     owners = np.repeat(np.arange(len(beliefs)), beliefs.units)[chosen]
@@ -251,7 +251,7 @@ def chosen_rows(beliefs: Beliefs, best: IntArray) -> Ragged:
 
 
 def ratio(numerator: Any, denominator: Any) -> FloatArray:
-    """A quotient that is 0 where there is nothing to divide by."""
+    """Divide, with 0 where the denominator is 0."""
     numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
     out: FloatArray = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
     return out
@@ -260,6 +260,15 @@ def ratio(numerator: Any, denominator: Any) -> FloatArray:
 def f1_of_counts(totals: FloatArray) -> FloatArray:
     """F1 of (matched, guessed, gold) counts."""
     return ratio(2 * totals[..., 0], totals[..., 1] + totals[..., 2])
+
+
+def f1_scores(totals: FloatArray) -> dict[str, float]:
+    """F1, precision and recall of summed (matched, guessed, gold) counts."""
+    return {
+        "f1": float(f1_of_counts(totals)),
+        "precision": float(ratio(totals[0], totals[1])),
+        "recall": float(ratio(totals[0], totals[2])),
+    }
 
 
 def class_f1(gold: IntArray, guess: IntArray, classes: int) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from bursar.corpus import FORMATS, Corpus, read, write
-from bursar.corpus.formats.limits import LOSSES, NoPlaceError, names_that_fit
+from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
 from bursar.errors import BursarError, DataError
 from bursar.web.accounts import Caller
 from bursar.web.api import REFUSALS, LeadHere, SiteHere, problem_of
@@ -76,8 +76,8 @@ def _written(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: s
     target.parent.mkdir()
     try:
         _write(corpus, target, format, lose)
-    except NoPlaceError as wrong:  # the format has names of its own for tasks; what can only be meant is taken for it
-        names = names_that_fit(corpus.schema, wrong.places)
+    except UnknownTaskError as wrong:  # the format names its tasks itself: rename where the choice is unambiguous
+        names = suggest_task_names(corpus.schema, wrong.places)
         if not names:
             raise Problem(400, "bad_data", wrong.message, fix="leave tasks out, with `tasks`") from None
         _write(corpus.with_renamed_tasks(names), target, format, lose)
@@ -95,7 +95,7 @@ def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
     may_lose = "lose" in signature(FORMATS[format].write).parameters  # others lose nothing
     try:
         write(corpus, target, format, **({"lose": lose} if lose and may_lose else {}))
-    except NoPlaceError:
+    except UnknownTaskError:
         raise
     except DataError as wrong:  # which names the item, and not that there is no such one
         raise Problem(400, "bad_data", wrong.message, fix=wrong.fix) from None
@@ -144,7 +144,7 @@ def _imported(site: AppState, me: Caller, path: Path, format: str | None, annota
     except BursarError as wrong:
         message = problem_of(wrong).message.replace(f"{path.parent}/", "")
         raise Problem(400, "bad_file", message, fix=wrong.fix) from None
-    corpus = corpus.with_renamed_tasks(names_that_fit(corpus.schema, site.live.corpus.schema))
+    corpus = corpus.with_renamed_tasks(suggest_task_names(corpus.schema, site.live.corpus.schema))
     found = site.desk.take_in(corpus, annotator or me.name)
     site.changed()
     return Imported(**vars(found) | {"cost": site.live.costs.show(found.cost_units)})

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
 
 from bursar.errors import ConfigError, LedgerError
-from bursar.ledger.places import named
+from bursar.ledger.places import translate_errors
 
 STORE_FILE = "web.sqlite"
 VERSION = 1
@@ -115,13 +115,13 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """One transaction, alone: all of it is kept or nothing."""
-        with named(self._where), self._engine.begin() as connection:
+        with translate_errors(self._where), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Look without waiting for those who write."""
-        with named(self._where), self._engine.connect() as connection:
+        with translate_errors(self._where), self._engine.connect() as connection:
             yield connection.execution_options(reading=True)
 
     # -- settings ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""File formats, one file each, reader beside writer. ``read`` guesses which one it has before it."""
+"""File formats, one module each with reader and writer. ``read`` guesses the format."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from bursar.corpus.formats import (
 from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
 from bursar.errors import ConfigError, DataError
 
-# The modules are named here because importing them is what puts their formats into FORMATS.
+# Importing these modules registers their formats in FORMATS.
 __all__ = ["FORMATS", "Format", "argilla", "conll", "conllu", "doccano", "dygie", "glue", "guess_format", "hub"]
 __all__ += ["images", "iob2", "jsonl", "label_studio", "prodigy", "read", "slots", "topv2", "wordtag", "write"]
 
 
 def guess_format(path: Path) -> Format:
-    """The format of a file or folder, by looking into it."""
+    """Guess the format of a file or folder from its contents."""
     if not path.exists():
         raise DataError("there is no such file or folder", path=path)
-    for name in sorted(FORMATS, key=lambda name: name == "jsonl"):  # ours last: lines of other tools look like it
+    for name in sorted(FORMATS, key=lambda name: name == "jsonl"):  # ours last: other tools' lines look like it
         if FORMATS[name].sniff(path):
             return FORMATS[name]
     if path.is_file() and not path.stat().st_size:
         raise DataError("the file is empty", path=path)
     if path.is_file():
-        deque(islice(numbered_lines(path), 20), maxlen=0)  # if it is not even text, this says so and where
+        deque(islice(numbered_lines(path), 20), maxlen=0)  # raises if it is not text
     raise DataError("no known format fits this", path=path, fix=f"name one with --format: {', '.join(FORMATS.names())}")
 
 
 def read(path: str | Path, format: str | None = None, **options: Any) -> Corpus:
-    """A corpus from a file or folder, in a format that is named or guessed."""
+    """Read a corpus from a file or folder, in a given or guessed format."""
     path = Path(path)
     chosen = guess_format(path) if format is None else FORMATS[format]
     _check_options(chosen.name, chosen.read, options)
@@ -58,7 +58,7 @@ def read(path: str | Path, format: str | None = None, **options: Any) -> Corpus:
 
 
 def write(corpus: Corpus, path: str | Path, format: str, **options: Any) -> None:
-    """A corpus to a file or folder, in a named format."""
+    """Write a corpus to a file or folder in a format."""
     chosen = FORMATS[format]
     _check_options(chosen.name, chosen.write, options)
     chosen.write(corpus, Path(path), **options)

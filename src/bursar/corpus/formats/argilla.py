@@ -1,13 +1,13 @@
-"""Argilla 2: a dataset's folder, as ``to_disk`` writes it and ``from_disk`` reads it, or its records alone.
+"""Argilla 2: the folder of a dataset, as ``to_disk`` writes it and ``from_disk`` reads it, or its records only.
 
 ```
 records.json             [{"id": "u1", "fields": {"text": "…"}, "responses": {"intent": [{"value": "alarm", …}]}}]
 .argilla/settings.json   the fields and questions
 .argilla/dataset.json    its name
 ```
-A label question is a class, a span question are spans in characters, a rating is a number. Responses are labels,
-suggestions are not; where an item has several responses that disagree, ``several`` says which one counts. Splits,
-groups and words stand in the metadata.
+A label question is a class, a span question has spans in characters, a rating is a number. Responses are labels,
+suggestions are not; if the responses of an item disagree, ``several`` says which one counts. Splits, groups and words
+are in the metadata.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import Places, check_cut, checked_places, in_characters, in_words
-from bursar.corpus.formats.format import FORMATS, Format, declare, names_in, numbered, numbered_lines, replacing
+from bursar.corpus.formats.characters import WordSpans, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, DataError, LabelError, SchemaError
 from bursar.tasks import Classification, Regression, Tagging, Task, make_task
@@ -33,11 +33,11 @@ RECORDS, SETTINGS, DATASET = "records.json", ".argilla/settings.json", ".argilla
 SEVERAL = ("refuse", "first", "last")
 NAME = re.compile(r"(?=.*[a-z0-9])[a-z0-9_-]+")  # of a question, by Argilla's rule
 LARGEST_RATING = 10
-NOBODY = "00000000-0000-0000-0000-000000000000"
+NO_USER = "00000000-0000-0000-0000-000000000000"
 
 
 def sniff(path: Path) -> bool:
-    """An array whose first object has fields as Argilla keeps them."""
+    """An array whose first object has Argilla's fields."""
     return isinstance(first_object(_records_file(path)).get("fields"), dict)
 
 
@@ -53,7 +53,7 @@ def read(
     cut: str = "refuse",
     skip: str | Iterable[str] = (),
 ) -> Corpus:
-    """A dataset's folder, or a file of records; options as those of ``label-studio``, ``skip`` names questions."""
+    """Read the folder of a dataset, or a file of records; options as for ``label-studio``, ``skip`` names questions."""
     if several not in SEVERAL:
         raise ConfigError(f"several = {several!r}", fix=f"use {', '.join(SEVERAL)}")
     check_cut(cut)
@@ -62,24 +62,24 @@ def read(
     records = [*json_array(file)]
     if not records:
         raise DataError("there is no item in it", path=file)
-    left_out = set(names_in(skip))
+    left_out = set(parse_names(skip))
     settings = file.parent / SETTINGS
     fields = _read_settings(builder, settings, left_out) if settings.is_file() else []
     if (dataset := file.parent / DATASET).is_file():
-        _read_json(builder, dataset)  # of no use here, but one that is broken is no dataset
+        _read_json(builder, dataset)  # not used, but it must be valid
     for line, record in records:
         builder.at(file, line)
         _announce(builder, record, left_out)
     for number, (line, record) in enumerate(records, start=1):
         builder.at(file, line)
         wanted = text or next(iter(fields), "text")
-        _read_record(builder, record, numbered("record", number), wanted, several, cut, left_out)
+        _read_record(builder, record, numbered_id("record", number), wanted, several, cut, left_out)
     return builder.build()
 
 
-# -- which tasks there are ------------------------------------------------------------------------------------------
+# -- tasks ----------------------------------------------------------------------------------------------------------
 def _read_settings(builder: CorpusBuilder, path: Path, skip: Collection[str]) -> list[str]:
-    """Announce the questions as tasks; the names of the text fields."""
+    """Add the questions as tasks to the builder; return the names of the text fields."""
     settings = _read_json(builder, path)
     try:
         questions = [(q["name"], q["settings"]) for q in settings["questions"] if q["name"] not in skip]
@@ -100,7 +100,7 @@ def _read_json(builder: CorpusBuilder, path: Path) -> Any:
     builder.at(path, 1)
     try:
         found = json.loads(text)
-        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no character
+        json.dumps(found, ensure_ascii=False).encode()  # rejects half a surrogate pair
     except (ValueError, RecursionError) as wrong:
         builder.at(path, getattr(wrong, "lineno", 1))
         raise builder.error(f"not JSON: {wrong}") from None
@@ -122,7 +122,7 @@ def _question(name: str, about: Mapping[str, Any]) -> Task:
 
 
 def _announce(builder: CorpusBuilder, record: dict[str, Any], skip: Collection[str]) -> None:
-    """Tasks that no settings stated, by the look of their answers."""
+    """Add tasks that are not in the settings, inferred from their answers."""
     responses = record.get("responses")
     for name, answers in (responses if isinstance(responses, dict) else {}).items():
         for answer in answers if isinstance(answers, list) and name not in builder and name not in skip else ():
@@ -158,20 +158,20 @@ def _read_record(
     if not all(isinstance(value, str | None) for value in (pair, split, group)):
         raise builder.error("pair, split and group must be strings", item=id)
     try:
-        places = find_words(text) if "words" not in metadata else _read_places(metadata["words"], text)
+        words_at = find_words(text) if "words" not in metadata else _read_word_spans(metadata["words"], text)
         labels: dict[str, Any] = {}
         for task, answers in responses.items():
             if task not in skip and answers:
-                labels |= _answer(builder, task, answers, text, places, several, cut)
+                labels |= _answer(builder, task, answers, text, words_at, several, cut)
     except LabelError as wrong:
         raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-    builder.add(id, split=split or "train", text=text, words=places, pair=pair, group=group, labels=labels)
+    builder.add(id, split=split or "train", text=text, words=words_at, pair=pair, group=group, labels=labels)
 
 
 def _answer(
-    builder: CorpusBuilder, name: str, answers: Any, text: str, places: Places, several: str, cut: str
+    builder: CorpusBuilder, name: str, answers: Any, text: str, words_at: WordSpans, several: str, cut: str
 ) -> dict[str, Any]:
-    """The label that the responses to one question give; none where nobody answered."""
+    """The label from the responses to one question; empty if there is none."""
     if not isinstance(answers, list) or not all(isinstance(answer, dict) for answer in answers):
         raise LabelError(f"the responses to {name!r} must be a list of objects")
     task = builder.task(name)
@@ -184,7 +184,7 @@ def _answer(
         raise LabelError(f"two responses to {name!r} disagree", fix="several = first or last says which one counts")
     value = given[-1 if several == "last" else 0]
     if isinstance(task, Tagging):
-        return {name: _spans(name, value, text, places, cut)}
+        return {name: _spans(name, value, text, words_at, cut)}
     if isinstance(task, Classification) and isinstance(value, list):
         if len(value) > 1:
             raise LabelError(f"an item has one class, and {name!r} has {len(value)} here")
@@ -192,30 +192,30 @@ def _answer(
     return {name: value}
 
 
-def _spans(name: str, value: Any, text: str, places: Places, cut: str) -> list[Any]:
+def _spans(name: str, value: Any, text: str, words_at: WordSpans, cut: str) -> list[Any]:
     spans = []
     for span in value if isinstance(value, list) else [value]:
         match span:
             case {"start": start, "end": end, "label": label}:
-                spans.append([*in_words(text, places, start, end, cut), label])
+                spans.append([*in_words(text, words_at, start, end, cut), label])
             case _:
                 raise LabelError(f"a span of {name!r} must have start, end and label, not {span!r}")
     return spans
 
 
-def _read_places(words: Any, text: str) -> Places:
-    """``0-4 5-7``: metadata are strings."""
+def _read_word_spans(words: Any, text: str) -> WordSpans:
+    """Parse ``0-4 5-7``, since metadata are strings."""
     cells = words.split() if isinstance(words, str) else [words]
     pairs = [re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", str(cell)) for cell in cells]
-    return checked_places([[int(pair[1]), int(pair[2])] if pair else words for pair in pairs], text)
+    return check_word_spans([[int(pair[1]), int(pair[2])] if pair else words for pair in pairs], text)
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
-def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: str = NOBODY) -> None:
-    """A dataset's folder. ``user`` is the id of the Argilla user in whose name the labels are given."""
-    limits = Limits(corpus, "argilla", lose)
-    limits.texts_only()
-    questions = [_written_question(limits, task) for task in corpus.schema.values()]
+def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: str = NO_USER) -> None:
+    """Write the folder of a dataset. ``user`` is the id of the Argilla user who gives the labels."""
+    checks = WriteChecks(corpus, "argilla", lose)
+    checks.texts_only()
+    questions = [_written_question(checks, task) for task in corpus.schema.values()]
     names = ["text", "pair"] if corpus.pairs is not None else ["text"]
     fields = [
         {"name": n, "title": n, "required": n == "text", "settings": {"type": "text", "use_markdown": False}}
@@ -226,12 +226,12 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: st
         records, about, dataset = (stack.enter_context(replacing(path / name)) for name in (RECORDS, SETTINGS, DATASET))
         about.write(json.dumps(settings | {"vectors": [], "metadata": []}, ensure_ascii=False) + "\n")
         dataset.write(json.dumps({"name": path.name or "corpus", "allow_extra_metadata": True}) + "\n")
-        write_json_array(records, (_written(limits, at, user) for at in range(len(corpus))))
+        write_json_array(records, (_written(checks, at, user) for at in range(len(corpus))))
 
 
-def _written_question(limits: Limits, task: Task) -> dict[str, Any]:
+def _written_question(checks: WriteChecks, task: Task) -> dict[str, Any]:
     if not NAME.fullmatch(task.name) or task.name in ("text", "pair"):
-        raise limits.error(f"has no question called {task.name!r}", fix="rename it: small letters, digits, _ and -")
+        raise checks.error(f"has no question called {task.name!r}", fix="rename it: small letters, digits, _ and -")
     options: list[dict[str, Any]] = [{"value": label, "text": label} for label in task.labels]
     about: dict[str, Any]
     match task:
@@ -242,34 +242,34 @@ def _written_question(limits: Limits, task: Task) -> dict[str, Any]:
         case Regression(low=low, high=high) if low % 1 == high % 1 == 0 <= low and high <= LARGEST_RATING:
             about = {"type": "rating", "options": [{"value": n} for n in range(int(low), int(high) + 1)]}
         case Regression():
-            raise limits.error(f"rates by whole numbers from 0 to {LARGEST_RATING}, and task {task.name!r} does not")
+            raise checks.error(f"rates by whole numbers from 0 to {LARGEST_RATING}, and task {task.name!r} does not")
         case _:
-            raise limits.error(f"has no question for task {task.name!r}: {task.describe()['kind']}")
+            raise checks.error(f"has no question for task {task.name!r}: {task.describe()['kind']}")
     return {"name": task.name, "title": task.name, "description": None, "required": True, "settings": about}
 
 
-def _written(limits: Limits, at: int, user: str) -> dict[str, Any]:
-    corpus = limits.corpus
+def _written(checks: WriteChecks, at: int, user: str) -> dict[str, Any]:
+    corpus = checks.corpus
     item = corpus[at]
     assert corpus.texts is not None
-    places = [(start, end) for start, end in corpus.texts.spans[at].tolist()]
+    words_at = [(start, end) for start, end in corpus.texts.spans[at].tolist()]
     metadata = {"split": item.split} | ({"group": item.group} if item.group is not None else {})
-    if places != find_words(item.text or ""):
-        metadata["words"] = " ".join(f"{start}-{end}" for start, end in places)
+    if words_at != find_words(item.text or ""):
+        metadata["words"] = " ".join(f"{start}-{end}" for start, end in words_at)
     fields = {"text": item.text} | ({"pair": item.pair or ""} if corpus.pairs is not None else {})
-    responses = {task: [{"value": _value(limits, item, task, places), "user_id": user}] for task in item.labels}
+    responses = {task: [{"value": _value(checks, item, task, words_at), "user_id": user}] for task in item.labels}
     return {"id": item.id, "fields": fields, "metadata": metadata, "responses": responses, "suggestions": {}}
 
 
-def _value(limits: Limits, item: Item, task: str, places: Places) -> Any:
+def _value(checks: WriteChecks, item: Item, task: str, words_at: WordSpans) -> Any:
     label = item.labels[task]
-    match limits.corpus.schema[task]:
+    match checks.corpus.schema[task]:
         case Tagging():
-            ends = [(in_characters(places, start, end), kind) for start, end, kind in label]
+            ends = [(in_characters(words_at, start, end), kind) for start, end, kind in label]
             return [{"start": start, "end": end, "label": kind} for (start, end), kind in ends]
         case Regression():
             if label % 1:
-                raise limits.error(f"rates by whole numbers, not by {label}", item)
+                raise checks.error(f"rates by whole numbers, not by {label}", item)
             return int(label)
     return label
 

@@ -1,4 +1,4 @@
-"""Spans in characters, as annotation tools count them, and in words, as labels do."""
+"""Convert spans in characters, as annotation tools count, to spans in words, as labels do, and back."""
 
 from __future__ import annotations
 
@@ -8,48 +8,50 @@ from typing import Any
 
 from bursar.errors import ConfigError, LabelError
 
-Places = Sequence[Sequence[int]]  # where words stand, in characters: start and end, in order and apart
+WordSpans = Sequence[Sequence[int]]  # start and end of each word in characters, in order, without overlap
 CUTS = ("refuse", "widen")
 
 
 def check_cut(cut: str) -> str:
-    """What is done about a span that ends inside a word: it is refused, or widened to whole words."""
+    """Check the option for spans that end inside a word: they are an error, or widened to whole words."""
     if cut not in CUTS:
         raise ConfigError(f"cut = {cut!r}", fix=f"use {' or '.join(CUTS)}")
     return cut
 
 
-def checked_places(words: Any, text: str) -> list[tuple[int, int]]:
-    """Where a file says that words stand: ``[[start, end], …]`` within the text, in order and apart.
+def check_word_spans(words: Any, text: str) -> list[tuple[int, int]]:
+    """Check the words of a file: ``[[start, end], …]`` within the text, in order, without overlap.
 
-    >>> checked_places([[0, 4], [3, 7]], "book it")
+    >>> check_word_spans([[0, 4], [3, 7]], "book it")
     Traceback (most recent call last):
         ...
-    bursar.errors.LabelError: words must be [start, end] in characters, in order and apart; [3, 7] is not
+    bursar.errors.LabelError: words must be [start, end] in characters, in order, without overlap; [3, 7] is not
     """
-    places: list[tuple[int, int]] = []
+    words_at: list[tuple[int, int]] = []
     last = 0
     for word in words if isinstance(words, list) else [words]:
         match word:
             case [start, end] if type(start) is int and type(end) is int and last <= start < end <= len(text):
-                places.append((start, end))
+                words_at.append((start, end))
                 last = end
             case _:
-                raise LabelError(f"words must be [start, end] in characters, in order and apart; {word!r} is not")
-    return places
+                raise LabelError(
+                    f"words must be [start, end] in characters, in order, without overlap; {word!r} is not"
+                )
+    return words_at
 
 
-def in_characters(places: Places, start: int, end: int) -> tuple[int, int]:
-    """A span of words as a span of characters.
+def in_characters(words_at: WordSpans, start: int, end: int) -> tuple[int, int]:
+    """Convert a span of words to a span of characters.
 
     >>> in_characters([(0, 4), (5, 7)], 0, 2)
     (0, 7)
     """
-    return places[start][0], places[end - 1][1]
+    return words_at[start][0], words_at[end - 1][1]
 
 
-def in_words(text: str, places: Places, start: Any, end: Any, cut: str = "refuse") -> tuple[int, int]:
-    """A span of characters as the words that it covers; blanks around them do not matter, half a word does.
+def in_words(text: str, words_at: WordSpans, start: Any, end: Any, cut: str = "refuse") -> tuple[int, int]:
+    """Convert a span of characters to words. It may include spaces around them, but not part of a word.
 
     >>> in_words("book it now", [(0, 4), (5, 7), (8, 11)], 5, 11)
     (1, 3)
@@ -62,12 +64,12 @@ def in_words(text: str, places: Places, start: Any, end: Any, cut: str = "refuse
     """
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
         raise LabelError(f"a span must be two numbers within the {len(text)} characters, not {start!r} and {end!r}")
-    first = bisect_right([word[1] for word in places], start)
-    last = bisect_left([word[0] for word in places], end)
+    first = bisect_right([word[1] for word in words_at], start)
+    last = bisect_left([word[0] for word in words_at], end)
     said = f"the span {start} to {end} ({_short(text[start:end])})"
     if first >= last:
         raise LabelError(f"{said} holds no word")
-    for word in (places[first], places[last - 1]):
+    for word in (words_at[first], words_at[last - 1]):
         if cut != "widen" and not (start <= word[0] and word[1] <= end):
             raise LabelError(
                 f"{said} cuts the word {_short(text[word[0] : word[1]])} in two", fix="cut = widen takes whole words"
@@ -80,7 +82,7 @@ def _short(text: str) -> str:
 
 
 def from_utf16(text: str, start: int, end: int, said: str) -> tuple[int, int]:
-    """A span that may have been counted in units of UTF-16, as browsers count: told by the text it is said to hold.
+    """Correct a span that was counted in UTF-16 units, as browsers count; the quoted text shows which.
 
     >>> from_utf16("😀 at seven", 5, 10, "seven"), from_utf16("😀 at seven", 6, 11, "seven")
     ((5, 10), (5, 10))
@@ -92,6 +94,6 @@ def from_utf16(text: str, start: int, end: int, said: str) -> tuple[int, int]:
         if units[2 * start : 2 * end].decode("utf-16-le") == said:
             before = len(units[: 2 * start].decode("utf-16-le"))
             return before, before + len(said)
-    except UnicodeDecodeError:  # half a surrogate pair: so it was not counted
+    except UnicodeDecodeError:  # half a surrogate pair, so it was not counted in UTF-16
         pass
     return start, end

@@ -1,4 +1,4 @@
-"""CoNLL columns: a word a line, a blank line between sentences, ``-DOCSTART-`` lines between documents.
+"""CoNLL columns: one word per line, a blank line between sentences, ``-DOCSTART-`` lines between documents.
 
 ```
 -DOCSTART- -X- -X- O
@@ -6,16 +6,15 @@
 Ada NNP B-NP B-PER
 sings VBZ B-VP O
 ```
-Cells are parted by tabs, or by blanks. Two columns are a word and its entity tag, four are those of CoNLL-2003; of any
-other number the first is the word, the last the entity tag, and ``columns`` says more. Tags are read in any scheme, so
-reading a file and writing it with ``scheme=…`` converts it.
+Cells are separated by tabs or spaces. Two columns are a word and its entity tag, four are those of CoNLL-2003; with any
+other number the first is the word and the last the entity tag, unless ``columns`` names them. Tags are read in any
+scheme, so reading a file and writing it with ``scheme=…`` converts it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,17 +25,16 @@ from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import (
     FORMATS,
     Format,
-    Places,
+    IdCounter,
     blank_cells,
     declare,
     first_lines,
-    names_in,
     numbered_lines,
+    parse_names,
     read_files,
-    replacing,
 )
-from bursar.corpus.formats.limits import Limits
-from bursar.corpus.words import lay_out
+from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import join_tokens
 from bursar.errors import ConfigError, LabelError
 from bursar.tasks import Tagging
 from bursar.tasks.schemes import SCHEMES, Span, spans_of_tags, split_tag
@@ -45,30 +43,30 @@ SUFFIXES = (".txt", ".conll", ".bio", ".iob", ".tsv", "")
 DOCUMENT = "-DOCSTART-"
 WORD, SKIPPED = "word", "_"
 CONLL2003 = (WORD, "pos", "chunk", "entities")
-EVERY_WORD = ("pos", "upos", "xpos")  # the columns that hold a label a word, not spans
-TAG = re.compile(r"O|[BIESLU]-(?!\S*:(O|[BIESLU]-))\S+")  # and not the last of a line of word:TAG cells
+EVERY_WORD = ("pos", "upos", "xpos")  # columns with one label per word, not spans
+TAG = re.compile(r"O|[BIESLU]-(?!\S*:(O|[BIESLU]-))\S+")  # but not the last cell of a line of word:TAG cells
 
 
 def sniff(path: Path) -> bool:
-    """Lines with as many cells each, two or more, of which the last is a tag."""
+    """Lines with equally many cells, at least two, of which the last is a tag."""
     rows = [_cells(line) for line in first_lines(path, SUFFIXES)]
     rows = [row for row in rows if row and row[0] != DOCUMENT]
     return bool(rows) and len(rows[0]) > 1 and all(len(r) == len(rows[0]) and TAG.fullmatch(r[-1]) for r in rows)
 
 
 def read(path: Path, columns: str | Sequence[str] | None = None, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A file, or a folder with a file a split.
+    """Read a file, or a folder with one file per split.
 
-    ``columns`` names every column: ``word``, a task, or ``_`` for one that is not wanted. Columns called pos, upos or
-    xpos hold a label for every word, others spans; ``schema`` can say otherwise.
+    ``columns`` names every column: ``word``, a task, or ``_`` for one to skip. Columns called pos, upos or xpos have a
+    label for every word, others have spans; ``schema`` overrides this.
     """
     names = None if columns is None else _column_names(columns)
-    reader = partial(_read_file, columns=names, places=Places())
+    reader = partial(_read_file, columns=names, counter=IdCounter())
     return read_files(path, SUFFIXES, CorpusBuilder(schema), reader)
 
 
 def _column_names(columns: str | Sequence[str]) -> list[str]:
-    names = names_in(columns)
+    names = parse_names(columns)
     named = [name for name in names if name != SKIPPED]
     if WORD not in named or len(set(named)) != len(named):
         raise ConfigError(f"columns = {columns!r} must name 'word' and each task once", fix=f"columns = {CONLL2003}")
@@ -82,15 +80,17 @@ def _cells(line: str) -> list[str]:
     return blank_cells(line)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, columns: Sequence[str] | None, places: Places) -> None:
-    sentences = _Sentences(builder, path, split, places, columns or ())
+def _read_file(
+    builder: CorpusBuilder, path: Path, split: str, columns: Sequence[str] | None, counter: IdCounter
+) -> None:
+    sentences = _Sentences(builder, path, split, counter, columns or ())
     for number, line in numbered_lines(path):
         cells = _cells(line)
         if not cells:
             sentences.close()
         elif cells[0] == DOCUMENT:
             sentences.close()
-            sentences.group = places.next(f"{split}-doc")
+            sentences.group = counter.next(f"{split}-doc")
         else:
             sentences.add(number, cells)
     sentences.close()
@@ -98,13 +98,13 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str, columns: Sequence
 
 @dataclass
 class _Sentences:
-    """Gathers the lines of a sentence and hands it over when it ends."""
+    """Collects the lines of a sentence and adds it to the builder when it ends."""
 
     builder: CorpusBuilder
     path: Path
     split: str
-    places: Places
-    names: Sequence[str]  # of the columns; none before the first line where they go by its width
+    counter: IdCounter
+    names: Sequence[str]  # of the columns; empty before the first line if they depend on its width
     group: str | None = None
     rows: list[list[str]] = field(default_factory=list)
     line: int = 0
@@ -123,7 +123,7 @@ class _Sentences:
 
     def declare(self, width: int) -> None:
         if width < 2:
-            raise self.builder.error("expected a word and its tag", fix="part them by a tab or a blank")
+            raise self.builder.error("expected a word and its tag", fix="separate them by a tab or a space")
         self.declared = True
         self.names = self.names or (CONLL2003 if width == 4 else (WORD, *[SKIPPED] * (width - 2), "entities"))
         for name in (name for name in self.names if name not in (WORD, SKIPPED)):
@@ -136,19 +136,19 @@ class _Sentences:
             return
         columns = dict(zip(self.names, zip(*self.rows, strict=True), strict=True))
         columns.pop(SKIPPED, None)
-        text, words = lay_out(columns.pop(WORD))
+        text, words = join_tokens(columns.pop(WORD))
         labels: dict[str, Any] = {}
         for name, tags in columns.items():
             task = self.builder.task(name)
             every_word = isinstance(task, Tagging) and task.every_word
             labels[name] = list(tags) if every_word else spans_at(self.builder, tags, self.line)
-        id = self.places.next(self.split)
+        id = self.counter.next(self.split)
         self.builder.add(id, split=self.split, text=text, words=words, group=self.group, labels=labels)
         self.rows = []
 
 
 def spans_at(builder: CorpusBuilder, tags: Sequence[str], line: int) -> list[Span]:
-    """The spans of tags that stand one a line, from ``line`` on; an error names the line of the tag."""
+    """The spans of tags on consecutive lines from ``line`` on; an error names the line of the tag."""
     try:
         return spans_of_tags(tags)
     except LabelError:
@@ -169,63 +169,69 @@ def write(
     separator: str = " ",
     lose: str | Collection[str] = (),
 ) -> None:
-    """A folder with train.txt, valid.txt and test.txt, or one file; ``scheme`` is IO, IOB1, IOB2 or BIOES.
+    """Write a folder with train.txt, valid.txt and test.txt, or one file; ``scheme`` is IO, IOB1, IOB2 or BIOES.
 
-    A corpus whose tasks are not ``entities`` or those of CoNLL-2003 needs ``columns``, and is read with the same.
+    A corpus with tasks other than ``entities`` or those of CoNLL-2003 needs ``columns``, for writing and reading.
     """
     if scheme not in SCHEMES or separator not in (" ", "\t"):
         raise ConfigError(
-            f"scheme = {scheme!r}, separator = {separator!r}", fix=f"use one of {SCHEMES}, and a blank or a tab"
+            f"scheme = {scheme!r}, separator = {separator!r}", fix=f"use one of {SCHEMES}, and a space or a tab"
         )
-    limits = Limits(corpus, "conll", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.single_blanks()
-    names = _columns_to_write(limits, columns)
-    places = Places()
-    with ExitStack() as stack:
-        for split, file in limits.files(path, SUFFIXES, {"dev": "valid"}):
-            _write_split(limits, split, stack.enter_context(replacing(file)), names, scheme, separator, places)
+    checks = WriteChecks(corpus, "conll", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.single_blanks()
+    names = _columns_to_write(checks, columns)
+    counter = IdCounter()
+    with checks.writing(path, SUFFIXES, {"dev": "valid"}) as files:
+        for split, file in files:
+            _write_split(checks, split, file, names, scheme, separator, counter)
 
 
-def _columns_to_write(limits: Limits, columns: str | Sequence[str] | None) -> Sequence[str]:
-    schema = limits.corpus.schema
+def _columns_to_write(checks: WriteChecks, columns: str | Sequence[str] | None) -> Sequence[str]:
+    schema = checks.corpus.schema
     if columns is None:
         usual = CONLL2003 if len(schema) > 1 else (WORD, "entities")
-        limits.tasks([Tagging(name, every_word=name in EVERY_WORD) for name in usual[1:]], needed=usual[1:])
+        checks.tasks([Tagging(name, every_word=name in EVERY_WORD) for name in usual[1:]], needed=usual[1:])
         return usual
     names = _column_names(columns)
-    limits.tasks([task if isinstance(task, Tagging) else Tagging(n) for n, task in schema.items() if n in names])
+    checks.tasks([task if isinstance(task, Tagging) else Tagging(n) for n, task in schema.items() if n in names])
     return names
 
 
 def _write_split(
-    limits: Limits, split: str, file: IO[str], names: Sequence[str], scheme: str, separator: str, places: Places
+    checks: WriteChecks,
+    split: str,
+    file: IO[str],
+    names: Sequence[str],
+    scheme: str,
+    separator: str,
+    counter: IdCounter,
 ) -> None:
     group: str | None = None
     named: str | None = None
     width = len(names)
-    for item in limits.items(split):
+    for item in checks.items(split):
         if item.group != group:
-            group, named = item.group, places.next(f"{split}-doc")
+            group, named = item.group, counter.next(f"{split}-doc")
             file.write(separator.join([DOCUMENT, *["-X-"] * (width - 2), "O"]) + "\n\n")
-        limits.group(item, named)
-        limits.id(item, places.next(split))
+        checks.group(item, named)
+        checks.id(item, counter.next(split))
         columns = []
         for name in names:
-            task = limits.corpus.schema.get(name)
+            task = checks.corpus.schema.get(name)
             if name == WORD:
                 columns.append(item.words)
             elif isinstance(task, Tagging) and task.every_word:
-                columns.append(limits.label(item, name))
+                columns.append(checks.label(item, name))
             else:
-                columns.append([SKIPPED] * len(item.words) if task is None else limits.tags(item, name, scheme))
+                columns.append([SKIPPED] * len(item.words) if task is None else checks.tags(item, name, scheme))
         if not item.words:
-            raise limits.error("cannot hold a sentence without words", item)
+            raise checks.error("cannot hold a sentence without words", item)
         for row in zip(*columns, strict=True):
             if row[0] == DOCUMENT:
-                raise limits.error(f"takes {DOCUMENT} for the start of a document, not for a word", item)
-            file.write(separator.join(limits.cell(item, cell, separator) for cell in row) + "\n")
+                raise checks.error(f"takes {DOCUMENT} for the start of a document, not for a word", item)
+            file.write(separator.join(checks.cell(item, cell, separator) for cell in row) + "\n")
         file.write("\n")
 
 

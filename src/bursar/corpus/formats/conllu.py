@@ -1,24 +1,31 @@
 """CoNLL-U: the treebanks of Universal Dependencies.
 
-The tasks are ``dependencies`` (with full labels such as ``nsubj:pass``), ``upos`` and ``xpos``, each where the file has
-it. Words are placed in ``# text``; several words that are written as one share its characters; empty nodes are left
-out. With ``layer=PATH`` the entities of an IOB2 layer are joined on ``sent_id``, word for word.
+The tasks are ``dependencies`` (with full labels such as ``nsubj:pass``), ``upos`` and ``xpos``, if the file has them.
+Words are aligned with ``# text``; the words of a multiword token share its characters; empty nodes are left out. With
+``layer=PATH`` the entities of an IOB2 layer are joined on ``sent_id``, word by word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import FORMATS, Format, Places, declare, first_lines, names_in, read_files, replacing
+from bursar.corpus.formats.format import (
+    FORMATS,
+    Format,
+    IdCounter,
+    declare,
+    first_lines,
+    parse_names,
+    read_files,
+)
 from bursar.corpus.formats.iob2 import DROPPED, ENTITIES, Layer
-from bursar.corpus.formats.limits import Limits
 from bursar.corpus.formats.sentences import Sentence, group_of, sentences, text_of, write_comments
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.tasks import Parsing, Tagging
 
 SUFFIXES = (".conllu", ".conll", ".txt")
@@ -29,7 +36,7 @@ TASKS = (Parsing("dependencies"), Tagging("upos", every_word=True), Tagging("xpo
 
 
 def sniff(path: Path) -> bool:
-    """Numbered words with ten cells a line."""
+    """Numbered words with ten cells per line."""
     rows = [line.split("\t") for line in first_lines(path, SUFFIXES) if line and line[0] != "#"]
     return bool(rows) and all(len(row) == 10 and row[0][:1].isdecimal() for row in rows)
 
@@ -40,25 +47,25 @@ def read(
     drop: str | Collection[str] = DROPPED,
     schema: Mapping[str, Any] | None = None,
 ) -> Corpus:
-    """A file, or a folder with a file a split; ``layer`` is an IOB2 file or folder, see there for ``drop``."""
-    entities = None if layer is None else Layer(Path(layer), names_in(drop))
-    reader = partial(_read_file, layer=entities, places=Places())
+    """Read a file, or a folder with one file per split; ``layer`` is an IOB2 file or folder, see there for ``drop``."""
+    entities = None if layer is None else Layer(Path(layer), parse_names(drop))
+    reader = partial(_read_file, layer=entities, counter=IdCounter())
     corpus = read_files(path, SUFFIXES, CorpusBuilder(schema), reader)
     if entities is not None:
         entities.check_all_claimed()
     return corpus
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, layer: Layer | None, places: Places) -> None:
+def _read_file(builder: CorpusBuilder, path: Path, split: str, layer: Layer | None, counter: IdCounter) -> None:
     builder.at(path)
     if layer is not None:
         declare(builder, ENTITIES)
     group: str | None = None
     for found in sentences(builder, path, WIDTHS):
-        group = group_of(found, group, split, places)
+        group = group_of(found, group, split, counter)
         text, words = text_of(builder, found)
         labels = _labels(builder, found)
-        id = found.comments.get("sent_id") or places.next(split)
+        id = found.comments.get("sent_id") or counter.next(split)
         builder.at(path, found.line)
         for task in TASKS:
             if task.name in labels:
@@ -69,7 +76,7 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str, layer: Layer | No
 
 
 def _labels(builder: CorpusBuilder, found: Sentence) -> dict[str, Any]:
-    """What the file says of a sentence; a column that is ``_`` for every word says nothing."""
+    """The labels of a sentence; a column that is ``_`` for every word has none."""
     labels: dict[str, Any] = {}
     for name, column in (("upos", UPOS), ("xpos", XPOS)):
         tags = [row[column] for row in found.rows]
@@ -86,33 +93,32 @@ def _labels(builder: CorpusBuilder, found: Sentence) -> dict[str, Any]:
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder with a file a split, or one file. Entities go to a layer of their own, with the format ``iob2``."""
-    limits = Limits(corpus, "conllu", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.tasks(TASKS)
-    with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, SUFFIXES):
-            file = stack.enter_context(replacing(path_of_split))
+    """Write a folder with one file per split, or one file. Write entities as a layer with the format ``iob2``."""
+    checks = WriteChecks(corpus, "conllu", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.tasks(TASKS)
+    with checks.writing(path, SUFFIXES) as files:
+        for split, file in files:
             group: str | None = None
-            for item in limits.items(split):
-                write_comments(limits, file, item, group)
+            for item in checks.items(split):
+                write_comments(checks, file, item, group)
                 group = item.group
-                _write_words(limits, file, item)
+                _write_words(checks, file, item)
 
 
-def _write_words(limits: Limits, file: IO[str], item: Item) -> None:
+def _write_words(checks: WriteChecks, file: IO[str], item: Item) -> None:
     nothing = [NOTHING] * len(item.words)
     upos, xpos = item.labels.get("upos", nothing), item.labels.get("xpos", nothing)
     for name, tags in (("upos", upos), ("xpos", xpos)):
         if name in item.labels and set(tags) == {NOTHING}:
-            raise limits.error(f"takes {NOTHING!r} for no label, and every word of task {name!r} has it", item)
+            raise checks.error(f"takes {NOTHING!r} for no label, and every word of task {name!r} has it", item)
     tree = item.labels.get("dependencies", [[NOTHING, NOTHING]] * len(item.words))
     text, at = item.text or "", 0
     for number, (word, up, xp, (head, deprel)) in enumerate(zip(item.words, upos, xpos, tree, strict=True), 1):
         at = text.index(word, at) + len(word)
         misc = NOTHING if at == len(text) or text[at].isspace() else "SpaceAfter=No"
-        cells = [limits.cell(item, cell, "") for cell in (word, up, xp, deprel)]
+        cells = [checks.cell(item, cell, "") for cell in (word, up, xp, deprel)]
         file.write(f"{number}\t{cells[0]}\t_\t{cells[1]}\t{cells[2]}\t_\t{head}\t{cells[3]}\t_\t{misc}\n")
     file.write("\n")
 

@@ -1,4 +1,4 @@
-"""doccano: one JSON object a line, as its export writes them and its import reads them.
+"""doccano: one JSON object per line, as in its export and import.
 
 ```
 {"text": "wake me at seven", "label": ["alarm"]}                                             classes
@@ -6,9 +6,9 @@
 {"text": "wake me at seven", "cats": ["alarm"], "entities": [[11, 16, "time"]]}              both
 {"text": "Ada met Bo", "entities": [{"id": 0, "start_offset": 0, …}], "relations": [{"from_id": 0, …}]}
 ```
-The tasks are ``label``, ``entities`` and ``relations``. Spans are counted in characters. An empty list of spans says
-that there are none, an empty list of classes that nobody has said. doccano keeps ``id``, ``split``, ``group`` and
-``words`` among its metadata and gives them back.
+The tasks are ``label``, ``entities`` and ``relations``. Spans are in characters. An empty list of spans means that
+there are none; an empty list of classes means that the item is not labelled. doccano keeps ``id``, ``split``, ``group``
+and ``words`` as metadata and exports them again.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import Places, check_cut, checked_places, in_characters, in_words
-from bursar.corpus.formats.format import FORMATS, Format, declare, numbered, read_files, replacing
+from bursar.corpus.formats.characters import WordSpans, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, read_files, replacing
 from bursar.corpus.formats.json_files import first_line_object, json_lines
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Relations, Tagging
 
 SUFFIXES = (".jsonl",)
 LABEL, ENTITIES, RELATIONS = Classification("label"), Tagging("entities"), Relations("relations")
-EITHER = ("label", "labels")  # classes or spans, by the project; older versions have the second
+EITHER = ("label", "labels")  # classes or spans, depending on the project; older versions use the second
 
 
 def sniff(path: Path) -> bool:
@@ -42,7 +42,7 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
-    """A file, or a folder with a file a split; ``cut = widen`` widens spans to whole words."""
+    """Read a file, or a folder with one file per split; ``cut = widen`` widens spans to whole words."""
     return read_files(
         path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir(), cut=check_cut(cut))
     )
@@ -53,11 +53,11 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool, cut: 
     spans = _declare(builder, [record for _, record in records])
     for number, record in records:
         builder.at(path, number)
-        _read_item(builder, record, split, numbered(path.stem if many else "line", number), spans, cut)
+        _read_item(builder, record, split, numbered_id(path.stem if many else "line", number), spans, cut)
 
 
 def _declare(builder: CorpusBuilder, records: list[dict[str, Any]]) -> bool:
-    """Announce the tasks that the records have; whether their ``label`` is a list of spans."""
+    """Add the tasks of the records to the builder; return whether ``label`` is a list of spans."""
     either = [record[key] for record in records for key in EITHER if isinstance(record.get(key), list)]
     spans = any(isinstance(label, list) for labels in either for label in labels)
     classes = any(isinstance(label, str) for labels in either for label in labels)
@@ -86,14 +86,14 @@ def _read_item(
     if not isinstance(split, str | None) or not isinstance(group, str | None):
         raise builder.error("split and group must be strings", item=id)
     try:
-        places = find_words(text) if "words" not in record else checked_places(record["words"], text)
-        labels = _labels(record, text, places, spans, cut)
+        words_at = find_words(text) if "words" not in record else check_word_spans(record["words"], text)
+        labels = _labels(record, text, words_at, spans, cut)
     except LabelError as wrong:
         raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-    builder.add(id, split=split or default_split, text=text, words=places, group=group, labels=labels)
+    builder.add(id, split=split or default_split, text=text, words=words_at, group=group, labels=labels)
 
 
-def _labels(record: dict[str, Any], text: str, places: Places, spans: bool, cut: str) -> dict[str, Any]:
+def _labels(record: dict[str, Any], text: str, words_at: WordSpans, spans: bool, cut: str) -> dict[str, Any]:
     classes, entities = record.get("cats"), record.get("entities")
     for key in EITHER:
         if record.get(key) is not None and spans:
@@ -106,7 +106,7 @@ def _labels(record: dict[str, Any], text: str, places: Places, spans: bool, cut:
     if entities is not None:
         if not isinstance(entities, list):
             raise LabelError(f"spans must be a list, not {entities!r}")
-        found = [_entity(entity, text, places, cut) for entity in entities]
+        found = [_entity(entity, text, words_at, cut) for entity in entities]
         labels["entities"] = [span for _, span in found]
         if record.get("relations") is not None:
             labels["relations"] = _relations(record["relations"], found)
@@ -116,7 +116,7 @@ def _labels(record: dict[str, Any], text: str, places: Places, spans: bool, cut:
 
 
 def _class(classes: Any) -> str | None:
-    """The class of an item that has one."""
+    """The class of an item; ``None`` if it has none."""
     match classes:
         case str():
             return classes
@@ -129,8 +129,8 @@ def _class(classes: Any) -> str | None:
     raise LabelError(f"classes must be a list of strings, not {classes!r}")
 
 
-def _entity(entity: Any, text: str, places: Places, cut: str) -> tuple[Any, list[Any]]:
-    """A span's own id, if it has one, and the span in words."""
+def _entity(entity: Any, text: str, words_at: WordSpans, cut: str) -> tuple[Any, list[Any]]:
+    """The id of a span, if it has one, and the span in words."""
     match entity:
         case [start, end, label]:
             id = None
@@ -138,7 +138,7 @@ def _entity(entity: Any, text: str, places: Places, cut: str) -> tuple[Any, list
             id = entity.get("id")
         case _:
             raise LabelError(f"a span must be [start, end, label] in characters, not {entity!r}")
-    return id, [*in_words(text, places, start, end, cut), label]
+    return id, [*in_words(text, words_at, start, end, cut), label]
 
 
 def _relations(relations: Any, entities: list[tuple[Any, list[Any]]]) -> list[Any]:
@@ -158,36 +158,36 @@ def _relations(relations: Any, entities: list[tuple[Any, list[Any]]]) -> list[An
 
 # -- writing --------------------------------------------------------------------------------------------------------
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """All splits in one file."""
-    limits = Limits(corpus, "doccano", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.tasks([LABEL, ENTITIES, RELATIONS], needed=["entities"] if "relations" in corpus.schema else [])
+    """Write all splits to one file."""
+    checks = WriteChecks(corpus, "doccano", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.tasks([LABEL, ENTITIES, RELATIONS], needed=["entities"] if "relations" in corpus.schema else [])
     if {"label", "relations"} <= set(corpus.schema):
-        raise limits.error("has no project for classes and relations at once", fix="leave one of these tasks out")
+        raise checks.error("has no project for classes and relations at once", fix="leave one of these tasks out")
     with replacing(path) as file:
         for at in range(len(corpus)):
             item = corpus[at]
             record = {"id": item.id, "split": item.split, "text": item.text}
             record |= {"group": item.group} if item.group is not None else {}
             assert corpus.texts is not None
-            places = corpus.texts.spans[at].tolist()
-            if [*map(tuple, places)] != find_words(item.text or ""):
-                record["words"] = places
-            record |= _written(limits, item, places)
+            words_at = corpus.texts.spans[at].tolist()
+            if [*map(tuple, words_at)] != find_words(item.text or ""):
+                record["words"] = words_at
+            record |= _written(checks, item, words_at)
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _written(limits: Limits, item: Item, places: Places) -> dict[str, Any]:
-    """The labels of an item under the keys that a project of these tasks has for them."""
-    tasks = set(limits.corpus.schema)
-    spans = [[*in_characters(places, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
+def _written(checks: WriteChecks, item: Item, words_at: WordSpans) -> dict[str, Any]:
+    """The labels of an item under the keys of a doccano project with these tasks."""
+    tasks = set(checks.corpus.schema)
+    spans = [[*in_characters(words_at, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
     record: dict[str, Any] = {}
     if "label" in item.labels:
         record["cats" if "entities" in tasks else "label"] = [item.labels["label"]]
     if "entities" in item.labels and "relations" not in tasks:
-        # An empty list under "label" could be one of classes, so a corpus without any span has to say what they are.
-        alone = tasks == {"entities"} and len(limits.corpus.labels["entities"].rows.values)
+        # An empty list under "label" could mean classes, so a corpus without any span uses "entities".
+        alone = tasks == {"entities"} and len(checks.corpus.labels["entities"].rows.values)
         record["label" if alone else "entities"] = spans
     elif "entities" in item.labels:
         record["entities"] = [
@@ -195,16 +195,16 @@ def _written(limits: Limits, item: Item, places: Places) -> dict[str, Any]:
             for at, (start, end, kind) in enumerate(spans)
         ]
     if "relations" in item.labels:
-        record["relations"] = [_relation(limits, item, relation) for relation in item.labels["relations"]]
+        record["relations"] = [_relation(checks, item, relation) for relation in item.labels["relations"]]
     return record
 
 
-def _relation(limits: Limits, item: Item, relation: list[Any]) -> dict[str, Any]:
+def _relation(checks: WriteChecks, item: Item, relation: list[Any]) -> dict[str, Any]:
     *ends, label = relation
     entities = item.labels.get("entities", [])
     for end in ends:
         if end not in entities:
-            raise limits.error(f"cannot hold a relation of {end}, which is no entity", item)
+            raise checks.error(f"cannot hold a relation of {end}, which is no entity", item)
     return {"from_id": entities.index(ends[0]), "to_id": entities.index(ends[1]), "type": label}
 
 

@@ -1,17 +1,16 @@
-"""DyGIE documents: one JSON object a line with sentences, entities and relations, counted in words of the document.
+"""DyGIE documents: one JSON object per line with sentences, entities and relations, in words of the document.
 
 ```
 {"doc_key": "d1", "sentences": [["Ada", "sings"]], "ner": [[[0, 0, "PER"]]], "relations": [[]]}
 ```
-The items are the sentences, called ``d1-0``, ``d1-1``, …; the group is the document. Spans end with their last word
-here, and become spans of the sentence that end after it. Relations take the types of their ends from the entities.
+The items are the sentences, called ``d1-0``, ``d1-1``, …; the group is the document. Spans include their last word
+here, and become spans of the sentence with an exclusive end. Relations take the types of their ends from the entities.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,14 @@ from bursar.corpus.formats.format import (
     FORMATS,
     Format,
     declare,
-    first_lines,
     json_object,
-    numbered,
+    numbered_id,
     numbered_lines,
     read_files,
-    replacing,
 )
-from bursar.corpus.formats.limits import Limits
-from bursar.corpus.words import lay_out
+from bursar.corpus.formats.json_files import first_line_object
+from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import join_tokens
 from bursar.tasks import Relations, Tagging
 
 SUFFIXES = (".json", ".jsonl")
@@ -39,16 +37,12 @@ ENTITIES, RELATIONS = Tagging("entities"), Relations("relations")
 
 def sniff(path: Path) -> bool:
     """A first line that is a JSON object with sentences."""
-    first = next((line for line in first_lines(path, SUFFIXES, 5) if line.strip()), "")
-    try:
-        record = json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and isinstance(record.get("sentences"), list) and "text" not in record
+    record = first_line_object(path, SUFFIXES)
+    return isinstance(record.get("sentences"), list) and "text" not in record
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A file, or a folder with a file a split."""
+    """Read a file, or a folder with one file per split."""
     return read_files(path, SUFFIXES, CorpusBuilder(schema), _read_file)
 
 
@@ -56,7 +50,7 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str) -> None:
     for number, line in numbered_lines(path):
         if line and not line.isspace():
             builder.at(path, number)
-            _read_document(builder, json_object(builder, line), split, numbered(split, number))
+            _read_document(builder, json_object(builder, line), split, numbered_id(split, number))
 
 
 def _read_document(builder: CorpusBuilder, record: dict[str, Any], split: str, fallback: str) -> None:
@@ -87,7 +81,7 @@ def _read_document(builder: CorpusBuilder, record: dict[str, Any], split: str, f
         if "relations" in columns:
             types = _types(labels["entities"])
             labels["relations"] = [_relation(builder, e, sentence, types, id) for e in columns["relations"][n]]
-        text, spans = lay_out(words)
+        text, spans = join_tokens(words)
         builder.add(id, split=split, text=text, words=spans, group=key, labels=labels)
         start += len(words)
 
@@ -101,12 +95,12 @@ def _lists(builder: CorpusBuilder, value: Any, name: str, length: int | None) ->
 
 
 def _span(builder: CorpusBuilder, first: Any, last: Any, sentence: range, id: str) -> tuple[int, int]:
-    """First and last word in the document to start and end in the sentence."""
+    """Convert first and last word in the document to start and end in the sentence."""
     if type(first) is not int or type(last) is not int:
         raise builder.error(f"a span must be two numbers, not {first!r} and {last!r}", item=id)
     if not (first in sentence and last in sentence and first <= last):
         words = f"words {sentence.start} to {sentence.stop - 1}"
-        raise builder.error(f"span [{first}, {last}] does not lie in its sentence, which is {words}", item=id)
+        raise builder.error(f"span [{first}, {last}] is outside its sentence, which is {words}", item=id)
     return first - sentence.start, last + 1 - sentence.start
 
 
@@ -141,22 +135,21 @@ def _relation(
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder with a file a split, or one file. Neighbours of one group are a document."""
-    limits = Limits(corpus, "dygie", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.single_blanks()
-    limits.tasks([ENTITIES, RELATIONS])
-    with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, SUFFIXES):
-            file = stack.enter_context(replacing(path_of_split))
-            for number, (_, items) in enumerate(groupby(limits.items(split), lambda i: i.group or i.id), start=1):
-                record = _document(limits, [*items], numbered(split, number))
+    """Write a folder with one file per split, or one file. Consecutive items of one group are a document."""
+    checks = WriteChecks(corpus, "dygie", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.single_blanks()
+    checks.tasks([ENTITIES, RELATIONS])
+    with checks.writing(path, SUFFIXES) as files:
+        for split, file in files:
+            for number, (_, items) in enumerate(groupby(checks.items(split), lambda i: i.group or i.id), start=1):
+                record = _document(checks, [*items], numbered_id(split, number))
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _document(limits: Limits, items: list[Item], unnamed: str) -> dict[str, Any]:
-    """One document; it needs no key where it would be called the same without one."""
+def _document(checks: WriteChecks, items: list[Item], unnamed: str) -> dict[str, Any]:
+    """One document; the key is left out if reading would give the same name without it."""
     key = items[0].group or unnamed
     record: dict[str, Any] = {} if key == unnamed else {"doc_key": key}
     record["sentences"] = [item.words for item in items]
@@ -164,13 +157,13 @@ def _document(limits: Limits, items: list[Item], unnamed: str) -> dict[str, Any]
     for task, having in labelled.items():
         if having and len(having) < len(items):
             bare = next(item for item in items if task not in item.labels)
-            raise limits.error(f"labels whole documents, and task {task!r} has labels for some sentences only", bare)
+            raise checks.error(f"labels whole documents, and task {task!r} has labels for some sentences only", bare)
     start = 0
     for n, item in enumerate(items):
-        limits.group(item, key)
-        limits.id(item, f"{key}-{n}")
+        checks.group(item, key)
+        checks.id(item, f"{key}-{n}")
         if "relations" in item.labels:
-            _check_ends(limits, item)
+            _check_ends(checks, item)
         if "entities" in item.labels:
             entities = [[start + a, start + b - 1, kind] for a, b, kind in item.labels["entities"]]
             record.setdefault("ner", []).append(entities)
@@ -184,13 +177,13 @@ def _document(limits: Limits, items: list[Item], unnamed: str) -> dict[str, Any]
     return record
 
 
-def _check_ends(limits: Limits, item: Item) -> None:
-    """The ends of relations must be entities, with one type each, for that is how they are read."""
+def _check_ends(checks: WriteChecks, item: Item) -> None:
+    """The ends of relations must be entities with one type each, because that is how they are read."""
     types = _types(item.labels.get("entities", []))
     for *ends, _ in item.labels["relations"]:
         for start, end, kind in ends:
             if types.get((start, end)) != {kind}:
-                raise limits.error(f"cannot hold a relation of [{start}, {end}, {kind!r}], which is no entity", item)
+                raise checks.error(f"cannot hold a relation of [{start}, {end}, {kind!r}], which is no entity", item)
 
 
 FORMATS.add("dygie", Format("dygie", "documents with entities and relations (DyGIE, SciERC)", sniff, read, write))

@@ -1,4 +1,4 @@
-"""What a format brings, and what all readers share: lines with their numbers, splits from file names."""
+"""The ``Format`` type, and functions shared by readers: numbered lines, splits from file names, atomic writes."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ FORMATS: Registry[Format] = Registry("format", "bursar.formats")
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file, from 1, without line ends (``\\n`` or ``\\r\\n``) and byte order mark.
+    """The lines of a UTF-8 file, numbered from 1, without line ends (``\\n`` or ``\\r\\n``) and byte order mark.
 
-    Only ``\\n`` ends a line: a text may hold any other Unicode line separator.
+    Only ``\\n`` ends a line: a text may contain other Unicode line separators.
     """
     opener = gzip.open if path.suffix == ".gz" else open
     try:
@@ -76,7 +76,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def head_of(path: Path, lines: int = 20) -> list[str]:
-    """The first lines, for guessing; nothing if it is not a readable text file."""
+    """The first lines, for guessing a format; empty if it is not a readable text file."""
     if not path.is_file():
         return []
     found: list[str] = []
@@ -91,7 +91,7 @@ def head_of(path: Path, lines: int = 20) -> list[str]:
 
 
 def split_of(name: str) -> str | None:
-    """The split that a file name speaks of.
+    """The split that a file name indicates.
 
     >>> split_of("alarm_eval.tsv"), split_of("en_ewt-ud-train.conllu"), split_of("notes.txt")
     ('dev', 'train', None)
@@ -120,7 +120,7 @@ def split_files(path: Path, suffixes: Sequence[str]) -> list[tuple[str, Path]]:
 
 
 def first_lines(path: Path, suffixes: Sequence[str], lines: int = 20) -> list[str]:
-    """The first lines of a file, or of the first split file of a folder; for guessing."""
+    """The first lines of a file, or of the first split file of a folder, for guessing a format."""
     files = split_files(path, suffixes)
     return head_of(files[0][1], lines) if files else []
 
@@ -131,7 +131,7 @@ def read_files(
     builder: CorpusBuilder,
     read_file: Callable[[CorpusBuilder, Path, str], None],
 ) -> Corpus:
-    """What every text reader does around its own work: find the files, read each, refuse to end with nothing."""
+    """Find the files of a path, read each with ``read_file``, and build the corpus; an empty file is an error."""
     files = split_files(path, suffixes)
     if not files:
         kinds = ", ".join(suffix or "(no suffix)" for suffix in suffixes)
@@ -145,7 +145,7 @@ def read_files(
 
 
 def declare(builder: CorpusBuilder, task: Task) -> None:
-    """Announce a task that a format brings. A schema may have named it before, with labels, but not as another task."""
+    """Add a task of a format. If the schema has it already, it must be the same apart from labels."""
     stated = builder.task(task.name)
     if stated is None:
         builder.add_task(task.name, task)
@@ -154,15 +154,15 @@ def declare(builder: CorpusBuilder, task: Task) -> None:
 
 
 def without_labels(task: Task) -> dict[str, Any]:
-    """What a task is, whatever its labels: its kind and options."""
+    """The kind and options of a task, without labels."""
     return {key: value for key, value in task.describe().items() if key not in task.vocabularies}
 
 
-class Places:
-    """Names for what has none in its file: a prefix and the place among those with it, over all files of a corpus.
+class IdCounter:
+    """Numbers items without ids over all files of a corpus, by prefix.
 
-    >>> places = Places()
-    >>> places.next("train"), places.next("train"), places.next("dev")
+    >>> counter = IdCounter()
+    >>> counter.next("train"), counter.next("train"), counter.next("dev")
     ('train-000001', 'train-000002', 'dev-000001')
     """
 
@@ -171,47 +171,47 @@ class Places:
 
     def next(self, prefix: str) -> str:
         self._counts[prefix] = number = self._counts.get(prefix, 0) + 1
-        return numbered(prefix, number)
+        return numbered_id(prefix, number)
 
 
-def numbered(prefix: str, number: int) -> str:
-    """A prefix and a number.
+def numbered_id(prefix: str, number: int) -> str:
+    """An id from a prefix and a number.
 
-    >>> numbered("train", 7)
+    >>> numbered_id("train", 7)
     'train-000007'
     """
     return f"{prefix}-{number:06d}"
 
 
-def names_in(option: str | Iterable[str]) -> list[str]:
-    """An option that lists names, given as a list or, from a command line, with commas.
+def parse_names(option: str | Iterable[str]) -> list[str]:
+    """Parse an option that lists names: a list, or a string with commas.
 
-    >>> names_in("word, pos"), names_in(("word", "pos"))
+    >>> parse_names("word, pos"), parse_names(("word", "pos"))
     (['word', 'pos'], ['word', 'pos'])
     """
     return [name.strip() for name in option.split(",") if name.strip()] if isinstance(option, str) else [*option]
 
 
 def blank_cells(line: str) -> list[str]:
-    """The cells between blanks and tabs. Nothing else parts them: a no-break space belongs to its word."""
+    """Split at spaces and tabs only: a no-break space belongs to its word."""
     return [cell for cell in line.replace("\t", " ").split(" ") if cell]
 
 
 def json_object(builder: CorpusBuilder, line: str) -> dict[str, Any]:
-    """A line as a JSON object, or an error that says where it is none."""
+    """Parse a line as a JSON object; an error gives the position."""
     line = line.strip(" \t")
     try:
         record, end = _decode(line)
         if end != len(line):
             raise ValueError(f"there is more after column {end}")
-        if "\\" in line and "\\ud" in line.lower():  # half a surrogate pair, which no UTF-8 file can hold?
+        if "\\" in line and "\\ud" in line.lower():  # check for half a surrogate pair, which UTF-8 cannot encode
             json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise builder.error("an escape such as \\ud800 stands alone: that is no character") from None
     except (ValueError, RecursionError) as wrong:
-        raise builder.error(f"not JSON: {wrong}", fix="one JSON object a line") from None
+        raise builder.error(f"not JSON: {wrong}", fix="write one JSON object per line") from None
     if not isinstance(record, dict):
-        raise builder.error("the line is not a JSON object", fix='such as {"id": "u1", "text": "…"}')
+        raise builder.error("the line is not a JSON object", fix='write one such as {"id": "u1", "text": "…"}')
     return record
 
 
@@ -220,7 +220,7 @@ _decode = json.JSONDecoder().raw_decode
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
-    """Write a text file whole or not at all; compressed if its name ends in ``.gz``."""
+    """Write a text file atomically; compressed if its name ends in ``.gz``."""
     with (
         replacing_bytes(path) as raw,
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else nullcontext(raw) as stream,
@@ -234,7 +234,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def replacing_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file whole or not at all: it appears under its name only when it is complete."""
+    """Write a file atomically: it appears under its name only when it is complete."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""GLUE: one folder a task with train.tsv, dev.tsv and test.tsv, or a folder of such folders.
+"""GLUE: one folder per task with train.tsv, dev.tsv and test.tsv, or a folder of such folders.
 
-A task is called after its folder, and items after the task, so that all of GLUE is one corpus in which every item has a
-label for its own task only. Columns are told by the header; CoLA, which has none, by its four columns. Cells hold
-quotation marks as they are. A file without a label column gives items without a label, as the tests of GLUE do.
+A task is named after its folder, and items after the task, so that all of GLUE is one corpus in which every item has a
+label for its own task only. The header names the columns; CoLA, which has none, is recognised by its four columns.
+Quotation marks are not special. A file without a label column gives items without labels, as the test files of GLUE do.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from bursar.corpus.corpus import Corpus, Item, concatenate
 from bursar.corpus.formats.format import (
     FORMATS,
     Format,
-    Places,
+    IdCounter,
     declare,
     head_of,
-    numbered,
+    numbered_id,
     numbered_lines,
     replacing,
     split_of,
 )
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError, SchemaError
 from bursar.tasks import Classification, Regression, Task
 
-# Which names columns have: the text and its pair, and the label. No task of GLUE has two of them.
+# Names of columns: the text and its pair, and the label. No task of GLUE matches two of them.
 TEXTS = (
     ("sentence1", "sentence2"),
     ("#1 String", "#2 String"),
@@ -46,7 +46,7 @@ FILES = ("train", "dev", "dev_matched", "dev_mismatched", "test", "test_matched"
 
 @dataclass(frozen=True)
 class Columns:
-    """Where in a row the text, its pair and the label stand."""
+    """The positions of the text, its pair and the label in a row."""
 
     width: int
     text: int
@@ -60,7 +60,7 @@ COLA = Columns(width=4, text=3, pair=None, label=1, has_header=False)
 
 
 def columns_of(first: str) -> Columns | None:
-    """The columns that a first line speaks of; nothing if it is not GLUE's.
+    """The columns by a file's first line; ``None`` if it is not GLUE's.
 
     >>> columns_of("index\\tsentence1\\tsentence2\\tlabel")
     Columns(width=4, text=1, pair=2, label=3, is_score=False, has_header=True)
@@ -102,7 +102,7 @@ def _task_files(path: Path) -> list[Path]:
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A folder of tasks, the folder of one task, or one file, whose task is called after the folder it is in."""
+    """Read a folder of tasks, the folder of one task, or one file, whose task is named after its folder."""
     if not path.is_dir():
         return _read_task(path.absolute().parent.name or "glue", [path], schema)
     folders = _task_folders(path)
@@ -120,16 +120,16 @@ def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
 
 def _read_task(name: str, files: Iterable[Path], schema: Mapping[str, Any] | None) -> Corpus:
     builder = CorpusBuilder(schema)
-    places = Places()
+    counter = IdCounter()
     for file in files:
         before = len(builder)
-        _read_file(builder, file, name, places)
+        _read_file(builder, file, name, counter)
         if len(builder) == before:
             raise DataError("there is no item in it", path=file)
     return builder.build()
 
 
-def _read_file(builder: CorpusBuilder, path: Path, name: str, places: Places) -> None:
+def _read_file(builder: CorpusBuilder, path: Path, name: str, counter: IdCounter) -> None:
     split = split_of(path.name) or "train"
     columns: Columns | None = None
     for number, line in numbered_lines(path):
@@ -149,7 +149,7 @@ def _read_file(builder: CorpusBuilder, path: Path, name: str, places: Places) ->
             raise builder.error(f"expected {columns.width} cells between tabs, not {len(cells)}")
         labels = {} if columns.label is None else {name: _label(builder, cells[columns.label], columns.is_score)}
         pair = None if columns.pair is None else cells[columns.pair]
-        id = places.next(f"{name}-{split}")
+        id = counter.next(f"{name}-{split}")
         builder.add(id, split=split, text=cells[columns.text], pair=pair, labels=labels)
 
 
@@ -167,50 +167,50 @@ def _label(builder: CorpusBuilder, cell: str, is_score: bool) -> str | float:
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder a task in ``path``, each with a file a split; files always have a header."""
-    limits = Limits(corpus, "glue", lose)
-    limits.texts_only()
-    limits.no_groups()
-    limits.found_words()
-    limits.tasks([_task(name, task.kind == "regression") for name, task in corpus.schema.items()])
-    limits.known_splits(split for split, count in corpus.split_counts().items() if count)
+    """Write one folder per task in ``path``, each with one file per split; files always have a header."""
+    checks = WriteChecks(corpus, "glue", lose)
+    checks.texts_only()
+    checks.no_groups()
+    checks.found_words()
+    checks.tasks([_task(name, task.kind == "regression") for name, task in corpus.schema.items()])
+    checks.known_splits(split for split, count in corpus.split_counts().items() if count)
     contents: dict[Path, list[Item]] = {}
     for at in range(len(corpus)):
         item = corpus[at]
-        contents.setdefault(path / _task_of(limits, item) / f"{item.split}.tsv", []).append(item)
-    strangers = set(_task_files(path)) - set(contents)
-    if strangers:
-        raise DataError("a file of another corpus is in this folder", path=min(strangers), fix="use an empty folder")
+        contents.setdefault(path / _task_of(checks, item) / f"{item.split}.tsv", []).append(item)
+    others = set(_task_files(path)) - set(contents)
+    if others:
+        raise DataError("a file of another corpus is in this folder", path=min(others), fix="use an empty folder")
     paired = {file.parent for file, items in contents.items() if any(item.pair is not None for item in items)}
     with ExitStack() as stack:
         for file, items in contents.items():
             out = stack.enter_context(replacing(file))
-            for row in _rows(limits, items, file.parent.name, file.parent in paired):
+            for row in _rows(checks, items, file.parent.name, file.parent in paired):
                 out.write("\t".join(row) + "\n")
 
 
-def _task_of(limits: Limits, item: Item) -> str:
-    """The task that an item belongs to: the one it is labelled for, or else the one that its id begins with."""
-    schema = limits.corpus.schema
+def _task_of(checks: WriteChecks, item: Item) -> str:
+    """The task of an item: the one it is labelled for, or else the one that its id begins with."""
+    schema = checks.corpus.schema
     tasks = [*item.labels] or [name for name in schema if item.id.startswith(f"{name}-")] or [*schema]
     if len(tasks) != 1:
-        raise limits.error(f"has one task an item, and this one has {', '.join(tasks) or 'none'}", item)
+        raise checks.error(f"has one task per item, and this one has {', '.join(tasks) or 'none'}", item)
     if Path(tasks[0]).name != tasks[0] or tasks[0].startswith("."):
-        raise limits.error(f"names folders after tasks, and {tasks[0]!r} is no name for a folder", item)
+        raise checks.error(f"names folders after tasks, and {tasks[0]!r} is no name for a folder", item)
     return tasks[0]
 
 
-def _rows(limits: Limits, items: list[Item], task: str, paired: bool) -> Iterable[list[str]]:
+def _rows(checks: WriteChecks, items: list[Item], task: str, paired: bool) -> Iterable[list[str]]:
     split, labelled = items[0].split, task in items[0].labels
-    is_score = limits.corpus.schema[task].kind == "regression"
+    is_score = checks.corpus.schema[task].kind == "regression"
     texts = ["sentence1", "sentence2"] if paired else ["sentence"]
     yield ["index", *texts, *[SCORE if is_score else LABELS[0]] * labelled]
     for number, item in enumerate(items, start=1):
-        limits.id(item, numbered(f"{task}-{split}", number))
+        checks.id(item, numbered_id(f"{task}-{split}", number))
         if (task in item.labels) != labelled:
-            raise limits.error(f"has labels for all or none of a split, and {split} has some", item)
+            raise checks.error(f"has labels for all or none of a split, and {split} has some", item)
         cells = [item.text or "", *[item.pair or ""] * paired, *[str(item.labels[task]) for _ in range(labelled)]]
-        yield [str(number - 1), *(limits.cell(item, cell, "") if cell else "" for cell in cells)]
+        yield [str(number - 1), *(checks.cell(item, cell, "") if cell else "" for cell in cells)]
 
 
 FORMATS.add("glue", Format("glue", "GLUE tasks as tsv", sniff, read, write))

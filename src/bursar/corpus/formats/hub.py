@@ -1,9 +1,9 @@
-"""Hugging Face ``datasets``: a folder written by ``save_to_disk``, or the name of a data set on the hub.
+"""Hugging Face ``datasets``: a folder written by ``save_to_disk``, or the name of a dataset on the hub.
 
-Columns are told by name and type: class labels are classification, lists of class labels beside a column of words are
-tagging (spans where their names are tags such as B-LOC, a label a word where they are not), numbers with a fraction are
-regression. ``columns`` says it instead, such as ``{"text": "utterance", "labels": ["intent"]}``. The package is only
-imported when this format is used.
+Columns are recognised by name and type: class labels are classification; lists of class labels next to a column of
+words are tagging (spans if their names are tags such as B-LOC, else one label per word); floats are regression.
+``columns`` overrides this, such as ``{"text": "utterance", "labels": ["intent"]}``. The package is imported only when
+this format is used.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, Places, declare, names_in
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, IdCounter, declare, parse_names
 from bursar.corpus.formats.sentences import align
-from bursar.corpus.words import find_words, lay_out
+from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import find_words, join_tokens
 from bursar.errors import ConfigError, DataError
 from bursar.tasks import Classification, Regression, Tagging, Task
 from bursar.tasks.schemes import spans_of_tags, split_tag
@@ -68,7 +68,7 @@ def read(
     config: str | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> Corpus:
-    """A folder, or a data set of the hub by name; ``config`` chooses one of its configurations.
+    """Read a folder, or a dataset of the hub by name; ``config`` chooses one of its configurations.
 
     ``columns`` maps ``text``, ``pair``, ``words``, ``id`` and ``group`` to column names, and ``labels`` to a list.
     """
@@ -96,12 +96,12 @@ def read(
 
 
 def _load(path: Path, config: str | None) -> dict[str, Any]:
-    """The data sets of a folder or of the hub, by split."""
+    """The datasets of a folder or of the hub, by split."""
     datasets = _datasets()
     try:
         on_disk = path.exists()
         loaded = datasets.load_from_disk(str(path)) if on_disk else datasets.load_dataset(path.as_posix(), config)
-    except Exception as wrong:  # whatever the package, the disk or the network have to say
+    except Exception as wrong:  # the package, the disk and the network raise many types
         raise DataError(f"datasets cannot load this: {wrong}", path=path) from None
     splits = dict(loaded) if isinstance(loaded, dict) else {str(loaded.split or "train"): loaded}
     if not splits:
@@ -110,17 +110,17 @@ def _load(path: Path, config: str | None) -> dict[str, Any]:
 
 
 def _columns(path: Path, data: Any) -> dict[str, list[Any]]:
-    """The columns of one split as plain values; a broken file is refused before anything in it is followed."""
+    """The columns of one split as plain values; a broken file is rejected before it is used."""
     try:
         table = data.with_format("arrow")[:]
         table.validate(full=True)
         return {name: table.column(name).to_pylist() for name in table.column_names}
-    except Exception as wrong:  # Arrow has many, and some are its own
+    except Exception as wrong:  # Arrow raises many types
         raise DataError(f"the table is broken: {wrong}", path=path) from None
 
 
 def _schema_of(description: str) -> dict[str, Any] | None:
-    """The schema that ``write`` left in the description, if it did."""
+    """The schema that ``write`` stored in the description, if there is one."""
     with suppress(ValueError, RecursionError, TypeError):
         record = json.loads(description)
         if isinstance(record, dict) and isinstance(record.get("bursar_tasks"), dict):
@@ -129,7 +129,7 @@ def _schema_of(description: str) -> dict[str, Any] | None:
 
 
 def _inner(feature: Any) -> Any:
-    """What a list is a list of; nothing if it is no list."""
+    """The element type of a list; ``None`` if it is not a list."""
     return feature[0] if isinstance(feature, list) and feature else getattr(feature, "feature", None)
 
 
@@ -165,8 +165,8 @@ def _tasks(
     tables: Mapping[str, Mapping[str, list[Any]]],
     columns: Mapping[str, Any],
 ) -> dict[str, list[str] | None]:
-    """The columns that are tasks, announced to the builder, with the names of their codes."""
-    asked = names_in(columns["labels"]) if "labels" in columns else None
+    """Add the columns that are tasks to the builder; return the label names of each."""
+    asked = parse_names(columns["labels"]) if "labels" in columns else None
     tasks: dict[str, list[str] | None] = {}
     for name, feature in features.items():
         if asked is not None and name not in asked:
@@ -193,7 +193,7 @@ def _tasks(
 
 
 def _tagging(builder: CorpusBuilder, name: str, names: list[str]) -> Tagging:
-    """Spans if the names are tags, else a label a word; a schema knows better."""
+    """Spans if the names are tags, else one label per word, unless the schema says otherwise."""
     stated = builder.task(name)
     if isinstance(stated, Tagging):
         every_word = stated.every_word
@@ -204,14 +204,14 @@ def _tagging(builder: CorpusBuilder, name: str, names: list[str]) -> Tagging:
 
 
 def _ids(tables: Mapping[str, Mapping[str, list[Any]]], column: str | None) -> dict[str, list[str]]:
-    """An id for every item. Where a column numbers each split anew, the split goes before the number."""
-    places = Places()
+    """An id for every item. If a column restarts in each split, the split is put before the number."""
+    counter = IdCounter()
     found: dict[str, list[str]] = {}
     for name, table in tables.items():
         split = SPLIT_NAMES.get(name, name)
         rows = len(next(iter(table.values()), []))
         given = table[column] if column is not None and column in table else [None] * rows
-        found[name] = [places.next(split) if id is None else str(id) for id in given]
+        found[name] = [counter.next(split) if id is None else str(id) for id in given]
     flat = [id for ids in found.values() for id in ids]
     if len(set(flat)) == len(flat):
         return found
@@ -232,7 +232,7 @@ def _read_item(
         raise builder.error("a text or a word is missing or empty", item=id)
     spans: list[tuple[int, int]] | None = None
     if words is not None:
-        text, spans = lay_out(words) if text is None else (text, align(text, [(word, [word]) for word in words]))
+        text, spans = join_tokens(words) if text is None else (text, align(text, [(word, [word]) for word in words]))
         if spans is None:
             fix = f'columns = {{"words": "{roles["words"]}"}} leaves the text out'
             raise builder.error("the words are not those of the text", item=id, fix=fix)
@@ -253,7 +253,7 @@ def _read_item(
 
 
 def _label(builder: CorpusBuilder, id: str, task: str, value: Any, names: list[str] | None) -> Any:
-    """A value of a column as a label; nothing where there is none."""
+    """A value of a column as a label; ``None`` if there is none."""
     if value is None or (value == NO_LABEL and names is not None):
         return None
     if names is None:
@@ -270,19 +270,19 @@ def _label(builder: CorpusBuilder, id: str, task: str, value: Any, names: list[s
 
 # -- writing --------------------------------------------------------------------------------------------------------
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder that ``datasets.load_from_disk`` loads, with a data set a split."""
+    """Write a folder for ``datasets.load_from_disk``, with one dataset per split."""
     datasets = _datasets()
-    limits = Limits(corpus, "huggingface", lose)
-    limits.texts_only()
-    features = _features(limits, datasets)
+    checks = WriteChecks(corpus, "huggingface", lose)
+    checks.texts_only()
+    features = _features(checks, datasets)
     codes = {name: {label: code for code, label in enumerate(_names(task))} for name, task in corpus.schema.items()}
     description = json.dumps({"bursar_tasks": {name: task.describe() for name, task in corpus.schema.items()}})
     parts = {}
     for split in (split for split, count in corpus.split_counts().items() if count):
         name = {"dev": "validation"}.get(split, split)
         if not SPLIT_NAME.fullmatch(name) or SPLIT_NAMES.get(name, name) != split or name == "all":
-            raise limits.error(f"has no way to name a split {split!r}", next(limits.items(split)))
-        rows = [_row(limits, item, features, codes) for item in limits.items(split)]
+            raise checks.error(f"has no way to name a split {split!r}", next(checks.items(split)))
+        rows = [_row(checks, item, features, codes) for item in checks.items(split)]
         table = {column: [row[column] for row in rows] for column in features}
         info = datasets.DatasetInfo(description=description, features=features)
         parts[name] = datasets.Dataset.from_dict(table, features=features, info=info)
@@ -297,9 +297,9 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
             datasets.enable_progress_bars()
 
 
-def _features(limits: Limits, datasets: Any) -> Any:
-    """The columns: what the items have, then a column a task."""
-    corpus = limits.corpus
+def _features(checks: WriteChecks, datasets: Any) -> Any:
+    """The columns: those of the items, then one per task."""
+    corpus = checks.corpus
     string = datasets.Value("string")
     columns: dict[str, Any] = {"id": string, "text": string}
     if any(isinstance(task, Tagging) for task in corpus.schema.values()) or not _words_by_rule(corpus):
@@ -311,7 +311,7 @@ def _features(limits: Limits, datasets: Any) -> Any:
     taken = set(columns)
     for name, task in corpus.schema.items():
         if name in taken:
-            raise limits.error(f"has a column {name!r} of its own, and cannot have a task of that name")
+            raise checks.error(f"has a column {name!r} of its own, and cannot have a task of that name")
         match task:
             case Classification() if task.labels:
                 columns[name] = datasets.ClassLabel(names=_names(task))
@@ -320,7 +320,7 @@ def _features(limits: Limits, datasets: Any) -> Any:
             case Regression():
                 columns[name] = datasets.Value("float64")
             case _:
-                raise limits.error(f"has no column for task {name!r}: {task.kind}, {len(task.labels)} labels")
+                raise checks.error(f"has no column for task {name!r}: {task.kind}, {len(task.labels)} labels")
     return datasets.Features(columns)
 
 
@@ -339,20 +339,20 @@ def _names(task: Task) -> list[str]:
 
 
 def _row(
-    limits: Limits, item: Item, features: Collection[str], codes: Mapping[str, Mapping[str, int]]
+    checks: WriteChecks, item: Item, features: Collection[str], codes: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"id": item.id, "text": item.text, "pair": item.pair, "group": item.group}
     if "tokens" in features:
         row["tokens"] = item.words
         spans = align(item.text or "", [(word, [word]) for word in item.words])
         if not all(item.words) or spans is None or [(item.text or "")[a:b] for a, b in spans] != item.words:
-            raise limits.error("cannot hold a text that is more than its words and the blanks between them", item)
-    for name, task in limits.corpus.schema.items():
+            raise checks.error("cannot hold a text that is more than its words and the blanks between them", item)
+    for name, task in checks.corpus.schema.items():
         label = item.labels.get(name)
         if label is None:
             row[name] = NO_LABEL if isinstance(task, Classification) else None
         elif isinstance(task, Tagging):
-            tags = label if task.every_word else limits.tags(item, name)
+            tags = label if task.every_word else checks.tags(item, name)
             row[name] = [codes[name][tag] for tag in tags]
         else:
             row[name] = codes[name][label] if isinstance(task, Classification) else label

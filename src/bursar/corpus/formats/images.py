@@ -3,9 +3,9 @@
 **idx**: ``train-images-idx3-ubyte`` and ``train-labels-idx1-ubyte`` (``t10k-…`` for the test split), compressed or not;
 the task is ``label``, its labels are the numbers.
 
-**npz**: an array of images (the largest, or ``images=NAME``), and a classification task for every array with an integer
-an image; ``<task>_names`` names its labels, -1 is no label. Arrays of strings called ``path``, ``split`` and ``group``
-give ids, splits and groups. Nothing in the file is ever unpickled.
+**npz**: an array of images (the largest, or ``images=NAME``), and a classification task per array of one integer
+per image; ``<task>_names`` names its labels, -1 is no label. Arrays of strings called ``path``, ``split`` and ``group``
+give ids, splits and groups. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, Places, declare, replacing_bytes, split_of
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, IdCounter, declare, replacing_bytes, split_of
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError
 from bursar.tasks import Classification
 
@@ -47,7 +47,7 @@ def sniff_idx(path: Path) -> bool:
 
 
 def _idx_files(path: Path, what: str) -> dict[str, Path]:
-    """The IDX files of images or labels by split, in a folder or beside a file of images."""
+    """The IDX files of images or labels by split, in a folder or next to a file of images."""
     folder, only = (path, None) if path.is_dir() else (path.parent, IDX_NAME.fullmatch(path.name))
     if not folder.is_dir() or (not path.is_dir() and (only is None or not path.is_file())):
         return {}
@@ -57,14 +57,14 @@ def _idx_files(path: Path, what: str) -> dict[str, Path]:
         if name and name["what"] == what and (only is None or only["split"] == name["split"]):
             split = split_of(name["split"]) or "train"
             before = found.setdefault(split, file)
-            if f"{before.name}.gz" != file.name and before != file:  # a file beside its archive is the same file
+            if f"{before.name}.gz" != file.name and before != file:  # a file and its archive are the same file
                 raise DataError(f"there are two files of {what} for {split}: {before.name} too", path=file)
     order = [*dict.fromkeys(SPLIT_NAMES.values())]
     return dict(sorted(found.items(), key=lambda pair: order.index(pair[0])))
 
 
 def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A folder of IDX files, or the images of one split with their labels beside them."""
+    """Read a folder of IDX files, or the images of one split with the labels next to them."""
     files, labels = _idx_files(path, "images"), _idx_files(path, "labels")
     if not files:
         raise DataError("there are no images such as train-images-idx3-ubyte.gz", path=path)
@@ -73,7 +73,7 @@ def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     builder = CorpusBuilder(schema)
     if labels:
         declare(builder, LABEL)
-    places = Places()
+    counter = IdCounter()
     parts: list[NDArray[np.uint8]] = []
     for split, file in files.items():
         images = _idx_array(file, (3, 4))
@@ -85,7 +85,7 @@ def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
         builder.at(file)
         for at in range(len(images)):
             label = {} if codes is None else {"label": str(codes[at])}
-            builder.add(places.next(split), split=split, labels=label)
+            builder.add(counter.next(split), split=split, labels=label)
         parts.append(images)
     return builder.build(images=np.concatenate(parts))
 
@@ -115,24 +115,24 @@ def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
 
 
 def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder with two compressed files a split; a split without labels has one."""
-    limits = Limits(corpus, "idx", lose)
-    images = _images_of(limits)
+    """Write a folder with two compressed files per split; a split without labels has one."""
+    checks = WriteChecks(corpus, "idx", lose)
+    images = _images_of(checks)
     if images.dtype != np.uint8:
-        raise limits.error(f"holds images of bytes, not of {images.dtype}", corpus.ids[0], fix="write npz")
-    limits.no_groups()
-    limits.tasks([LABEL])
+        raise checks.error(f"holds images of bytes, not of {images.dtype}", corpus.ids[0], fix="write npz")
+    checks.no_groups()
+    checks.tasks([LABEL])
     splits = [split for split, count in corpus.split_counts().items() if count]
-    limits.known_splits(splits)
-    strangers = {split for what in ("images", "labels") for split in _idx_files(path, what)} - set(splits)
-    if strangers:
-        raise DataError(f"images or labels of another corpus are in this folder: {min(strangers)}", path=path)
-    places = Places()
+    checks.known_splits(splits)
+    others = {split for what in ("images", "labels") for split in _idx_files(path, what)} - set(splits)
+    if others:
+        raise DataError(f"images or labels of another corpus are in this folder: {min(others)}", path=path)
+    counter = IdCounter()
     path.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         for split in splits:
             prefix = path / {"test": "t10k"}.get(split, split)
-            codes = _idx_labels(limits, split, places)
+            codes = _idx_labels(checks, split, counter)
             arrays = {"images-idx%d": images[corpus.in_split(split)], "labels-idx%d": codes}
             for name, array in arrays.items():
                 if array is not None:
@@ -141,27 +141,27 @@ def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> N
                     file.write(gzip.compress(header + array.tobytes(), 6, mtime=0))
 
 
-def _idx_labels(limits: Limits, split: str, places: Places) -> NDArray[np.uint8] | None:
+def _idx_labels(checks: WriteChecks, split: str, counter: IdCounter) -> NDArray[np.uint8] | None:
     codes: list[int] = []
     labelled: bool | None = None
-    for item in limits.items(split):
-        limits.id(item, places.next(split))
+    for item in checks.items(split):
+        checks.id(item, counter.next(split))
         label = item.labels.get("label")
         labelled = label is not None if labelled is None else labelled
         if (label is not None) != labelled:
-            raise limits.error(f"has labels for all or none of a split, and {split} has some", item)
+            raise checks.error(f"has labels for all or none of a split, and {split} has some", item)
         if label is not None:
             if label not in BYTES:
-                raise limits.error(f"holds labels from 0 to 255, not {label!r}", item)
+                raise checks.error(f"holds labels from 0 to 255, not {label!r}", item)
             codes.append(int(label))
     return np.array(codes, dtype=np.uint8) if codes else None
 
 
-def _images_of(limits: Limits) -> NDArray[Any]:
-    images = limits.corpus.images
+def _images_of(checks: WriteChecks) -> NDArray[Any]:
+    images = checks.corpus.images
     if images is None:
-        raise limits.error(
-            "holds images, not texts", limits.corpus.ids[0], fix="write jsonl or another format of texts"
+        raise checks.error(
+            "holds images, not texts", checks.corpus.ids[0], fix="write jsonl or another format of texts"
         )
     return images
 
@@ -181,7 +181,7 @@ def _npz_files(path: Path) -> list[Path]:
 
 
 def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A file, or a folder that holds one; ``images`` names the array of images if it is not the largest."""
+    """Read a file, or a folder with one; ``images`` names the array of images if it is not the largest."""
     files = _npz_files(path)
     if len(files) != 1:
         raise DataError(f"the folder must hold one .npz file, not {len(files)}", path=path)
@@ -197,12 +197,12 @@ def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | 
         if array.dtype.kind in "iu" and array.shape == (count,):
             codes[name], names[name] = array.tolist(), _strings(arrays.get(f"{name}_names"), None)
             declare(builder, Classification(name, _label_names(builder, name, names[name])))
-    places = Places()
+    counter = IdCounter()
     splits, groups, ids = strings["split"], strings["group"], strings["path"]
     named = ids is not None and len(set(ids)) == count
     for at in range(count):
         split = splits[at] if splits else "train"
-        id = ids[at] if ids and named else places.next(split)
+        id = ids[at] if ids and named else counter.next(split)
         labels = {}
         for name, column in codes.items():
             if column[at] != NO_LABEL:
@@ -212,26 +212,26 @@ def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | 
 
 
 def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Every array of the file. A member is read whole first: its checksum is checked before its shape is believed."""
+    """Every array of the file. Each member is read whole first, so that its checksum is verified before its shape."""
     arrays: dict[str, NDArray[Any]] = {}
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             file.seek(0)
-            if file.read(4) != b"PK\x03\x04":  # an archive may begin anywhere in a file, an npz may not
+            if file.read(4) != b"PK\x03\x04":  # a ZIP archive may begin anywhere in a file, an npz may not
                 raise ValueError("it does not begin as one")
             for name in archive.namelist():
                 if name.endswith(".npy"):
                     array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
                     arrays[name.removesuffix(".npy")] = array
                     if array.dtype.kind == "U":
-                        array.tolist()  # refuses what are no characters
-    except Exception as wrong:  # an archive can be broken in more ways than its modules document
+                        array.tolist()  # raises for invalid characters
+    except Exception as wrong:  # a broken archive can raise many types
         raise DataError(f"cannot be read as npz: {wrong}", path=path) from None
     return arrays
 
 
 def _pick_images(builder: CorpusBuilder, arrays: Mapping[str, NDArray[Any]], chosen: str | None) -> NDArray[Any]:
-    """The array that was asked for, or the largest that can be images."""
+    """The chosen array, or the largest that can be images."""
     fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
     if chosen is not None and chosen not in fit:
         raise builder.error(f"there is no array of images called {chosen!r}", fix=f"it has {', '.join(fit) or 'none'}")
@@ -241,7 +241,7 @@ def _pick_images(builder: CorpusBuilder, arrays: Mapping[str, NDArray[Any]], cho
 
 
 def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
-    """An array of strings as a list, if it is one and has so many."""
+    """An array of strings as a list; ``None`` if it is not one, or not of this length."""
     if array is None or array.dtype.kind != "U" or array.ndim != 1 or count not in (None, len(array)):
         return None
     return [str(value) for value in array]
@@ -262,22 +262,22 @@ def _label(builder: CorpusBuilder, task: str, code: int, names: list[str] | None
 
 
 def write_npz(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """One file with all images, labels with their names, ids, splits and groups."""
-    limits = Limits(corpus, "npz", lose)
-    arrays: dict[str, NDArray[Any]] = {"images": _images_of(limits)}
-    arrays["path"] = _string_array(limits, corpus.ids.tolist())
-    arrays["split"] = _string_array(limits, [corpus.splits[code] for code in corpus.split_codes])
+    """Write one file with all images, labels with their names, ids, splits and groups."""
+    checks = WriteChecks(corpus, "npz", lose)
+    arrays: dict[str, NDArray[Any]] = {"images": _images_of(checks)}
+    arrays["path"] = _string_array(checks, corpus.ids.tolist())
+    arrays["split"] = _string_array(checks, [corpus.splits[code] for code in corpus.split_codes])
     if corpus.groups is not None:
-        arrays["group"] = _string_array(limits, corpus.groups.tolist())
-    limits.tasks([Classification(name) for name in corpus.schema])
+        arrays["group"] = _string_array(checks, corpus.groups.tolist())
+    checks.tasks([Classification(name) for name in corpus.schema])
     for name, task in corpus.schema.items():
         if name in (*arrays, *STRINGS) or name.endswith("_names") or not name.isprintable():
-            raise limits.error(f"has no array for a task called {name!r}")
+            raise checks.error(f"has no array for a task called {name!r}")
         column = corpus.labels[name]
         codes = np.full(len(corpus), NO_LABEL, dtype=np.int32)
         codes[column.present] = column.rows.values[:, 0]
         arrays[name] = codes
-        arrays[f"{name}_names"] = _string_array(limits, task.labels)
+        arrays[f"{name}_names"] = _string_array(checks, task.labels)
     file_path = path / "images.npz" if path.is_dir() or not path.suffix else path
     with replacing_bytes(file_path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in arrays.items():
@@ -286,11 +286,11 @@ def write_npz(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> N
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue(), zipfile.ZIP_DEFLATED)
 
 
-def _string_array(limits: Limits, strings: Sequence[str]) -> NDArray[np.str_]:
+def _string_array(checks: WriteChecks, strings: Sequence[str]) -> NDArray[np.str_]:
     for at, string in enumerate(strings):
         if "\x00" in string:
-            item = limits.corpus.ids[at] if len(strings) == len(limits.corpus) else None
-            raise limits.error(f"cannot hold the character NUL, as in {string!r}", item)
+            item = checks.corpus.ids[at] if len(strings) == len(checks.corpus) else None
+            raise checks.error(f"cannot hold the character NUL, as in {string!r}", item)
     return np.array(strings, dtype=np.str_)
 
 

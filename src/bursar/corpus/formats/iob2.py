@@ -7,14 +7,13 @@
 2	sings	O	-	-
 ```
 Such a file is read alone, or joined to its treebank with ``layer=…`` of the format ``conllu``. Types that mean "none of
-these" (``OTH``, and ``O`` where a file has ``B-O``) are no entities; ``drop`` says which.
+these" (``OTH``, and ``O`` if a file has ``B-O``) are not entities; ``drop`` lists them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,22 +24,21 @@ from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import (
     FORMATS,
     Format,
-    Places,
+    IdCounter,
     declare,
     first_lines,
-    names_in,
+    parse_names,
     read_files,
-    replacing,
     split_files,
 )
-from bursar.corpus.formats.limits import Limits
 from bursar.corpus.formats.sentences import Sentence, group_of, sentences, text_of, write_comments
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError, LabelError
 from bursar.tasks import Tagging
 from bursar.tasks.schemes import Span, spans_of_tags, split_tag
 
 SUFFIXES = (".iob2",)
-WIDTHS = range(3, 6)  # number, word, tag, and perhaps what the annotator said and who that was
+WIDTHS = range(3, 6)  # number, word, tag, and optionally a comment and the annotator
 DROPPED = ("OTH", "O")
 ENTITIES = Tagging("entities")
 ROW = re.compile(r"[0-9]+\t[^\t]+\t(O|[BI]-[^\t]+)(\t[^\t]*){0,2}")
@@ -55,19 +53,21 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, drop: str | Collection[str] = DROPPED, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A file, or a folder with a file a split."""
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, drop=names_in(drop), places=Places()))
+    """Read a file, or a folder with one file per split."""
+    return read_files(
+        path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, drop=parse_names(drop), counter=IdCounter())
+    )
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, drop: Collection[str], places: Places) -> None:
+def _read_file(builder: CorpusBuilder, path: Path, split: str, drop: Collection[str], counter: IdCounter) -> None:
     builder.at(path)
     declare(builder, ENTITIES)
     group: str | None = None
     for found in sentences(builder, path, WIDTHS):
-        group = group_of(found, group, split, places)
+        group = group_of(found, group, split, counter)
         text, words = text_of(builder, found)
         labels = {"entities": entities_of(builder, found, drop)}
-        id = found.comments.get("sent_id") or places.next(split)
+        id = found.comments.get("sent_id") or counter.next(split)
         builder.at(path, found.line)
         builder.add(id, split=split, text=text, words=words, group=group, labels=labels)
 
@@ -97,7 +97,7 @@ class _LayerSentence:
 
 
 class Layer:
-    """The sentences of a layer by ``sent_id``, each to be claimed by the sentence of the treebank that it is about."""
+    """The sentences of a layer by ``sent_id``, each to be claimed by a sentence of the treebank."""
 
     def __init__(self, path: Path, drop: Collection[str]) -> None:
         self.path = path
@@ -105,12 +105,12 @@ class Layer:
         files = split_files(path, SUFFIXES)
         if not files:
             raise DataError("the folder holds no train, dev or test .iob2 file", path=path)
-        places = CorpusBuilder()  # nothing is built: it says where errors stand
-        for found in (found for _, file in files for found in sentences(places, file, WIDTHS)):
+        locator = CorpusBuilder()  # only for the positions in errors
+        for found in (found for _, file in files for found in sentences(locator, file, WIDTHS)):
             id = found.comments.get("sent_id")
             if id is None or id in self._sentences:
-                raise places.error("a sentence of a layer needs a sent_id of its own", item=id)
-            spans = entities_of(places, found, drop)
+                raise locator.error("a sentence of a layer needs a sent_id of its own", item=id)
+            spans = entities_of(locator, found, drop)
             self._sentences[id] = _LayerSentence(found.path, found.line, found.forms, spans)
 
     def claim(self, builder: CorpusBuilder, id: str, words: list[str]) -> list[Span]:
@@ -126,7 +126,7 @@ class Layer:
         return mine.spans
 
     def check_all_claimed(self) -> None:
-        """A layer file that was used must have been used up: a sentence that nobody claimed is a mistake."""
+        """Every sentence of a layer file in use must have been claimed."""
         used = {sentence.path for sentence in self._sentences.values() if sentence.used}
         for id, sentence in self._sentences.items():
             if sentence.path in used and not sentence.used:
@@ -134,23 +134,22 @@ class Layer:
 
 
 def write(corpus: Corpus, path: Path, drop: str | Collection[str] = DROPPED, lose: str | Collection[str] = ()) -> None:
-    """A folder with a file a split, or one file."""
-    limits = Limits(corpus, "iob2", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.tasks([ENTITIES], needed=["entities"])
-    dropped = names_in(drop)
-    with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, SUFFIXES):
-            file = stack.enter_context(replacing(path_of_split))
+    """Write a folder with one file per split, or one file."""
+    checks = WriteChecks(corpus, "iob2", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.tasks([ENTITIES], needed=["entities"])
+    dropped = parse_names(drop)
+    with checks.writing(path, SUFFIXES) as files:
+        for split, file in files:
             group: str | None = None
-            for item in limits.items(split):
-                write_comments(limits, file, item, group)
+            for item in checks.items(split):
+                write_comments(checks, file, item, group)
                 group = item.group
-                for number, (word, tag) in enumerate(zip(item.words, limits.tags(item, "entities"), strict=True), 1):
+                for number, (word, tag) in enumerate(zip(item.words, checks.tags(item, "entities"), strict=True), 1):
                     if tag[2:] in dropped and tag != "O":
-                        raise limits.error(f"takes {tag} for no entity", item, fix="write and read with drop=()")
-                    cells = (limits.cell(item, word, ""), limits.cell(item, tag, ""))
+                        raise checks.error(f"takes {tag} for no entity", item, fix="write and read with drop=()")
+                    cells = (checks.cell(item, word, ""), checks.cell(item, tag, ""))
                     file.write(f"{number}\t{cells[0]}\t{cells[1]}\t-\t-\n")
                 file.write("\n")
 

@@ -1,4 +1,4 @@
-"""Files of JSON objects, in one array or one a line, read so that every object knows the line it begins on."""
+"""Files of JSON objects, as an array or one per line; every object is read with the line it begins on."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BLANKS = " \t\n\r"
 _decode = json.JSONDecoder().raw_decode
 
 
-# -- one a line -----------------------------------------------------------------------------------------------------
+# -- one per line ---------------------------------------------------------------------------------------------------
 def json_lines(builder: CorpusBuilder, path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a file that has one a line, each with its line."""
+    """The objects of a file with one per line, each with its line number."""
     records = []
     for number, line in numbered_lines(path):
         if line and not line.isspace():
@@ -27,7 +27,7 @@ def json_lines(builder: CorpusBuilder, path: Path) -> list[tuple[int, dict[str, 
 
 
 def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
-    """The object on the first line, for guessing; nothing where there is none."""
+    """The object on the first line, for guessing a format; empty if there is none."""
     first = next((line for line in first_lines(path, suffixes, 5) if line.strip()), "")
     try:
         record = json.loads(first)
@@ -38,13 +38,13 @@ def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
 
 # -- an array -------------------------------------------------------------------------------------------------------
 def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of the array, each with its line; whatever is no such array is refused with the line."""
+    """The objects of an array, each with its line number; errors name the line."""
     text = "\n".join(line for _, line in numbered_lines(path))
     at = _skip(text, 0)
     if at == len(text):
         raise DataError("there is no item in it", path=path)
     if text[at] != "[":
-        raise DataError("not a JSON array", path=path, line=_line(text, at), fix="the file must be [{…}, {…}, …]")
+        raise DataError("not a JSON array", path=path, line=_line(text, at), fix="write [{…}, {…}, …]")
     line, counted = 1, 0
     at = _skip(text, at + 1)
     more = text[at : at + 1] != "]"
@@ -65,7 +65,7 @@ def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _object(path: Path, text: str, at: int, line: int) -> tuple[dict[str, Any], int]:
     try:
         record, end = _decode(text, at)
-        if "\\ud" in text[at:end].lower():  # half a surrogate pair, which no UTF-8 file can hold?
+        if "\\ud" in text[at:end].lower():  # check for half a surrogate pair, which UTF-8 cannot encode
             json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         message = "an escape such as \\ud800 stands alone: that is no character"
@@ -88,7 +88,7 @@ def _line(text: str, at: int) -> int:
 
 
 def first_object(path: Path) -> dict[str, Any]:
-    """The first object of an array, for guessing; nothing where there is none."""
+    """The first object of an array, for guessing a format; empty if there is none."""
     if path.suffix != ".json" or not "".join(head_of(path)).lstrip(BLANKS).startswith("["):
         return {}
     try:
@@ -98,7 +98,7 @@ def first_object(path: Path) -> dict[str, Any]:
 
 
 def write_json_array(file: IO[str], records: Iterable[Mapping[str, Any]]) -> None:
-    """An array with an object a line."""
+    """Write an array with one object per line."""
     separator = "[\n"
     for record in records:
         file.write(separator + json.dumps(record, ensure_ascii=False))

@@ -1,11 +1,11 @@
-"""Native JSONL: one item a line, an optional first line with the schema.
+"""Native JSONL: one item per line, with an optional schema on the first line.
 
 ```
 {"bursar": 1, "tasks": {"intent": {"kind": "classification", "labels": ["alarm", "music"]}}}
 {"id": "u1", "split": "train", "text": "wake me at seven", "labels": {"intent": "alarm", "slots": [[3, 4, "time"]]}}
 ```
-Only ``text`` (or ``image``) is needed. Without ``words`` (``[[start, end], …]`` in characters) words are found by rule;
-without an ``id`` an item is named by its line; without a schema, tasks are told by the look of their labels.
+Only ``text`` (or ``image``) is required. Without ``words`` (``[[start, end], …]`` in characters) words are found by
+rule; without an ``id`` an item is named by its line; without a schema, tasks are inferred from their labels.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from bursar.corpus.formats.format import (
     FORMATS,
     Format,
     declare,
-    first_lines,
     json_object,
-    numbered,
+    numbered_id,
     numbered_lines,
     read_files,
     replacing,
 )
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.json_files import first_line_object
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import SchemaError
 from bursar.tasks import make_task
 
@@ -43,16 +43,11 @@ SUFFIXES = (".jsonl", ".ndjson")
 
 def sniff(path: Path) -> bool:
     """A first line that is a JSON object with a text, an image or a schema."""
-    first = next((line for line in first_lines(path, SUFFIXES, 5) if line.strip()), "")
-    try:
-        record = json.loads(first)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and not record.keys().isdisjoint({"bursar", "text", "image"})
+    return not first_line_object(path, SUFFIXES).keys().isdisjoint({"bursar", "text", "image"})
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A file, or a folder with a file a split; ``schema`` states the tasks where the file does not."""
+    """Read a file, or a folder with one file per split; ``schema`` gives the tasks if the file does not."""
     return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir()))
 
 
@@ -67,7 +62,7 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool) -> No
             _read_header(builder, record)
         else:
             if "id" not in record:
-                record["id"] = numbered(prefix, number)
+                record["id"] = numbered_id(prefix, number)
             _read_item(builder, record, split)
 
 
@@ -131,7 +126,7 @@ def _words(builder: CorpusBuilder, words: Any, text: str, id: str) -> list[list[
     except (TypeError, ValueError):
         pass
     raise builder.error(
-        f"words must be [start, end] in characters of the text, in order and apart; {word!r} is not", item=id
+        f"words must be [start, end] in characters of the text, in order, without overlap; {word!r} is not", item=id
     )
 
 
@@ -174,10 +169,10 @@ def _every_word(value: Any) -> dict[str, bool]:
 
 
 def write(corpus: Corpus, path: Path) -> None:
-    """All splits in one file, the schema on its first line."""
-    limits = Limits(corpus, "jsonl")
+    """Write all splits to one file, with the schema on its first line."""
+    checks = WriteChecks(corpus, "jsonl")
     if corpus.images is not None and corpus.images.dtype != np.uint8:
-        raise limits.error(f"holds images of bytes, not of {corpus.images.dtype}", corpus.ids[0], fix="write npz")
+        raise checks.error(f"holds images of bytes, not of {corpus.images.dtype}", corpus.ids[0], fix="write npz")
     tasks = {name: task.describe() for name, task in corpus.schema.items()}
     with replacing(path) as file:
         file.write(json.dumps({"bursar": VERSION, "tasks": tasks}, ensure_ascii=False) + "\n")
@@ -195,4 +190,4 @@ def write(corpus: Corpus, path: Path) -> None:
             file.write(json.dumps(record | {"labels": item.labels}, ensure_ascii=False) + "\n")
 
 
-FORMATS.add("jsonl", Format("jsonl", "one JSON object an item (native)", sniff, read, write))
+FORMATS.add("jsonl", Format("jsonl", "one JSON object per item (native)", sniff, read, write))

@@ -1,13 +1,13 @@
-"""Label Studio: tasks with their annotations, as its export (JSON) writes them and its import reads them.
+"""Label Studio: tasks with their annotations, as in its JSON export and import.
 
 ```
 [
 {"data": {"id": "u1", "text": "wake me at seven"}, "annotations": [{"result": [{"from_name": "intent", …}]}]}
 ]
 ```
-A labelling configuration of the same name that ends in ``.xml`` is read and written with the tasks; without one, they
-are told by the look of their results. Items that were skipped, or that nobody annotated, have no labels. Where an item
-has several annotations that disagree, ``several`` says which one counts.
+A labelling configuration of the same name that ends in ``.xml`` is read and written with the tasks; without one, tasks
+are inferred from their results. Items that were skipped or not annotated have no labels. If the annotations of an item
+disagree, ``several`` says which one counts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import check_cut, checked_places
-from bursar.corpus.formats.format import FORMATS, Format, declare, names_in, numbered, numbered_lines, replacing
+from bursar.corpus.formats.characters import check_cut, check_word_spans
+from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
 from bursar.corpus.formats.label_studio_config import WIDEST, config_of, read_config
 from bursar.corpus.formats.label_studio_results import Design, Result, answered, design_of, labels_of, results_of
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, DataError, LabelError, SchemaError
 from bursar.tasks import make_task
@@ -36,7 +36,7 @@ KINDS = {"choices": "classification", "labels": "tagging", "number": "regression
 
 
 def sniff(path: Path) -> bool:
-    """An array whose first object has data as Label Studio keeps them."""
+    """An array whose first object has Label Studio's data."""
     files = _files(path)
     return len(files) == 1 and isinstance(first_object(files[0]).get("data"), dict)
 
@@ -54,11 +54,11 @@ def read(
     cut: str = "refuse",
     skip: str | Iterable[str] = (),
 ) -> Corpus:
-    """An export, or a folder that holds one.
+    """Read an export, or a folder with one.
 
-    ``config`` is the labelling configuration's file and ``text`` the name of the text among the data. ``several``
-    annotations of an item are refused where they disagree, or the ``first`` or ``last`` counts. A span that ends inside
-    a word is refused, or widened to whole words (``cut = widen``). ``skip`` names controls that are no tasks.
+    ``config`` is the file of the labelling configuration and ``text`` the name of the text in the data. If ``several``
+    annotations of an item disagree, that is an error, or the ``first`` or ``last`` counts. A span that ends inside a
+    word is an error, or widened to whole words (``cut = widen``). ``skip`` names controls that are not tasks.
     """
     if several not in SEVERAL:
         raise ConfigError(f"several = {several!r}", fix=f"use {', '.join(SEVERAL)}")
@@ -70,19 +70,19 @@ def read(
     tasks = [*json_array(files[0])]
     if not tasks:
         raise DataError("there is no item in it", path=files[0])
-    design = _design(builder, files[0], tasks, config, set(names_in(skip)))
+    design = _design(builder, files[0], tasks, config, set(parse_names(skip)))
     design = replace(design, text=text or design.text)
     for number, (line, task) in enumerate(tasks, start=1):
         builder.at(files[0], line)
-        _read_task(builder, design, task, numbered("task", number), several, cut, set(names_in(skip)))
+        _read_task(builder, design, task, numbered_id("task", number), several, cut, set(parse_names(skip)))
     return builder.build()
 
 
-# -- which tasks there are ------------------------------------------------------------------------------------------
+# -- tasks ----------------------------------------------------------------------------------------------------------
 def _design(
     builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], config: str | None, skip: set[str]
 ) -> Design:
-    """What is asked about, by the configuration or by the look of the results; the schema has the last word."""
+    """The design from the configuration or inferred from the results; the schema takes precedence."""
     beside = Path(config) if config is not None else path.with_suffix(".xml")
     if config is not None or beside.is_file():
         design = _read_config(builder, beside)
@@ -114,7 +114,7 @@ def _read_config(builder: CorpusBuilder, path: Path) -> Design:
 def _guess(
     builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], skip: set[str]
 ) -> dict[str, str]:
-    """Announce a task for every control that there are results of; where relations are drawn."""
+    """Add a task for every control with results; return the controls between which relations are drawn."""
     ends: dict[str, str] = {}
     for line, task in tasks:
         builder.at(path, line)
@@ -169,14 +169,14 @@ def _read_task(
         if not isinstance(value, str | None):
             raise builder.error(f"{key} must be a string, not {value!r}", item=id)
     try:
-        places = find_words(text) if "words" not in data else checked_places(data["words"], text)
+        words_at = find_words(text) if "words" not in data else check_word_spans(data["words"], text)
     except LabelError as wrong:
         raise builder.error(wrong.message, item=id) from None
     said: list[dict[str, Any]] = []
     for results in _annotations(builder, task, id):
         _check_controls(builder, design, results, id, skip)
         try:
-            labels = labels_of(design, results, _tasks(builder, design, data, results, id), text, places, cut)
+            labels = labels_of(design, results, _tasks(builder, design, data, results, id), text, words_at, cut)
         except LabelError as wrong:
             raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
         if said and several == "refuse" and said[0] != labels:
@@ -188,7 +188,7 @@ def _read_task(
         id,
         split=strings["split"] or "train",
         text=text,
-        words=places,
+        words=words_at,
         pair=strings["pair"],
         group=strings["group"],
         labels=said[-1 if several == "last" else 0] if said else {},
@@ -198,16 +198,16 @@ def _read_task(
 def _check_controls(
     builder: CorpusBuilder, design: Design, results: list[Result], id: str, skip: Collection[str]
 ) -> None:
-    """Every result must be of a task, or of a control that is skipped by name: none is dropped in silence."""
+    """Every result must belong to a task or to a skipped control, so that none is dropped silently."""
     for result in results:
         relation = result.get("type") == "relation"
         control = "relation" if relation else str(result.get("from_name"))
         if control not in skip and not (design.arrows if relation else control in design.schema):
-            raise builder.error(f"no task is asked about by {control!r}", item=id, fix=f"skip = {control}")
+            raise builder.error(f"the control {control!r} belongs to no task", item=id, fix=f"skip = {control}")
 
 
 def _tasks(builder: CorpusBuilder, design: Design, data: dict[str, Any], results: list[Result], id: str) -> list[str]:
-    """The tasks that an annotation is about: those that its data name, or those that it speaks of."""
+    """The tasks of an annotation: those listed in its data, or those it has results for."""
     named = data.get("tasks")
     if named is None:
         spoken = answered(design, results)
@@ -234,9 +234,9 @@ def _annotations(builder: CorpusBuilder, task: dict[str, Any], id: str | None) -
 
 # -- writing --------------------------------------------------------------------------------------------------------
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder with tasks.json and tasks.xml, or a .json file with its configuration beside it: all of a project."""
-    limits = Limits(corpus, "label-studio", lose)
-    limits.texts_only()
+    """Write a folder with tasks.json and tasks.xml, or a .json file with its configuration next to it."""
+    checks = WriteChecks(corpus, "label-studio", lose)
+    checks.texts_only()
     file_path = path if path.suffix == ".json" else path / "tasks.json"
     try:
         design = design_of(corpus.schema)
@@ -244,60 +244,60 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
             design = design_of(corpus.schema, own_ends=True)
         config = config_of(design, pair=corpus.pairs is not None)
     except SchemaError as wrong:
-        raise limits.error(f"cannot hold this: {wrong.message}", fix=wrong.fix) from None
+        raise checks.error(f"cannot hold this: {wrong.message}", fix=wrong.fix) from None
     with ExitStack() as stack:
         file = stack.enter_context(replacing(file_path))
         tasks = stack.enter_context(replacing(file_path.with_suffix(".xml")))
         tasks.write(config + "\n")
-        write_json_array(file, (_task(limits, design, corpus, at) for at in range(len(corpus))))
+        write_json_array(file, (_task(checks, design, corpus, at) for at in range(len(corpus))))
 
 
 def _fits(design: Design, corpus: Corpus, at: int) -> bool:
-    """Whether the relations of an item are between entities that it is annotated with."""
+    """Whether the relations of an item are between its annotated entities."""
     if not any(name in corpus.labels and corpus.labels[name].present[at] for name in design.ends):
         return True
     item = corpus[at]
     try:
-        results_of(design, item.labels, item.text or "", _places(corpus, at))
+        results_of(design, item.labels, item.text or "", _word_spans(corpus, at))
     except LabelError:
         return False
     return all(design.ends[name] in item.labels for name in design.ends if name in item.labels)
 
 
-def _places(corpus: Corpus, at: int) -> list[tuple[int, int]]:
+def _word_spans(corpus: Corpus, at: int) -> list[tuple[int, int]]:
     assert corpus.texts is not None
     return [(start, end) for start, end in corpus.texts.spans[at].tolist()]
 
 
-def _task(limits: Limits, design: Design, corpus: Corpus, at: int) -> dict[str, Any]:
+def _task(checks: WriteChecks, design: Design, corpus: Corpus, at: int) -> dict[str, Any]:
     item = corpus[at]
-    text, places = item.text or "", _places(corpus, at)
+    text, words_at = item.text or "", _word_spans(corpus, at)
     data: dict[str, Any] = {"id": item.id, "split": item.split, "text": text}
     if corpus.pairs is not None:
         data["pair"] = item.pair or ""
     if item.group is not None:
         data["group"] = item.group
-    if places != find_words(text):
-        data["words"] = places
+    if words_at != find_words(text):
+        data["words"] = words_at
     if not item.labels:
         return {"data": data}
-    results = results_of(design, item.labels, text, places)
+    results = results_of(design, item.labels, text, words_at)
     if answered(design, results) != set(item.labels):
         data["tasks"] = [*item.labels]
-    _check_back(limits, design, item, results, places)
+    _check_back(checks, design, item, results, words_at)
     return {"data": data, "annotations": [{"result": results}]}
 
 
 def _check_back(
-    limits: Limits, design: Design, item: Item, results: list[Result], places: list[tuple[int, int]]
+    checks: WriteChecks, design: Design, item: Item, results: list[Result], words_at: list[tuple[int, int]]
 ) -> None:
-    """What is written must be read as the same."""
+    """Reject labels that would not read back as the same."""
     try:
-        same = labels_of(design, results, item.labels, item.text or "", places) == item.labels
+        same = labels_of(design, results, item.labels, item.text or "", words_at) == item.labels
     except LabelError:
         same = False
     if not same:
-        raise limits.error("has no way to write these labels", item)
+        raise checks.error("has no way to write these labels", item)
 
 
 FORMATS.add("label-studio", Format("label-studio", "Label Studio's tasks and annotations", sniff, read, write))

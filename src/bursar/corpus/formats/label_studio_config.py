@@ -7,8 +7,8 @@
   <Choices name="intent" toName="text" choice="single"><Choice value="alarm"/></Choices>
 </View>
 ```
-What tags cannot say (that a task labels every word, is a dependency tree, or has relations) stands in an attribute
-``bursar`` of the outermost tag, which Label Studio keeps and does not mind. Configurations by others are read too.
+What tags cannot express (that a task labels every word, is a dependency tree, or has relations) is in an attribute
+``bursar`` of the outermost tag, which Label Studio keeps and ignores. Configurations by others are read too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bursar.tasks import Classification, Regression, Relations, Task, make_task
 
 MARK = "bursar"
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-WIDEST = float(2**53)  # a number whose range nobody stated
+WIDEST = float(2**53)  # range of a number without a stated range
 OPENS_NAME_OF_DATA = "$"  # a value that begins with it is looked up among a task's data
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
 def config_of(design: Design, *, pair: bool = False, image: bool = False, asked: bool = False) -> str:
-    """The configuration; ``asked`` is for items that somebody is asked about: it shows for which tasks, and all labels.
+    """The configuration. With ``asked``, for items to be annotated, it shows the tasks to label and needs all labels.
 
     >>> from bursar.corpus.formats.label_studio_results import design_of
     >>> print(config_of(design_of({"intent": Classification("intent", ("alarm", "music"))})))
@@ -95,7 +95,7 @@ def _relations(view: xml.Element, design: Design) -> None:
 
 
 def _beyond_tags(design: Design) -> dict[str, str]:
-    """What is not plain from the tags."""
+    """What the tags cannot express, as an attribute."""
     beyond: dict[str, Any] = {}
     for name, task in design.schema.items():
         about = without_labels(task)
@@ -107,7 +107,7 @@ def _beyond_tags(design: Design) -> dict[str, str]:
 
 
 def _check(view: xml.Element) -> None:
-    """Refuse what XML or Label Studio would not give back."""
+    """Reject what XML or Label Studio would change."""
     for element in view.iter():
         for key, value in element.attrib.items():
             if NOT_IN_XML.search(value):
@@ -119,7 +119,7 @@ def _check(view: xml.Element) -> None:
 
 # -- reading --------------------------------------------------------------------------------------------------------
 def read_config(view: xml.Element) -> Design:
-    """The tasks of a configuration, ours or anybody's; ``SchemaError`` for what is none.
+    """The tasks of a configuration, ours or another; ``SchemaError`` if it is invalid.
 
     >>> labels = '<Labels name="ner" toName="t"><Label value="PER"/></Labels>'
     >>> design = read_config(xml.fromstring(f'<View><Text name="t" value="$q"/>{labels}</View>'))
@@ -155,7 +155,7 @@ CONTROLS = {"Choices": "Choice", "Labels": "Label", "Number": "", "Rating": ""}
 
 
 def _task(name: str, tag: xml.Element, about: Mapping[str, Any], relations: list[str]) -> Task:
-    """The task of a control, as its tag and our mark describe it."""
+    """The task of a control, from its tag and our attribute."""
     labels = _labels(tag, CONTROLS[tag.tag])
     match tag.tag, about.get("kind"):
         case "Choices", _:
@@ -176,7 +176,7 @@ def _task(name: str, tag: xml.Element, about: Mapping[str, Any], relations: list
 
 
 def _labels(tag: xml.Element, option: str) -> list[str]:
-    """The labels of a control: what a result says is an option's alias, where it has one."""
+    """The labels of a control: results contain an option's alias if it has one, else its value."""
     found = [str(inner.get("alias") or inner.get("value") or "") for inner in tag.iter(option)] if option else []
     return list(dict.fromkeys(label for label in found if label))
 

@@ -1,9 +1,9 @@
-"""Labels as the results of a Label Studio annotation, and back.
+"""Convert labels to the results of a Label Studio annotation, and back.
 
-A task is asked about by a control of its own name: a class by Choices, spans by Labels, a number by Number. A relation
-is an arrow between two regions. A dependency tree is a region on every word, labelled as the word's arc is, with an
-arrow to its head. Label Studio counts characters as Python does; versions that counted as browsers do are told by the
-text that a region is said to hold.
+Every task has a control of its own name: Choices for a class, Labels for spans, Number for a number. A relation is an
+arrow between two regions. A dependency tree is a region on every word, with the label of the word's arc, and an arrow
+to its head. Label Studio counts characters as Python does; versions that counted as browsers do are recognised by the
+quoted text of a region.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bursar.corpus.formats.characters import Places, from_utf16, in_characters, in_words
+from bursar.corpus.formats.characters import WordSpans, from_utf16, in_characters, in_words
 from bursar.errors import LabelError, SchemaError
 from bursar.tasks import Tagging, Task
 from bursar.tasks.schemes import Span
@@ -29,22 +29,22 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Design:
-    """How the tasks of a schema are asked about: where the texts are, and which regions relations are drawn between."""
+    """How a schema maps to Label Studio: the names of the texts, and the regions that relations link."""
 
     schema: Mapping[str, Task]
-    ends: Mapping[str, str] = field(default_factory=dict)  # a relations task's control: its own, or a tagging task's
-    text: str = "text"  # the name of the text among a task's data
+    ends: Mapping[str, str] = field(default_factory=dict)  # relations task to its control: its own or a tagging task's
+    text: str = "text"  # the name of the text in a task's data
     pair: str = "pair"
 
     @property
     def arrows(self) -> dict[str, str]:
-        """Which task an arrow between two regions of a control belongs to."""
+        """The task of an arrow between two regions, by their control."""
         trees = {name: name for name, task in self.schema.items() if task.kind == "parsing"}
         return trees | {control: name for name, control in self.ends.items()}
 
     @property
     def object(self) -> str:
-        """The name of what is marked: no task's."""
+        """The name of the object tag, different from all task names."""
         name = self.text
         while name in self.schema:
             name += "_"
@@ -52,7 +52,7 @@ class Design:
 
 
 def design_of(schema: Mapping[str, Task], own_ends: bool = False) -> Design:
-    """A design for any schema. Relations are drawn between the entities that they are about, where a task finds those.
+    """A design for any schema. Relations link the regions of the task for their entities, if there is one.
 
     >>> from bursar.tasks import Relations, Tagging
     >>> schema = {"who": Tagging("who", ("PER",)), "knows": Relations("knows", ("is",), entity_types=("PER",))}
@@ -78,8 +78,8 @@ def _per_word(task: Task) -> bool:
 
 
 # -- labels to results ----------------------------------------------------------------------------------------------
-def results_of(design: Design, labels: Mapping[str, Any], text: str, places: Places) -> list[Result]:
-    """The results that say these labels; ``LabelError`` for a relation whose ends are no entities.
+def results_of(design: Design, labels: Mapping[str, Any], text: str, words_at: WordSpans) -> list[Result]:
+    """Convert labels to results; ``LabelError`` for a relation whose ends are not entities.
 
     >>> from bursar.tasks import Tagging
     >>> design = design_of({"slots": Tagging("slots", ("time",))})
@@ -87,7 +87,7 @@ def results_of(design: Design, labels: Mapping[str, Any], text: str, places: Pla
     {'start': 3, 'end': 8, 'text': 'seven', 'labels': ['time']}
     """
     results: list[Result] = []
-    named: dict[str, dict[Span, str]] = {}  # by control: the regions that are there, by what they are
+    named: dict[str, dict[Span, str]] = {}  # by control: span to region id
     for name, label in labels.items():
         task = design.schema[name]
         match task.kind:
@@ -99,7 +99,7 @@ def results_of(design: Design, labels: Mapping[str, Any], text: str, places: Pla
                 for at, (start, end, kind) in enumerate(_spans(task, label)):
                     id = f"{name}-{at}"
                     named.setdefault(name, {}).setdefault((start, end, kind), id)
-                    results.append(_region(design, name, id, text, places, (start, end, kind)))
+                    results.append(_region(design, name, id, text, words_at, (start, end, kind)))
     for name, label in labels.items():
         if design.schema[name].kind == "parsing":
             results += [_arrow(f"{name}-{at}", f"{name}-{head - 1}") for at, (head, _) in enumerate(label) if head]
@@ -112,14 +112,14 @@ def results_of(design: Design, labels: Mapping[str, Any], text: str, places: Pla
                     raise LabelError(f"task {name!r}: {list(new[0])} is none of {control!r}")
                 for span in dict.fromkeys(new):
                     known[span] = f"{control}-{len(known)}"
-                    results.append(_region(design, control, known[span], text, places, span))
+                    results.append(_region(design, control, known[span], text, words_at, span))
                 first, second = (known[start, end, type] for start, end, type in ends)
                 results.append(_arrow(first, second, kind))
     return results
 
 
 def _spans(task: Task, label: Any) -> list[Span]:
-    """The regions of a label: its spans, or one a word."""
+    """The regions of a label: its spans, or one per word."""
     if task.kind == "parsing":
         return [(at, at + 1, kind) for at, (_, kind) in enumerate(label)]
     if _per_word(task):
@@ -131,8 +131,8 @@ def _result(design: Design, id: str, control: str, type: str, value: dict[str, A
     return {"id": id, "from_name": control, "to_name": design.object, "type": type, "value": value}
 
 
-def _region(design: Design, control: str, id: str, text: str, places: Places, span: Span) -> Result:
-    start, end = in_characters(places, span[0], span[1])
+def _region(design: Design, control: str, id: str, text: str, words_at: WordSpans, span: Span) -> Result:
+    start, end = in_characters(words_at, span[0], span[1])
     value = {"start": start, "end": end, "text": text[start:end], "labels": [span[2]]}
     return _result(design, id, control, "labels", value)
 
@@ -145,7 +145,7 @@ def _arrow(source: str, target: str, label: str | None = None) -> Result:
 # -- results to labels ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Marks:
-    """The results of one annotation, sorted: values and regions by control, arrows as they came."""
+    """The results of one annotation: values and regions by control, arrows in their order."""
 
     values: dict[str, list[Result]]
     regions: dict[str, list[tuple[str, Span]]]  # by control: id and span in words, one for each label
@@ -173,11 +173,11 @@ class _Marks:
 
 
 def labels_of(
-    design: Design, results: Iterable[Result], tasks: Iterable[str], text: str, places: Places, cut: str = "refuse"
+    design: Design, results: Iterable[Result], tasks: Iterable[str], text: str, words_at: WordSpans, cut: str = "refuse"
 ) -> dict[str, Any]:
-    """The labels that results say for some tasks; ``LabelError`` where one is missing or no label at all.
+    """Convert results to labels for some tasks; ``LabelError`` if one is missing or invalid.
 
-    Results of controls that are no task's are left alone.
+    Results of controls that belong to no task are ignored.
 
     >>> from bursar.tasks import Classification
     >>> design = design_of({"intent": Classification("intent", ("alarm", "music"))})
@@ -185,7 +185,7 @@ def labels_of(
     >>> labels_of(design, said, ["intent"], "play jazz", [(0, 4), (5, 9)])
     {'intent': 'music'}
     """
-    marks = _marks(design, results, text, places, cut)
+    marks = _marks(design, results, text, words_at, cut)
     arrows = _arrows(design, marks)
     labels: dict[str, Any] = {}
     for name in tasks:
@@ -199,9 +199,9 @@ def labels_of(
                 case "relations":
                     labels[name] = _relations(marks, design.ends[name], arrows.get(name, []))
                 case "parsing":
-                    labels[name] = _tree(marks, name, arrows.get(name, []), len(places))
+                    labels[name] = _tree(marks, name, arrows.get(name, []), len(words_at))
                 case _ if _per_word(task):
-                    labels[name] = [kind for _, kind in _every_word(marks, name, len(places))]
+                    labels[name] = [kind for _, kind in _every_word(marks, name, len(words_at))]
                 case _:
                     labels[name] = [[*span] for _, span in marks.regions.get(name, ())]
         except LabelError as wrong:
@@ -210,7 +210,7 @@ def labels_of(
 
 
 def answered(design: Design, results: Sequence[Result]) -> set[str]:
-    """The tasks that an annotation speaks of: none of its spans or relations is an answer, no choice is not."""
+    """The tasks an annotation answers: no spans or relations is an answer, no choice is not."""
     spoken = {result.get("from_name") for result in results}
     return {
         name
@@ -219,7 +219,7 @@ def answered(design: Design, results: Sequence[Result]) -> set[str]:
     }
 
 
-def _marks(design: Design, results: Iterable[Result], text: str, places: Places, cut: str) -> _Marks:
+def _marks(design: Design, results: Iterable[Result], text: str, words_at: WordSpans, cut: str) -> _Marks:
     marks = _Marks({}, {}, [])
     kinds = {name: TYPES[task.kind] for name, task in design.schema.items()}
     for result in results:
@@ -236,14 +236,14 @@ def _marks(design: Design, results: Iterable[Result], text: str, places: Places,
             if type != "labels" and "start" in value:
                 raise LabelError(f"task {control!r} is about the whole item, and is answered for a span")
             if type == "labels":
-                marks.regions.setdefault(control, []).extend(_regions(control, result, value, text, places, cut))
+                marks.regions.setdefault(control, []).extend(_regions(control, result, value, text, words_at, cut))
             else:
                 marks.values.setdefault(control, []).append(result)
     return marks
 
 
 def _regions(
-    control: str, result: Result, value: dict[str, Any], text: str, places: Places, cut: str
+    control: str, result: Result, value: dict[str, Any], text: str, words_at: WordSpans, cut: str
 ) -> list[tuple[str, Span]]:
     kinds, start, end = value.get("labels"), value.get("start"), value.get("end")
     if not isinstance(kinds, list) or not kinds:
@@ -251,14 +251,14 @@ def _regions(
     if type(start) is int and type(end) is int and isinstance(value.get("text"), str) and 0 <= start <= end:
         start, end = from_utf16(text, start, end, value["text"])
     try:
-        first, last = in_words(text, places, start, end, cut)
+        first, last = in_words(text, words_at, start, end, cut)
     except LabelError as wrong:
         raise LabelError(f"task {control!r}: {wrong.message}", fix=wrong.fix) from None
     return [(str(result.get("id")), (first, last, kind)) for kind in kinds]
 
 
 def _arrows(design: Design, marks: _Marks) -> dict[str, list[tuple[str, str, Result]]]:
-    """The arrows of each task, from which region to which."""
+    """The arrows of each task: source, target, result."""
     owners = design.arrows
     found: dict[str, list[tuple[str, str, Result]]] = {}
     for arrow in marks.arrows if owners else ():
@@ -268,7 +268,7 @@ def _arrows(design: Design, marks: _Marks) -> dict[str, list[tuple[str, str, Res
 
 
 def _single(marks: _Marks, name: str, *keys: str) -> Any:
-    """The one value of a task that has one an item."""
+    """The value of a task with one value per item."""
     values = [
         result["value"].get(key) for result in marks.values.get(name, ()) for key in keys if result["type"] == key
     ]
@@ -295,7 +295,7 @@ def _every_word(marks: _Marks, name: str, words: int) -> list[tuple[str, Any]]:
     at: dict[int, tuple[str, Any]] = {}
     for id, (start, end, kind) in marks.regions.get(name, ()):
         if end - start != 1 or start in at:
-            raise LabelError(f"every word has one label of its own, and word {start + 1} has another beside or with it")
+            raise LabelError(f"every word needs one label of its own; word {start + 1} has two, or shares one")
         at[start] = id, kind
     for word in range(words):
         if word not in at:

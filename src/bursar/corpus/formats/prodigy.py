@@ -1,13 +1,13 @@
-"""Prodigy: one JSON object a line, as ``db-out`` writes them and ``db-in`` and recipes read them.
+"""Prodigy: one JSON object per line, as ``db-out`` writes them and ``db-in`` and recipes read them.
 
 ```
 {"text": "at seven", "tokens": [{"text": "at", "start": 0, "end": 2, "id": 0, "ws": true}, …],
  "spans": [{"start": 3, "end": 8, "token_start": 1, "token_end": 1, "label": "time"}],
  "options": [{"id": "alarm", "text": "alarm"}, …], "accept": ["alarm"], "answer": "accept"}
 ```
-(on one line). ``spans`` are the task ``entities``, what is accepted of the ``options`` (or the ``label`` of an accepted
-line) is the task ``label``, ``relations`` are the task of that name. Tokens are words. A line that was rejected or
-ignored has no labels; one without an answer counts as accepted, as for ``db-in``. Ids, splits and groups stand in
+(on one line). ``spans`` are the task ``entities``; the accepted one of the ``options`` (or the ``label`` of an accepted
+line) is the task ``label``; ``relations`` are the task of that name. Tokens are words. A line that was rejected or
+ignored has no labels; one without an answer counts as accepted, as for ``db-in``. Ids, splits and groups are in
 ``meta``.
 """
 
@@ -21,10 +21,10 @@ from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import Places, check_cut, checked_places, in_characters, in_words
-from bursar.corpus.formats.format import FORMATS, Format, declare, numbered, read_files, replacing
+from bursar.corpus.formats.characters import WordSpans, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, read_files, replacing
 from bursar.corpus.formats.json_files import first_line_object, json_lines
-from bursar.corpus.formats.limits import Limits
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Relations, Tagging
@@ -36,13 +36,13 @@ OWN_KEYS = {"spans", "tokens", "options", "accept", "answer", "_input_hash", "_t
 
 
 def sniff(path: Path) -> bool:
-    """A first line that is an object with a text and something that only Prodigy writes."""
+    """A first line that is an object with a text and a key that only Prodigy writes."""
     record = first_line_object(path, SUFFIXES)
     return "text" in record and not OWN_KEYS.isdisjoint(record)
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
-    """A file, or a folder with a file a split; ``cut = widen`` widens spans to whole words."""
+    """Read a file, or a folder with one file per split; ``cut = widen`` widens spans to whole words."""
     return read_files(
         path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir(), cut=check_cut(cut))
     )
@@ -56,7 +56,7 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool, cut: 
             declare(builder, task)
     for number, record in records:
         builder.at(path, number)
-        _read_item(builder, record, split, numbered(path.stem if many else "line", number), cut)
+        _read_item(builder, record, split, numbered_id(path.stem if many else "line", number), cut)
 
 
 def _read_item(builder: CorpusBuilder, record: dict[str, Any], default_split: str, unnamed: str, cut: str) -> None:
@@ -72,22 +72,22 @@ def _read_item(builder: CorpusBuilder, record: dict[str, Any], default_split: st
     if answer is not None and answer not in ANSWERS:
         raise builder.error(f"the answer must be {', '.join(ANSWERS)}, not {answer!r}", item=id)
     try:
-        places = find_words(text) if "tokens" not in record else _tokens(record["tokens"], text)
-        labels = _labels(builder, record, text, places, cut) if answer in (None, "accept") else {}
+        words_at = find_words(text) if "tokens" not in record else _tokens(record["tokens"], text)
+        labels = _labels(builder, record, text, words_at, cut) if answer in (None, "accept") else {}
     except LabelError as wrong:
         raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-    builder.add(id, split=split or default_split, text=text, words=places, group=group, labels=labels)
+    builder.add(id, split=split or default_split, text=text, words=words_at, group=group, labels=labels)
 
 
-def _tokens(tokens: Any, text: str) -> Places:
+def _tokens(tokens: Any, text: str) -> WordSpans:
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         raise LabelError("tokens must be a list of objects")
-    # spaCy makes a token of blanks where there are more than one; those are no words.
+    # spaCy makes tokens of repeated spaces; those are not words.
     words = [token for token in tokens if not isinstance(token.get("text"), str) or token["text"].strip()]
-    return checked_places([[token.get("start"), token.get("end")] for token in words], text)
+    return check_word_spans([[token.get("start"), token.get("end")] for token in words], text)
 
 
-def _labels(builder: CorpusBuilder, record: dict[str, Any], text: str, places: Places, cut: str) -> dict[str, Any]:
+def _labels(builder: CorpusBuilder, record: dict[str, Any], text: str, words_at: WordSpans, cut: str) -> dict[str, Any]:
     labels: dict[str, Any] = {}
     chosen = record.get("accept", record.get("label"))
     match chosen:
@@ -99,71 +99,71 @@ def _labels(builder: CorpusBuilder, record: dict[str, Any], text: str, places: P
             raise LabelError(f"an item has one class, and {len(chosen)} are accepted here")
         case _:
             raise LabelError(f"what is accepted must be a list of options, not {chosen!r}")
-    # Nothing marked on a line that somebody accepted says that there is nothing.
+    # An accepted line without spans means that there are none.
     empty: list[Any] | None = [] if record.get("answer") == "accept" else None
     spans, relations = (record.get(key, empty) for key in ("spans", "relations"))
     if spans is not None and "entities" in builder:
         if not isinstance(spans, list):
             raise LabelError(f"spans must be a list, not {spans!r}")
-        labels["entities"] = [_span(span, text, places, cut) for span in spans]
+        labels["entities"] = [_span(span, text, words_at, cut) for span in spans]
     if relations is not None and "relations" in builder:
         if not isinstance(relations, list):
             raise LabelError(f"relations must be a list, not {relations!r}")
-        labels["relations"] = [_relation(relation, text, places, cut) for relation in relations]
+        labels["relations"] = [_relation(relation, text, words_at, cut) for relation in relations]
     return labels
 
 
-def _span(span: Any, text: str, places: Places, cut: str) -> list[Any]:
+def _span(span: Any, text: str, words_at: WordSpans, cut: str) -> list[Any]:
     match span:
         case {"start": start, "end": end, "label": label}:
-            return [*in_words(text, places, start, end, cut), label]
+            return [*in_words(text, words_at, start, end, cut), label]
     raise LabelError(f"a span must have start, end and label, not {span!r}")
 
 
-def _relation(relation: Any, text: str, places: Places, cut: str) -> list[Any]:
+def _relation(relation: Any, text: str, words_at: WordSpans, cut: str) -> list[Any]:
     match relation:
         case {"head_span": head, "child_span": child, "label": label}:
-            return [_span(head, text, places, cut), _span(child, text, places, cut), label]
+            return [_span(head, text, words_at, cut), _span(child, text, words_at, cut), label]
     raise LabelError(f"a relation must have head_span, child_span and label, not {relation!r}")
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """All splits in one file. Items that have every label are accepted; the others are for Prodigy to ask about."""
-    limits = Limits(corpus, "prodigy", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.tasks([LABEL, ENTITIES, RELATIONS])
+    """Write all splits to one file. Items with every label are accepted; the others are left to annotate in Prodigy."""
+    checks = WriteChecks(corpus, "prodigy", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.tasks([LABEL, ENTITIES, RELATIONS])
     assert corpus.texts is not None
     with replacing(path) as file:
         for at in range(len(corpus)):
-            record = _written(limits, corpus[at], corpus.texts.spans[at].tolist())
+            record = _written(checks, corpus[at], corpus.texts.spans[at].tolist())
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _written(limits: Limits, item: Item, places: Places) -> dict[str, Any]:
-    text, schema = item.text or "", limits.corpus.schema
+def _written(checks: WriteChecks, item: Item, words_at: WordSpans) -> dict[str, Any]:
+    text, schema = item.text or "", checks.corpus.schema
     meta = {"id": item.id, "split": item.split} | ({"group": item.group} if item.group is not None else {})
     tokens = [
         {"text": text[start:end], "start": start, "end": end, "id": n, "ws": text[end : end + 1].isspace()}
-        for n, (start, end) in enumerate(places)
+        for n, (start, end) in enumerate(words_at)
     ]
-    if not all(text[start:end].strip() for start, end in places):
-        raise limits.error("holds no word of blanks", item)
+    if not all(text[start:end].strip() for start, end in words_at):
+        raise checks.error("holds no word of blanks", item)
     record: dict[str, Any] = {"text": text, "tokens": tokens, "meta": meta}
     if "label" in schema:
         record["options"] = [{"id": label, "text": label} for label in schema["label"].labels]
     if "label" in item.labels:
         record["accept"] = [item.labels["label"]]
     if "entities" in item.labels:
-        record["spans"] = [_marked(places, span) for span in item.labels["entities"]]
+        record["spans"] = [_marked(words_at, span) for span in item.labels["entities"]]
     if "relations" in item.labels:
         record["relations"] = [
             {
                 "head": head[1] - 1,
                 "child": child[1] - 1,
-                "head_span": _marked(places, head),
-                "child_span": _marked(places, child),
+                "head_span": _marked(words_at, head),
+                "child_span": _marked(words_at, child),
                 "label": label,
             }
             for head, child, label in item.labels["relations"]
@@ -171,8 +171,8 @@ def _written(limits: Limits, item: Item, places: Places) -> dict[str, Any]:
     return record | ({"answer": "accept"} if set(item.labels) == set(schema) else {})
 
 
-def _marked(places: Places, span: list[Any]) -> dict[str, Any]:
-    start, end = in_characters(places, span[0], span[1])
+def _marked(words_at: WordSpans, span: list[Any]) -> dict[str, Any]:
+    start, end = in_characters(words_at, span[0], span[1])
     return {"start": start, "end": end, "token_start": span[0], "token_end": span[1] - 1, "label": span[2]}
 
 

@@ -1,4 +1,4 @@
-"""What CoNLL-U and its layers share: sentences of numbered word lines under ``# key = value`` comments.
+"""Sentences of numbered word lines, as in CoNLL-U and its layers, under ``# key = value`` comments.
 
 ```
 # newdoc id = letters
@@ -20,9 +20,9 @@ from typing import IO
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Item
-from bursar.corpus.formats.format import Places, numbered_lines
-from bursar.corpus.formats.limits import Limits
-from bursar.corpus.words import lay_out
+from bursar.corpus.formats.format import IdCounter, numbered_lines
+from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import join_tokens
 
 RANGE = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
 EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
@@ -32,7 +32,7 @@ Spans = list[tuple[int, int]]
 
 @dataclass
 class Token:
-    """What is written in one piece: a word, or several words in one."""
+    """A surface token: one word, or several words written as one."""
 
     form: str
     words: list[str]
@@ -41,7 +41,7 @@ class Token:
 
 @dataclass
 class Sentence:
-    """One sentence as it stands in the file; empty nodes are not part of it."""
+    """One sentence of the file, without empty nodes."""
 
     path: Path
     line: int  # of its first comment or word
@@ -56,7 +56,7 @@ class Sentence:
 
 
 def sentences(builder: CorpusBuilder, path: Path, widths: range) -> Iterator[Sentence]:
-    """The sentences of a file whose word lines have as many cells as ``widths`` allows."""
+    """The sentences of a file; its word lines must have as many cells as ``widths`` allows."""
     lines: list[tuple[int, str]] = []
     for number, line in numbered_lines(path):
         if line.strip(" "):
@@ -71,7 +71,7 @@ def sentences(builder: CorpusBuilder, path: Path, widths: range) -> Iterator[Sen
 def _sentence(builder: CorpusBuilder, path: Path, lines: list[tuple[int, str]], widths: range) -> Sentence:
     found = Sentence(path, lines[0][0])
     rows, tokens = found.rows, found.tokens
-    inside = 0  # words still to come of a token that is several words
+    inside = 0  # remaining words of a multiword token
     for number, line in lines:
         if line[0] == "#":
             builder.at(path, number)
@@ -98,7 +98,7 @@ def _sentence(builder: CorpusBuilder, path: Path, lines: list[tuple[int, str]], 
             raise builder.error(f"expected word {len(rows) + 1}, not {cells[0]!r}")
     builder.at(path, found.line)
     if inside or not rows:
-        raise builder.error("the sentence does not have the words it speaks of", item=found.comments.get("sent_id"))
+        raise builder.error("the sentence lacks words that it announces", item=found.comments.get("sent_id"))
     return found
 
 
@@ -110,7 +110,7 @@ def _last_of_range(cell: str, first: int) -> int:
 
 def _add_comment(builder: CorpusBuilder, found: Sentence, line: str) -> None:
     if found.rows:
-        raise builder.error("a comment in the middle of a sentence", fix="part sentences by a blank line")
+        raise builder.error("a comment in the middle of a sentence", fix="separate sentences by a blank line")
     key, equals, value = line[1:].partition("=")
     key = " ".join(key.split())
     if key not in COMMENTS:
@@ -120,20 +120,20 @@ def _add_comment(builder: CorpusBuilder, found: Sentence, line: str) -> None:
     found.comments[key] = value.removeprefix(" ") if key == "text" else value.strip()
 
 
-def group_of(found: Sentence, group: str | None, split: str, places: Places) -> str | None:
-    """The document that a sentence belongs to, given that of the sentence before."""
+def group_of(found: Sentence, group: str | None, split: str, counter: IdCounter) -> str | None:
+    """The document of a sentence, given that of the previous sentence."""
     if "newdoc id" in found.comments:
         return found.comments["newdoc id"]
-    return places.next(f"{split}-doc") if "newdoc" in found.comments else group
+    return counter.next(f"{split}-doc") if "newdoc" in found.comments else group
 
 
 def text_of(builder: CorpusBuilder, found: Sentence) -> tuple[str, Spans]:
-    """The text of a sentence and where its words stand in it.
+    """The text of a sentence, and the positions of its words.
 
-    Where a token has fewer characters than words, the text cannot show them all and is made of the words instead.
+    If a token has fewer characters than words, the text is made of the words instead.
     """
     if any(len(token.words) > len(token.form) for token in found.tokens):
-        return lay_out(found.forms)
+        return join_tokens(found.forms)
     text = found.comments.get("text")
     if text is None:
         spaced = [t.form if "SpaceAfter=No" in t.cells[-1].split("|") else f"{t.form} " for t in found.tokens]
@@ -142,16 +142,16 @@ def text_of(builder: CorpusBuilder, found: Sentence) -> tuple[str, Spans]:
     if spans is None:
         builder.at(found.path, found.line)
         raise builder.error(
-            "its words do not add up to its text", item=found.comments.get("sent_id"), fix="mend or remove '# text'"
+            "its words do not add up to its text", item=found.comments.get("sent_id"), fix="correct or remove '# text'"
         )
     return text, spans
 
 
 def align(text: str, tokens: Iterable[tuple[str, Sequence[str]]]) -> Spans | None:
-    """Where words stand in a text, given its tokens and the words of each; nothing if they do not fit the text.
+    """The positions of words in a text, given its tokens and their words; ``None`` if they do not fit the text.
 
-    Words of one token share its characters, for they need not be written as they are: each has its own length, but
-    leaves one character for each that follows.
+    The words of one token share its characters: each takes its own length, but leaves at least one character for each
+    that follows.
 
     >>> align("du  vin!", [("du", ["de", "le"]), ("vin", ["vin"]), ("!", ["!"])])
     [(0, 1), (1, 2), (4, 7), (7, 8)]
@@ -175,17 +175,17 @@ def align(text: str, tokens: Iterable[tuple[str, Sequence[str]]]) -> Spans | Non
     return None if text[at:].strip() else spans
 
 
-def write_comments(limits: Limits, file: IO[str], item: Item, group: str | None) -> None:
-    """What stands above a sentence; ``group`` is that of the sentence before it."""
+def write_comments(checks: WriteChecks, file: IO[str], item: Item, group: str | None) -> None:
+    """Write the comments of a sentence; ``group`` is that of the previous sentence."""
     if item.group != group:
         if item.group is None or item.group != item.group.strip():
-            limits.group(item, group)
+            checks.group(item, group)
         else:
-            file.write(f"# newdoc id = {limits.cell(item, item.group, '')}\n")
+            file.write(f"# newdoc id = {checks.cell(item, item.group, '')}\n")
     if item.id != item.id.strip():
-        raise limits.error("cannot keep an id with blanks around it", item)
+        raise checks.error("cannot store an id with spaces around it", item)
     text = item.text or ""
     spans = align(text, [(word, [word]) for word in item.words])
     if not item.words or spans is None or [text[a:b] for a, b in spans] != item.words:
-        raise limits.error("cannot hold a text that is more than its words and the blanks between them", item)
-    file.write(f"# sent_id = {limits.cell(item, item.id, '')}\n# text = {limits.cell(item, text, '')}\n")
+        raise checks.error("cannot store a text that is more than its words and the spaces between them", item)
+    file.write(f"# sent_id = {checks.cell(item, item.id, '')}\n# text = {checks.cell(item, text, '')}\n")

@@ -1,6 +1,6 @@
 """Intents and slots in three files side by side: ``seq.in`` (words), ``seq.out`` (their tags), ``label`` (the intent).
 
-A folder holds the three files, or a folder of them for each of train, dev and test; ATIS and SNIPS are published so.
+A folder has the three files, or a folder with them for each of train, dev and test, as ATIS and SNIPS are published.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from bursar.corpus.formats.format import (
     FORMATS,
     SPLIT_NAMES,
     Format,
-    Places,
+    IdCounter,
     blank_cells,
     declare,
     numbered_lines,
     replacing,
     split_of,
 )
-from bursar.corpus.formats.limits import Limits
-from bursar.corpus.words import lay_out
+from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import join_tokens
 from bursar.errors import DataError, LabelError
 from bursar.tasks import Classification, Tagging
 from bursar.tasks.schemes import spans_of_tags
@@ -39,7 +39,7 @@ def sniff(path: Path) -> bool:
 
 
 def _folders(path: Path) -> list[tuple[str, Path]]:
-    """The folders that hold any of the three files, by split."""
+    """The folders with any of the three files, by split."""
     if not path.is_dir():
         return []
     if any((path / name).is_file() for name in FILES):
@@ -54,7 +54,7 @@ def _folders(path: Path) -> list[tuple[str, Path]]:
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A folder with the three files, or with a folder a split."""
+    """Read a folder with the three files, or with one folder per split."""
     folders = _folders(path)
     if not folders:
         raise DataError(f"the folder does not hold {', '.join(FILES)}", path=path)
@@ -62,20 +62,20 @@ def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     builder.at(path)
     for task in TASKS:
         declare(builder, task)
-    places = Places()
+    counter = IdCounter()
     for split, folder in folders:
         for number, words, tags, intent in _rows(folder):
-            _add(builder, places.next(split), split, folder, number, words, tags, intent)
+            _add(builder, counter.next(split), split, folder, number, words, tags, intent)
     return builder.build()
 
 
 def _rows(folder: Path) -> Iterator[tuple[int, str, str, str]]:
-    """The lines of the three files side by side; there must be as many in each, and at least one."""
+    """The lines of the three files side by side; all must have the same number of lines, at least one."""
     columns = []
     for name in FILES:
         lines = [line for _, line in numbered_lines(folder / name)]
         while lines and not lines[-1].strip(" \t"):
-            lines.pop()  # blank lines at the end are no items
+            lines.pop()  # ignore blank lines at the end
         columns.append(lines)
     most = max(len(lines) for lines in columns)
     for name, lines in zip(FILES, columns, strict=True):
@@ -96,38 +96,38 @@ def _add(
         slots = spans_of_tags(tag_cells)
     except LabelError as wrong:
         raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-    text, spans = lay_out(tokens)
+    text, spans = join_tokens(tokens)
     builder.at(folder / INTENT, number)
     builder.add(id, split=split, text=text, words=spans, labels={"intent": intent.strip(" \t"), "slots": slots})
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder for each of train, dev and test, with the three files in it."""
-    limits = Limits(corpus, "slots", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.no_groups()
-    limits.single_blanks()
-    limits.tasks(TASKS, needed=("intent", "slots"))
+    """Write a folder for each of train, dev and test, with the three files in it."""
+    checks = WriteChecks(corpus, "slots", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.no_groups()
+    checks.single_blanks()
+    checks.tasks(TASKS, needed=("intent", "slots"))
     splits = [split for split, count in corpus.split_counts().items() if count]
-    limits.known_splits(splits)
-    strangers = {split for split, _ in _folders(path)} - set(splits)
-    if strangers:
-        raise DataError("a split of another corpus is in this folder", path=path / min(strangers))
-    places = Places()
+    checks.known_splits(splits)
+    others = {split for split, _ in _folders(path)} - set(splits)
+    if others:
+        raise DataError("a split of another corpus is in this folder", path=path / min(others))
+    counter = IdCounter()
     with ExitStack() as stack:
         for split in splits:
             words, tags, intents = (stack.enter_context(replacing(path / split / name)) for name in FILES)
-            for item in limits.items(split):
-                limits.id(item, places.next(split))
+            for item in checks.items(split):
+                checks.id(item, counter.next(split))
                 if not item.words:
-                    raise limits.error("cannot hold an item without words", item)
-                words.write(" ".join(limits.cell(item, word) for word in item.words) + "\n")
-                tags.write(" ".join(limits.cell(item, tag) for tag in limits.tags(item, "slots")) + "\n")
-                intent = limits.label(item, "intent")
+                    raise checks.error("cannot hold an item without words", item)
+                words.write(" ".join(checks.cell(item, word) for word in item.words) + "\n")
+                tags.write(" ".join(checks.cell(item, tag) for tag in checks.tags(item, "slots")) + "\n")
+                intent = checks.label(item, "intent")
                 if intent != intent.strip(" \t"):
-                    raise limits.error(f"cannot keep the blanks around the intent {intent!r}", item)
-                intents.write(limits.cell(item, intent, "") + "\n")
+                    raise checks.error(f"cannot keep the blanks around the intent {intent!r}", item)
+                intents.write(checks.cell(item, intent, "") + "\n")
 
 
 FORMATS.add("slots", Format("slots", "folders with seq.in, seq.out and label", sniff, read, write))

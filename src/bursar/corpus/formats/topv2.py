@@ -4,14 +4,13 @@
 domain	utterance	semantic_parse
 alarm	Wake me at seven!	[IN:CREATE_ALARM Wake me [SL:DATE_TIME at seven ] ! ]
 ```
-``intent`` is the outermost intent, ``slots`` are the outermost slots (a slot without words is none), the group is the
-domain. Words are those of the parse, placed in the utterance.
+``intent`` is the outermost intent, ``slots`` are the outermost slots (slots without words are skipped), the group is
+the domain. Words are those of the parse, aligned with the utterance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,15 @@ from bursar.corpus.corpus import Corpus, Item
 from bursar.corpus.formats.format import (
     FORMATS,
     Format,
-    Places,
+    IdCounter,
     blank_cells,
     declare,
     first_lines,
     numbered_lines,
     read_files,
-    replacing,
 )
-from bursar.corpus.formats.limits import Limits
 from bursar.corpus.formats.sentences import align
+from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.tasks import Classification, Tagging
 from bursar.tasks.schemes import Span
 
@@ -47,10 +45,10 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     """A file, or a folder with files such as ``alarm_train.tsv``."""
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, places=Places()))
+    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, counter=IdCounter()))
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, places: Places) -> None:
+def _read_file(builder: CorpusBuilder, path: Path, split: str, counter: IdCounter) -> None:
     builder.at(path, 1)
     for task in TASKS:
         declare(builder, task)
@@ -61,14 +59,14 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str, places: Places) -
             if cells != [*HEADER]:
                 raise builder.error(f"expected the header {', '.join(HEADER)}, not {line!r}")
         elif line.strip(" "):
-            _read_row(builder, cells, split, places)
+            _read_row(builder, cells, split, counter)
 
 
-def _read_row(builder: CorpusBuilder, cells: list[str], split: str, places: Places) -> None:
+def _read_row(builder: CorpusBuilder, cells: list[str], split: str, counter: IdCounter) -> None:
     if len(cells) != 3 or not cells[0]:
         raise builder.error(f"expected {', '.join(HEADER)} between tabs, not {len(cells)} cells")
     domain, text, parse = cells
-    id = places.next(f"{domain}-{split}")
+    id = counter.next(f"{domain}-{split}")
     try:
         intent, words, slots = read_parse(parse)
     except ValueError as wrong:
@@ -80,7 +78,7 @@ def _read_row(builder: CorpusBuilder, cells: list[str], split: str, places: Plac
 
 
 def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
-    """The outermost intent, the words and the outermost slots; ``ValueError`` where brackets do not fit.
+    """The outermost intent, the words and the outermost slots; ``ValueError`` if brackets do not match.
 
     >>> read_parse("[IN:CREATE wake me [SL:TIME at [IN:SUM 7 ] ] ]")
     ('CREATE', ['wake', 'me', 'at', '7'], [(2, 4, 'TIME')])
@@ -90,10 +88,10 @@ def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
         raise ValueError(f"it does not open with {INTENT}…")
     words: list[str] = []
     slots: list[Span] = []
-    open_at: list[tuple[str, int]] = []  # brackets that are open: their label, and the word that they open before
+    open_at: list[tuple[str, int]] = []  # open brackets: their label, and the word they open before
     for place, cell in enumerate(cells):
         if place and not open_at:
-            raise ValueError(f"{cell!r} stands after its end")
+            raise ValueError(f"{cell!r} comes after its end")
         if cell.startswith((INTENT, SLOT)):
             open_at.append((cell, len(words)))
         elif cell != CLOSE:
@@ -123,36 +121,35 @@ def write_parse(intent: str, words: Sequence[str], slots: Sequence[Span]) -> str
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder with train.tsv, eval.tsv and test.tsv, or one file."""
-    limits = Limits(corpus, "topv2", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.tasks(TASKS, needed=("intent", "slots"))
-    places = Places()
-    with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, SUFFIXES, {"dev": "eval"}):
-            file = stack.enter_context(replacing(path_of_split))
+    """Write a folder with train.tsv, eval.tsv and test.tsv, or one file."""
+    checks = WriteChecks(corpus, "topv2", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.tasks(TASKS, needed=("intent", "slots"))
+    counter = IdCounter()
+    with checks.writing(path, SUFFIXES, {"dev": "eval"}) as files:
+        for split, file in files:
             file.write("\t".join(HEADER) + "\n")
-            for item in limits.items(split):
+            for item in checks.items(split):
                 if item.group is None:
-                    raise limits.error("needs a group for every item: the domain", item)
-                limits.id(item, places.next(f"{item.group}-{split}"))
-                domain, text = limits.cell(item, item.group, ""), limits.cell(item, item.text or "", "")
-                file.write(f"{domain}\t{text}\t{_parse(limits, item)}\n")
+                    raise checks.error("needs a group for every item: the domain", item)
+                checks.id(item, counter.next(f"{item.group}-{split}"))
+                domain, text = checks.cell(item, item.group, ""), checks.cell(item, item.text or "", "")
+                file.write(f"{domain}\t{text}\t{_parse(checks, item)}\n")
 
 
-def _parse(limits: Limits, item: Item) -> str:
-    """The parse of an item, if it reads back as the item."""
-    intent = limits.cell(item, limits.label(item, "intent"))
-    slots = sorted((start, end, limits.cell(item, kind)) for start, end, kind in limits.label(item, "slots"))
-    parse = write_parse(intent, [limits.cell(item, word) for word in item.words], slots)
+def _parse(checks: WriteChecks, item: Item) -> str:
+    """The parse of an item; an error if it would not read back as the item."""
+    intent = checks.cell(item, checks.label(item, "intent"))
+    slots = sorted((start, end, checks.cell(item, kind)) for start, end, kind in checks.label(item, "slots"))
+    parse = write_parse(intent, [checks.cell(item, word) for word in item.words], slots)
     try:
         same = read_parse(parse) == (intent, item.words, slots)
     except ValueError:
         same = False
     spans = align(item.text or "", [(word, [word]) for word in item.words])
     if not same or spans is None or [(item.text or "")[a:b] for a, b in spans] != item.words:
-        raise limits.error("has no parse for this: slots overlap, or words are brackets or not all of the text", item)
+        raise checks.error("has no parse for this: slots overlap, or words are brackets or not all of the text", item)
     return parse
 
 

@@ -1,17 +1,16 @@
-"""``word:TAG`` lines: a sentence a line, each word with its tag, and perhaps a label of the sentence at the end.
+"""``word:TAG`` lines: one sentence per line, each word with its tag, with an optional sentence label at the end.
 
 ```
 wake:O me:O at:O seven:B-time <=> alarm
 play:O jazz:B-genre <=> <NULL>
 ```
-The tag stands after the last colon of a word. ``<NULL>`` says that there is no label, which is the task ``intent``.
+The tag follows the last colon of a word. The label is the task ``intent``; ``<NULL>`` means that there is none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,23 +20,22 @@ from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import (
     FORMATS,
     Format,
-    Places,
+    IdCounter,
     blank_cells,
     declare,
     first_lines,
     numbered_lines,
     read_files,
-    replacing,
 )
-from bursar.corpus.formats.limits import Limits
-from bursar.corpus.words import lay_out
+from bursar.corpus.formats.write_checks import WriteChecks
+from bursar.corpus.words import join_tokens
 from bursar.tasks import Classification, Tagging
 from bursar.tasks.schemes import spans_of_tags
 
 SUFFIXES = ("", ".txt", ".wordtag")
 ENDING, NO_LABEL = " <=> ", "<NULL>"
 ENTITIES, INTENT = Tagging("entities"), Classification("intent")
-# A bare type would make a tag of any word with a colon in it: the prefix has to be there.
+# The prefix is required: otherwise any word with a colon would have a tag.
 CELL = re.compile(r"(.+):(O|[BIESLU]-[^:]+)", re.DOTALL)
 
 
@@ -50,18 +48,18 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
-    """A file, or a folder with a file a split."""
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, places=Places()))
+    """Read a file, or a folder with one file per split."""
+    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, counter=IdCounter()))
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, places: Places) -> None:
+def _read_file(builder: CorpusBuilder, path: Path, split: str, counter: IdCounter) -> None:
     builder.at(path)
     declare(builder, ENTITIES)
     for number, line in numbered_lines(path):
         if not line.strip(" \t"):
             continue
         builder.at(path, number)
-        id = places.next(split)
+        id = counter.next(split)
         body, ending, label = line.partition(ENDING)
         words, tags = [], []
         for cell in blank_cells(body):
@@ -77,33 +75,32 @@ def _read_file(builder: CorpusBuilder, path: Path, split: str, places: Places) -
         if ending and label != NO_LABEL:
             declare(builder, INTENT)
             labels["intent"] = label
-        text, spans = lay_out(words)
+        text, spans = join_tokens(words)
         builder.add(id, split=split, text=text, words=spans, labels=labels)
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
-    """A folder with the files train, valid and test, or one file."""
-    limits = Limits(corpus, "wordtag", lose)
-    limits.texts_only()
-    limits.no_pairs()
-    limits.no_groups()
-    limits.single_blanks()
-    limits.tasks([ENTITIES, INTENT], needed=["entities"])
-    places = Places()
-    with ExitStack() as stack:
-        for split, path_of_split in limits.files(path, SUFFIXES, {"dev": "valid"}):
-            file = stack.enter_context(replacing(path_of_split))
-            for item in limits.items(split):
-                limits.id(item, places.next(split))
+    """Write a folder with the files train, valid and test, or one file."""
+    checks = WriteChecks(corpus, "wordtag", lose)
+    checks.texts_only()
+    checks.no_pairs()
+    checks.no_groups()
+    checks.single_blanks()
+    checks.tasks([ENTITIES, INTENT], needed=["entities"])
+    counter = IdCounter()
+    with checks.writing(path, SUFFIXES, {"dev": "valid"}) as files:
+        for split, file in files:
+            for item in checks.items(split):
+                checks.id(item, counter.next(split))
                 if not item.words:
-                    raise limits.error("cannot hold a sentence without words", item)
-                tags = [limits.cell(item, tag, " :") for tag in limits.tags(item, "entities")]
-                cells = [f"{limits.cell(item, word)}:{tag}" for word, tag in zip(item.words, tags, strict=True)]
+                    raise checks.error("cannot hold a sentence without words", item)
+                tags = [checks.cell(item, tag, " :") for tag in checks.tags(item, "entities")]
+                cells = [f"{checks.cell(item, word)}:{tag}" for word, tag in zip(item.words, tags, strict=True)]
                 label = item.labels.get("intent", NO_LABEL)
                 if label != label.strip(" \t") or item.labels.get("intent") == NO_LABEL:
-                    raise limits.error(f"cannot keep the intent {label!r}", item)
+                    raise checks.error(f"cannot keep the intent {label!r}", item)
                 file.write(" ".join(cells))
-                file.write(f"{ENDING}{limits.cell(item, label, '')}\n" if "intent" in corpus.schema else "\n")
+                file.write(f"{ENDING}{checks.cell(item, label, '')}\n" if "intent" in corpus.schema else "\n")
 
 
-FORMATS.add("wordtag", Format("wordtag", "word:TAG lines, perhaps with a label", sniff, read, write))
+FORMATS.add("wordtag", Format("wordtag", "word:TAG lines, optionally with a label", sniff, read, write))

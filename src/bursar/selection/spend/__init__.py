@@ -1,4 +1,8 @@
-"""Spending: values, prices and a budget to what is bought. ``modes`` says what goes together, the others how."""
+"""Spend a budget, given values and prices.
+
+``modes`` sets what may be bought together (whole items, single labels, equal shares). ``greedy`` walks a ranking;
+``knapsack`` is exact; ``program`` is exact under limits and uses ``highs`` for its integer programs.
+"""
 
 from bursar.selection.spend.greedy import greedy_by_confidence
 from bursar.selection.spend.modes import Mode, Spend, spend, spend_disjoint, spend_equal, spend_joint

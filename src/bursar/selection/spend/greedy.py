@@ -1,4 +1,4 @@
-"""Greedy spending: walk down an order, buy what is affordable, skip what is not, and go on (errata 13)."""
+"""Greedy spending: walk down a ranking, buy what is affordable, skip what is not (errata 13)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.limits import Limits
 from bursar.selection.spend.knapsack import Menu, steps
 
-STRETCH = 4096  # bundles looked at together
+STRETCH = 4096  # bundles processed together
 
 
 def greedy_by_confidence(ranking: IntArray, price: IntArray, budget: int) -> IntArray:
-    """Whole items in the order of a ranking.
+    """Buy whole items in the order of a ranking.
 
-    Each sweep buys the longest affordable stretch at once; what stops it costs more than what is left, and so does
-    everything as dear, so there are never more sweeps than there are different prices.
+    Each sweep buys the longest affordable prefix at once. The item that stops it costs more than the remaining budget,
+    and so does every item of that price, so there are at most as many sweeps as distinct prices.
 
     >>> greedy_by_confidence(np.array([2, 0, 1]), np.array([5, 1, 6]), budget=8).tolist()
     [2, 1]
@@ -33,7 +33,7 @@ def greedy_by_confidence(ranking: IntArray, price: IntArray, budget: int) -> Int
 
 
 def least_confident_first(menu: Menu, able: BoolArray) -> tuple[IntArray, BoolArray]:
-    """Every label by itself, the most valuable first: items and their tasks, one bundle a row."""
+    """Every label as a bundle of its own, highest value first: the item and the tasks of each bundle."""
     tasks = menu.value.shape[1]
     labels = np.flatnonzero(able.ravel())
     labels = labels[np.argsort(-menu.value.ravel()[labels], kind="stable")]
@@ -41,7 +41,7 @@ def least_confident_first(menu: Menu, able: BoolArray) -> tuple[IntArray, BoolAr
 
 
 def best_ratio_first(menu: Menu, able: BoolArray) -> tuple[IntArray, BoolArray]:
-    """The steps of the relaxation, the most value per cost first: an item's best bundle, then each further task."""
+    """The steps of the linear relaxation, highest value per cost first: an item's best bundle, then further tasks."""
     worth, _ = steps(Menu(np.where(able, menu.value, 0.0), menu.reading, menu.own))
     tasks = menu.value.shape[1]
     labels = np.flatnonzero(able.ravel())
@@ -55,7 +55,7 @@ def best_ratio_first(menu: Menu, able: BoolArray) -> tuple[IntArray, BoolArray]:
 
 
 def walk(menu: Menu, items: IntArray, tasks: BoolArray, budget: int, limits: Limits) -> BoolArray:
-    """What is bought of bundles in this order: (items, tasks). Reading is paid with an item's first bundle.
+    """Buy bundles in this order: (items, tasks). An item's first bundle also pays for reading it.
 
     >>> menu = Menu(np.array([[0.9, 0.8], [0.7, 0.1]]), reading=np.array([5, 1]), own=np.array([[1, 1], [1, 1]]))
     >>> walk(menu, *least_confident_first(menu, menu.value > 0), budget=8, limits=Limits()).tolist()
@@ -69,9 +69,9 @@ def walk(menu: Menu, items: IntArray, tasks: BoolArray, budget: int, limits: Lim
 
 
 def _walk(menu: Menu, items: IntArray, own: IntArray, budget: int) -> IntArray:
-    """The bundles bought, a stretch at a time."""
+    """The bundles bought, found a stretch at a time."""
     reading, read = menu.reading, np.zeros(len(menu.reading), dtype=bool)
-    cheapest = np.minimum.accumulate(own[::-1])[::-1]  # of what is left to look at
+    cheapest = np.minimum.accumulate(own[::-1])[::-1]  # from each position on
     bought: list[IntArray] = []
     at, left = 0, int(budget)
     while at < len(items) and cheapest[at] <= left:
@@ -94,28 +94,28 @@ def _walk(menu: Menu, items: IntArray, own: IntArray, budget: int) -> IntArray:
 
 
 def _walk_within(menu: Menu, items: IntArray, tasks: BoolArray, own: IntArray, budget: int, limits: Limits) -> IntArray:
-    """The bundles bought one at a time: first what the minimums need, then the rest, within every limit."""
+    """The bundles bought one at a time within the limits: first for the minimums, then the rest."""
     uses = np.zeros((len(limits.sums), len(items)))
     for number, limit in enumerate(limits.sums):
         uses[number] = (limit.use[items] * tasks).sum(axis=1)
-    purse = _Purse(menu.reading, items, own, uses, budget, limits)
+    tracker = _LimitTracker(menu.reading, items, own, uses, budget, limits)
     for number, limit in enumerate(limits.sums):
         for bundle in np.flatnonzero(uses[number] > 0).tolist() if limit.at_least > 0 else []:
-            if purse.used[number] >= limit.floor:
+            if tracker.used[number] >= limit.floor:
                 break
-            purse.buy(bundle)
-        if purse.used[number] < limit.floor:
+            tracker.buy(bundle)
+        if tracker.used[number] < limit.floor:
             raise InfeasibleError(
-                f"greedy spending got to {purse.used[number]:g} of {limit.name} and not to {limit.at_least:g}",
-                fix="raise the budget, ask for less at least, or spend exactly",
+                f"greedy spending reached {tracker.used[number]:g} of {limit.name}, not {limit.at_least:g}",
+                fix="raise the budget, lower the minimum, or spend exactly",
             )
     for bundle in range(len(items)):
-        purse.buy(bundle)
-    return np.array(purse.bought, dtype=np.int64)
+        tracker.buy(bundle)
+    return np.array(tracker.bought, dtype=np.int64)
 
 
-class _Purse:
-    """What has been bought, and what is left of the budget and of the limits."""
+class _LimitTracker:
+    """Tracks the bundles bought, and what is left of the budget and the limits."""
 
     def __init__(
         self, reading: IntArray, items: IntArray, own: IntArray, uses: FloatArray, budget: int, limits: Limits
@@ -127,19 +127,19 @@ class _Purse:
         self.ceilings = np.array([limit.ceiling for limit in limits.sums])
         cap = limits.groups
         self.group = cap.group.tolist() if cap is not None else None
-        self.room = cap.at_most.tolist() if cap is not None else []
+        self.group_left = cap.at_most.tolist() if cap is not None else []
         self.read: set[int] = set()
         self.bought: list[int] = []
         self._taken = np.zeros(len(items), dtype=bool)
 
     def buy(self, bundle: int) -> None:
-        """Buy a bundle unless it is bought already or something stands against it."""
+        """Buy a bundle unless it is bought already, or the budget or a limit forbids it."""
         item = self.items[bundle]
         new = item not in self.read
         price = self.own[bundle] + (self.reading[item] if new else 0)
         if price > self.left or self._taken[bundle]:
             return
-        if new and self.group is not None and self.room[self.group[item]] <= 0:
+        if new and self.group is not None and self.group_left[self.group[item]] <= 0:
             return
         use = self.uses[:, bundle]
         if (self.used + use > self.ceilings).any():
@@ -147,7 +147,7 @@ class _Purse:
         self.left -= price
         self.used += use
         if new and self.group is not None:
-            self.room[self.group[item]] -= 1
+            self.group_left[self.group[item]] -= 1
         self.read.add(item)
         self._taken[bundle] = True
         self.bought.append(bundle)

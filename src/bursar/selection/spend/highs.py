@@ -1,4 +1,4 @@
-"""Integer programs over binary variables, given to HiGHS."""
+"""Solve integer programs over binary variables with HiGHS."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scipy import sparse
 
 from bursar.ragged import FloatArray, IntArray
 
-NODES = 20_000  # of the search tree
-SCALE = 1e4  # of the objective: HiGHS takes a millionth for nothing
+NODES = 20_000  # limit of the search tree
+SCALE = 1e4  # of the objective, because HiGHS treats 1e-6 as 0
 
 
 def maximise(
     value: FloatArray, matrix: sparse.csr_array, low: FloatArray, high: FloatArray
 ) -> tuple[IntArray | None, float]:
-    """Which of the binary variables are 1 in the best solution of an integer program, and a bound on all solutions.
+    """Return which binary variables are 1 in the best solution, and an upper bound on all solutions.
 
     >>> price = sparse.csr_array([[3.0, 2, 2]])
     >>> which, bound = maximise(np.array([3.0, 2, 2]), price, np.array([0.0]), np.array([4.0]))
@@ -28,20 +28,20 @@ def maximise(
 
     exactly = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-9, "mip_max_nodes": NODES, "threads": 1}
     exactly |= {"primal_feasibility_tolerance": 1e-9, "mip_feasibility_tolerance": 1e-9}
-    solver = loaded(SCALE * value, matrix, low, high, exactly)
+    solver = load_solver(SCALE * value, matrix, low, high, exactly)
     if solver is None:
         return None, math.inf
     solver.run()
-    found = solution(solver)
+    found = best_solution(solver)
     if found is None:
         return None, -math.inf if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible else math.inf
     return np.flatnonzero(found > 0.5), solver.getInfo().mip_dual_bound / SCALE
 
 
-def loaded(
+def load_solver(
     value: FloatArray, matrix: sparse.csr_array, low: FloatArray, high: FloatArray, options: dict[str, Any]
 ) -> Any | None:
-    """A solver that holds the program: maximise the value, rows between low and high. ``None`` if it takes it not."""
+    """A solver with the program loaded: maximise the value, rows between low and high. ``None`` if rejected."""
     import highspy
 
     program = highspy.HighsLp()
@@ -59,8 +59,8 @@ def loaded(
     return None if solver.passModel(program) == highspy.HighsStatus.kError else solver
 
 
-def solution(solver: Any) -> FloatArray | None:
-    """The best solution that a solver has met, if it has met any."""
+def best_solution(solver: Any) -> FloatArray | None:
+    """The best solution a solver has found; ``None`` if it has found none."""
     import highspy
 
     feasible = solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

@@ -1,16 +1,16 @@
 """Spending a budget exactly: the multiple-choice knapsack of paper 1, section 7 (errata 8 and 9).
 
-For every item any subset of the tasks may be bought: reading is paid once, every task adds its own price, and the sum
-of the values is to be as large as it can be. General integer programming is the wrong tool for it. Three steps are
-enough, and the second leaves almost nothing for the third:
+Any subset of an item's tasks may be bought: reading is paid once, every task adds its own price, and the sum of the
+values is maximised. Three steps solve this much faster than general integer programming, because the second leaves
+almost nothing for the third:
 
-1. **Relax.** Charge ``λ`` for a unit of money instead of keeping to the budget. Every item then decides for itself,
-   and the best ``λ`` gives an upper bound and a *plan* that is affordable and nearly optimal.
-2. **Reduce.** Deviating from the plan costs a *loss* under ``λ``. With ``s`` units unspent at the end, a selection is
-   worth exactly ``bound − losses − λ·s``; so whatever loses more than the gap between the bound and the best selection
-   known cannot be part of a better one. What is left is the *core*.
-3. **Search the core.** A dynamic programme over (cost, value) of deviations, cheapest loss first, that drops whatever
-   is dominated or loses more than the gap. Each better selection that it meets narrows the gap, and so the core.
+1. **Relax.** Charge ``λ`` per unit of money instead of enforcing the budget. Every item then decides for itself, and
+   the best ``λ`` gives an upper bound and a *plan* that is affordable and nearly optimal.
+2. **Reduce.** Deviating from the plan costs a *loss* under ``λ``. With ``s`` units unspent, a selection is worth
+   exactly ``bound − losses − λ·s``, so a deviation that loses more than the gap between the bound and the best known
+   selection cannot be part of a better one. The deviations that remain are the *core*.
+3. **Search the core.** A dynamic program over (cost, value) of deviations, smallest loss first, that drops states that
+   are dominated or lose more than the gap. Each better selection narrows the gap, and so the core.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from bursar.ragged import BoolArray, FloatArray, IntArray, offsets_of
 
-TOLERANCE = 1e-12  # of the bound: what floating-point sums may be off by
-FIRST_LOOK = 200  # items of the core
-MOST_STATES = 30_000_000  # in all steps of a search together; beyond it the bound is returned unproven
+TOLERANCE = 1e-12  # relative to the bound, for floating-point sums
+FIRST_LOOK = 200  # items of the core in the first search
+MOST_STATES = 30_000_000  # of a whole search; beyond it the result is not proven optimal
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """What to buy, what that is worth, and what nothing can be worth more than."""
+class Solution:
+    """What to buy, its value, and an upper bound on the value of any selection."""
 
     chosen: BoolArray  # (items, tasks)
     objective: float
@@ -40,7 +40,7 @@ class Solved:
 
 @dataclass(frozen=True, eq=False)
 class Menu:
-    """What can be bought: the value of every item for every task and its price. A value of 0 or less is never bought.
+    """The value and the price of every label. A label with a value of 0 or less is never bought.
 
     >>> menu = Menu(np.array([[0.9, 0.2], [0.6, 0.5]]), reading=np.array([4, 1]), own=np.array([[1, 1], [2, 1]]))
     >>> solved = solve(menu, budget=4)
@@ -56,50 +56,50 @@ class Menu:
         return Menu(self.value[items], self.reading[items], self.own[items])
 
     def within(self, budget: int) -> Menu:
-        """Without what is worth nothing or cannot be afforded even alone: its value is 0."""
+        """Set the value of labels that are worthless or unaffordable even alone to 0."""
         able = (self.value > 0) & (self.reading[:, None] + self.own <= budget)
         return Menu(np.where(able, self.value, 0.0), self.reading, self.own)
 
 
-def solve(menu: Menu, budget: int) -> Solved:
-    """The best affordable selection, proven to be so unless the search is cut short."""
+def solve(menu: Menu, budget: int) -> Solution:
+    """The best affordable selection, proven optimal unless the search is cut short."""
     items, tasks = menu.value.shape
-    if tasks > 1 and not menu.reading.any():  # then every label stands for itself
+    if tasks > 1 and not menu.reading.any():  # labels are independent
         flat = Menu(menu.value.reshape(-1, 1), np.zeros(items * tasks, dtype=np.int64), menu.own.reshape(-1, 1))
         found = solve(flat, budget)
-        return Solved(found.chosen.reshape(items, tasks), found.objective, found.bound, found.optimal)
+        return Solution(found.chosen.reshape(items, tasks), found.objective, found.bound, found.optimal)
     unit = int(np.gcd.reduce(menu.own, axis=None, initial=int(np.gcd.reduce(menu.reading, initial=0)))) or 1
     small = Menu(menu.value, menu.reading // unit, menu.own // unit).within(budget // unit)
     plan = relax(small, budget // unit)
     chosen, proven = search(small, plan)
     objective = float(menu.value[chosen].sum())
     bound = objective if proven else max(objective, plan.bound)
-    return Solved(chosen, objective, bound, proven)
+    return Solution(chosen, objective, bound, proven)
 
 
 # -- 1. relax --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The price of money, and an affordable selection that is best for every item at that price."""
+    """The multiplier λ, and an affordable selection that is best for every item at that λ."""
 
     price: float  # λ
     chosen: BoolArray  # (items, tasks)
-    left: int  # what the plan does not spend
+    left: int  # unspent budget
     bound: float
 
 
 def relax(menu: Menu, budget: int) -> Plan:
-    """The linear relaxation: steps of falling value per cost, bought until one does not fit.
+    """Solve the linear relaxation: buy steps in order of value per cost until one does not fit.
 
-    A step is the bundle of an item's tasks with the best value per cost, reading included, and after it each further
-    task by itself. These are the corners of the item's concave hull, so their order by value per cost is the
-    relaxation's own, and the ratio of the step that does not fit is ``λ``.
+    The first step of an item is its bundle of tasks with the best value per cost, reading included; each further task
+    is a step of its own. These are the corners of the item's concave hull, so buying them by value per cost solves the
+    relaxation, and the ratio of the step that does not fit is ``λ``.
     """
     worth, cost = steps(menu)
     price = _break_price(worth, cost, budget)
     chosen = worth > price
     left = budget - int(cost[chosen].sum())
-    if price > 0:  # steps at exactly this price are as good bought as not: as many as fit, in order
+    if price > 0:  # steps at exactly this price are optional: buy as many as fit, in order
         tied = worth == price
         rows = np.flatnonzero(tied.any(axis=1))
         fits = np.cumsum(np.where(tied[rows], cost[rows], 0).sum(axis=1)) <= left
@@ -110,7 +110,7 @@ def relax(menu: Menu, budget: int) -> Plan:
 
 
 def steps(menu: Menu) -> tuple[FloatArray, IntArray]:
-    """For each item and task the value per cost of the step that it is part of, and the cost that it adds to it.
+    """For each item and task, the value per cost of its step and its share of the step's cost.
 
     Reading is added to the cost of one task of the bundle.
     """
@@ -127,7 +127,7 @@ def steps(menu: Menu) -> tuple[FloatArray, IntArray]:
     )
     best = together.argmax(axis=1)
     in_bundle = np.arange(value.shape[1]) <= best[:, None]
-    top = together.max(axis=1)[:, None]  # no further task is worth more, whatever rounding says
+    top = together.max(axis=1)[:, None]  # caps further tasks, which rounding might put above it
     worth = np.where(in_bundle, top, np.minimum(by_ratio, top))
     own[:, 0] += menu.reading
     back = np.argsort(order, axis=1, kind="stable")
@@ -136,14 +136,14 @@ def steps(menu: Menu) -> tuple[FloatArray, IntArray]:
 
 
 def _ratio(value: FloatArray, cost: IntArray) -> FloatArray:
-    """Value per cost; endless for something that costs nothing, 0 for nothing."""
+    """Value per cost; infinite for a free label, 0 for a worthless one."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: FloatArray = np.where(value > 0, value / cost, 0.0)
     return ratio
 
 
 def _break_price(worth: FloatArray, cost: IntArray, budget: int) -> float:
-    """The value per cost of the first step that does not fit; 0 if all do. Halves the steps instead of sorting them."""
+    """The value per cost of the first step that does not fit; 0 if all fit. Bisects instead of sorting all steps."""
     wanted = worth > 0
     worth, cost, left = worth[wanted], cost[wanted], budget
     while True:
@@ -165,13 +165,13 @@ def _break_price(worth: FloatArray, cost: IntArray, budget: int) -> float:
 # -- 2. reduce -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Deviations:
-    """Other ways to buy items than the plan's, item after item, those of the item that loses least first."""
+    """Ways to buy items other than the plan's, grouped by item, in order of the item's least loss."""
 
     items: IntArray  # (core,)
     offsets: IntArray  # (core + 1,)
     tasks: BoolArray  # (deviations, tasks)
-    cost: IntArray  # (deviations,) more than planned
-    value: FloatArray  # (deviations,) more than planned
+    cost: IntArray  # (deviations,) in addition to the plan
+    value: FloatArray  # (deviations,) in addition to the plan
     loss: FloatArray  # (deviations,)
 
     def __len__(self) -> int:
@@ -179,12 +179,12 @@ class Deviations:
 
     @property
     def least(self) -> FloatArray:
-        """What each item loses at least: (core,)."""
+        """The least loss of each item: (core,)."""
         found: FloatArray = np.minimum.reduceat(self.loss, self.offsets[:-1]) if len(self) else self.loss
         return found
 
     def keep(self, kept: BoolArray) -> Deviations:
-        """Some of the deviations, and the items that still have one, sorted by the least loss."""
+        """A subset of the deviations and the items that still have one, sorted by least loss."""
         counts = np.add.reduceat(kept.astype(np.int64), self.offsets[:-1]) if len(self) else self.offsets[1:]
         row = np.repeat(np.arange(len(self)), np.diff(self.offsets))[kept]
         rows = np.flatnonzero(counts)
@@ -200,7 +200,7 @@ class Deviations:
 
 
 def _in_turns(least: FloatArray, frees: BoolArray) -> IntArray:
-    """From the least loss to the largest; of equals, one that frees money and one that takes it in turns.
+    """Order by loss; among equal losses, alternate between items that free money and items that cost it.
 
     >>> _in_turns(np.array([0.0, 0, 0, 1]), np.array([True, True, False, False])).tolist()
     [2, 0, 1, 3]
@@ -214,7 +214,7 @@ def _in_turns(least: FloatArray, frees: BoolArray) -> IntArray:
 
 
 def losses(menu: Menu, plan: Plan) -> FloatArray:
-    """What deviating from the plan costs each item at least, at the plan's price of money: (items,)."""
+    """The least loss of deviating from the plan for each item, at the plan's λ: (items,)."""
     gain = _gains(menu, plan.price)
     reading = plan.price * menu.reading
     flip = np.abs(gain).min(axis=1)
@@ -226,17 +226,17 @@ def losses(menu: Menu, plan: Plan) -> FloatArray:
 
 
 def _gains(menu: Menu, price: float) -> FloatArray:
-    """What each label is worth beyond its own price; nothing makes up for a value of 0."""
+    """The value of each label less its price at λ; −∞ for a value of 0."""
     gain: FloatArray = np.where(menu.value > 0, menu.value - price * menu.own, -np.inf)
     return gain
 
 
 def core(menu: Menu, plan: Plan, gap: float) -> Deviations:
-    """The deviations that a selection can hold that is better than the plan by the gap.
+    """The deviations that can be part of a selection whose losses stay below the gap.
 
-    Two that change the cost alike can stand for each other; so whoever takes one must take all items that would lose
-    less by it, and pays their losses too. And among more than 2·Δ + 1 deviations of at most Δ there are always some
-    whose costs cancel out, which need not be taken at all (Eisenbrand and Weismantel 2020).
+    Two deviations that change the cost equally are interchangeable, so using one implies using all items that would
+    lose less by it, and their losses add up. And among more than 2·Δ + 1 deviations of at most Δ some always cancel
+    out in cost and are not needed (Eisenbrand and Weismantel 2020).
     """
     found = _deviations(menu, plan, np.flatnonzero(losses(menu, plan) < gap), gap)
     if not len(found):
@@ -244,7 +244,7 @@ def core(menu: Menu, plan: Plan, gap: float) -> Deviations:
     row = np.repeat(np.arange(len(found)), np.diff(found.offsets))
     order = np.lexsort((row, found.loss, found.cost))
     kind, item = found.cost[order], row[order]
-    first = np.zeros(len(order), dtype=bool)  # where an item comes up first among those that change the cost alike
+    first = np.zeros(len(order), dtype=bool)  # an item's first deviation among those of equal cost
     first[np.unique(kind * len(found) + item, return_index=True)[1]] = True
     paid = np.where(first, found.least[item], 0.0)
     starts = np.flatnonzero(np.diff(kind, prepend=kind[0] - 1))
@@ -276,7 +276,7 @@ def _deviations(menu: Menu, plan: Plan, items: IntArray, gap: float) -> Deviatio
 
 
 def _subsets(sure: BoolArray, doubtful: BoolArray) -> tuple[IntArray, BoolArray]:
-    """Nothing, and all that is sure with any of what is in doubt: for each row, and whose row each subset is."""
+    """For each row the empty set and every union of the ``sure`` with some ``doubtful`` tasks; and each set's row."""
     patterns, of = np.unique(np.concatenate([sure, doubtful], axis=1), axis=0, return_inverse=True)
     rows, subsets = [], []
     for number, pattern in enumerate(patterns):
@@ -295,9 +295,9 @@ def _subsets(sure: BoolArray, doubtful: BoolArray) -> tuple[IntArray, BoolArray]
 
 # -- 3. search the core ----------------------------------------------------------------------------------------------
 def search(menu: Menu, plan: Plan) -> tuple[BoolArray, bool]:
-    """The best selection, and whether that is proven.
+    """The best selection, and whether it is proven optimal.
 
-    A first look at the items that lose least finds a selection so good that little is left to look at.
+    A first search of the items with the least losses finds a selection so good that little is left to search.
     """
     slack = TOLERANCE * max(1.0, abs(plan.bound))
     grain = _grain(menu)
@@ -310,14 +310,14 @@ def search(menu: Menu, plan: Plan) -> tuple[BoolArray, bool]:
         everything = most is None or len(found) <= most
         better, trail, work = _explore(plan, found, most, best, grain, slack, work)
         if trail:
-            best, chosen = better, in_order(_retrace(plan, found, trail), menu, found.items)
+            best, chosen = better, prefer_first_of_equals(_retrace(plan, found, trail), menu, found.items)
         if everything:
             break
     return chosen, work <= MOST_STATES
 
 
 def _grain(menu: Menu) -> float:
-    """What all values are whole multiples of, if that is the smallest of them; 0 if there is no such thing."""
+    """The smallest value if all values are whole multiples of it, else 0."""
     positive = menu.value[menu.value > 0]
     if not len(positive):
         return 0.0
@@ -327,22 +327,22 @@ def _grain(menu: Menu) -> float:
 
 
 def _gap(plan: Plan, best: float, grain: float) -> float:
-    """By how much a selection may still be better than one that is worth ``best`` more than the plan."""
-    room = plan.price * plan.left
-    return (np.floor(room / grain + 1e-6) * grain if grain else room) - best
+    """How much better a selection may still be than one that is worth ``best`` more than the plan."""
+    most = plan.price * plan.left
+    return (np.floor(most / grain + 1e-6) * grain if grain else most) - best
 
 
 def _explore(
     plan: Plan, found: Deviations, most: int | None, best: float, grain: float, slack: float, work: int
 ) -> tuple[float, list[tuple[IntArray, IntArray]], int]:
-    """Item after item, all states (cost, value) that may lead to more than ``best``, none dominated by another.
+    """Extend item by item the undominated states (cost, value) that may lead to more than ``best``.
 
-    Gives the best value met, how to get there (for each item its states' parents and deviations, last the state), and
-    how many states were looked at in all.
+    Returns the best value found, the trail to it (the parents and deviations of each item's states, then the final
+    state), and the number of states explored so far.
     """
     least = found.least
     freed = np.maximum.reduceat(-found.cost, found.offsets[:-1]) if len(found) else found.cost
-    later = np.append(np.cumsum(np.maximum(freed, 0)[::-1])[::-1], 0)  # what the items from here on could free
+    later = np.append(np.cumsum(np.maximum(freed, 0)[::-1])[::-1], 0)  # money that later items could free
     gap = _gap(plan, best, grain)
     cost: IntArray = np.zeros(1, dtype=np.int64)
     value: FloatArray = np.zeros(1)
@@ -372,9 +372,9 @@ def _explore(
 def _extend(
     cost: IntArray, value: FloatArray, more_cost: IntArray, more_value: FloatArray
 ) -> tuple[IntArray, FloatArray, IntArray, IntArray]:
-    """Every state as it is and with every deviation of one more item, in order of cost, none dominated.
+    """Extend every state by each deviation of one more item, or none; sorted by cost, dominated states dropped.
 
-    Beside cost and value: the state that each comes from, and which deviation made it (from 1; 0 is none).
+    Also returns the parent of each state and the number of its deviation (from 1; 0 is none).
     """
     costs = np.concatenate([cost, (cost + more_cost[:, None]).ravel()])
     values = np.concatenate([value, (value + more_value[:, None]).ravel()])
@@ -386,7 +386,7 @@ def _extend(
 
 
 def _retrace(plan: Plan, found: Deviations, trail: list[tuple[IntArray, IntArray]]) -> BoolArray:
-    """The plan with the deviations that led to the last state of a trail."""
+    """The plan with the deviations along a trail applied."""
     chosen = plan.chosen.copy()
     state = int(trail[-1][0][0])
     for step in range(len(trail) - 2, -1, -1):
@@ -397,11 +397,11 @@ def _retrace(plan: Plan, found: Deviations, trail: list[tuple[IntArray, IntArray
     return chosen
 
 
-def in_order(chosen: BoolArray, menu: Menu, items: IntArray, *more: NDArray[Any]) -> BoolArray:
-    """The same selection, but of all that are alike in every column to one of the items the first are bought first.
+def prefer_first_of_equals(chosen: BoolArray, menu: Menu, items: IntArray, *more: NDArray[Any]) -> BoolArray:
+    """The same selection, except that among identical items (equal in every column) the first are bought.
 
     >>> alike = Menu(np.ones((3, 1)), np.zeros(3, dtype=np.int64), np.ones((3, 1), dtype=np.int64))
-    >>> in_order(np.array([[False], [False], [True]]), alike, np.arange(3)).ravel().tolist()
+    >>> prefer_first_of_equals(np.array([[False], [False], [True]]), alike, np.arange(3)).ravel().tolist()
     [True, False, False]
     """
     items = np.flatnonzero(np.isin(menu.value[:, 0], menu.value[items, 0]) & np.isin(menu.reading, menu.reading[items]))

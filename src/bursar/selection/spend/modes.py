@@ -1,4 +1,4 @@
-"""What may be bought together: all tasks of an item or none, any subset, or each task from its own share."""
+"""Spending modes: an item for all tasks or none (joint), for any subset (disjoint), or equal budgets per task."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Mode = Literal["joint", "disjoint", "equal"]
 
 
 def spend(pool: Candidates, value: FloatArray, budget: int, mode: Mode = "joint", how: Spend = "exact") -> Selection:
-    """Spend a budget on a pool: value is (items,) where items are bought for all tasks, else (items, tasks)."""
+    """Spend a budget on a pool: ``value`` is (items,) in joint mode, else (items, tasks)."""
     if mode == "joint":
         return spend_joint(pool, value, budget, how)
     return (spend_equal if mode == "equal" else spend_disjoint)(pool, value, budget, how)
 
 
 def spend_joint(pool: Candidates, value: FloatArray, budget: int, how: Spend = "exact") -> Selection:
-    """Every item for all tasks or not at all (paper 1, section 7.1, c to j): value (items,) at the joint price.
+    """Buy each item for all tasks or not at all (paper 1, section 7.1, c to j): value (items,) at the joint price.
 
     >>> from bursar.tasks import Prices
     >>> pool = Candidates(["a", "b"], np.zeros((2, 1)), Prices(("x",), np.array([3, 4]), np.zeros((2, 1), int)))
@@ -42,7 +42,7 @@ def spend_joint(pool: Candidates, value: FloatArray, budget: int, how: Spend = "
 
 
 def spend_disjoint(pool: Candidates, value: FloatArray, budget: int, how: Spend = "exact") -> Selection:
-    """Every item for any subset of the tasks (UDJS): value (items, tasks), reading paid once an item."""
+    """Buy each item for any subset of the tasks (UDJS): value (items, tasks), reading paid once per item."""
     menu = Menu(value, pool.prices.reading, pool.prices.own)
     bought, certificate = _buy(menu, pool.open, budget, pool.limits, how)
     items = _best_first(bought, menu)
@@ -50,13 +50,15 @@ def spend_disjoint(pool: Candidates, value: FloatArray, budget: int, how: Spend 
 
 
 def spend_equal(pool: Candidates, value: FloatArray, budget: int, how: Spend = "exact") -> Selection:
-    """Each task spends its own share (EQB-DJS), as errata 12 has it: a procedure, so nothing is proven of the whole.
+    """Give every task an equal share of the budget (EQB-DJS, errata 12). A procedure without a bound.
 
-    Every task spends an equal share. An item that another task has bought costs only its own price; what that frees,
-    and what no share could use, is shared out again until nothing is bought, and the remainder is spent by all.
+    An item that another task has bought costs only its own price. What that saves, and what no share could use, is
+    split again until nothing more is bought. The remainder is spent on all tasks together.
     """
     if pool.limits:
-        raise SelectionError("equal shares keep to no limits", fix="use the mode disjoint, or take the limits away")
+        raise SelectionError(
+            "equal shares cannot keep to limits", fix="use a disjoint strategy such as UDJS, or remove the limits"
+        )
     prices, tasks = pool.prices, len(pool.tasks)
     bought = np.zeros(value.shape, dtype=bool)
     while True:
@@ -76,7 +78,7 @@ def spend_equal(pool: Candidates, value: FloatArray, budget: int, how: Spend = "
 
 
 def _buy(menu: Menu, able: BoolArray, budget: int, limits: Limits, how: Spend) -> tuple[BoolArray, Certificate]:
-    """Spend a budget on a menu of what is able to be bought; what is not has no value."""
+    """Spend a budget on the labels of a menu that are ``able`` to be bought."""
     offered = Menu(np.where(able, menu.value, 0.0), menu.reading, menu.own)
     if how == "exact":
         solved = solve_within(offered, able, budget, limits) if limits else solve(offered, budget)
@@ -90,7 +92,7 @@ def _buy(menu: Menu, able: BoolArray, budget: int, limits: Limits, how: Spend) -
 
 
 def _best_first(bought: BoolArray, menu: Menu) -> IntArray:
-    """The items that are bought, the most valuable first, ties in the order of ids."""
+    """The items bought, the most valuable first; ties keep their order."""
     items = np.flatnonzero(bought.any(axis=1))
     worth = np.where(bought[items], menu.value[items], 0.0).sum(axis=1)
     return items[np.argsort(-worth, kind="stable")]

@@ -1,8 +1,8 @@
-"""Exact spending under side constraints: one multiplier a limit, then an integer program on the core that is left.
+"""Exact spending under limits: Lagrange multipliers, then an integer program on the remaining core.
 
-The steps are those of ``knapsack``, with more than one price: a unit of money, of a task's labels and of an
-annotator's hours each have theirs, and a group keeps its best items. What cannot deviate from that plan in a better
-selection is fixed; HiGHS decides the rest (errata 9).
+The steps are those of ``knapsack`` with one multiplier per limit: money, a task's labels, an annotator's hours. A
+group keeps its best items. Items that cannot deviate from that plan in a better selection are fixed; HiGHS decides the
+rest (errata 9).
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.limits import GroupCap, Limit, Limits
 from bursar.selection.spend.highs import maximise
-from bursar.selection.spend.knapsack import Menu, Solved, in_order, solve
+from bursar.selection.spend.knapsack import Menu, Solution, prefer_first_of_equals, solve
 
-TOLERANCE = 1e-9  # of the bound
-CUTS = 100  # steps towards the best multipliers; the bound holds after any number of them
-CLOSE_ENOUGH = 1e-9  # of the bound: the multipliers need not be the very best
-SAMPLE = 20_000  # items
+TOLERANCE = 1e-9  # relative to the bound
+CUTS = 100  # most cutting planes; the bound is valid after any number of them
+CLOSE_ENOUGH = 1e-9  # relative to the bound, to stop the search for multipliers
+SAMPLE = 20_000  # items of a large pool for a first estimate of the multipliers
 FIRST_CORE = 400  # items of the first program
-LARGEST_CORE = 40_000  # ways to buy items that a program may hold
-LARGEST_USE = 1e4  # in a row of the program: it is solved in floating point
-REPAIRS = 4
+LARGEST_CORE = 40_000  # variables of a program
+LARGEST_USE = 1e4  # coefficient of a row, which is scaled because the solver uses floating point
+REPAIRS = 4  # attempts to tighten rows that the solver violated
 
 
-def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Solved:
-    """The best selection that keeps to the budget and to the limits. Only what is ``able`` may be bought."""
+def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Solution:
+    """The best selection within the budget and the limits, of the labels that are ``able`` to be bought."""
     free = solve(Menu(np.where(able, menu.value, 0.0), menu.reading, menu.own), budget)
     bought = free.chosen.any(axis=1)
-    if limits.broken(np.flatnonzero(bought), free.chosen[bought]) is None:  # the limits bind nothing
+    if limits.broken(np.flatnonzero(bought), free.chosen[bought]) is None:  # no limit binds
         return free
     problem = _Problem(menu, able & (menu.reading[:, None] + menu.own <= budget), budget, limits)
     plan = problem.plan()
-    if plan.bound < -TOLERANCE:  # no selection is worth less than nothing
+    if plan.bound < -TOLERANCE:  # a selection is never worth less than 0
         raise problem.infeasible()
     size = min(FIRST_CORE, len(menu.value))
     gap = math.inf
-    best: Solved | None = None
+    best: Solution | None = None
     while True:
         items = plan.least_first[:size]
         found, bound = problem.program(plan, items, gap)
@@ -51,36 +51,36 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> So
             best = found
             gap = plan.bound - best.objective
         needed = int(np.searchsorted(plan.least[plan.least_first], gap, side="left"))
-        if best is not None and needed <= size:  # nobody else can be part of a better one
+        if best is not None and needed <= size:  # no other item can improve it
             bound = float(min(plan.bound, max(bound, best.objective)))
             proven = bound - best.objective <= TOLERANCE * max(1.0, abs(bound))
-            return Solved(best.chosen, best.objective, best.objective if proven else bound, proven)
+            return Solution(best.chosen, best.objective, best.objective if proven else bound, proven)
         ways = 2 ** menu.value.shape[1] - 1
         largest = max(size, LARGEST_CORE // ways)
         if size >= min(len(plan.least_first), largest):
             if best is None:
                 raise problem.infeasible()
-            return Solved(best.chosen, best.objective, max(best.objective, plan.bound), False)
+            return Solution(best.chosen, best.objective, max(best.objective, plan.bound), False)
         size = min(len(plan.least_first), largest, max(2 * size, needed if best is not None else 0))
 
 
 def bound_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> float:
-    """What no selection within the budget and the limits can be worth more than."""
+    """An upper bound on the value of any selection within the budget and the limits."""
     able = able & (menu.reading[:, None] + menu.own <= budget)
     return _Problem(menu, able, budget, limits).plan().bound
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What every item would do at the multipliers, and what it loses at least by doing otherwise."""
+    """The best choice of every item at the multipliers, and the least loss of any other choice."""
 
-    gain: FloatArray  # (items, tasks) a label's value less what it uses
-    entry: FloatArray  # (items,) what reading costs
+    gain: FloatArray  # (items, tasks) a label's value less the priced use of the limits
+    entry: FloatArray  # (items,) priced reading cost
     chosen: BoolArray  # (items, tasks)
     bound: float
-    stay: FloatArray  # (items,) what an item brings as planned, less what takes its place if it is not bought
-    rival: FloatArray  # (items,) what an item that is not planned must beat
-    least: FloatArray  # (items,)
+    stay: FloatArray  # (items,) worth of a planned item, less that of its replacement in the group
+    rival: FloatArray  # (items,) worth that an unplanned item must exceed
+    least: FloatArray  # (items,) least loss of deviating
     least_first: IntArray
 
 
@@ -97,12 +97,12 @@ class _Problem:
     def infeasible(self) -> InfeasibleError:
         return InfeasibleError(
             f"no selection within the budget keeps to {', '.join(self.names)}",
-            fix="raise the budget, or ask for less at least",
+            fix="raise the budget or lower the minimum",
         )
 
     # -- multipliers -------------------------------------------------------------------------------------------------
     def plan(self) -> _Plan:
-        """The plan at the best multipliers; a large pool learns from a sample of it where to look for them."""
+        """The plan at the best multipliers. For a large pool the search starts from those of a sample."""
         top = self._largest_multipliers()
         start: FloatArray = np.zeros(len(self.rows))
         if len(self.able) > 2 * SAMPLE:
@@ -114,7 +114,7 @@ class _Problem:
         return self._planned(self.best_multipliers(start, top)[0])
 
     def best_multipliers(self, start: FloatArray, top: FloatArray) -> tuple[FloatArray, bool]:
-        """Cutting planes on the dual, each step halfway back to the best so far; whether the best is below the top."""
+        """Cutting planes on the dual, each step halfway to the best so far; and whether the best is below ``top``."""
         from scipy.optimize import linprog
 
         at, best, best_at = start, math.inf, start
@@ -138,7 +138,7 @@ class _Problem:
         return best_at, bool((best_at < 0.99 * top).all())
 
     def _sample(self) -> _Problem:
-        """Every so manieth item, with as much less of everything."""
+        """The same problem on an even sample of the items, with budget and limits scaled down."""
         every = len(self.able) // SAMPLE
         items = np.arange(0, len(self.able), every)
         limits = self.limits.take(items)
@@ -146,7 +146,7 @@ class _Problem:
         return _Problem(self.menu.take(items), self.able[items], self.budget // every, replace(limits, sums=sums))
 
     def _largest_multipliers(self) -> FloatArray:
-        """Beyond these nothing would be bought for its value, or everything for the sake of a minimum."""
+        """Upper bounds on the multipliers: beyond them nothing is bought for its value, or everything for a minimum."""
         value = np.where(self.able, self.menu.value, 0.0)
         most = float(value.max(initial=0.0)) or 1.0
         top = []
@@ -158,7 +158,7 @@ class _Problem:
         return np.array(top)
 
     def _responses(self, at: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """At these multipliers: the gain of each label, what entering costs an item, and what each item would buy."""
+        """At these multipliers: the gain of each label, the entry cost of each item, and the labels it would buy."""
         gain = self.menu.value.astype(float)
         entry = np.zeros(len(gain))
         for (limit, sign), weight in zip(self.rows, at, strict=True):
@@ -205,8 +205,8 @@ class _Problem:
         return _Plan(gain, entry, chosen, bound, stay, rival, least, np.argsort(least, kind="stable"))
 
     # -- the program on the core -------------------------------------------------------------------------------------
-    def program(self, plan: _Plan, items: IntArray, gap: float) -> tuple[Solved | None, float]:
-        """The best selection in which only these items deviate from the plan, and its proven bound."""
+    def program(self, plan: _Plan, items: IntArray, gap: float) -> tuple[Solution | None, float]:
+        """The best selection in which only these items deviate from the plan, and its bound."""
         row, tasks = self._ways(plan, items, gap)
         fixed = plan.chosen.copy()
         fixed[items] = False
@@ -214,10 +214,10 @@ class _Problem:
         constant = float(self.menu.value[fixed].sum())
         if not len(row):
             feasible = self.limits.broken(np.flatnonzero(fixed.any(axis=1)), fixed[fixed.any(axis=1)]) is None
-            return (Solved(fixed, constant, constant, True) if feasible else None), constant
+            return (Solution(fixed, constant, constant, True) if feasible else None), constant
         matrix, low, high = self._constraints(items, row, tasks, fixed)
         taken, best = maximise(value, matrix, low, high)
-        for _ in range(REPAIRS):  # where the solver's tolerance let a limit slip, it is drawn in by twice as much
+        for _ in range(REPAIRS):  # tighten a limit by twice the violation that the solver's tolerance allowed
             if taken is None or not self._broken(fixed, items[row[taken]], tasks[taken]):
                 break
             used = matrix[:, taken].sum(axis=1)
@@ -229,11 +229,11 @@ class _Problem:
         fixed[items[row[taken]]] = tasks[taken]
         alike = [self.able, *(limit.use for limit in self.limits.sums)]
         alike += [self.groups.group[:, None]] if self.groups is not None else []
-        fixed = in_order(fixed, self.menu, items, *alike)
-        return Solved(fixed, float(self.menu.value[fixed].sum()), constant + best, True), constant + best
+        fixed = prefer_first_of_equals(fixed, self.menu, items, *alike)
+        return Solution(fixed, float(self.menu.value[fixed].sum()), constant + best, True), constant + best
 
     def _broken(self, fixed: BoolArray, items: IntArray, tasks: BoolArray) -> bool:
-        """Whether what is fixed and this beside it is more than the budget or a limit allows."""
+        """Whether the fixed labels and these together exceed the budget or break a limit."""
         chosen = fixed.copy()
         chosen[items] = tasks
         bought = chosen.any(axis=1)
@@ -242,7 +242,7 @@ class _Problem:
         return self.limits.broken(np.flatnonzero(bought), chosen[bought]) is not None
 
     def _ways(self, plan: _Plan, items: IntArray, gap: float) -> tuple[IntArray, BoolArray]:
-        """Every way to buy each of the items that loses less than the gap: whose it is, and for which tasks."""
+        """Every way to buy one of the items that loses less than the gap: its item and its tasks."""
         subsets = np.array(list(product([False, True], repeat=self.able.shape[1]))[1:], dtype=bool)
         able = ~(subsets[None] & ~self.able[items][:, None]).any(axis=2)  # (items, subsets)
         gain = np.where(self.able[items], plan.gain[items], 0.0)
@@ -256,7 +256,7 @@ class _Problem:
     def _constraints(
         self, items: IntArray, row: IntArray, tasks: BoolArray, fixed: BoolArray
     ) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
-        """One way an item, the limits less what is fixed, and the groups: a matrix, its rows' least and most."""
+        """One way per item, the limits less the fixed use, and the group caps: matrix, lower and upper bounds."""
         ways = np.arange(len(row))
         blocks = [sparse.csr_array((np.ones(len(row)), (row, ways)), shape=(len(items), len(row)))]
         lows: list[FloatArray] = [np.full(len(items), -np.inf)]
@@ -284,7 +284,7 @@ def _side(limit: Limit, sign: int) -> float:
 
 
 def _best_of_groups(cap: GroupCap, worth: FloatArray) -> BoolArray:
-    """Which items are among the best of their group, as many as its cap allows, ties to the first."""
+    """Which items are among the best of their group within its cap, ties by position."""
     kept = np.zeros(len(worth), dtype=bool)
     items = np.flatnonzero(worth > 0)
     kept[items[_rank_in_group(cap.group[items], -worth[items]) < cap.at_most[cap.group[items]]]] = True
@@ -292,7 +292,7 @@ def _best_of_groups(cap: GroupCap, worth: FloatArray) -> BoolArray:
 
 
 def _rank_in_group(group: IntArray, score: FloatArray) -> IntArray:
-    """Each item's place among its group from the lowest score up, ties to the first."""
+    """Each item's rank in its group from the lowest score up, ties by position."""
     order = np.lexsort((score, group))
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     ranks = np.empty(len(group), dtype=np.int64)
@@ -301,9 +301,9 @@ def _rank_in_group(group: IntArray, score: FloatArray) -> IntArray:
 
 
 def _replacements(cap: GroupCap, worth: FloatArray, planned: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """For each item, what would take its place if it were not bought, and what it must beat to be bought.
+    """For each item, the worth of its replacement if it is not bought, and the worth it must exceed to be bought.
 
-    Both are 0 in a group that is not full; a group whose cap is 0 cannot be entered.
+    Both are 0 in a group that is not full; no item can enter a group with a cap of 0.
     """
     groups = len(cap.at_most)
     there = np.bincount(cap.group[planned], minlength=groups)

@@ -1,4 +1,4 @@
-"""The intents of the built-in corpus, a file for each group of domains."""
+"""The intents of the built-in corpus, one file per group of domains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["INTENTS", "Intent", "Template", "dependency_labels", "slot_types"]
 
 @cache
 def _parts() -> tuple[Part, ...]:
-    """Every part of every line and symbol, after a check that they fit together."""
+    """Every part of every line and symbol, after checking the grammar."""
     lines = [template.phrase for intent in INTENTS for template in intent.templates]
     english().check(lines)
     symbols = [phrase for symbol in english().symbols.values() for phrase in symbol.phrases]
@@ -31,11 +31,11 @@ def _parts() -> tuple[Part, ...]:
 
 @cache
 def slot_types() -> tuple[str, ...]:
-    """The types of the slots that any line or symbol can hold, in alphabetic order."""
+    """All slot types of the grammar, in alphabetical order."""
     return tuple(sorted({part.kind for part in _parts() if isinstance(part, Reference) and part.kind}))
 
 
 @cache
 def dependency_labels() -> tuple[str, ...]:
-    """The labels that any word can have in a tree, in alphabetic order."""
+    """All dependency labels of the grammar, in alphabetical order."""
     return tuple(sorted({part.label for part in _parts() if part.label} | {"punct", "reparandum", "root"}))

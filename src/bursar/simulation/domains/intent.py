@@ -1,4 +1,4 @@
-"""What an intent is made of: its share, how urgent it is by itself, and the lines that ask for it."""
+"""The definition of an intent: its weight, base urgency, and the lines of its requests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import cached_property
 from bursar.simulation.grammar import Dice, zipf
 from bursar.simulation.notation import Phrase, parse
 
-RANKED = 1.5  # how steeply the lines of an intent fall off: a few are heard all the time, most hardly ever
+RANKED = 1.5  # Zipf exponent of the lines of an intent
 
 
 @dataclass(frozen=True)
 class Template:
-    """A line: an order that a frame may soften (*could you …*), or something said just so."""
+    """A line: an imperative that may get a frame (*could you …*), or a sentence used as it is."""
 
     phrase: Phrase
     framed: bool
@@ -21,9 +21,9 @@ class Template:
 
 @dataclass(frozen=True)
 class Intent:
-    """An intent with its lines in the notation of ``notation.py``, frequent ones first.
+    """An intent with its lines in the notation of ``notation.py``, most frequent first.
 
-    Lines that begin with ``=`` are said as they stand; all others are orders.
+    Lines that begin with ``=`` are used as they are; all others are imperatives.
     """
 
     name: str

@@ -15,7 +15,7 @@ from bursar.simulation.grammar import Grammar
 
 @cache
 def english() -> Grammar:
-    """The symbols that all domains share. Not to be changed by who gets it."""
+    """The symbols that all domains share. Do not modify the result."""
     grammar = Grammar()
     for add in (add_times, add_people, add_media, add_things, add_clauses, add_manners):
         add(grammar)

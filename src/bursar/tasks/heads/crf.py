@@ -1,7 +1,7 @@
-"""The head for words whose tags depend on their neighbours': a linear-chain conditional random field.
+"""A linear-chain conditional random field as a head for word tags.
 
-A way to tag an item weighs exp(the score of its first tag as a start, of every tag at its word, of every tag after the
-one before, and of its last tag as an end), and has that share of the weight of all ways as its probability.
+The weight of a tag sequence is exp(start score of its first tag + score of every tag at its word + score of every
+transition + end score of its last tag); its probability is its share of the weight of all sequences.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from torch import Tensor, nn
 
 from bursar.ragged import IntArray, Ragged, offsets_of
 from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
+from bursar.tasks.heads.head import Encoded, apply
+from bursar.tasks.heads.words import TaggingHead
 
 if TYPE_CHECKING:
     from bursar.tasks.tagging import Tagging
 
-IMPOSSIBLE = -1e6  # the score of what IOB2 does not allow: its weight is 0, at any temperature that is in use
-FAINT = 1e-280  # of the largest weight: below it, what was too small for a double may be missing from a sum
+IMPOSSIBLE = -1e6  # score of what IOB2 forbids: its weight is 0 at any temperature in use
+FAINT = 1e-280  # relative to the largest weight; smaller sums may have lost terms to underflow
 
 
 class Steps(NamedTuple):
-    """The words of a batch as a recursion reads them: every item's first word, every item's second, and so on.
+    """The words of a batch in the order of a recursion: every item's first word, every item's second, and so on.
 
-    Longer items come first at each step, so the items that have ended are always the last ones and drop off.
+    Longer items come first at each step, so that finished items are always the last ones.
 
     >>> steps = Steps.of(np.array([1, 3]))  # one word, then three
     >>> steps.places.tolist(), steps.items
     ([1, 0, 2, 3], [2, 1, 1])
     """
 
-    places: Tensor  # (words,): where each stands when the words are laid item after item
-    items: list[int]  # how many items have a word at each step
+    places: Tensor  # (words,): position of each in item order
+    items: list[int]  # number of items with a word at each step
 
     @classmethod
     def of(cls, counts: IntArray) -> Steps:
@@ -45,16 +46,16 @@ class Steps(NamedTuple):
         return cls(torch.from_numpy(places), np.bincount(position).tolist())
 
     def split(self, words: Tensor) -> tuple[Tensor, ...]:
-        """Rows of words, item after item, as one tensor a step."""
+        """Split rows of words in item order into one tensor per step."""
         return torch.split(words.index_select(0, self.places), self.items)
 
     def join(self, steps: Sequence[Tensor]) -> Tensor:
-        """One tensor a step as rows of words, item after item again."""
+        """Join one tensor per step into rows of words in item order."""
         return torch.cat(list(steps)).index_select(0, self.places.argsort())
 
 
 class Chain(NamedTuple):
-    """The scores of a batch, in doubles: the weights of a long item's taggings span more than floats can."""
+    """The scores of a batch, in double precision: the weights of a long item exceed the range of floats."""
 
     words: Tensor  # (words of all items, tags)
     start: Tensor  # (tags,)
@@ -73,16 +74,16 @@ class Chain(NamedTuple):
         return torch.from_numpy(offsets_of(self.counts)[1:][self.counts > 0] - 1)
 
     def backwards(self) -> Chain:
-        """The same items read from their last word to their first."""
-        return Chain(_turned(self.words, self.counts), self.end, self.start, self.transitions.T, self.counts)
+        """The same chain with the words of every item reversed."""
+        return Chain(_reverse_items(self.words, self.counts), self.end, self.start, self.transitions.T, self.counts)
 
     def prefixes(self) -> Tensor:
-        """The log-weight of all ways to tag an item up to a word that give this word this tag: (words, tags)."""
+        """The forward recursion: log-weight of all tag sequences up to a word that end in a tag: (words, tags)."""
         if not len(self.words):
             return self.words
         steps, found = Steps.of(self.counts), list[Tensor]()
-        # Summing over the tag before is a matrix product of weights, if the largest ones are kept at 1; the few sums
-        # that are too faint for that are made of logarithms.
+        # Summing over the previous tag is a matrix product of weights scaled to a maximum of 1; the few sums that
+        # underflow are computed with logsumexp.
         most = self.transitions.detach().max()
         moves = (self.transitions - most).exp()
         for scores in steps.split(self.words):
@@ -100,7 +101,7 @@ class Chain(NamedTuple):
         return steps.join(found)
 
     def log_weight(self, tags: Tensor) -> Tensor:
-        """The summed log-weights of one way to tag each item."""
+        """The sum over items of the log-weight of one tag sequence each."""
         inner = torch.ones(len(tags), dtype=torch.bool)
         inner[self.first] = False
         here = inner.nonzero().squeeze(1)
@@ -112,38 +113,34 @@ class Chain(NamedTuple):
         )
 
     def log_weight_of_all(self, prefixes: Tensor) -> Tensor:
-        """The log-weight of all ways to tag each item that has words: (items with words,)."""
+        """The log-partition of each item that has words: (items with words,)."""
         return (prefixes.index_select(0, self.last) + self.end).logsumexp(dim=1)
 
     def log_marginals(self, prefixes: Tensor) -> Tensor:
-        """The log-probability of each tag of each word, whatever the other words' tags: (words, tags)."""
-        suffixes = _turned(self.backwards().prefixes(), self.counts)
+        """The marginal log-probability of each tag of each word: (words, tags)."""
+        suffixes = _reverse_items(self.backwards().prefixes(), self.counts)
         return torch.log_softmax(prefixes + suffixes - self.words, dim=1)
 
 
-class CrfHead(Head):
-    """Scores for each word's tag, and for each tag after another; tag sequences that IOB2 does not allow have none.
+class CrfHead(TaggingHead):
+    """Scores for each word's tags and for transitions; sequences that IOB2 forbids have probability 0.
 
-    Beliefs are exact marginals, one word at a time, since beliefs are all that the rest of the library knows of a
-    model. So a guess is the best tag of each word (the least expected number of wrong tags), not Viterbi's best
-    sequence; where the two differ, the tags may not fit together, and are read as spans by conlleval's rule.
+    Predictions are exact marginals of each word. So a guess is the best tag of each word (the least expected number of
+    wrong tags), not Viterbi's best sequence. Where the two differ, tags may not fit together; they are read as spans by
+    conlleval's rule.
     """
 
     impossible_start: Tensor  # (tags,)
     impossible_transitions: Tensor  # (tags, tags)
 
-    tags_words = True
-
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
-        super().__init__()
-        self.task = task
-        self.dropout = Dropout(dropout)
+        super().__init__(task, dropout)
         self.output = nn.Linear(width, task.tags)
         self.start, self.end = (nn.Parameter(torch.zeros(task.tags)) for _ in range(2))
         self.transitions = nn.Parameter(torch.zeros(task.tags, task.tags))
         codes = torch.arange(task.tags)
         inside = (codes > 0) & (codes % 2 == 0) & (not task.every_word)
-        label = (codes + 1) // 2  # of B and I alike; 0 for O
+        label = (codes + 1) // 2  # the same for B and I; 0 for O
         self.register_buffer("impossible_start", inside, persistent=False)
         self.register_buffer("impossible_transitions", inside & (label[:, None] != label), persistent=False)
 
@@ -157,11 +154,8 @@ class CrfHead(Head):
             encoded.counts,
         )
 
-    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        return Ragged(self.task.targets(labels, words), offsets_of(words))
-
     def loss(self, output: Chain, targets: Ragged, smoothing: float) -> Tensor:
-        """The negative log-likelihood of the items' tags by word, and as much smoothing as asked for."""
+        """The negative log-likelihood of the tags per word, with label smoothing."""
         gold = torch.from_numpy(targets.values)
         prefixes = output.prefixes()
         missed = output.log_weight_of_all(prefixes).sum() - output.log_weight(gold)
@@ -170,12 +164,12 @@ class CrfHead(Head):
         return (missed / max(len(gold), 1)).float()
 
     def _spread(self, output: Chain, log_marginals: Tensor) -> Tensor:
-        """The summed cross-entropy of the words' marginals with being even among the tags that a word can have."""
+        """The summed cross-entropy of the words' marginals with the uniform distribution over possible tags."""
         possible = torch.ones_like(output.words)
         possible[output.first] = (~self.impossible_start).double()
         return -(log_marginals * possible / possible.sum(dim=1, keepdim=True)).sum()
 
-    def scaled(self, output: Chain, temperature: float) -> Chain:
+    def with_temperature(self, output: Chain, temperature: float) -> Chain:
         return Chain(
             output.words / temperature,
             output.start / temperature,
@@ -189,8 +183,8 @@ class CrfHead(Head):
         return Beliefs.of(probabilities.numpy(), outputs[0].counts)
 
 
-def _turned(words: Tensor, counts: IntArray) -> Tensor:
-    """The rows of each item's words in reverse."""
+def _reverse_items(words: Tensor, counts: IntArray) -> Tensor:
+    """Reverse the rows of each item."""
     bounds = offsets_of(counts)
     places = np.repeat(bounds[:-1] + bounds[1:] - 1, counts) - np.arange(len(words))
     return words.index_select(0, torch.from_numpy(places))

@@ -1,4 +1,4 @@
-"""What a head is: the part of a model that knows one task."""
+"""The base class of heads: the part of a model that is specific to one task."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from torch import Tensor, nn
 from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks.beliefs import AnyBeliefs
 
-FEWEST_ROWS = 16  # in a matrix product whose rows must not depend on their company
+FEWEST_ROWS = 16  # in a matrix product whose rows must not depend on the batch size
 
 
 class Encoded(NamedTuple):
-    """A batch as an encoder leaves it: one vector an item, and one for each word of each item, item after item."""
+    """An encoded batch: one vector per item, and one per word, item after item."""
 
     items: Tensor  # (items, width)
     words: Tensor  # (words of all items, width)
-    counts: IntArray  # (items,): how many words each item has
+    counts: IntArray  # (items,): number of words
 
     def take(self, items: IntArray) -> Encoded:
         """Some items of the batch."""
@@ -39,54 +39,54 @@ class Encoded(NamedTuple):
 
 
 class Head(nn.Module, ABC):
-    """Encoder vectors to what one task needs: scores to train on, and beliefs.
+    """Turns encoder vectors into scores to train on and predictions for one task.
 
-    ``forward`` may return whatever ``loss``, ``scaled`` and ``predict_proba`` of the same head understand.
+    ``forward`` may return any type that ``loss``, ``with_temperature`` and ``predict_proba`` of the same head accept.
     """
 
-    tags_words = False  # whether it gives each word one tag, so that spans must not overlap
+    tags_words = False  # whether every word gets one tag, so that spans must not overlap
 
     def prepare(self, labels: Ragged, words: IntArray) -> None:
-        """Look at the labels of all training items once, before training."""
+        """Inspect the labels of all training items once, before training."""
 
     @abstractmethod
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Any:
-        """Scores for every unit of every item; ``spans`` are those of the partner task, where there is one."""
+        """Scores for every unit of every item; ``spans`` are those of the partner task, if there is one."""
 
     @abstractmethod
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        """The label rows of items of so many words as ``loss`` wants them: any number of rows an item."""
+        """Label rows of items with these numbers of words in the form that ``loss`` needs."""
 
     @abstractmethod
     def loss(self, output: Any, targets: Ragged, smoothing: float) -> Tensor:
-        """The mean loss over the units of the items that ``output`` is about; 0 where there are none."""
+        """The mean loss over the units of the items of ``output``; 0 if there are none."""
 
-    def taught(self, output: Any, targets: Ragged) -> Any:
-        """The output as ``loss`` and ``surprise`` want it: whatever takes chance and the gold labels is done here."""
+    def teacher_forced(self, output: Any, targets: Ragged) -> Any:
+        """The output for ``loss`` and ``surprise``, after any step that needs random numbers and the gold labels."""
         return output
 
     def surprise(self, output: Any, targets: Ragged) -> Tensor:
-        """The mean negative log-likelihood of the gold labels over units: what a task policy is told of a step.
+        """The mean negative log-likelihood of the gold labels over units, reported to task policies.
 
-        ``exp(-surprise)`` is a probability, so that tasks of all kinds can be compared (paper 3, section 3.3.3). The
-        plain loss is that; where it is not, because of a density or some other term, a head has its own.
+        ``exp(-surprise)`` is a probability, so that tasks of all kinds can be compared (paper 3, section 3.3.3). This
+        is the loss without smoothing; a head whose loss is a density or has other terms overrides it.
         """
         return self.loss(output, targets, 0.0)
 
     @abstractmethod
-    def scaled(self, output: Any, temperature: float) -> Any:
+    def with_temperature(self, output: Any, temperature: float) -> Any:
         """The same output with its scores divided by a temperature."""
 
     @abstractmethod
     def predict_proba(self, outputs: Sequence[Any]) -> AnyBeliefs:
-        """Beliefs from the outputs of one or more passes over the same items."""
+        """Predictions from the outputs of one or more passes over the same items."""
 
 
 class Dropout(nn.Module):
-    """Dropout that can also be held still: a sampled pass drops the same features for every word of every item.
+    """Dropout whose mask can be fixed: a sampled pass drops the same features for every word of every item.
 
-    A pass is then one thinned model, asked about the whole pool, so its answers depend neither on the order of the
-    items nor on their company.
+    Such a pass is one thinned model applied to the whole pool, so its predictions do not depend on the order of the
+    items or on the batches.
     """
 
     def __init__(self, p: float) -> None:
@@ -103,7 +103,7 @@ class Dropout(nn.Module):
         return x if self._key is None else x * self._mask(x.shape[-1])
 
     def hold(self, key: tuple[int, int] | None) -> Self:
-        """Drop what this key says from now on; without a key, nothing."""
+        """Fix the mask by a key; ``None`` switches it off."""
         self._key, self._masks = key, {}
         return self
 
@@ -115,19 +115,19 @@ class Dropout(nn.Module):
 
 
 def apply(layer: nn.Linear, x: Tensor) -> Tensor:
-    """A linear layer on rows. Few rows get blank ones below them: alone, they would have other last bits."""
+    """Apply a linear layer to rows. Few rows are padded, because results may differ in the last bits otherwise."""
     return torch.nn.functional.linear(enough_rows(x), layer.weight, layer.bias)[: len(x)]
 
 
 def enough_rows(x: Tensor) -> Tensor:
-    """The rows, with blank ones below where they are few: products of few rows are summed in another order."""
+    """Pad few rows with zeros: matrix products of few rows are summed in another order."""
     if len(x) >= FEWEST_ROWS:
         return x
     return torch.cat([x, x.new_zeros(FEWEST_ROWS - len(x), x.shape[1])])
 
 
 def random_mask(shape: Sequence[int], p: float) -> Tensor:
-    """0 with chance p and 1 / (1 − p) otherwise, from 16 random bits a value: a third of the time that torch takes."""
+    """0 with probability p, else 1 / (1 − p), from 16 random bits per value: in a third of torch's time."""
     size = math.prod(shape)
     bits = torch.empty(-(-size // 4), dtype=torch.int64).random_(-(2**63), None)
     keep = bits.view(torch.int16)[:size].view(tuple(shape)) >= round(p * 2**16) - 2**15
@@ -135,8 +135,8 @@ def random_mask(shape: Sequence[int], p: float) -> Tensor:
 
 
 @contextmanager
-def sampled(model: nn.Module, seed: int, number: int) -> Iterator[None]:
-    """Run the model as one of its thinned versions: the same seed and number give the same one."""
+def dropout_sample(model: nn.Module, seed: int, number: int) -> Iterator[None]:
+    """Run the model with fixed dropout masks: the same seed and number give the same masks."""
     layers = [(name, layer) for name, layer in model.named_modules() if isinstance(layer, Dropout)]
     try:
         for name, layer in layers:

@@ -38,7 +38,7 @@ class ItemHead(Head):
     def loss(self, output: Tensor, targets: Ragged, smoothing: float) -> Tensor:
         return cross_entropy(output, torch.from_numpy(targets.values), label_smoothing=smoothing)
 
-    def scaled(self, output: Tensor, temperature: float) -> Tensor:
+    def with_temperature(self, output: Tensor, temperature: float) -> Tensor:
         return output / temperature
 
     def predict_proba(self, outputs: Sequence[Tensor]) -> Beliefs:
@@ -47,7 +47,7 @@ class ItemHead(Head):
 
 
 class Normal(NamedTuple):
-    """A normal distribution an item, in units of the task's range."""
+    """A normal distribution per item, in units of the task's range."""
 
     mean: Tensor
     variance: Tensor
@@ -56,8 +56,8 @@ class Normal(NamedTuple):
 class NormalHead(Head):
     """A mean and a variance for each item (errata 4), trained by likelihood."""
 
-    FLOOR = 1e-4  # of the range, squared: a hundredth of the range is as sure as this gets
-    BIN = 0.1  # of the range: how wide the bins are that make a choice of a number
+    FLOOR = 1e-4  # smallest variance: a standard deviation of a hundredth of the range
+    BIN = 0.1  # width of a bin, relative to the range
 
     def __init__(self, task: Regression, width: int, dropout: float) -> None:
         super().__init__()
@@ -74,26 +74,28 @@ class NormalHead(Head):
         return Ragged(unit.astype(np.float32), labels.offsets)
 
     def loss(self, output: Normal, targets: Ragged, smoothing: float) -> Tensor:
-        """Half the squared error and the negative log-likelihood: the first keeps the mean learning where the
-        variance would excuse it. Smoothing means nothing for numbers."""
+        """The negative log-likelihood plus a squared error, which keeps the mean learning where the variance is large.
+
+        Smoothing has no effect on numbers.
+        """
         error = (output.mean - torch.from_numpy(targets.values)).square()
         likelihood = 0.5 * (error / output.variance + output.variance.log() + math.log(2 * math.pi))
         return (likelihood + 0.5 * error / 0.05).mean()
 
     def surprise(self, output: Normal, targets: Ragged) -> Tensor:
-        """−log of the probability that the score lies in the bin around the gold one, a tenth of the range wide.
+        """−log of the probability that the score is in a bin around the gold one, a tenth of the range wide.
 
-        The loss is made of densities, which may exceed 1, and of squared errors: no likelihood of a choice (errata 21).
-        A bin reaches beyond the range where the gold score is at its end, so that all bins are equally wide.
+        The loss consists of densities, which may exceed 1, and squared errors, so it is no likelihood (errata 21). All
+        bins are equally wide: at the ends of the range they extend beyond it.
         """
         mean, spread = output.mean.double(), output.variance.double().sqrt()
         off = (mean - torch.from_numpy(targets.values)).abs()
-        # The bin on the lower side of the mean: both of its ends have logarithms of some use, however far it is.
+        # Mirror the bin to the lower side of the mean, where the logarithms of both ends are accurate at any distance.
         low, high = (torch.special.log_ndtr((end - off) / spread) for end in (-self.BIN / 2, self.BIN / 2))
         mass: Tensor = high + (-torch.expm1(low - high)).log()
         return -mass.mean()
 
-    def scaled(self, output: Normal, temperature: float) -> Normal:
+    def with_temperature(self, output: Normal, temperature: float) -> Normal:
         return Normal(output.mean, output.variance * temperature)
 
     def predict_proba(self, outputs: Sequence[Normal]) -> Estimates:

@@ -1,6 +1,6 @@
 """Heads for spans: which spans of words are entities, and which pairs of them are related (paper 1, section 6.3).
 
-Both let every unit choose none (choice 0) or a label (choice 1 + its code), for the whole batch at once.
+Every unit chooses none (choice 0) or a label (choice 1 + its code), for the whole batch at once.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from bursar.tasks.relations import Relations
     from bursar.tasks.tagging import Tagging
 
-LONGEST = 32  # words: longer gold spans are never found, so that the candidates stay few
-NONE_AT_FIRST = 6.0  # before training none is e⁶ times as likely as a label, about as it is among real spans
-GAPS = (0, 1, 2, 3, 4, 6, 9, 13, 19, 28)  # words between two spans, in steps that grow; below 0 they overlap
+LONGEST = 32  # words; longer gold spans are never found, to limit the number of candidates
+NONE_AT_FIRST = 6.0  # before training, none is e⁶ times as likely as a label, about as in real data
+GAPS = (0, 1, 2, 3, 4, 6, 9, 13, 19, 28)  # words between two spans, in growing steps; below 0 they overlap
 
 
-# -- which units there are -----------------------------------------------------------------------------------------
+# -- units ---------------------------------------------------------------------------------------------------------
 def all_spans(words: IntArray, longest: int) -> Ragged:
-    """Every span (start, end) of up to ``longest`` words of items of so many words.
+    """Every span (start, end) of up to ``longest`` words, for items with these numbers of words.
 
     >>> all_spans(np.array([2, 1]), longest=5).values.tolist()
     [[0, 1], [0, 2], [1, 2], [0, 1]]
     """
     starts = np.arange(words.sum()) - np.repeat(offsets_of(words)[:-1], words)
-    begun = np.minimum(np.repeat(words, words) - starts, longest)  # how many spans begin at each word
+    begun = np.minimum(np.repeat(words, words) - starts, longest)  # number of spans that begin at each word
     starts = np.repeat(starts, begun)
     lengths = 1 + np.arange(len(starts)) - np.repeat(offsets_of(begun)[:-1], begun)
     counts = np.bincount(np.repeat(np.arange(len(words)), words), weights=begun, minlength=len(words))
@@ -45,7 +45,7 @@ def all_spans(words: IntArray, longest: int) -> Ragged:
 
 
 def all_pairs(spans: Ragged) -> Ragged:
-    """Every ordered pair of different spans (start, end, ...) of an item, as places in ``spans.values``.
+    """Every ordered pair of different spans (start, end, ...) of an item, as positions in ``spans.values``.
 
     >>> all_pairs(Ragged.of([[(0, 1), (0, 2)], [(3, 4)]], 2)).values.tolist()
     [[0, 1], [1, 0]]
@@ -61,10 +61,10 @@ def all_pairs(spans: Ragged) -> Ragged:
 def spans_to_link(
     entities: Ragged | None, relations: Ragged | None, labels: Sequence[str], entity_types: Sequence[str]
 ) -> Ragged:
-    """The spans (start, end, type) of every item that relations may link, each (start, end) once and in order.
+    """The spans (start, end, type) of every item that relations may link, sorted, without duplicates.
 
-    These are its entities (start, end, code in ``labels``), as far as their label is an entity type, and the spans
-    that its relations name themselves. Where both speak of a span, the entity says of which type it is.
+    These are its entities (start, end, code in ``labels``) whose label is an entity type, and the spans of its
+    relations. If a span is in both, its type is the entity's.
 
     >>> found = Ragged.of([[(0, 2, 1), (3, 4, 0)]], 3)
     >>> spans_to_link(found, None, ("date", "city"), ("city", "person")).values.tolist()
@@ -91,16 +91,16 @@ def spans_to_link(
 
 # -- heads ---------------------------------------------------------------------------------------------------------
 class SpanScores(NamedTuple):
-    """Logits for every unit, and the spans that it is about."""
+    """Logits for every unit, and its spans."""
 
     logits: Tensor  # (units, 1 + labels)
     subjects: NDArray[np.int32]  # (units, 2): start, end; of pairs (units, 6): start, end, type, start, end, type
-    units: IntArray  # (items,): how many units each item has
-    size: int  # what the summed loss is divided by
+    units: IntArray  # (items,): number of units
+    size: int  # divisor of the summed loss
 
 
 class ChoiceHead(Head):
-    """What both heads share: a gold row names its spans in some columns, and in the last the label they choose."""
+    """Base of both heads: some columns of a gold row are its spans, the last is their label."""
 
     columns: ClassVar[tuple[int, ...]]
 
@@ -108,7 +108,7 @@ class ChoiceHead(Head):
         return labels
 
     def choices(self, output: SpanScores, targets: Ragged) -> IntArray:
-        """What each unit should choose: the label of the first gold row about its spans, or none."""
+        """The gold choice of each unit: the label of the first gold row with its spans, or none."""
         gold, columns = targets.values, list(self.columns)
         owners = np.concatenate([targets.owners, np.repeat(np.arange(len(output.units)), output.units)])
         keys = keys_of([owners, *np.concatenate([gold[:, columns], output.subjects[:, columns]]).T])
@@ -120,14 +120,14 @@ class ChoiceHead(Head):
         return np.where(known[place] == asked, 1 + gold[rows[place], -1].astype(np.int64), 0)
 
     def loss(self, output: SpanScores, targets: Ragged, smoothing: float) -> Tensor:
-        """Only units with a label are smoothed: the many nones, smoothed, would outweigh all that is to be learned."""
+        """Smooth only units with a label: smoothing the many units without one would dominate the loss."""
         wanted = torch.from_numpy(self.choices(output, targets))
         surprise = -torch.log_softmax(output.logits, dim=1)
         share = smoothing * (wanted > 0)
         right = surprise.gather(1, wanted.unsqueeze(1)).squeeze(1)
         return ((1 - share) * right + share * surprise.mean(dim=1)).sum() / max(output.size, 1)
 
-    def scaled(self, output: SpanScores, temperature: float) -> SpanScores:
+    def with_temperature(self, output: SpanScores, temperature: float) -> SpanScores:
         return output._replace(logits=output.logits / temperature)
 
     def predict_proba(self, outputs: Sequence[SpanScores]) -> Beliefs:
@@ -138,8 +138,8 @@ class ChoiceHead(Head):
 class SpanHead(ChoiceHead):
     """Logits for each span of up to ``longest`` words; spans may nest and overlap.
 
-    The loss is summed over spans and divided by words: nearly all spans are none, and in a mean over spans the few
-    others would hardly count.
+    The loss is summed over spans and divided by the number of words: nearly all spans are none, so the few others
+    would hardly count in a mean over spans.
     """
 
     columns = (0, 1)
@@ -154,7 +154,7 @@ class SpanHead(ChoiceHead):
         super().__init__()
         self.task = task
         self.register_buffer("longest", torch.tensor(1))
-        self.words = nn.Linear(width, 3 * width)  # a word as the first, the last and any one of a span
+        self.words = nn.Linear(width, 3 * width)  # a word as the first, the last and any word of a span
         self.lengths = _embedding(LONGEST, width)
         self.dropout = Dropout(dropout)
         self.output = nn.Linear(width, 1 + len(task.labels))
@@ -169,13 +169,13 @@ class SpanHead(ChoiceHead):
         found = all_spans(encoded.counts, int(self.longest))
         start, end = _in_batch(found, encoded.counts)
         first, last, inside = apply(self.words, encoded.words).chunk(3, dim=1)
-        hidden = first.index_select(0, start) + last.index_select(0, end - 1) + highest(inside, start, end)
+        hidden = first.index_select(0, start) + last.index_select(0, end - 1) + max_over_spans(inside, start, end)
         hidden = gelu(hidden + self.lengths(end - 1 - start))
         return SpanScores(apply(self.output, self.dropout(hidden)), found.values, found.lengths, len(encoded.words))
 
 
 class PairHead(ChoiceHead):
-    """Logits for each ordered pair of the spans that an item is given: in training the gold ones, later those found.
+    """Logits for each ordered pair of an item's spans: gold spans in training, predicted spans otherwise.
 
     Only these pairs are units, so confidence in relations is averaged over them (errata 3).
     """
@@ -193,7 +193,7 @@ class PairHead(ChoiceHead):
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> SpanScores:
         if spans is None:
-            raise ValueError("relations are scored between spans, and none are given")
+            raise ValueError("relations need spans, and none are given")
         pairs = all_pairs(spans)
         one, other = torch.from_numpy(pairs.values).unbind(dim=1)
         start, end = _in_batch(spans, encoded.counts)
@@ -203,16 +203,16 @@ class PairHead(ChoiceHead):
         low, high = torch.minimum(end[one], end[other]), torch.maximum(start[one], start[other])
         forward = start[one] < start[other]
         gap = torch.bucketize(high - low, torch.tensor(GAPS), right=True) + forward * (len(GAPS) + 1)
-        hidden = source.index_select(0, one) + target.index_select(0, other) + highest(between, low, high)
+        hidden = source.index_select(0, one) + target.index_select(0, other) + max_over_spans(between, low, high)
         hidden = gelu(hidden + self.gaps(gap))
         subjects = spans.values[pairs.values].reshape(-1, 6).astype(np.int32)
         return SpanScores(apply(self.output, self.dropout(hidden)), subjects, pairs.lengths, len(subjects))
 
 
-def highest(words: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
-    """The highest value of each feature among the words from ``starts`` to ``ends``; 0 where there are no words.
+def max_over_spans(words: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    """The maximum of each feature over the words from ``starts`` to ``ends``; 0 if there are no words.
 
-    Any stretch is two overlapping ones whose length is a power of two, and the highest values of those are tabled.
+    A sparse table: any range is the union of two overlapping ranges whose length is a power of two.
     """
     lengths = (ends - starts).clamp(min=1)
     levels = lengths.double().log2().long()
@@ -227,13 +227,13 @@ def highest(words: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
 
 
 def _in_batch(spans: Ragged, words: IntArray) -> tuple[Tensor, Tensor]:
-    """Where the spans of items start and end among the words of the whole batch."""
+    """The starts and ends of spans as positions among the words of the whole batch."""
     bounds = spans.values[:, :2].astype(np.int64) + offsets_of(words)[spans.owners, None]
     return torch.from_numpy(bounds[:, 0]), torch.from_numpy(bounds[:, 1])
 
 
 def _embedding(rows: int, width: int) -> nn.Embedding:
-    """Vectors that begin small, so that at first the words speak."""
+    """An embedding with small initial values, so that the words dominate at first."""
     embedding = nn.Embedding(rows, width)
     nn.init.normal_(embedding.weight, std=0.02)
     return embedding

@@ -21,10 +21,10 @@ ARC_WIDTH, LABEL_WIDTH = 256, 64
 
 
 class TreeScores(NamedTuple):
-    """Scores for every arc, and the vectors that an arc's label is read from.
+    """Scores for every arc, and the vectors for the labels of arcs.
 
-    The items are sorted into groups of equal length, so that nothing is padded. An item of n words has, for each word,
-    n candidate heads in order: the root and every word but itself.
+    Items are grouped by length, so that nothing is padded. Each word of an item of n words has n candidate heads in
+    order: the root and every word but itself.
     """
 
     arcs: list[Tensor]  # per group: (items of n words, n, n + 1), the arc of a word to itself at −∞
@@ -37,7 +37,7 @@ class TreeScores(NamedTuple):
 
 
 class TreeHead(Head):
-    """Which head each word has, and what the arc between them is called."""
+    """Scores for the head of each word, and for the label of the arc."""
 
     def __init__(self, task: Parsing, width: int, dropout: float) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class TreeHead(Head):
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> TreeScores:
         words = self.dropout(encoded.words)
         dependents = self.within(gelu(self.dependent(words)))
-        # The root's row is put below the words', and each item finds it there as its first candidate.
+        # The root is the row after all words; it is the first candidate of every item.
         heads = self.within(gelu(self.head(torch.cat([words, self.root[None]]))))
         counts, starts = encoded.counts, offsets_of(encoded.counts)[:-1]
         arcs, lower, upper, groups = [], [], [], []
@@ -73,7 +73,7 @@ class TreeHead(Head):
         return TreeScores(arcs, lower, upper, groups, counts, self.label)
 
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        """Each word's head (0 the root) and label, as they are."""
+        """Each word's head (0 is the root) and label."""
         return Ragged(labels.values.astype(np.int64), labels.offsets)
 
     def loss(self, output: TreeScores, targets: Ragged, smoothing: float) -> Tensor:
@@ -92,12 +92,12 @@ class TreeHead(Head):
             total = total + n * len(items) * cross_entropy(scores, gold[..., 1].flatten(), label_smoothing=smoothing)
         return total / words
 
-    def scaled(self, output: TreeScores, temperature: float) -> TreeScores:
-        """Only the heads are what confidence is measured on (errata 2), so only they are scaled."""
+    def with_temperature(self, output: TreeScores, temperature: float) -> TreeScores:
+        """Scale only the arc scores, since confidence is measured on heads (errata 2)."""
         return output._replace(temperature=output.temperature * temperature)
 
     def predict_proba(self, outputs: Sequence[TreeScores]) -> Beliefs:
-        """Probabilities of heads, and with each candidate the label that the arc to it would have."""
+        """Probabilities of heads, and for each candidate head the best label of the arc."""
         first = outputs[0]
         values, labels = [], []
         for at, arcs in enumerate(first.arcs):
@@ -121,17 +121,17 @@ class TreeHead(Head):
 
 
 def _rows(x: Tensor, places: IntArray) -> Tensor:
-    """Rows of x in the shape of their places. Its gradient adds up in one order, which that of indexing does not."""
+    """Rows of x in the shape of ``places``. The gradient of ``index_select`` is deterministic, that of indexing not."""
     return x.index_select(0, torch.from_numpy(places.ravel())).view(*places.shape, x.shape[1])
 
 
 def with_one(x: Tensor) -> Tensor:
-    """A constant feature beside the others: a biaffine form's linear and constant terms."""
+    """Append a constant feature, for the linear and constant terms of a biaffine form."""
     return torch.cat([x, x.new_ones(*x.shape[:-1], 1)], dim=-1)
 
 
 def _arc_loss(scores: Tensor, gold: Tensor, smoothing: float) -> Tensor:
-    """Cross-entropy over the candidates; smoothing spreads over them and not over the word itself."""
+    """Cross-entropy over the candidates; smoothing excludes the word itself."""
     logs = torch.log_softmax(scores, dim=-1)
     hit = -logs.gather(-1, gold.unsqueeze(-1)).mean()
     if not smoothing:
@@ -142,14 +142,14 @@ def _arc_loss(scores: Tensor, gold: Tensor, smoothing: float) -> Tensor:
 
 
 def _label_scores(dependents: Tensor, heads: Tensor, labels: Tensor) -> Tensor:
-    """(arcs, labels) for arcs given by their two ends."""
+    """(arcs, labels) for arcs given by the vectors of their two ends."""
     across = dependents @ labels.permute(1, 0, 2).flatten(1)  # (arcs, labels · width)
     scores: Tensor = (across.view(len(dependents), len(labels), -1) * heads.unsqueeze(1)).sum(dim=-1)
     return scores * float(LABEL_WIDTH**-0.5)
 
 
 def _all_label_probabilities(dependents: Tensor, heads: Tensor, labels: Tensor) -> Tensor:
-    """(items, n, n + 1, labels) for every arc there could be."""
+    """(items, n, n + 1, labels) for every possible arc."""
     across = dependents @ labels.permute(1, 0, 2).flatten(1)
     across = across.view(*dependents.shape[:2], len(labels), -1).flatten(1, 2)  # (items, n · labels, width)
     scores = across @ heads.transpose(1, 2) * LABEL_WIDTH**-0.5  # (items, n · labels, n + 1)

@@ -1,4 +1,4 @@
-"""Heads for words: each word's tag by itself."""
+"""The base class of heads that tag words, and the head that tags each word independently."""
 
 from __future__ import annotations
 
@@ -18,35 +18,42 @@ if TYPE_CHECKING:
 
 
 class TagScores(NamedTuple):
-    """Logits for every word, and how many words each item has."""
+    """Logits for every word, and the number of words of each item."""
 
     logits: Tensor  # (words of all items, tags)
     counts: IntArray  # (items,)
 
 
-class WordHead(Head):
-    """Logits for each word."""
+class TaggingHead(Head):
+    """Base of heads that give each word one tag."""
 
     tags_words = True
 
-    def __init__(self, task: Tagging, width: int, dropout: float) -> None:
+    def __init__(self, task: Tagging, dropout: float) -> None:
         super().__init__()
         self.task = task
         self.dropout = Dropout(dropout)
+
+    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
+        return Ragged(self.task.targets(labels, words), offsets_of(words))
+
+
+class WordHead(TaggingHead):
+    """Logits for each word."""
+
+    def __init__(self, task: Tagging, width: int, dropout: float) -> None:
+        super().__init__(task, dropout)
         self.output = nn.Linear(width, task.tags)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> TagScores:
         return TagScores(apply(self.output, self.dropout(encoded.words)), encoded.counts)
-
-    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        return Ragged(self.task.targets(labels, words), offsets_of(words))
 
     def loss(self, output: TagScores, targets: Ragged, smoothing: float) -> Tensor:
         if not len(targets.values):  # the mean of nothing would be NaN
             return output.logits.sum()
         return cross_entropy(output.logits, torch.from_numpy(targets.values), label_smoothing=smoothing)
 
-    def scaled(self, output: TagScores, temperature: float) -> TagScores:
+    def with_temperature(self, output: TagScores, temperature: float) -> TagScores:
         return TagScores(output.logits / temperature, output.counts)
 
     def predict_proba(self, outputs: Sequence[TagScores]) -> Beliefs:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bursar.campaign.state import ItemRequest
 from bursar.corpus import Corpus
-from bursar.corpus.formats.characters import Places
+from bursar.corpus.formats.characters import WordSpans
 from bursar.corpus.formats.label_studio_config import config_of
 from bursar.corpus.formats.label_studio_results import Design, Result, design_of, labels_of, results_of
 from bursar.errors import DataError, LabelError
@@ -88,8 +88,8 @@ def _prediction(corpus: Corpus, at: int, want: ItemRequest, suggestions: Suggest
     return {"model_version": MODEL, "score": sum(sure) / len(sure) if sure else 0.0, "result": results}
 
 
-def _places(corpus: Corpus, at: int) -> Places:
-    places: Places = corpus.texts.spans[at].tolist() if corpus.texts is not None else []
+def _places(corpus: Corpus, at: int) -> WordSpans:
+    places: WordSpans = corpus.texts.spans[at].tolist() if corpus.texts is not None else []
     return places
 
 

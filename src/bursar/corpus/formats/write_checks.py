@@ -1,24 +1,25 @@
-"""What a format cannot say. Writers ask here before they write, so that nothing is ever dropped in silence.
+"""Checks of what a format cannot store. Writers use them, so that nothing is ever dropped silently.
 
-Most formats know less than a corpus: no ids, no documents, words with one blank between them. A writer refuses what
-its format cannot hold and names the item. What a person is willing to lose is named with ``lose``:
+Most formats store less than a corpus: no ids, no documents, words separated by single spaces. A writer rejects what its
+format cannot store and names the item. The user lists what may be lost in ``lose``:
 
-- ``ids``: items are named by their place when they are read again
-- ``groups``: groups are named by their place, or not kept at all
-- ``spacing``: the text is the words with one blank between them
+- ``ids``: items are numbered when they are read again
+- ``groups``: groups are numbered, or not stored at all
+- ``spacing``: the text becomes its words separated by single spaces
 - ``words``: words are found again by rule
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import SPLIT_NAMES, names_in, split_files, split_of, without_labels
+from bursar.corpus.formats.format import SPLIT_NAMES, parse_names, replacing, split_files, split_of, without_labels
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, DataError, LabelError
 from bursar.ragged import IntArray
@@ -28,40 +29,40 @@ from bursar.tasks.schemes import spans_of_tags, tags_of_spans
 LOSSES = ("ids", "groups", "spacing", "words")
 
 
-class NoPlaceError(DataError):
-    """A format has no task of that name; ``places`` are those that it has."""
+class UnknownTaskError(DataError):
+    """A format has no task of that name; ``places`` are the tasks that it has."""
 
     def __init__(self, message: str, places: Mapping[str, Task], fix: str) -> None:
         super().__init__(message, fix=fix)
         self.places = dict(places)
 
 
-def names_that_fit(tasks: Mapping[str, Task], places: Mapping[str, Task]) -> dict[str, str]:
-    """Other names under which tasks have a place: where one task and one place are the only ones of their sort.
+def suggest_task_names(tasks: Mapping[str, Task], places: Mapping[str, Task]) -> dict[str, str]:
+    """New names for tasks that a format does not know, where only one of its tasks is of the same kind.
 
     >>> from bursar.tasks import Classification, Tagging
     >>> places = {"label": Classification("label"), "entities": Tagging("entities")}
-    >>> names_that_fit({"intent": Classification("intent", ("alarm", "music"))}, places)
+    >>> suggest_task_names({"intent": Classification("intent", ("alarm", "music"))}, places)
     {'intent': 'label'}
-    >>> names_that_fit({"a": Classification("a"), "b": Classification("b"), "entities": Tagging("entities")}, places)
+    >>> suggest_task_names({"a": Classification("a"), "b": Classification("b")}, places)
     {}
     """
-    homeless = {name: task for name, task in tasks.items() if name not in places}
+    unknown = {name: task for name, task in tasks.items() if name not in places}
     free = {name: place for name, place in places.items() if name not in tasks}
     found = {}
-    for name, task in homeless.items():
-        alike = [other for other in homeless.values() if without_labels(other) == without_labels(task)]
+    for name, task in unknown.items():
+        alike = [other for other in unknown.values() if without_labels(other) == without_labels(task)]
         fitting = [place for place, other in free.items() if without_labels(other) == without_labels(task)]
         if len(alike) == len(fitting) == 1:
             found[name] = fitting[0]
     return found
 
 
-class Limits:
-    """A corpus on its way into a format: each method refuses one thing that the format cannot say."""
+class WriteChecks:
+    """A corpus to be written in a format: each method rejects one thing that the format cannot store."""
 
     def __init__(self, corpus: Corpus, format: str, lose: str | Collection[str] = ()) -> None:
-        self.lose = frozenset(names_in(lose))
+        self.lose = frozenset(parse_names(lose))
         for loss in self.lose:
             if loss not in LOSSES:
                 raise ConfigError(f"there is no loss {loss!r}", fix=f"lose = some of {', '.join(LOSSES)}")
@@ -73,7 +74,7 @@ class Limits:
     def error(self, message: str, item: Item | str | None = None, fix: str | None = None) -> DataError:
         return DataError(f"{self.format} {message}", item=item.id if isinstance(item, Item) else item, fix=fix)
 
-    # -- what items are ---------------------------------------------------------------------------------------------
+    # -- items ------------------------------------------------------------------------------------------------------
     def texts_only(self) -> None:
         if self.corpus.texts is None:
             raise self.error("holds texts, not images", self.corpus.ids[0], fix="write npz, idx or jsonl")
@@ -92,13 +93,13 @@ class Limits:
             raise self.error(message, self.corpus.ids[int(filled[0])], fix=fix)
 
     def single_blanks(self) -> None:
-        """The text must be its words with one blank between them."""
+        """The text must be its words separated by single spaces."""
         if self.corpus.texts is None or "spacing" in self.lose:
             return
         for at, words in enumerate(self.corpus.texts.all_words()):
             if " ".join(words) != self.corpus.texts.strings[at]:
                 raise self.error(
-                    "holds words with one blank between them, and this text is spaced otherwise",
+                    "stores words separated by single spaces, and this text has other spaces",
                     self.corpus.ids[at],
                     fix="lose = spacing",
                 )
@@ -110,13 +111,13 @@ class Limits:
         for at, text in enumerate(self.corpus.texts.strings.tolist()):
             if [*map(tuple, self.corpus.texts.spans[at].tolist())] != find_words(text):
                 raise self.error(
-                    "does not hold words, and these are not the ones that the rule finds",
+                    "does not store words, and these are not the ones that the rule finds",
                     self.corpus.ids[at],
                     fix="lose = words",
                 )
 
     def id(self, item: Item, expected: str) -> None:
-        """The id that the item will have when it is read again must be its own."""
+        """The id that the item will get when it is read again must be its own."""
         if item.id != expected and "ids" not in self.lose:
             raise self.error(f"holds no ids: it would be read as {expected!r}", item, fix="lose = ids")
 
@@ -127,19 +128,19 @@ class Limits:
             )
 
     def cell(self, item: Item, value: str, forbidden: str = " ") -> str:
-        """A value that stands between separators: not empty, one line, none of ``forbidden`` in it."""
+        """Check a value between separators: not empty, one line, none of ``forbidden`` in it."""
         if not value or value[0] == "\ufeff" or any(mark in value for mark in f"\t\n\r{forbidden}"):
             raise self.error(f"has no way to write {value!r}", item)
         return value
 
-    # -- what labels are --------------------------------------------------------------------------------------------
+    # -- labels -----------------------------------------------------------------------------------------------------
     def tasks(self, known: Iterable[Task], needed: Collection[str] = ()) -> None:
-        """Every task must be one that the format knows, labels aside; those ``needed`` must be there."""
+        """Every task must be one that the format knows, apart from labels; those ``needed`` must exist."""
         places = {task.name: task for task in known}
         for name, task in self.corpus.schema.items():
             if name not in places:
-                fix = f"call it {' or '.join(places)}, whichever it is, or leave it out"
-                raise NoPlaceError(f"{self.format} has no place for task {name!r}", places, fix)
+                fix = f"rename it to {' or '.join(places)}, or leave it out"
+                raise UnknownTaskError(f"{self.format} has no place for task {name!r}", places, fix)
             if without_labels(task) != without_labels(places[name]):
                 raise self.error(f"cannot hold task {name!r} as it is: {without_labels(task)}")
         for name in needed:
@@ -147,7 +148,7 @@ class Limits:
                 raise self.error(f"needs a task {name!r}, and this corpus has none")
 
     def label(self, item: Item, task: str) -> Any:
-        """The label of an item in a format where every item has one."""
+        """The label of an item, for formats in which every item has one."""
         if task not in item.labels:
             raise self.error(
                 f"cannot leave task {task!r} unlabelled", item, fix="corpus.take(…) the items that are labelled"
@@ -155,7 +156,7 @@ class Limits:
         return item.labels[task]
 
     def tags(self, item: Item, task: str, scheme: str = "IOB2") -> list[str]:
-        """The spans of an item as tags that read back as those spans."""
+        """The spans of an item as tags that read back as the same spans."""
         spans = sorted((start, end, kind) for start, end, kind in self.label(item, task))
         try:
             tags = tags_of_spans(spans, len(item.words), scheme)
@@ -163,18 +164,26 @@ class Limits:
             raise self.error(f"cannot hold task {task!r}: {wrong.message}", item, fix=wrong.fix) from None
         if spans_of_tags(tags) != spans:
             raise self.error(
-                f"in scheme {scheme} cannot tell neighbours of one type apart", item, fix="use IOB1, IOB2 or BIOES"
+                f"in scheme {scheme} cannot separate adjacent spans of one type", item, fix="use IOB1, IOB2 or BIOES"
             )
         return tags
 
-    # -- where it goes ----------------------------------------------------------------------------------------------
+    # -- files ------------------------------------------------------------------------------------------------------
+    @contextmanager
+    def writing(
+        self, path: Path, suffixes: Sequence[str], names: Mapping[str, str] | None = None
+    ) -> Iterator[Iterator[tuple[str, IO[str]]]]:
+        """Open the file of each split for writing; the files replace older ones together, once all are complete."""
+        with ExitStack() as stack:
+            yield ((split, stack.enter_context(replacing(file))) for split, file in self.files(path, suffixes, names))
+
     def files(
         self, path: Path, suffixes: Sequence[str], names: Mapping[str, str] | None = None
     ) -> Iterator[tuple[str, Path]]:
-        """The splits that have items and the file that each goes to.
+        """The splits that have items, and the file of each.
 
-        A path with a suffix is one file for one split; any other is a folder with a file a split, which has the first
-        of the ``suffixes`` that the format reads.
+        A path with a suffix is one file for one split; any other is a folder with one file per split, named with the
+        first of the ``suffixes`` of the format.
         """
         splits = [split for split, count in self.corpus.split_counts().items() if count]
         if path.suffix and not path.is_dir():
@@ -185,7 +194,7 @@ class Limits:
             return
         self.known_splits(splits)
         files = {split: path / f"{(names or {}).get(split, split)}{suffixes[0]}" for split in splits}
-        self.no_strangers(path, suffixes, files.values())
+        self.check_no_other_files(path, suffixes, files.values())
         order = [*dict.fromkeys(SPLIT_NAMES.values())]
         yield from sorted(files.items(), key=lambda pair: order.index(pair[0]))
 
@@ -195,14 +204,12 @@ class Limits:
                 item = self.corpus.ids[int(self.corpus.in_split(split)[0])]
                 raise self.error(f"has files for train, dev and test, not for a split {split!r}", item)
 
-    def no_strangers(self, folder: Path, suffixes: Sequence[str], files: Iterable[Path]) -> None:
-        """Files of another corpus in the folder would be read as part of this one."""
-        strangers = {file for _, file in split_files(folder, suffixes)} if folder.is_dir() else set()
-        strangers -= set(files)
-        if strangers:
-            raise DataError(
-                "a file of another corpus is in this folder", path=min(strangers), fix="use an empty folder"
-            )
+    def check_no_other_files(self, folder: Path, suffixes: Sequence[str], files: Iterable[Path]) -> None:
+        """Reject a folder with files of another corpus, which would be read as part of this one."""
+        others = {file for _, file in split_files(folder, suffixes)} if folder.is_dir() else set()
+        others -= set(files)
+        if others:
+            raise DataError("a file of another corpus is in this folder", path=min(others), fix="use an empty folder")
 
     def items(self, split: str) -> Iterator[Item]:
         return (self.corpus[int(at)] for at in self.corpus.in_split(split))
