@@ -132,7 +132,7 @@ def test_stopping_exits_with_1_keeps_what_is_finished_and_the_same_command_goes_
     code, _, errors = command("run", "luck", "--engine", "here")
     assert code == 1
     assert "2 of 4 units are finished and kept" in errors
-    assert "run the same command again to go on" in errors
+    assert "run the same command again to resume" in errors
     assert len(Results.read(Path("experiments/results/luck.json")).runs) == 2
     Path("runs/studies", TRAP).unlink()
     assert command("run", "luck", "--engine", "here")[0] == 0

@@ -88,16 +88,16 @@ def test_a_finished_run_gets_its_table_its_files_and_its_page(bursar, here):
 
 
 def test_what_dropping_proposals_spared_is_told_where_any_was(bursar, here, monkeypatch):
-    told = SearchDisplay.told
+    update = SearchDisplay.update
     assert "were dropped" not in bursar("oracle", "spring.toml", *QUICK)[2]  # the probe judges all sets of one at once
 
     def dropping(self, state, plan):
         state.dropped, state.spared = 3, 7
-        told(self, state, plan)
+        update(self, state, plan)
 
-    monkeypatch.setattr(SearchDisplay, "told", dropping)
+    monkeypatch.setattr(SearchDisplay, "update", dropping)
     errors = bursar("oracle", "spring.toml", *QUICK, "--seed", "5")[2]
-    assert "3 were dropped before all of their sets were judged: 7 sets that nobody waited for." in errors
+    assert "3 were dropped before all their sets were judged, which saved 7 evaluations." in errors
 
 
 def test_the_sentence_stands_on_the_page_when_there_is_a_way_to_go(bursar, here, monkeypatch):
@@ -129,7 +129,7 @@ def test_stopped_anywhere_it_goes_on_to_the_same_result(bursar, here, monkeypatc
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(oracle.SearchDisplay, "told", stop)
+        stopped.setattr(oracle.SearchDisplay, "update", stop)
         code, _, errors = bursar("oracle", "runs/spring", *QUICK)
     assert code == 1
     assert "run the same command again" in errors
@@ -150,7 +150,7 @@ def test_networks_judge_the_same_in_other_processes_and_after_a_stop(bursar, her
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(oracle.SearchDisplay, "told", stop)
+        stopped.setattr(oracle.SearchDisplay, "update", stop)
         assert bursar(*asked, "--engine", "processes:2")[0] == 1
     assert not active_children()
     assert json.loads((here / "runs/spring/oracle.state.json").read_text())["state"]["step"] >= 4
