@@ -112,7 +112,7 @@ def test_machines_are_told_the_same_in_json(allocate, method):
 def test_a_robust_split_says_what_it_may_lose(allocate):
     code, out, _ = allocate("--table", "tasks.toml", "--budget", "150", "--method", "robust")
     assert code == 0
-    assert "Whichever one estimate is off, this gains at most" in out
+    assert "If any one estimate is wrong, this split loses at most" in out
     assert "No split keeps that below" in out
 
 
@@ -128,7 +128,7 @@ def test_negative_transfer_from_every_task_has_a_clear_answer(allocate):
     assert code == 0
     assert "No label of any task is worth its money" in out
     assert "Nothing is bought." in out
-    assert "No estimate has a standard error or an interval" in out
+    assert "The estimates have no standard errors or intervals" in out
     assert "Not shown: same items" in out
 
 

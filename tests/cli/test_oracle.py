@@ -163,7 +163,7 @@ def test_the_probe_stays_where_it_is_and_says_so(bursar, here, monkeypatch):
     monkeypatch.setattr("bursar.compute.Processes.crew", None)
     code, out, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "processes:2")
     assert code == 0
-    assert "The probe stays in this process" in errors
+    assert "The probe runs in this process" in errors
     assert "The judge is a probe" in out
     code, _, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "ray:127.0.0.2:1")
     assert code == 0  # nobody knocks at a door for nothing
@@ -189,7 +189,7 @@ def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
     ("arguments", "said"),
     [
         (["none.toml"], "none.toml"),
-        (["."], "holds no run"),
+        (["."], "is not the folder of a run"),
         (["spring.toml", "--run", "elsewhere"], "bursar run spring.toml --run elsewhere"),
         (["runs/spring", "--run", "elsewhere"], "elsewhere"),
         (["spring.toml", "--steps", "-1"], "--steps"),
@@ -233,7 +233,7 @@ def test_a_campaign_that_was_never_run_is_told_how(bursar, tmp_path):
     (tmp_path / "autumn.toml").write_text(CAMPAIGN)
     code, _, errors = bursar("oracle", "autumn.toml")
     assert code == 2
-    assert "runs/autumn holds no run" in errors
+    assert "runs/autumn is not the folder of a run" in errors
     assert "bursar run autumn.toml" in errors
     assert not (tmp_path / "runs").exists()
 
@@ -260,7 +260,7 @@ def test_a_live_campaign_is_refused(bursar, tmp_path):
     for target in ("live.toml", "runs/live"):
         code, _, errors = bursar("oracle", target)
         assert code == 2
-        assert "annotated live" in errors
+        assert "annotated by people" in errors
 
 
 def test_a_run_with_an_oracle_section_ends_with_the_search(bursar, here):

@@ -167,7 +167,7 @@ def test_showing_says_what_each_share_means(bursar, logs):
     code, out, _ = bursar("policy", "show", "learned.json")
     assert code == 0
     assert "share: mean share of training steps" in out
-    assert "the share that it had in the trainings that this was learned from" in out
+    assert "its share in the trainings that the policy was learned from" in out
     assert "Learned from 1,200 steps in log-0.parquet, log-1.parquet (policy: uniform)" in out
     slots = next(line for line in out.splitlines() if line.startswith("slots"))
     share = load_policy("learned.json").weights["slots"]

@@ -108,7 +108,7 @@ def test_the_best_item_stands_first_and_costs_come_back_as_they_were_given(bursa
     assert code == 0
     assert out == "id,tasks,cost\nu2,intent;slots,6.5\n007,intent;slots,6\nu3,intent;slots,4.5\n"
     assert "3 items, 6 labels, 17 of 20 spent; proven optimal" in err
-    assert "Columns that were not looked at: text" in err
+    assert "Ignored columns: text" in err
 
 
 def test_a_budget_that_is_met_to_the_cent_is_not_missed(told):
@@ -151,7 +151,7 @@ def test_people_are_told_how_good_it_is(bursar, options):
     }[options[-1]]
     assert code == 0
     assert said in out
-    assert "Written to chosen.csv" in out
+    assert "Saved to chosen.csv" in out
 
 
 def test_a_budget_of_items_counts_items_and_tells_their_cost(told, bursar):

@@ -159,7 +159,7 @@ def _config_of(data: Path, data_format: str | None) -> CampaignConfig:
     from bursar.campaign.config import BUILTIN, parse_config
 
     if not data.exists() and str(data) != BUILTIN:
-        raise DataError("no such file or folder", path=data)
+        raise DataError("there is no such file or folder", path=data)
     name = re.sub(r"[^A-Za-z0-9._-]", "-", data.stem).lstrip("._-") or "data"
     corpus: dict[str, Any] = {"source": str(data)} | ({"format": data_format} if data_format else {})
     return parse_config({"name": name, "corpus": corpus}, str(data))
