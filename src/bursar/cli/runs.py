@@ -84,9 +84,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", help="HTML file to write. Default: report.html in the folder.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print all results as JSON instead of writing the report.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON; write no report.")] = False,
 ) -> None:
     """Write the HTML report of a run, finished or not."""
     from bursar.campaign import Run
