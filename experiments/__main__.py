@@ -1,4 +1,4 @@
-"""``python -m experiments``: run studies and benchmarks from the repository, and read their results."""
+"""``python -m experiments``: run studies and benchmarks from the repository, and report their results."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from bursar.cli import run_app
+from bursar.cli.options import JsonOption
 from bursar.cli.show import print_table
 from bursar.compute import Engine, Progress, make_engine
 from bursar.errors import BursarError, ConfigError
@@ -30,7 +31,7 @@ SMALL = "small"
 
 app = typer.Typer(
     name="experiments",
-    help="Studies and benchmarks of Bursar: run them, resume them, read their results.",
+    help="Run and resume studies and benchmarks of Bursar, and report their results.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -39,35 +40,35 @@ app = typer.Typer(
 app.add_typer(laws_files.app, name="laws")
 
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Folder of the data sets; $BURSAR_DATA or ../shared/data if not given.")
+    Path | None, typer.Option("--data", help="Folder of the datasets. Default: $BURSAR_DATA or ../shared/data.")
 ]
 ScaleOption = Annotated[
-    str | None, typer.Option("--scale", help="How large: small, the default, or paper as it was published.")
+    str | None,
+    typer.Option("--scale", help="small, or paper for the published size. Default: small."),
 ]
 EngineOption = Annotated[
-    str, typer.Option("--engine", help="Where it runs: here, processes, processes:4, ray, ray://host:port.")
+    str, typer.Option("--engine", help="Where to run: here, processes, processes:4, ray or ray://host:port.")
 ]
-SeedsOption = Annotated[str | None, typer.Option("--seeds", help="Only these, such as 0,1; all if not given.")]
+SeedsOption = Annotated[str | None, typer.Option("--seeds", help="Run only these seeds, such as 0,1. Default: all.")]
 RunsOption = Annotated[
     Path | None,
-    typer.Option("--runs", help="Folder of what is finished, shared by all studies; runs/studies if not given."),
+    typer.Option("--runs", help="Folder for finished units, shared by all studies. Default: runs/studies."),
 ]
 OutOption = Annotated[
     Path | None,
     typer.Option(
         "--out",
-        help="File of results; experiments/results/NAME.json if not given.",
+        help="Results file to write. Default: experiments/results/NAME.json.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object at the end, for machines; no progress.")]
 
 
 @app.command("list")
 def list_studies(
     data: DataOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """List the studies, which results there are, and whether their data sets are found."""
+    """List the studies, their results, and whether their datasets are available."""
     folder, studies = _data(data), known_studies()
     found: list[dict[str, Any]] = []
     for study in (studies[name] for name in studies):
@@ -95,44 +96,42 @@ def list_studies(
         )
         for study in found
     ]
-    print_table("Studies", ["name", "what it is", "results", "data"], rows, numbers=False)
+    print_table("Studies", ["name", "description", "results", "data"], rows, numbers=False)
 
 
 @app.command()
 def report(
-    name: Annotated[str, typer.Argument(help="The study.")],
+    name: Annotated[str, typer.Argument(help="Name of the study.")],
     results: Annotated[
-        Path | None, typer.Option("--results", help="File of results; experiments/results/NAME.json if not given.")
+        Path | None, typer.Option("--results", help="Results file to read. Default: experiments/results/NAME.json.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Where to write the page; into runs/studies/NAME if not given."),
+        typer.Option("--out", help="HTML file to write. Default: report.html in runs/studies/NAME."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all findings as JSON; write no page.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all findings as JSON; write no report.")] = False,
 ) -> None:
-    """Write the page of a study, finished or not."""
+    """Write the HTML report of a study, finished or not."""
     study = known_studies()[name]
     files = [_results_file(study, scale) for scale in study.scales]
     path = results or next((file for file in files if file.exists()), files[0])
     if results is None and not path.exists():
-        raise ConfigError(
-            f"{path}: there are no results yet", fix=f"run the study first: python -m experiments run {name}"
-        )
+        raise ConfigError(f"{path}: no results yet", fix=f"run the study first: python -m experiments run {name}")
     found = Results.read(path)
     if found.study != name:
         raise ConfigError(
-            f"{path} holds results of study {found.study}", fix=f"python -m experiments report {found.study}"
+            f"{path} has the results of study {found.study}", fix=f"use: python -m experiments report {found.study}"
         )
     if as_json:
         typer.echo(json.dumps(_summary(found, study), ensure_ascii=False))
         return
 
-    typer.echo(f"Page: {write_study_report(found, out or _page(RUNS / name, found.scale))}")
+    typer.echo(f"Report: {write_study_report(found, out or _page(RUNS / name, found.scale))}")
 
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(help="The study.")],
+    name: Annotated[str, typer.Argument(help="Name of the study.")],
     scale: ScaleOption = None,
     engine: EngineOption = "processes",
     seeds: SeedsOption = None,
@@ -141,7 +140,7 @@ def run(
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a study. Stop it whenever you like: the same command resumes it."""
+    """Run a study, or resume it. You can interrupt it at any time."""
     study = known_studies()[name]
     scale = scale or study.scales[0]
     _check_scale(study, scale)
@@ -152,7 +151,7 @@ def run(
     with make_engine(engine) as where:
         found = _run(order, where, quiet=as_json)
     if not found.runs:
-        raise ConfigError(f"study {name} has nothing to run at scale {scale}", fix="choose another --scale")
+        raise ConfigError(f"study {name} has no units at scale {scale}", fix="choose another --scale")
     page = write_study_report(found, _page(order.runs / name, scale))
     if as_json:
         files = {"results": str(order.out), "page": str(page)}
@@ -163,11 +162,11 @@ def run(
 
 @app.command()
 def bench(
-    name: Annotated[str | None, typer.Argument(help=f"Which benchmarks ({', '.join(GROUPS)}); all by default.")] = None,
-    case: Annotated[str | None, typer.Option("--case", help="One case of them.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line a case.")] = False,
+    name: Annotated[str | None, typer.Argument(help=f"Group of benchmarks: {', '.join(GROUPS)}. Default: all.")] = None,
+    case: Annotated[str | None, typer.Option("--case", help="Run only this case.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line per case.")] = False,
 ) -> None:
-    """Measure Bursar against a peer or the plain way, in one process. A ratio above 1 means ours is better."""
+    """Compare Bursar with a peer or a plain implementation, in one process. A ratio above 1 means Bursar is better."""
     for group in GROUPS if name is None else [name]:
         for found in cases_of(group, case):
             result = found.run()
@@ -183,7 +182,7 @@ def bench(
 
 @dataclass(frozen=True)
 class Order:
-    """What of a study to run, from which data, and where to write it."""
+    """Which part of a study to run, on which data, and where to write the results."""
 
     study: Study
     scale: str
@@ -212,12 +211,12 @@ def _run(order: Order, engine: Engine, *, quiet: bool) -> Results:
                 seeds=order.seeds,
             )
     except KeyboardInterrupt:
-        typer.echo(f"{watcher.done:,} of {watcher.total:,} units are finished and kept.", err=True)
+        typer.echo(f"{watcher.done:,} of {watcher.total:,} units are finished and saved.", err=True)
         raise
 
 
 def _conclude(study: Study, found: Results, out: Path, page: Path) -> None:
-    """What it answers, in a few lines."""
+    """Print the answers of a study in a few lines."""
     findings = found.findings()
     typer.echo("")
     typer.echo(findings.headline)
@@ -226,18 +225,17 @@ def _conclude(study: Study, found: Results, out: Path, page: Path) -> None:
     typer.echo("")
     if findings.answers:
         rows = [(f"{answer.question} {answer.asks}", answer.verdict, answer.why) for answer in findings.answers]
-        print_table("What it answers", ["question", "here", "why"], rows, numbers=False)
+        print_table("Answers", ["question", "answer", "why"], rows, numbers=False)
     typer.echo(f"Results: {out}")
-    typer.echo(f"Page: {page}")
+    typer.echo(f"Report: {page}")
 
 
-# -- what is asked for ------------------------------------------------------------------------------------------------
+# -- input -----------------------------------------------------------------------------------------------------------
 def _data(folder: Path | None) -> Path:
     return folder or Path(os.environ.get("BURSAR_DATA", "../shared/data"))
 
 
 def _results_file(study: Study, scale: str) -> Path:
-
     return file_of(study.name, scale, RESULTS)
 
 
@@ -251,7 +249,7 @@ def _check_scale(study: Study, scale: str) -> None:
 
 
 def _seeds(study: Study, scale: str, text: str | None) -> list[int] | None:
-    """The seeds of a text such as 0,1; each has to be one of the study's."""
+    """Parse seeds such as 0,1; each must be one of the study's."""
     if text is None:
         return None
     known = sorted({unit["seed"] for unit in study.grid(scale) if "seed" in unit})
@@ -260,24 +258,24 @@ def _seeds(study: Study, scale: str, text: str | None) -> list[int] | None:
     if wrong:
         raise ConfigError(
             f"study {study.name} has no seed {wrong[0]!r} at scale {scale}",
-            fix=f"choose from {', '.join(map(str, known))}" if known else "leave --seeds out",
+            fix=f"choose from {', '.join(map(str, known))}" if known else "remove --seeds",
         )
     return [int(part) for part in asked]
 
 
 def _check_data(study: Study, data: Path, out: Path) -> None:
-    """What is missing is said before anything starts, unless there is nothing left to run."""
+    """Refuse to start if datasets are missing, unless there is nothing left to run."""
     missing = missing_data(study, data)
     if missing and not (out.exists() and Coverage.of(Results.read(out), study).complete):
         raise ConfigError(
-            f"study {study.name} reads {', '.join(missing)}, not found in {data}",
-            fix="say where the data sets are: --data FOLDER, or BURSAR_DATA",
+            f"study {study.name} needs {', '.join(missing)}, not found in {data}",
+            fix="pass --data FOLDER or set BURSAR_DATA",
         )
 
 
-# -- what there is ----------------------------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------------------------
 def _there(study: Study, scale: str) -> dict[str, Any] | None:
-    """What is known of the results at a scale, if there are any."""
+    """Describe the results at a scale, if there are any."""
     path = _results_file(study, scale)
     if not path.exists():
         return None
@@ -296,14 +294,14 @@ def _there(study: Study, scale: str) -> dict[str, Any] | None:
 
 def _in_a_line(there: dict[str, Any]) -> str:
     if "wrong" in there:
-        return f"{there['scale']}: {there['file']} cannot be read as results"
+        return f"{there['scale']}: {there['file']} is not a valid results file"
     units = there["units"]
     seeds = f", seeds {', '.join(map(str, there['seeds']))}" if there["seeds"] else ""
     return f"{there['scale']}: {units['finished']:,} of {units['all']:,} units{seeds}"
 
 
 def _summary(found: Results, study: Study) -> dict[str, Any]:
-    """All that a machine wants to know of results, but not the runs themselves."""
+    """Describe results as JSON, without the single runs."""
     coverage = Coverage.of(found, study)
     return {
         "study": found.study,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bursar.cli.options import JsonOption
 from bursar.errors import ConfigError
 from bursar.laws import Observations, append
 from bursar.laws.packing import packed
@@ -19,16 +20,14 @@ app = typer.Typer(help="Write laws, or a table of models, from the results of th
 
 FIX = "run the rest of it: python -m experiments run laws"
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")]
-
 
 @app.command()
 def package(
     results: Annotated[Path, typer.Argument(help="Results of the study of laws.", metavar="RESULTS.json")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the laws go, a file each.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the laws, one file each.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write laws from the results of the study of laws: those that it found, and one of single tasks beside them.
+    """Write the laws that the study of laws found, and one for single tasks.
 
     [bold]python -m experiments laws package experiments/results/laws.json --out src/bursar/laws/packaged[/bold]
 
@@ -66,11 +65,9 @@ def package(
 @app.command()
 def table(
     results: Annotated[Path, typer.Argument(help="Results of the study of laws.", metavar="RESULTS.json")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="TABLE.parquet", help="The table; one that is there grows.")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="TABLE.parquet", help="Table to write, or to add to.")],
 ) -> None:
-    """Write all models of the study of laws into a table, to fit laws of your own to or to add models to.
+    """Write all models of the study of laws to a table, to fit your own laws or to add models.
 
     [bold]python -m experiments laws table experiments/results/laws.json --out laws.parquet[/bold]
     [bold]bursar laws fit laws.parquet --architecture shared[/bold]

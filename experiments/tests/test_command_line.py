@@ -77,7 +77,7 @@ def test_at_the_end_it_says_what_was_answered_and_where_everything_is(command):
     for words in ("Q1 Is choosing better than luck?", "yes", "Five points in every run."):
         assert words in out
     assert "Results: experiments/results/luck.json" in out
-    assert "Page: runs/studies/luck/report.html" in out
+    assert "Report: runs/studies/luck/report.html" in out
     assert "Choosing and luck" in Path("runs/studies/luck/report.html").read_text(encoding="utf-8")
 
 
@@ -131,8 +131,8 @@ def test_stopping_exits_with_1_keeps_what_is_finished_and_the_same_command_goes_
     Path("runs/studies", TRAP).touch()
     code, _, errors = command("run", "luck", "--engine", "here")
     assert code == 1
-    assert "2 of 4 units are finished and kept" in errors
-    assert "run the same command again to go on" in errors
+    assert "2 of 4 units are finished and saved" in errors
+    assert "run the same command again to resume" in errors
     assert len(Results.read(Path("experiments/results/luck.json")).runs) == 2
     Path("runs/studies", TRAP).unlink()
     assert command("run", "luck", "--engine", "here")[0] == 0
@@ -167,7 +167,7 @@ def test_a_damaged_file_of_results_does_not_spoil_the_list(command):
     Path("experiments/results/luck.json").write_text("{")
     code, out, _ = command("list")
     assert code == 0
-    assert "experiments/results/luck.json cannot be read as results" in out
+    assert "experiments/results/luck.json is not a valid results file" in out
 
 
 def test_the_help_names_every_command(command):
@@ -182,7 +182,7 @@ def test_the_help_names_every_command(command):
 def test_a_page_can_be_written_from_a_file_of_results_to_any_place(command, tmp_path):
     command("run", "luck", "--engine", "here", "--out", "kept.json")
     code, out, _ = command("report", "luck", "--results", "kept.json", "--out", "page.html")
-    assert (code, out.strip()) == (0, "Page: page.html")
+    assert (code, out.strip()) == (0, "Report: page.html")
     assert "Table 1" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -198,7 +198,7 @@ def test_a_page_can_be_written_from_a_file_of_results_to_any_place(command, tmp_
         (["run", "luck", "--seeds", "0,7"], "no seed '7'"),
         (["run", "luck", "--seeds", "all"], "no seed 'all'"),
         (["run", "luck", "--engine", "steam"], "no engine 'steam'"),
-        (["run", "granularity"], "reads atis, snips"),
+        (["run", "granularity"], "needs atis, snips"),
         (["--fast"], "--fast"),
         (["bench", "speed"], "no benchmark 'speed'"),
         (["bench", "selection", "--case", "none"], "greedy-1m"),

@@ -74,13 +74,13 @@ def test_help_has_two_examples(allocate):
 def test_a_split_is_printed_with_its_reasons_what_it_hangs_on_and_what_else_there_is(allocate):
     code, out, errors = allocate("--table", "tasks.toml", "--budget", "150")
     assert (code, errors) == (0, "")
-    assert out.startswith("Exact split of €150.00: €0.00 not spent")
+    assert out.startswith("Exact split of €150.00: €0.00 left")
     for said in (
         "A label of slots advances intent by 0.4 (± 0.1) labels of its own.",
         "One more label of urgency is worth half of the first after 115 labels",
-        "If one estimate is off (18 cases, the worst first)",
+        "If one estimate is wrong (18 cases, worst first)",
         "reduction rate of intent 0.7 instead of 0.6",
-        "Other splits, by the same estimates",
+        "Other splits, with the same estimates",
         "equal money",
         "same items",
         "no transfer",
@@ -112,7 +112,7 @@ def test_machines_are_told_the_same_in_json(allocate, method):
 def test_a_robust_split_says_what_it_may_lose(allocate):
     code, out, _ = allocate("--table", "tasks.toml", "--budget", "150", "--method", "robust")
     assert code == 0
-    assert "Whichever one estimate is off, this gains at most" in out
+    assert "If any one estimate is wrong, this split loses at most" in out
     assert "No split keeps that below" in out
 
 
@@ -128,7 +128,7 @@ def test_negative_transfer_from_every_task_has_a_clear_answer(allocate):
     assert code == 0
     assert "No label of any task is worth its money" in out
     assert "Nothing is bought." in out
-    assert "No estimate has a standard error or an interval" in out
+    assert "The estimates have no standard errors or intervals" in out
     assert "Not shown: same items" in out
 
 
@@ -157,27 +157,30 @@ def test_names_are_shown_as_they_are(allocate, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "there are no estimates to split by. Fix: name a campaign, or give --table FILE"),
+        ([], "no campaign and no table given. Fix: name a campaign, or pass your own estimates"),
         (["campaign.toml", "--budget", "5"], "campaign.toml: there is no such file"),
-        (["campaign.toml", "--table", "tasks.toml"], "a campaign and a table were given"),
-        (["tasks.toml", "--budget", "5"], "tasks.toml is no campaign but a table of estimates. Fix: use --table"),
-        (["harmful.csv", "--budget", "5"], "harmful.csv is no campaign but a table of estimates. Fix: use --table"),
+        (["campaign.toml", "--table", "tasks.toml"], "both a campaign and a table given"),
+        (["tasks.toml", "--budget", "5"], "tasks.toml is a table of estimates, not a campaign. Fix: use --table"),
+        (["harmful.csv", "--budget", "5"], "harmful.csv is a table of estimates, not a campaign. Fix: use --table"),
         ([".", "--budget", "5"], ". holds no run"),
-        (["--table", "tasks.toml"], "there is no budget. Fix: add --budget"),
+        (["--table", "tasks.toml"], "no budget given. Fix: pass one, such as --budget 6000"),
         (
             ["--table", "tasks.toml", "--budget", "5", "--rater", "law"],
-            "--rater with a table: nothing is measured then",
+            "--rater has no effect with a table",
         ),
-        (["--table", "tasks.toml", "--budget", "much"], "--budget: 'much' will not do"),
-        (["--table", "tasks.toml", "--budget", "-5"], "--budget: '-5' will not do"),
-        (["--table", "tasks.toml", "--budget", "1e99"], "--budget: '1e99' will not do"),
-        (["campaign.toml", "--budget", "1e13"], "a budget of 1E+13"),
-        (["--table", "tasks.toml", "--budget", "1e-99999999"], "--budget: '1e-99999999' will not do"),
+        (["--table", "tasks.toml", "--budget", "much"], "--budget: 'much' is not a valid amount"),
+        (["--table", "tasks.toml", "--budget", "-5"], "--budget: '-5' is not a valid amount"),
+        (["--table", "tasks.toml", "--budget", "1e99"], "--budget: '1e99' is not a valid amount"),
+        (["campaign.toml", "--budget", "1e13"], "--budget 1E+13 is too large"),
+        (["--table", "tasks.toml", "--budget", "1e-99999999"], "--budget: '1e-99999999' is not a valid amount"),
         (
             ["--table", "tasks.toml", "--budget", "150", "--page", "tasks.toml"],
-            "--page: tasks.toml is what is asked about",
+            "--page: tasks.toml is the input file",
         ),
-        (["--table", "tasks.toml", "--budget", "150", "--page", "/dev/null"], "--page: /dev/null is no file"),
+        (
+            ["--table", "tasks.toml", "--budget", "150", "--page", "/dev/null"],
+            "--page: /dev/null is not a regular file",
+        ),
         (["--table", "none.toml", "--budget", "5"], "none.toml: there is no such file"),
         (["--table", "tasks.toml", "--budget", "150", "--page", "."], "--page: . is a folder"),
         (
@@ -186,7 +189,7 @@ def test_names_are_shown_as_they_are(allocate, tmp_path):
         ),
         (
             ["--table", "tasks.toml", "--budget", "150", "--method", "magic"],
-            "--method magic. Fix: use exact, greedy, together, robust",
+            "--method magic: unknown method. Fix: use exact, greedy, together, robust",
         ),
         (
             ["--table", "tasks.toml", "--budget", "11.99"],

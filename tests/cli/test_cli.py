@@ -268,7 +268,7 @@ def test_a_strategy_beside_that_the_learner_cannot_serve_stops_the_run_before_it
         (["--engine", "threads"], "there is no engine 'threads'. Fix: choose one of: here, processes"),
         (["--engine", "processes:0"], "0 processes are too few"),
         (["--engine", "ray://127.0.0.1:1"], "no Ray cluster can be reached at ray://127.0.0.1:1"),
-        (["--engine", "processes:2", "--workers", "2"], "leave --workers out, or --engine"),
+        (["--engine", "processes:2", "--workers", "2"], "remove --workers or --engine"),
     ],
 )
 def test_an_engine_that_cannot_be_used_is_refused_before_anything_is_cleared(bursar, tmp_path, more, complaint):

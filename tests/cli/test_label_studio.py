@@ -72,7 +72,7 @@ def test_a_projects_items_are_sent_and_answers_taken_in(bursar, shelf, project):
     code, out, _ = bursar("label-studio", "push", project, "--url", shelf.url)
     assert (code, out) == (0, f"Round 0: 8 items sent. {shelf.url}/projects/1/data\n")
     code, out, _ = bursar("label-studio", "push", project)  # the address is known from now on
-    assert (code, out) == (0, f"Round 0: 0 items sent; 8 were there. {shelf.url}/projects/1/data\n")
+    assert (code, out) == (0, f"Round 0: 0 items sent; 8 already there. {shelf.url}/projects/1/data\n")
     answer(shelf, project, 3)
     code, out, err = bursar("label-studio", "pull", project)
     assert (code, err) == (0, "")
@@ -84,7 +84,7 @@ def test_a_projects_items_are_sent_and_answers_taken_in(bursar, shelf, project):
 def test_a_round_that_is_complete_is_said_to_be_so(bursar, shelf, project):
     bursar("label-studio", "push", project, "--url", shelf.url)
     answer(shelf, project)
-    assert "The round is complete: push" in bursar("label-studio", "pull", project)[1]
+    assert "The round is complete. Push" in bursar("label-studio", "pull", project)[1]
 
 
 def test_machines_get_json(bursar, shelf, project):
@@ -110,7 +110,7 @@ def test_what_cannot_be_used_is_named_on_standard_error(bursar, shelf, project):
     shelf.submit(item, [])
     code, out, err = bursar("label-studio", "pull", project)
     assert (code, "nothing new" in out) == (0, True)
-    assert "not taken" in err
+    assert "not imported" in err
     assert f"'{item}'" in err
     assert "'intent'" in err
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_used_is_named_on_standard_error(bursar, shelf, project):
 def test_a_campaigns_file_starts_a_run_and_goes_on_with_it(bursar, shelf, campaign, tmp_path):
     assert "8 items sent" in bursar("label-studio", "push", campaign, "--url", shelf.url)[1]
     assert (tmp_path / "runs" / "spring" / "campaign.json").exists()
-    assert "8 were there" in bursar("label-studio", "push", campaign)[1]
+    assert "8 already there" in bursar("label-studio", "push", campaign)[1]
     assert "nothing new" in bursar("label-studio", "pull", campaign)[1]
     assert "8 items sent" in bursar("label-studio", "push", campaign, "--run", "other", "--url", shelf.url)[1]
 
@@ -145,7 +145,7 @@ def test_an_address_and_a_token_are_asked_for(bursar, shelf, project, monkeypatc
         (["pull", "project"], "push it first"),
         (["push", "nowhere"], "holds no run"),
         (["push", "nowhere.toml"], "no such file"),
-        (["push", "project", "--run", "other"], "give one of the two"),
+        (["push", "project", "--run", "other"], "pass only one of the two"),
     ],
 )
 def test_what_is_given_wrong_exits_with_2(bursar, shelf, project, arguments, words):
@@ -188,7 +188,7 @@ def test_a_webhook_wakes_the_watch_and_is_registered_for_the_project(bursar, she
     address = ("--watch", "--every", "3600", "--webhook", "http://127.0.0.1:0/hook")
     code, out, err = bursar("label-studio", "pull", project, *address)
     assert code == 0, err
-    assert "The campaign is over" in out
+    assert "The campaign has ended" in out
     assert [number for number, _ in hooks] == [1]
 
 

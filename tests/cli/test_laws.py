@@ -67,7 +67,7 @@ def test_a_law_is_fitted_written_and_asked(bursar, made):
 def test_a_fit_of_one_variable_without_a_file_says_that_it_was_not_kept(bursar, made, tmp_path):
     code, out, _ = bursar("laws", "fit", made / "table.parquet", "--variables", "n", "--restarts", 1)
     assert code == 0
-    assert "It was not kept" in out
+    assert "The law was not saved" in out
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,7 +82,7 @@ def test_a_fit_as_json_is_the_card(bursar, made):
 def test_a_law_is_shown(bursar, made):
     code, out, _ = bursar("laws", "show", made / "law.json")
     assert code == 0
-    for said in ("score =", "grows like", "power law", "did not see", "monotone model"):
+    for said in ("score =", "grows like", "power law", "held-out settings", "monotone model"):
         assert said in out
     code, out, _ = bursar("laws", "show", made / "law.json", "--json")
     assert json.loads(out)["law"] == 1
@@ -145,7 +145,7 @@ def test_a_file_of_the_same_name_is_not_taken_for_a_packaged_law(bursar, package
 def test_without_packaged_laws_a_list_says_so(bursar):
     code, out, _ = bursar("laws", "list")
     assert code == 0
-    assert "There is no packaged law in this installation." in out
+    assert "This installation has no packaged laws." in out
 
 
 def test_a_law_is_shown_as_a_page(bursar, made):

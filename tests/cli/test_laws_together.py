@@ -84,7 +84,7 @@ def test_a_campaign_is_advised_before_it_buys_anything(bursar, packaged, campaig
     assert TITLE in out
     assert "what the budget buys, about" in out
     assert "the law was learned from tagging, and this is classification" in errors
-    assert "Kept for a check afterwards: runs/spring-together/before.json" in out
+    assert "Saved for bursar laws check: runs/spring-together/before.json" in out
     assert {path.name for path in set(tmp_path.rglob("*")) - before if path.is_file()} == {"before.json"}
 
 
@@ -139,7 +139,7 @@ def test_what_was_said_before_buying_is_what_a_check_of_the_run_judges(bursar, p
     page = Path("runs/spring/report.html").read_text()
     assert "By the law, asked before buying," in page
     _, out, _ = bursar("laws", "check", "runs/spring", "--seeds", 1)
-    assert "By the law, before buying" in out
+    assert "Predicted by the law, before buying" in out
 
 
 def test_a_run_in_another_folder_is_judged_by_what_was_said_before_too(bursar, packaged, campaign):

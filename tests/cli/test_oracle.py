@@ -88,16 +88,16 @@ def test_a_finished_run_gets_its_table_its_files_and_its_page(bursar, here):
 
 
 def test_what_dropping_proposals_spared_is_told_where_any_was(bursar, here, monkeypatch):
-    told = SearchDisplay.told
+    update = SearchDisplay.update
     assert "were dropped" not in bursar("oracle", "spring.toml", *QUICK)[2]  # the probe judges all sets of one at once
 
     def dropping(self, state, plan):
         state.dropped, state.spared = 3, 7
-        told(self, state, plan)
+        update(self, state, plan)
 
-    monkeypatch.setattr(SearchDisplay, "told", dropping)
+    monkeypatch.setattr(SearchDisplay, "update", dropping)
     errors = bursar("oracle", "spring.toml", *QUICK, "--seed", "5")[2]
-    assert "3 were dropped before all of their sets were judged: 7 sets that nobody waited for." in errors
+    assert "3 were dropped before all their sets were judged, which saved 7 evaluations." in errors
 
 
 def test_the_sentence_stands_on_the_page_when_there_is_a_way_to_go(bursar, here, monkeypatch):
@@ -129,7 +129,7 @@ def test_stopped_anywhere_it_goes_on_to_the_same_result(bursar, here, monkeypatc
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(oracle.SearchDisplay, "told", stop)
+        stopped.setattr(oracle.SearchDisplay, "update", stop)
         code, _, errors = bursar("oracle", "runs/spring", *QUICK)
     assert code == 1
     assert "run the same command again" in errors
@@ -150,7 +150,7 @@ def test_networks_judge_the_same_in_other_processes_and_after_a_stop(bursar, her
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(oracle.SearchDisplay, "told", stop)
+        stopped.setattr(oracle.SearchDisplay, "update", stop)
         assert bursar(*asked, "--engine", "processes:2")[0] == 1
     assert not active_children()
     assert json.loads((here / "runs/spring/oracle.state.json").read_text())["state"]["step"] >= 4
@@ -163,7 +163,7 @@ def test_the_probe_stays_where_it_is_and_says_so(bursar, here, monkeypatch):
     monkeypatch.setattr("bursar.compute.Processes.worker_pool", None)
     code, out, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "processes:2")
     assert code == 0
-    assert "The probe stays in this process" in errors
+    assert "The probe runs in this process" in errors
     assert "The judge is a probe" in out
     code, _, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "ray:127.0.0.2:1")
     assert code == 0  # nobody knocks at a door for nothing
@@ -189,7 +189,7 @@ def test_the_campaigns_own_settings_hold_unless_others_are_given(bursar, here):
     ("arguments", "said"),
     [
         (["none.toml"], "none.toml"),
-        (["."], "holds no run"),
+        (["."], "is not the folder of a run"),
         (["spring.toml", "--run", "elsewhere"], "bursar run spring.toml --run elsewhere"),
         (["runs/spring", "--run", "elsewhere"], "elsewhere"),
         (["spring.toml", "--steps", "-1"], "--steps"),
@@ -233,7 +233,7 @@ def test_a_campaign_that_was_never_run_is_told_how(bursar, tmp_path):
     (tmp_path / "autumn.toml").write_text(CAMPAIGN)
     code, _, errors = bursar("oracle", "autumn.toml")
     assert code == 2
-    assert "runs/autumn holds no run" in errors
+    assert "runs/autumn is not the folder of a run" in errors
     assert "bursar run autumn.toml" in errors
     assert not (tmp_path / "runs").exists()
 
@@ -260,7 +260,7 @@ def test_a_live_campaign_is_refused(bursar, tmp_path):
     for target in ("live.toml", "runs/live"):
         code, _, errors = bursar("oracle", target)
         assert code == 2
-        assert "annotated live" in errors
+        assert "annotated by people" in errors
 
 
 def test_a_run_with_an_oracle_section_ends_with_the_search(bursar, here):

@@ -99,7 +99,7 @@ def test_a_dynamic_policy_is_learned_too(bursar, logs):
     code, out, _ = bursar("policy", "learn", *logs, "--out", "d.json", "--kind", "dynamic")
     assert code == 0
     assert load_policy("d.json").name == "dynamic"
-    assert "how far the task is from perfect" in out
+    assert "how far the task is from a perfect score" in out
     usual = signature(learn_dynamic).parameters
     learned = stored("d.json")["learned"]
     assert (learned["reward"], learned["entropy"]) == (usual["reward"].default, usual["entropy"].default)
@@ -134,7 +134,10 @@ def test_a_log_of_one_step_has_an_estimate_without_ends_and_a_file_that_is_json(
         (["learn", "plain.parquet", "--reward", "prediction-gain"], "plain.parquet: --reward prediction-gain"),
         (["learn", "log-0.parquet", "--reward", "praise"], "there is no reward 'praise'"),
         (["learn", "log-0.parquet", "--estimator", "guess"], "there is no policy estimator 'guess'"),
-        (["learn", "log-0.parquet", "--estimator", "clipped", "--kind", "dynamic"], "self-normalised alone"),
+        (
+            ["learn", "log-0.parquet", "--estimator", "clipped", "--kind", "dynamic"],
+            "Fix: use self-normalised",
+        ),
         (["learn", "log-0.parquet", "--kind", "random"], "use fixed or dynamic"),
         (["learn", "log-0.parquet", "--entropy", "-1"], "--entropy"),
         (["learn", "log-0.parquet", "--entropy", "nan"], "--entropy"),
@@ -163,8 +166,8 @@ def test_showing_says_what_each_share_means(bursar, logs):
     bursar("policy", "learn", *logs, "--out", "learned.json")
     code, out, _ = bursar("policy", "show", "learned.json")
     assert code == 0
-    assert "of all training steps, those that train this task" in out
-    assert "the share that it had in the trainings that this was learned from" in out
+    assert "share: mean share of training steps" in out
+    assert "its share in the trainings that the policy was learned from" in out
     assert "Learned from 1,200 steps in log-0.parquet, log-1.parquet (policy: uniform)" in out
     slots = next(line for line in out.splitlines() if line.startswith("slots"))
     share = load_policy("learned.json").weights["slots"]

@@ -108,7 +108,7 @@ def test_the_best_item_stands_first_and_costs_come_back_as_they_were_given(bursa
     assert code == 0
     assert out == "id,tasks,cost\nu2,intent;slots,6.5\n007,intent;slots,6\nu3,intent;slots,4.5\n"
     assert "3 items, 6 labels, 17 of 20 spent; proven optimal" in err
-    assert "Columns that were not looked at: text" in err
+    assert "Ignored columns: text" in err
 
 
 def test_a_budget_that_is_met_to_the_cent_is_not_missed(told):
@@ -145,13 +145,13 @@ def test_where_nothing_is_proven_no_bound_is_told(told, options, objective):
 def test_people_are_told_how_good_it_is(bursar, options):
     code, out, _ = bursar("scores.csv", "--budget", "20", *options, "--out", "chosen.csv")
     said = {
-        "equal": "equal shares are a procedure, so nothing is proven",
-        "par": "MT-PAR gives no scores that could be compared",
-        "greedy": "% below the best possible",
+        "equal": "no guarantee for equal shares",
+        "par": "MT-PAR has no scores to compare",
+        "greedy": "% below the optimum",
     }[options[-1]]
     assert code == 0
     assert said in out
-    assert "Written to chosen.csv" in out
+    assert "Saved to chosen.csv" in out
 
 
 def test_a_budget_of_items_counts_items_and_tells_their_cost(told, bursar):
@@ -224,33 +224,33 @@ def test_parquet_goes_in_and_out(told, tmp_path):
         ("scores.csv -b -1", "--budget: '-1'"),
         ("scores.csv -b much", "--budget: 'much'"),
         ("scores.csv -b nan", "--budget: 'nan'"),
-        ("scores.csv -b 1.5 --items", "--budget: '1.5' will not do. Fix: use a whole number"),
+        ("scores.csv -b 1.5 --items", "--budget: '1.5' is not a valid number. Fix: use a whole number"),
         ("--mode jiont", "use joint, disjoint, equal or single:TASK"),
         ("--mode single", "use joint, disjoint, equal or single:TASK"),
         ("--mode joint:slots", "use joint, disjoint, equal or single:TASK"),
-        ("--mode single:slot", "there is no task 'slot'. Fix: the tasks are intent, slots"),
+        ("--mode single:slot", "unknown task 'slot'. Fix: the tasks are intent, slots"),
         ("--combine mean", "--combine mean"),
         ("--spend all", "--spend all"),
-        ("--mode disjoint --combine avg", "--combine means nothing to --mode disjoint"),
-        ("--mode single:slots --combine avg", "--combine means nothing"),
-        ("--mode equal --weights slots=1", "--weights means nothing to --mode equal"),
-        ("--combine par --spend exact", "MT-PAR gives no scores"),
-        ("--combine ind --spend ratio", "MT-IND gives no scores"),
-        ("--combine max --weights slots=1", "mean nothing to --combine max"),
-        ("--weights slot=1", "--weights: there is no task 'slot'"),
+        ("--mode disjoint --combine avg", "--combine has no effect in --mode disjoint"),
+        ("--mode single:slots --combine avg", "--combine has no effect"),
+        ("--mode equal --weights slots=1", "--weights has no effect in --mode equal"),
+        ("--combine par --spend exact", "MT-PAR has no scores"),
+        ("--combine ind --spend ratio", "MT-IND has no scores"),
+        ("--combine max --weights slots=1", "have no effect with --combine max"),
+        ("--weights slot=1", "--weights: unknown task 'slot'"),
         ("--weights slots=-1", "--weights slots: '-1'"),
         ("--weights slots", "write NAME=NUMBER"),
         ("--weights slots=0", "at least one above 0"),
-        ("--at-most slot=1", "--at-most: there is no task 'slot'"),
+        ("--at-most slot=1", "--at-most: unknown task 'slot'"),
         ("--at-least slots=1.5", "use a whole number"),
         ("--at-most slots=1 --at-most slots=2", "--at-most is given twice for 'slots'"),
         ("--at-most slots=1 --at-least slots=2", "cannot both hold"),
         ("--at-least slots=2", "no selection within the budget keeps to labels of slots"),
         ("--at-least slots=2 --spend greedy", "greedy spending reached 0"),
         ("--mode equal --at-most slots=2", "equal shares cannot keep to limits"),
-        ("--combine par --per-group 2", "MT-PAR gives no scores, so it cannot keep to"),
-        ("--hours bob=2", "no column tells the hours of 'bob'. Fix: those with hours are ana"),
-        ("bare.csv -b 1 --hours bob=2", "add a column hours:WHO:TASK"),
+        ("--combine par --per-group 2", "MT-PAR has no scores, so it does not support limits"),
+        ("--hours bob=2", "no column has the hours of 'bob'. Fix: use ana"),
+        ("bare.csv -b 1 --hours bob=2", "add a column hours:ANNOTATOR:TASK"),
         ("bare.csv -b 1 --per-group 2", "there is no column 'group'"),
         ("bare.csv -b 1 --at-least a=1", "an empty pool"),
         ("--per-group 0", "per-group"),

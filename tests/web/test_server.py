@@ -92,7 +92,7 @@ def test_a_round_from_its_first_answer_to_the_next_and_a_clean_end(tmp_path):
         began = time.monotonic()
         code, out, err = server.stop()  # while somebody listens
         assert (code, time.monotonic() - began < 60) == (0, True)
-        assert f"is open at http://127.0.0.1:{server.port}" in out
+        assert f"at http://127.0.0.1:{server.port}" in out
         assert "Traceback" not in err
         assert listener.over.wait(10)
     finally:
@@ -167,7 +167,7 @@ def test_people_are_added_listed_given_passwords_and_removed(bursar, project, mo
     [
         (("add", "Anna"), "there is a 'Anna' already"),
         (("add", "a/b"), "cannot be a name"),
-        (("add", "Max", "--role", "king"), "no such role"),
+        (("add", "Max", "--role", "king"), "unknown role"),
         (("remove", "Anna"), "only lead"),
         (("remove", "Nobody"), "nobody called"),
         (("password", "Nobody"), "nobody called"),

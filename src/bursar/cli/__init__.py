@@ -1,4 +1,4 @@
-"""The command line. Exit codes: 0 it worked, 1 it broke, 2 something given to it was wrong."""
+"""The command line. Exit codes: 0 success, 1 internal error or interrupted, 2 invalid input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bursar.errors import BursarError
 
 app = typer.Typer(
     name="bursar",
-    help="Spend a label budget: which items to label, for which tasks, and what that buys.",
+    help="Multi-task active learning under a label budget: choose which items to label for which tasks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -71,24 +71,24 @@ def main() -> None:
 
 
 def run_app(app: typer.Typer) -> None:
-    """Run a command line; errors of the user's are told in a sentence, without a traceback."""
+    """Run a command line. Invalid input prints one sentence, without a traceback."""
     try:
         app()
     except BursarError as wrong:
-        _complain(str(wrong), 2)
+        _fail(str(wrong), 2)
     except SystemExit as ended:
-        if ended.code != 130:  # what the command-line library makes of Ctrl-C
+        if ended.code != 130:  # click's exit code after Ctrl-C
             raise
-        _complain("stopped; run the same command again to go on", 1)
+        _fail("interrupted; run the same command again to resume", 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as broken:
         if os.environ.get("BURSAR_DEBUG"):
             raise
-        _complain(f"this should not happen: {type(broken).__name__}: {broken} (BURSAR_DEBUG=1 shows where)", 1)
+        _fail(f"internal error: {type(broken).__name__}: {broken} (set BURSAR_DEBUG=1 for a traceback)", 1)
 
 
-def _complain(message: str, code: int) -> None:
+def _fail(message: str, code: int) -> None:
     typer.echo(f"bursar: {message}", err=True)
     sys.exit(code)

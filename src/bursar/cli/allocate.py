@@ -1,27 +1,24 @@
-"""``bursar allocate``: how to split a label budget between tasks."""
+"""``bursar allocate``: split a label budget between tasks."""
 
 from __future__ import annotations
 
 import json
-import time
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bursar.cli.options import JsonOption
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from bursar.allocation.answers import Answer
     from bursar.allocation.split import Problem
 
-PATIENCE = 2.0  # seconds before somebody who sees no bar is told what is going on
+PATIENCE = 2.0  # seconds without progress lines: most answers are quicker
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +29,7 @@ def register(app: typer.Typer) -> None:
 CampaignArgument = Annotated[
     Path | None,
     typer.Argument(
-        help="A campaign whose seed items are measured, or the folder of a run with what it was told so far.",
+        help="A campaign, whose seed items are measured, or the folder of a run, with all its labels so far.",
         metavar="CAMPAIGN.toml|RUN",
     ),
 ]
@@ -42,22 +39,21 @@ TableOption = Annotated[
         "--table",
         "-t",
         metavar="FILE",
-        help="Estimates of your own: TOML, JSON or CSV with each task's price and reduction rate, and what labels "
-        "of a task are worth to the others. docs/allocation.md describes it.",
+        help="Your own estimates: a TOML, JSON or CSV file with the price and reduction rate of each task, and how "
+        "much its labels help the other tasks. See docs/allocation.md.",
     ),
 ]
 BudgetOption = Annotated[
-    str | None, typer.Option("--budget", "-b", metavar="B", help="What may be spent, in the money of the prices.")
+    str | None, typer.Option("--budget", "-b", metavar="B", help="Budget, in the currency of the prices.")
 ]
 MethodOption = Annotated[
     str | None,
     typer.Option(
         "--method",
-        metavar="HOW",
-        help="exact: the most gain by the estimates. robust: the least to regret when one of them is off. "
-        "greedy: label by label, the most gain for its price first. together: exact, with items that are labelled "
-        "for all tasks where reading them once is cheaper. If not given, of a table exact, of a campaign that of "
-        "its [allocation] section, or else together.",
+        metavar="NAME",
+        help="exact: largest gain by the estimates. robust: least regret if one estimate is wrong. greedy: label by "
+        "label, best gain per price first. together: as exact, but may label items for all tasks where that saves "
+        "reading them again. Default: exact for a table; for a campaign its \\[allocation] section, or together.",
     ),
 ]
 InformerOption = Annotated[
@@ -65,8 +61,8 @@ InformerOption = Annotated[
     typer.Option(
         "--informer",
         metavar="NAME",
-        help="How to measure who informs whom: lookahead, alignment, probe. If not given, the campaign's, or "
-        "lookahead (probe where the learner has no training steps).",
+        help="How to measure how much tasks help each other: lookahead, alignment or probe. Default: the campaign's "
+        "setting, or lookahead (probe for learners without training steps).",
     ),
 ]
 RaterOption = Annotated[
@@ -74,12 +70,14 @@ RaterOption = Annotated[
     typer.Option(
         "--rater",
         metavar="NAME",
-        help="How to measure how fast tasks saturate: pseudo-labels, ledger, or what the campaign's "
-        "allocation.rater_settings say (law, given). If not given, the campaign's, or ledger of a run and where "
-        "every item has some label, otherwise pseudo-labels.",
+        help="How to measure how fast tasks saturate: pseudo-labels, ledger, or law and given with the campaign's "
+        "allocation.rater_settings. Default: the campaign's setting; otherwise ledger for a run or if every item has "
+        "a label, and pseudo-labels if not.",
     ),
 ]
-PageOption = Annotated[Path | None, typer.Option("--page", metavar="FILE.html", help="Write a page with figures, too.")]
+PageOption = Annotated[
+    Path | None, typer.Option("--page", metavar="FILE.html", help="Also write an HTML page with figures.")
+]
 
 
 def allocate(
@@ -90,27 +88,30 @@ def allocate(
     informer: InformerOption = None,
     rater: RaterOption = None,
     page: PageOption = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of measurements, intervals and random splits.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of measurements, intervals and random splits.")] = 0,
+    as_json: JsonOption = False,
 ) -> None:
-    """Split a label budget between tasks: how many labels of each, why, and how sure that is.
+    """Split a label budget between tasks.
+
+    Shows how many labels to buy for each task, why, and how certain that is.
 
     [bold]bursar allocate campaign.toml --budget 6000 --page split.html[/bold]
     [bold]bursar allocate --table tasks.toml --budget 6000[/bold]
     [bold]bursar allocate --table tasks.csv --budget 6000 --method robust --json[/bold]
 
-    Gains are counted in labels: 100 is what the first block of 100 labels of a task is worth to itself.
+    Gains are in labels: 100 is what the first 100 labels of a task are worth to it.
     """
     _check_given(campaign, table, measures="informer" if informer else "rater" if rater else None)
     if budget is None:
-        raise ConfigError("there is no budget", fix="add --budget and an amount of money, such as --budget 6000")
+        raise ConfigError("no budget given", fix="pass one, such as --budget 6000")
     money = _money(budget)
 
     from bursar.allocation.answers import answer
     from bursar.allocation.methods import METHODS
+    from bursar.cli.progress import ProgressBar
 
     if method is not None and method not in METHODS:
-        raise ConfigError(f"--method {method}", fix=f"use {', '.join(METHODS)}")
+        raise ConfigError(f"--method {method}: unknown method", fix=f"use {', '.join(METHODS)}")
     if page is not None:
         _check_page(page, table or campaign)
     about: dict[str, str] = {}
@@ -119,13 +120,13 @@ def allocate(
 
         known = read_table(table)
         problem = known.problem(money)
-        _tell_rounding(money, problem, quiet=as_json)
-        with _watching(quiet=as_json) as progress:
-            found = answer(problem, known.context, method=method or "exact", seed=seed, progress=progress)
+        _print_rounding(money, problem, quiet=as_json)
+        with ProgressBar(quiet=as_json, patience=PATIENCE) as bar:
+            found = answer(problem, known.context, method=method or "exact", seed=seed, progress=bar.update)
     else:
         assert campaign is not None
-        found, about = _measured(campaign, money, method, informer, rater, seed, quiet=as_json)
-    if page is not None:  # before anything is printed: who reads that may stop reading
+        found, about = _measured(campaign, money, _Measurement(method, informer, rater, seed), quiet=as_json)
+    if page is not None:  # before printing: a closed pipe must not lose the page
         from bursar.report.allocation import write_allocation_page
 
         write_allocation_page(found, (table or campaign or page).stem, page, about)
@@ -140,99 +141,73 @@ def allocate(
 
 
 def _check_given(campaign: Path | None, table: Path | None, measures: str | None) -> None:
-    """Refuse anything but a campaign, or a table without options about measuring."""
+    """Require a campaign, or a table without options about measuring."""
     if table is None and campaign is None:
         raise ConfigError(
-            "there are no estimates to split by",
-            fix="name a campaign, or give --table FILE with prices, reduction rates and informativeness",
+            "no campaign and no table given",
+            fix="name a campaign, or pass your own estimates with --table FILE",
         )
     if table is not None and campaign is not None:
-        raise ConfigError("a campaign and a table were given", fix="give one of them")
+        raise ConfigError("both a campaign and a table given", fix="pass only one of the two")
     if table is not None and measures:
-        raise ConfigError(f"--{measures} with a table: nothing is measured then", fix="leave it out")
+        raise ConfigError(f"--{measures} has no effect with a table: nothing is measured", fix=f"remove --{measures}")
 
 
 def _check_page(page: Path, given: Path | None) -> None:
-    """Refuse to write a page where something else is."""
+    """Refuse a path where the page would replace something else."""
     if page.is_dir() or not page.parent.is_dir():
-        wrong = f"{page} is a folder" if page.is_dir() else f"there is no folder {page.parent}"
+        wrong = f"{page} is a folder" if page.is_dir() else f"the folder {page.parent} does not exist"
     elif page.exists() and not page.is_file():
-        wrong = f"{page} is no file"
+        wrong = f"{page} is not a regular file"
     elif page.exists() and given is not None and given.exists() and page.samefile(given):
-        wrong = f"{page} is what is asked about, and would be lost"
+        wrong = f"{page} is the input file and would be overwritten"
     else:
         return
-    raise ConfigError(f"--page: {wrong}", fix="name another file, in a folder that is there")
+    raise ConfigError(f"--page: {wrong}", fix="name another file in an existing folder")
 
 
-@contextmanager
-def _watching(*, quiet: bool) -> Iterator[Callable[[str, float], None]]:
-    """Progress on standard error: a bar, of which nothing is left behind, or a line a stage where nobody watches."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+@dataclass(frozen=True)
+class _Measurement:
+    """How to measure a campaign and split its budget; None stands for the campaign's own setting."""
 
-    console, told, begun = Console(stderr=True), set[str](), time.monotonic()
-    if quiet or not console.is_terminal:
-
-        def tell(what: str, done: float) -> None:
-            if not quiet and what not in told and time.monotonic() - begun > PATIENCE:
-                typer.echo(f"{what} …", err=True)
-                told.add(what)
-
-        yield tell
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        jobs: dict[str, TaskID] = {}
-
-        def show(what: str, done: float) -> None:  # a bar a stage, for each takes a time of its own
-            if what not in jobs:
-                jobs[what] = bar.add_task(what, total=1.0)
-            bar.update(jobs[what], completed=done)
-
-        yield show
+    method: str | None
+    informer: str | None
+    rater: str | None
+    seed: int
 
 
-def _measured(
-    campaign: Path,
-    money: Decimal,
-    method: str | None,
-    informer: str | None,
-    rater: str | None,
-    seed: int,
-    *,
-    quiet: bool,
-) -> tuple[Answer, dict[str, str]]:
-    """Measure a campaign's seed labels, with progress, and split by what comes out."""
+def _measured(campaign: Path, money: Decimal, how: _Measurement, *, quiet: bool) -> tuple[Answer, dict[str, str]]:
+    """Measure a campaign's labels, with progress, and split the budget by the estimates."""
     from bursar.allocation.answers import answer
     from bursar.allocation.split_inputs import material_of, material_of_run, measure
     from bursar.campaign import load_config
+    from bursar.cli.progress import ProgressBar
     from bursar.report.allocation import described
 
     if _is_table(campaign):
-        raise ConfigError(f"{campaign} is no campaign but a table of estimates", fix=f"use --table {campaign}")
+        raise ConfigError(f"{campaign} is a table of estimates, not a campaign", fix=f"use --table {campaign}")
     material = material_of_run(campaign) if campaign.is_dir() else material_of(load_config(campaign))
-    method = method or material.method
-    _tell_rounding(money, material.check(money, method), quiet=quiet)
-    with _watching(quiet=quiet) as progress:
-        found = measure(material, informer=informer, rater=rater, seed=seed, progress=progress)
+    method, seed = how.method or material.method, how.seed
+    _print_rounding(money, material.check(money, method), quiet=quiet)
+    with ProgressBar(quiet=quiet, patience=PATIENCE) as bar:
+        found = measure(material, informer=how.informer, rater=how.rater, seed=seed, progress=bar.update)
         about = described(found.estimates.informativeness.about) | {"rates from": found.rater}
-        return answer(found.problem(money), found.context, method=method, seed=seed, progress=progress), about
+        return answer(found.problem(money), found.context, method=method, seed=seed, progress=bar.update), about
 
 
-def _tell_rounding(money: Decimal, problem: Problem, *, quiet: bool) -> None:
-    """Say where less is split than was given."""
+def _print_rounding(money: Decimal, problem: Problem, *, quiet: bool) -> None:
+    """Say if the budget had to be rounded down."""
     if not quiet and problem.costs.money(problem.budget) != money:
         unit, counted = problem.show(1), problem.show(problem.budget)
-        typer.echo(f"Money is counted in units of {unit} here: {counted} of {money} are split.", err=True)
+        typer.echo(f"Prices are in units of {unit}, so {counted} of {money} are split.", err=True)
 
 
 def _is_table(file: Path) -> bool:
-    """Whether a file holds estimates: it ends like a table that no campaign is, or has a table of tasks."""
+    """Whether a file holds estimates: JSON, CSV, or TOML with a table of tasks."""
     try:
         text = file.read_text(encoding="utf-8-sig")
         return file.suffix in (".json", ".csv") or isinstance(tomllib.loads(text).get("tasks"), dict)
-    except (OSError, ValueError, RecursionError):  # whoever reads it as a campaign says what is wrong
+    except (OSError, ValueError, RecursionError):  # load_config reports what is wrong
         return False
 
 
@@ -241,7 +216,9 @@ def _money(text: str) -> Decimal:
 
     found = number_in(text)
     if found is None or found < 0:
-        raise ConfigError(f"--budget: {text!r} will not do", fix="use a number from 0 up, such as 6000 or 199.50")
+        raise ConfigError(
+            f"--budget: {text!r} is not a valid amount", fix="use a number of at least 0, such as 6000 or 199.50"
+        )
     if found > MOST:
-        raise ConfigError(f"a budget of {found}", fix=f"give an amount of money from 0 to {MOST:,}")
+        raise ConfigError(f"--budget {found} is too large", fix=f"use an amount from 0 to {MOST:,}")
     return found

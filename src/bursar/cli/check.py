@@ -1,4 +1,4 @@
-"""``bursar check``: verify a project."""
+"""``bursar check``: verify a project or a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from bursar.cli.options import JsonOption
+
 
 def register(app: typer.Typer) -> None:
     """Add this command to the command line."""
@@ -16,16 +18,16 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    project: Annotated[Path, typer.Argument(help="The folder of a project or a run.")],
+    project: Annotated[Path, typer.Argument(help="Folder of a project or a run.")],
     accept_loss: Annotated[
         bool,
-        typer.Option("--accept-loss", help="Go on with a ledger that has lost entries; the ledger records that."),
+        typer.Option("--accept-loss", help="Continue with a ledger that has lost entries. The ledger records this."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Verify a project: its settings and data, every entry of its ledgers, answers, money, models and other files.
+    """Verify the settings, data, ledger entries, costs, models and other files of a project.
 
-    Exit code 0: all is sound. 2: there are problems, each of them named.
+    Exits with 0 if all is well, and with 2 after listing the problems.
     """
     from bursar.annotation.verify import accept_losses, verify_project
     from bursar.cli.show import print_table
@@ -40,7 +42,7 @@ def check(
         for line in accepted:
             typer.echo(line)
         rows = [(finding.what, finding.found, "problems" if finding.problems else "ok") for finding in found]
-        print_table(str(project), ("checked", "found", ""), rows, numbers=False)
+        print_table(str(project), ("checked", "found", "result"), rows, numbers=False)
         for problem in problems:
             typer.echo(f"bursar: {problem}", err=True)
     if problems:

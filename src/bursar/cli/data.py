@@ -1,4 +1,4 @@
-"""``bursar data``: look into data sets and convert them."""
+"""``bursar data``: inspect and convert datasets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bursar.cli.options import JsonOption
 from bursar.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from bursar.corpus import Corpus
 
-app = typer.Typer(help="Look into data sets and convert them.", no_args_is_help=True)
+app = typer.Typer(help="Inspect and convert datasets.", no_args_is_help=True)
 
 BUILTIN = "builtin"
 
@@ -26,29 +27,28 @@ def _formats() -> list[str]:
     return FORMATS.names()
 
 
-PathArgument = Annotated[str, typer.Argument(help="A file or folder, or 'builtin' for the built-in corpus.")]
+PathArgument = Annotated[str, typer.Argument(help="A file, a folder, or 'builtin' for the built-in corpus.")]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", "-f", help="The format; guessed if not given.", autocompletion=_formats)
+    str | None, typer.Option("--format", "-f", help="Format of the data. Default: detected.", autocompletion=_formats)
 ]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="An option of the format's reader, such as layer=PATH.")
+    list[str] | None, typer.Option("--set", help="Option of the reader, such as layer=PATH. Repeatable.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")]
 
 
 @app.command("list")
 def list_data(
     folder: Annotated[
-        Path | None, typer.Argument(help="Where to look; $BURSAR_DATA or this folder if not given.")
+        Path | None, typer.Argument(help="Folder to search. Default: $BURSAR_DATA, or this folder.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the data sets in a folder, and the formats that can be read."""
+    """List the datasets in a folder and the known formats."""
     from bursar.corpus import FORMATS, guess_format
 
     place = folder or Path(os.environ.get("BURSAR_DATA", "."))
     if not place.is_dir():
-        raise DataError("there is no such folder", path=place)
+        raise DataError("not a folder", path=place)
     found = [{"name": BUILTIN, "format": BUILTIN}]
     for path in sorted(p for p in place.iterdir() if not p.name.startswith(".")):
         try:
@@ -62,14 +62,14 @@ def list_data(
     from bursar.cli.show import print_table
 
     sets = [[d["name"], d["format"]] for d in found]
-    print_table(f"Data sets in {place}", ["data set", "format"], sets, numbers=False)
-    print_table("Formats", ["format", "what it is"], [*map(list, formats.items())], numbers=False)
+    print_table(f"Datasets in {place}", ["dataset", "format"], sets, numbers=False)
+    print_table("Formats", ["format", "description"], [*map(list, formats.items())], numbers=False)
 
 
 @app.command()
 def stats(path: PathArgument, format: FormatOption = None, set: SetOption = None, as_json: JsonOption = False) -> None:
-    """Count items per split, tasks and labels."""
-    corpus = _read(path, format, set)
+    """Count the items, words and labels of a dataset."""
+    corpus = read_data(path, format, set)
     found = corpus_stats(corpus)
     if as_json:
         typer.echo(json.dumps({"path": path} | found, ensure_ascii=False))
@@ -98,30 +98,32 @@ def stats(path: PathArgument, format: FormatOption = None, set: SetOption = None
 @app.command()
 def convert(
     source: PathArgument,
-    target: Annotated[Path, typer.Argument(help="The file or folder to write.")],
-    to: Annotated[str, typer.Option("--to", "-t", help="The format to write.", autocompletion=_formats)] = "jsonl",
+    target: Annotated[Path, typer.Argument(help="File or folder to write.")],
+    to: Annotated[str, typer.Option("--to", "-t", help="Format to write.", autocompletion=_formats)] = "jsonl",
     format: FormatOption = None,
     set: SetOption = None,
     write: Annotated[
-        list[str] | None, typer.Option("--write", help="An option of the writer, such as scheme=BIOES.")
+        list[str] | None, typer.Option("--write", help="Option of the writer, such as scheme=BIOES. Repeatable.")
     ] = None,
     tasks: Annotated[str | None, typer.Option("--tasks", help="Only these tasks, such as intent,slots.")] = None,
-    rename: Annotated[list[str] | None, typer.Option("--rename", help="A task's other name: slots=entities.")] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option("--rename", help="Rename a task, such as slots=entities. Repeatable.")
+    ] = None,
 ) -> None:
-    """Read a data set in one format and write it in another."""
+    """Convert a dataset from one format to another."""
     from bursar.corpus import FORMATS
 
     writer = FORMATS[to]
-    corpus = _read(source, format, set)
+    corpus = read_data(source, format, set)
     if tasks:
         corpus = corpus.with_tasks(tasks.split(","))
     corpus = corpus.with_renamed_tasks(_options(rename))
     _call(writer.write, corpus, target, options=_options(write), what=f"the {to} writer")
-    typer.echo(f"{len(corpus):,} items written to {target}")
+    typer.echo(f"Wrote {len(corpus):,} items to {target}")
 
 
 def corpus_stats(corpus: Corpus) -> dict[str, Any]:
-    """Items, documents and words per split; per task its kind, who is labelled and how often each label occurs."""
+    """Count items, documents and words per split, and annotated items and labels per task."""
     import numpy as np
 
     splits = corpus.splits
@@ -159,7 +161,8 @@ def corpus_stats(corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def _read(path: str, format: str | None, options: list[str] | None) -> Corpus:
+def read_data(path: str, format: str | None, options: list[str] | None) -> Corpus:
+    """Read a dataset named on the command line."""
     from bursar.corpus import read
 
     if path == BUILTIN:
@@ -172,22 +175,22 @@ def _read(path: str, format: str | None, options: list[str] | None) -> Corpus:
 
 
 def _call(function: Any, *arguments: Any, options: Mapping[str, Any], what: str) -> Any:
-    """Call with options that a person typed; one that does not exist is their mistake, not ours."""
+    """Call with options from the command line; an unknown one is a configuration error."""
     try:
         return function(*arguments, **options)
     except TypeError as wrong:
         if options and "keyword argument" in str(wrong):
-            raise ConfigError(f"{what} does not take {', '.join(options)}: {wrong}") from None
+            raise ConfigError(f"{what} does not accept {', '.join(options)}: {wrong}") from None
         raise
 
 
 def _options(given: list[str] | None) -> dict[str, Any]:
-    """``key=value`` as an option; a value with commas is a list."""
+    """Parse ``key=value`` options; a value with commas is a list."""
     options: dict[str, Any] = {}
     for entry in given or ():
         key, equals, value = entry.partition("=")
         if not equals or not key:
-            raise ConfigError(f"{entry!r} is not an option", fix="write it as key=value")
+            raise ConfigError(f"{entry!r} is not an option", fix="write key=value")
         options[key] = value.split(",") if "," in value else value
     return options
 
@@ -195,5 +198,5 @@ def _options(given: list[str] | None) -> dict[str, Any]:
 def _integers(options: Mapping[str, Any]) -> dict[str, int]:
     for key, value in options.items():
         if key not in ("items", "seed") or not str(value).isdigit():
-            raise ConfigError(f"the built-in corpus does not take {key}={value}", fix="items=20000 or seed=0")
+            raise ConfigError(f"the built-in corpus does not accept {key}={value}", fix="use items=20000 or seed=0")
     return {key: int(value) for key, value in options.items()}

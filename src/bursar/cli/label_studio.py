@@ -1,9 +1,8 @@
-"""``bursar label-studio``: let people annotate a campaign at Label Studio."""
+"""``bursar label-studio``: annotate a campaign in Label Studio."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bursar.cli.runs import JsonOption, RunOption
+from bursar.cli.options import JsonOption, RunOption, check_run_option
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,26 +20,27 @@ if TYPE_CHECKING:
     from bursar.web.labelstudio.client import Studio
     from bursar.web.labelstudio.sync import Pulled, Pushed, Sync
 
-app = typer.Typer(help="Let people annotate a campaign at Label Studio.", no_args_is_help=True)
+app = typer.Typer(help="Annotate a campaign in Label Studio.", no_args_is_help=True)
 
+FIRST = "connecting to Label Studio"
 TOKEN, URL = "BURSAR_LABEL_STUDIO_TOKEN", "BURSAR_LABEL_STUDIO_URL"
 RunArgument = Annotated[
     Path,
-    typer.Argument(help="The folder of a run, or a campaign's TOML file.", metavar="RUN|CAMPAIGN.toml"),
+    typer.Argument(help="Folder of a run, or the TOML file of a campaign.", metavar="RUN|CAMPAIGN.toml"),
 ]
 UrlOption = Annotated[
     str | None,
-    typer.Option("--url", envvar=URL, help="Label Studio's address; that of the last push if not given."),
+    typer.Option("--url", envvar=URL, help="Address of Label Studio. Default: that of the last push."),
 ]
 TokenOption = Annotated[
     str | None,
     typer.Option(
         "--token",
         envvar=TOKEN,
-        help="Yours there, of either kind; better in the environment, where others cannot see it.",
+        help="Your Label Studio access token, personal or legacy. Prefer the environment variable: other users can see "
+        "command lines.",
     ),
 ]
-QUIET = 5.0  # seconds between two plain lines
 
 
 @app.command()
@@ -51,22 +51,25 @@ def push(
     folder: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Send what the open round asks for to Label Studio, with what the model suggests.
+    """Send the items of the open round to Label Studio, with the model's suggestions.
 
     [bold]export BURSAR_LABEL_STUDIO_TOKEN=…[/bold]
     [bold]bursar label-studio push spring.toml --url http://localhost:8080[/bold]
     [bold]bursar label-studio pull spring.toml --watch[/bold]
 
-    The first push makes a project there with a labelling configuration for all tasks. If a round is complete, the next
-    one is trained and chosen first. Nothing is sent twice: what is there already stays as it is.
+    The first push creates a project with a labelling configuration for all tasks.
+    If the round is complete, the next one is trained and selected first.
+    Items are sent once; items already in Label Studio are left unchanged.
 
-    Items that measure the model are sent without suggestions, so that it is not judged by its own words.
+    Audit and dev items get no suggestions, so that suggestions cannot bias scores.
     """
-    with _open(run, folder, url, token) as (sync, studio), _Display(quiet=as_json) as display:
+    from bursar.cli.progress import ProgressBar
+
+    with _open(run, folder, url, token) as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
         if sync.live.ready():
-            sync.live.next_round(display.progress)
-        pushed = sync.push(display.progress)
-    _say_pushed(sync.live, studio, pushed, as_json)
+            sync.live.next_round(bar.update)
+        pushed = sync.push(bar.update)
+    _print_pushed(sync.live, studio, pushed, as_json)
 
 
 @app.command()
@@ -76,52 +79,55 @@ def pull(
     token: TokenOption = None,
     folder: RunOption = None,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Go on: pull again and again, and push every next round, to the end.")
+        bool, typer.Option("--watch", "-w", help="Keep pulling, and push each next round, until the campaign ends.")
     ] = False,
-    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between two pulls with --watch.")] = 10.0,
+    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between pulls with --watch.")] = 10.0,
     bell: Annotated[
         str | None,
         typer.Option(
             "--webhook",
             metavar="URL",
-            help="With --watch: an address of this machine, such as http://127.0.0.1:8123/, at which Label Studio "
-            "tells of every annotation, so that it is pulled at once.",
+            help="With --watch: an address of this machine, such as http://127.0.0.1:8123/, that Label Studio calls "
+            "for every annotation, so that it is pulled at once.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take in what people have annotated at Label Studio since the last time.
+    """Import new annotations from Label Studio.
 
-    The first answer of an item is bought; somebody else's is recorded beside it. A changed annotation is a correction,
-    a skipped item is asked of nobody again, and what is deleted there stays here. Pulling twice changes nothing.
+    The first answer to an item is paid for; answers of others are kept as second opinions.
+    A changed annotation is recorded as a correction. A skipped item is not asked again.
+    Annotations deleted in Label Studio are kept. Pulling twice changes nothing.
 
-    What cannot be used (an item without a choice, say) is named on standard error and waits until it is mended there.
+    Annotations that cannot be used (say, without a choice) are listed on standard error
+    and imported once they are fixed in Label Studio.
 
-    Stop it whenever you like: the same command goes on where it was.
+    You can interrupt it at any time: the same command resumes.
     """
+    from bursar.cli.progress import ProgressBar
     from bursar.web.labelstudio.sync import Pulled, keep_in_step
 
     if bell is not None and not watch:
-        raise ConfigError("--webhook is for pulls that go on", fix="add --watch")
-    with _open(run, folder, url, token) as (sync, studio), _Display(quiet=as_json) as display:
+        raise ConfigError("--webhook needs --watch", fix="add --watch")
+    with _open(run, folder, url, token) as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
         if not watch:
-            _say_pulled(sync.live, sync.pull(display.progress), as_json)
+            _print_pulled(sync.live, sync.pull(bar.update), as_json)
             return
 
-        def told(event: Pulled | Pushed) -> None:
+        def report(event: Pulled | Pushed) -> None:
             if isinstance(event, Pulled):
-                _say_pulled(sync.live, event, as_json)
+                _print_pulled(sync.live, event, as_json)
             else:
-                _say_pushed(sync.live, studio, event, as_json)
+                _print_pushed(sync.live, studio, event, as_json)
 
         with _bell(sync, studio, bell, every) as pause:
-            why = keep_in_step(sync, pause=pause, told=told, progress=display.progress)
-    typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign is over: {why}.")
+            why = keep_in_step(sync, pause=pause, told=report, progress=bar.update)
+    typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign has ended: {why}.")
 
 
 @contextmanager
 def _bell(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
-    """What to do between two pulls: wait for so long, or until Label Studio rings."""
+    """Give a function that waits for the next pull: a fixed time, or until Label Studio calls the webhook."""
     if url is None:
         yield lambda: time.sleep(every)
         return
@@ -134,7 +140,7 @@ def _bell(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator
 
 @contextmanager
 def _open(run: Path, folder: Path | None, url: str | None, token: str | None) -> Iterator[tuple[Sync, Studio]]:
-    """The campaign and the server. The server is asked first, so that a wrong token makes no run."""
+    """Open the campaign and the server. The server comes first, so that a wrong token creates no run."""
     from bursar.annotation.session import AnnotationSession
     from bursar.web.labelstudio.client import Studio
     from bursar.web.labelstudio.sync import Memory, Sync
@@ -143,9 +149,9 @@ def _open(run: Path, folder: Path | None, url: str | None, token: str | None) ->
     known = Memory.load(place)
     address = url or (known.url if known is not None else None)
     if address is None:
-        raise ConfigError("where is Label Studio?", fix=f"give its address with --url, or in ${URL}")
+        raise ConfigError("the address of Label Studio is not known", fix=f"pass --url or set ${URL}")
     if token is None:
-        raise ConfigError("there is no token for Label Studio", fix=f"set ${TOKEN}: copy it from your account there")
+        raise ConfigError("no Label Studio token given", fix=f"copy it from your Label Studio account into ${TOKEN}")
     studio = Studio(address, token)
     studio.whoami()
     _start(run, place)
@@ -160,14 +166,13 @@ def _place(run: Path, folder: Path | None) -> Path:
     from bursar.campaign import load_config
 
     if run.is_dir() or not run.suffix:
-        if folder is not None:
-            raise ConfigError(f"--run {folder}: {run} is a run's folder already", fix="give one of the two")
+        check_run_option(folder, run)
         return run
     return folder or Path("runs") / load_config(run).name
 
 
 def _start(run: Path, place: Path) -> None:
-    """Where a campaign's file is given, see that the folder is its run's, and start the run if there is none."""
+    """For a campaign file: check that the folder holds its run, or start the run."""
     from bursar.campaign import Run, load_config
 
     if run == place:
@@ -175,39 +180,39 @@ def _start(run: Path, place: Path) -> None:
     config = load_config(run)
     if config.costs.pricing != "predicted":
         raise ConfigError(
-            f"{run} is a simulation: its prices are read off gold labels (costs.pricing = 'gold')",
-            fix='use costs.pricing = "predicted" for a campaign that people annotate',
+            f"{run} is a simulation: it computes prices from gold labels (costs.pricing = 'gold')",
+            fix='set costs.pricing = "predicted" for a campaign that people annotate',
         )
     current = Run(place, config)
     with current.locked():
         current.pin()
 
 
-# -- what is said ------------------------------------------------------------------------------------------------------
-def _say_pushed(live: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
+# -- output ------------------------------------------------------------------------------------------------------------
+def _print_pushed(live: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
     state, page = live.state(), studio.page_of(pushed.project)
     if as_json:
         typer.echo(json.dumps(_state(live) | asdict(pushed) | {"page": page}, ensure_ascii=False))
     elif state.phase == "ended":
-        typer.echo(f"The campaign is over: {state.why}.")
+        typer.echo(f"The campaign has ended: {state.why}.")
     else:
         suggested = f", {pushed.suggested:,} of them with suggestions" if pushed.suggested else ""
-        there = f"; {pushed.there:,} were there" if pushed.there else ""
+        there = f"; {pushed.there:,} already there" if pushed.there else ""
         typer.echo(f"Round {state.round}: {_items(pushed.new)} sent{suggested}{there}. {page}")
 
 
-def _say_pulled(live: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
+def _print_pulled(live: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_state(live) | asdict(pulled), ensure_ascii=False))
         return
     for problem in pulled.problems:
-        typer.echo(f"not taken: {problem}", err=True)
+        typer.echo(f"not imported: {problem}", err=True)
     done = [
         (pulled.answered, f"answered for {live.costs.show(pulled.cost)}" if pulled.cost else "answered"),
-        (pulled.beside, "answered by somebody else too"),
+        (pulled.beside, "with a second opinion"),
         (pulled.corrected, "corrected"),
         (pulled.skipped, "skipped"),
-        (pulled.deleted, "deleted there, and kept here"),
+        (pulled.deleted, "deleted in Label Studio but kept"),
     ]
     words = ", ".join(f"{len(items):,} {what}" for items, what in done if items) or "nothing new"
     state = live.state()
@@ -215,7 +220,7 @@ def _say_pulled(live: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
         f"Round {state.round}: {words}. {_items(state.open)} open, {state.answered:,} of {state.asked:,} answered."
     )
     if live.ready():
-        typer.echo("The round is complete: push to train and send the next one.")
+        typer.echo("The round is complete. Push to train and send the next one.")
 
 
 def _state(live: AnnotationSession) -> dict[str, Any]:
@@ -225,34 +230,3 @@ def _state(live: AnnotationSession) -> dict[str, Any]:
 
 def _items(count: int) -> str:
     return f"{count:,} item{'' if count == 1 else 's'}"
-
-
-class _Display:
-    """A bar while a round is trained or sent; plain lines where there is no terminal."""
-
-    def __init__(self, quiet: bool) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-
-        self.console = Console(file=sys.stderr, quiet=quiet)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=40))
-        self.bars = Progress(*columns, console=self.console, transient=True)
-        self.bar = self.bars.add_task("asking Label Studio", total=1.0)
-        self.last, self.last_line = "", 0.0
-
-    def __enter__(self) -> _Display:
-        if self.console.is_terminal:
-            self.bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.console.is_terminal:
-            self.bars.stop()
-
-    def progress(self, what: str, done: float) -> None:
-        """What is going on, and how far it is."""
-        self.bars.update(self.bar, description=what, completed=done)
-        now = time.monotonic()
-        if not self.console.is_terminal and (what != self.last or now - self.last_line > QUIET):
-            self.last, self.last_line = what, now
-            self.console.print(f"{time.strftime('%H:%M:%S')} {what}: {100 * done:.0f} %", markup=False, highlight=False)

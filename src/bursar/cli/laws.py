@@ -1,4 +1,4 @@
-"""``bursar laws``: learn a formula of what more labels, tasks and relatedness buy, look at it, and ask it."""
+"""``bursar laws``: fit, show and apply scaling laws of multi-task learning."""
 
 from __future__ import annotations
 
@@ -9,60 +9,68 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bursar.cli import laws_together
+from bursar.cli.options import JsonOption, check_output_file
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.laws import Law, Observations
 
 app = typer.Typer(
-    help="Formulas of what multi-task learning buys: learn one from a table of trained models, show it, ask it.",
+    help="Scaling laws of multi-task learning: fit one to a table of trained models, show it, predict with it.",
     no_args_is_help=True,
 )
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of the split, the folds and the search.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the split, the folds and the search.")]
 ArchitectureOption = Annotated[
-    str | None, typer.Option("--architecture", metavar="NAME", help="Only the rows of this one; all if not given.")
+    str | None,
+    typer.Option("--architecture", metavar="NAME", help="Use only the rows of this architecture. Default: all."),
 ]
 TableArgument = Annotated[list[Path], typer.Argument(help="Tables of trained models: Parquet files.", metavar="TABLE…")]
 LawArgument = Annotated[
     str | None,
-    typer.Argument(help="The file of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]"),
+    typer.Argument(help="File of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]"),
 ]
 
-# A law's variables as options of bursar laws predict.
+# Options of bursar laws predict, by variable.
 OPTION_OF = {"n": "--tokens", "n_other": "--other-tokens", "tasks": "--tasks", "ami": "--ami", "alpha": "--alpha"}
 
 
 @app.command()
 def fit(
     tables: TableArgument,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="LAW.json", help="Where to write the law.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="LAW.json", help="File to write the law to.")
+    ] = None,
     engine: Annotated[
         str,
-        typer.Option("--engine", metavar="NAME", help="operon, or gplearn as in the paper, which takes far longer."),
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Symbolic regression: operon, or gplearn as in paper 2, which is much slower.",
+        ),
     ] = "operon",
     variables: Annotated[
-        str, typer.Option("--variables", metavar="NAMES", help="What the score is a formula of.")
+        str, typer.Option("--variables", metavar="NAMES", help="Variables of the formula.")
     ] = "n,tasks,ami",
     architecture: ArchitectureOption = None,
-    single: Annotated[bool, typer.Option("--single", help="Only models of one task; a law of n.")] = False,
+    single: Annotated[bool, typer.Option("--single", help="Use only single-task models, for a law of n.")] = False,
     by_seed: Annotated[
-        bool, typer.Option("--by-seed", help="Every model a row of its own, not the mean over seeds: for few settings.")
+        bool,
+        typer.Option("--by-seed", help="Fit to each model instead of the mean over seeds; useful with few settings."),
     ] = False,
     restarts: Annotated[
-        int | None, typer.Option("--restarts", min=1, metavar="N", help="How often the search begins anew.")
+        int | None, typer.Option("--restarts", min=1, metavar="N", help="Number of restarts of the search.")
     ] = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Look for a formula of the score in a table of trained models.
+    """Fit a formula for the score to a table of trained models.
 
     [bold]bursar laws fit balanced.parquet --out law.json[/bold]
     [bold]bursar laws fit balanced.parquet --variables n[/bold]
     [bold]bursar laws fit balanced.parquet --single --variables n --by-seed --out single.json[/bold]
 
-    A tenth of the settings or more is held out; the error and the interval are of those.
+    At least a tenth of the settings is held out to measure the error and the interval.
     """
     from dataclasses import replace
 
@@ -71,9 +79,9 @@ def fit(
     from bursar.laws.regression import EFFORTS, ENGINES
 
     if out is not None:
-        _check_place(out)
+        check_output_file("--out", out, ".json")
     if engine not in ENGINES:
-        raise ConfigError(f"--engine {engine}", fix=f"use {' or '.join(ENGINES)}")
+        raise ConfigError(f"--engine {engine}: unknown engine", fix=f"use {' or '.join(ENGINES)}")
     effort = EFFORTS[engine] if restarts is None else replace(EFFORTS[engine], restarts=restarts)
     rows = _read(tables, architecture)
     rows = rows.of_single_tasks() if single else rows
@@ -92,18 +100,18 @@ def fit(
         return
     print_law(law)
     print_front(law)
-    typer.echo(f"Law: {out}" if out else "It was not kept: --out LAW.json writes it.")
+    typer.echo(f"Law: {out}" if out else "The law was not saved; pass --out LAW.json to save it.")
 
 
 @app.command()
 def show(
     law: LawArgument = None,
     page: Annotated[
-        Path | None, typer.Option("--page", metavar="OUT.html", help="Write it as a page, with its residuals.")
+        Path | None, typer.Option("--page", metavar="OUT.html", help="Also write an HTML page with the residuals.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a law: its formula, where it holds, how wrong it was, how fast it grows.
+    """Show a law: its formula, range, error and growth.
 
     [bold]bursar laws show[/bold]
     [bold]bursar laws show law.json --page law.html[/bold]
@@ -114,8 +122,7 @@ def show(
     if page is not None:
         from bursar.report.law import write_law_page
 
-        if page.is_dir():
-            raise ConfigError(f"--page {page} is a folder", fix="name a file in it")
+        check_output_file("--page", page)
         write_law_page(found, Path(law or "balanced").stem, page)
     if as_json:
         typer.echo(json.dumps(found.describe() | ({"page": str(page)} if page else {}), ensure_ascii=False))
@@ -129,49 +136,49 @@ def show(
 def predict(
     law: LawArgument = None,
     tokens: Annotated[
-        float | None, typer.Option("--tokens", min=0, help="Labelled tokens of the task that counts.")
+        float | None, typer.Option("--tokens", min=0, help="Labelled tokens of the task of interest.")
     ] = None,
-    tasks: Annotated[float | None, typer.Option("--tasks", min=1, help="Tasks, that one counted.")] = None,
+    tasks: Annotated[float | None, typer.Option("--tasks", min=1, help="Number of tasks, including that one.")] = None,
     ami: Annotated[
-        float | None, typer.Option("--ami", min=0, max=1, help="How related they are: adjusted mutual information.")
+        float | None,
+        typer.Option("--ami", min=0, max=1, help="How related the tasks are: adjusted mutual information."),
     ] = None,
     other_tokens: Annotated[
         float | None, typer.Option("--other-tokens", min=0, help="Labelled tokens of each other task.")
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option("--alpha", min=0, max=1, help="How much of the labels other tasks keep.")
+        float | None, typer.Option("--alpha", min=0, max=1, help="Share of the real labels that simulated tasks keep.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a law for the score of a setting, with an interval.
+    """Predict the score of a setting, with an interval.
 
     [bold]bursar laws predict --tokens 5000 --tasks 3 --ami 0.4[/bold]
     [bold]bursar laws predict law.json --tokens 5000 --tasks 3 --ami 0.4[/bold]
 
-    Without a law it is a packaged one: unbalanced with --other-tokens, single with --tasks 1, else balanced.
+    Default law: unbalanced with --other-tokens, single with --tasks 1,
+    otherwise balanced.
     """
     usual = "unbalanced" if other_tokens is not None else "single" if tasks == 1 else "balanced"
     name, found = _law(law, usual)
     given = {"n": tokens, "n_other": other_tokens, "tasks": tasks, "ami": ami, "alpha": alpha}
     missing = [OPTION_OF[name] for name in found.variables if given.get(name) is None]
     if missing:
-        raise ConfigError(f"{name} needs {' and '.join(missing)}", fix=f"add {missing[0]} and a number")
+        raise ConfigError(f"{name} needs {' and '.join(missing)}", fix=f"pass {missing[0]} NUMBER")
     answer = found.predict(**{name: value for name, value in given.items() if value is not None})
     for warning in answer.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     if as_json:
-        told = {"value": answer.value, "low": answer.low, "high": answer.high, "level": answer.level}
-        typer.echo(json.dumps(told | {"warnings": list(answer.warnings)}, ensure_ascii=False))
+        shown = {"value": answer.value, "low": answer.low, "high": answer.high, "level": answer.level}
+        typer.echo(json.dumps(shown | {"warnings": list(answer.warnings)}, ensure_ascii=False))
         return
-    typer.echo(
-        f"{answer.value:.3f} ({answer.low:.3f} to {answer.high:.3f} in {100 * answer.level:.0f} % of such cases)"
-    )
+    typer.echo(f"{answer.value:.3f} ({100 * answer.level:.0f} % interval {answer.low:.3f} to {answer.high:.3f})")
 
 
 @app.command("list")
 def list_forms(
     table: Annotated[
-        Path | None, typer.Argument(help="A table to refit them to; without one they are only listed.", metavar="TABLE")
+        Path | None, typer.Argument(help="Table of trained models to refit the formulas to.", metavar="TABLE")
     ] = None,
     architecture: ArchitectureOption = None,
     seed: SeedOption = 0,
@@ -179,7 +186,7 @@ def list_forms(
 ) -> None:
     """List the packaged laws and the formulas of paper 2.
 
-    With a table, refit the paper's formulas and say how wrong they are on held-out rows:
+    With a table, refit the formulas of paper 2 and show their error on held-out rows:
 
     [bold]bursar laws list balanced.parquet[/bold]
     """
@@ -193,8 +200,8 @@ def list_forms(
     found = compare_forms(_read([table], architecture).averaged(), seed=seed)
     if as_json:
         numbers = ("error", "doubt", "monotone", "constant", "rows")
-        told = {c.name: {"text": c.formula.text} | {key: getattr(c, key) for key in numbers} for c in found}
-        typer.echo(json.dumps(told))
+        shown = {c.name: {"text": c.formula.text} | {key: getattr(c, key) for key in numbers} for c in found}
+        typer.echo(json.dumps(shown))
         return
     lines = [
         [
@@ -207,12 +214,12 @@ def list_forms(
         ]
         for c in found
     ]
-    columns = ["name", "squared error", "monotone model", "mean alone", "settings", "refitted"]
+    columns = ["name", "squared error", "monotone model", "constant", "settings", "refitted formula"]
     print_table("Formulas of paper 2, refitted", columns, lines, numbers=False)
     typer.echo(
-        "squared error: the mean on held-out folds, ± its standard error. monotone model: of one that is free to"
+        "squared error: mean over held-out folds, ± its standard error. monotone model, constant: the error of a"
     )
-    typer.echo("bend and only has to rise, on the same folds and variables: what a better formula could still win.")
+    typer.echo("free-form increasing function and of the mean score, on the same folds.")
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -225,7 +232,7 @@ def _read(files: list[Path], architecture: str | None) -> Observations:
 
 
 def _law(given: str | None, usual: str = "balanced") -> tuple[str, Law]:
-    """A law by its file, or by the name of a packaged one; and what to call it."""
+    """Load a law from a file or by the name of a packaged one; also give its name for messages."""
     from bursar.laws import Law
 
     if given is None:
@@ -236,15 +243,8 @@ def _law(given: str | None, usual: str = "balanced") -> tuple[str, Law]:
     return f"the packaged law {given!r}", Law.packaged(given)
 
 
-def _check_place(out: Path) -> None:
-    if out.suffix != ".json":
-        raise ConfigError(f"--out {out}", fix="let the law's file end in .json")
-    if out.is_dir():
-        raise ConfigError(f"--out {out} is a folder", fix="name a file in it")
-
-
 def _provenance(files: list[Path], rows: Observations) -> dict[str, Any]:
-    """Where a law came from, as its file keeps it."""
+    """Describe what a law was fitted to, for its file."""
     from importlib.metadata import version
 
     def names(column: str) -> list[str]:

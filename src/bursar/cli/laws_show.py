@@ -1,4 +1,4 @@
-"""Laws on the terminal: a card, what there was to choose from, and which laws there are."""
+"""Print laws: one law, the candidates it was chosen from, and the known laws."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def list_known(as_json: bool) -> None:
-    """The packaged laws, and what paper 2 printed."""
+    """List the packaged laws and the formulas of paper 2."""
     from bursar.laws import PAPER_FORMS, Law, packaged_laws
 
     laws = {name: Law.packaged(name) for name in packaged_laws()}
     if as_json:
-        told = {
+        shown = {
             "packaged": {
                 name: {"text": law.formula.text, "variables": list(law.variables)} for name, law in laws.items()
             },
@@ -29,15 +29,15 @@ def list_known(as_json: bool) -> None:
                 for name, known in PAPER_FORMS.items()
             },
         }
-        typer.echo(json.dumps(told))
+        typer.echo(json.dumps(shown))
         return
     if laws:
         lines = [[name, law.formula.text, _ranges(law)] for name, law in laws.items()]
-        print_table("Packaged laws, of the score", ["name", "formula", "holds for"], lines, numbers=False)
+        print_table("Packaged laws (for the score)", ["name", "formula", "range"], lines, numbers=False)
     else:
-        typer.echo("There is no packaged law in this installation.\n")
+        typer.echo("This installation has no packaged laws.\n")
     lines = [[name, known.printed, ", ".join(known.variables)] for name, known in PAPER_FORMS.items()]
-    print_table("Formulas of paper 2, of a scaled score", ["name", "formula", "variables"], lines, numbers=False)
+    print_table("Formulas of paper 2 (for a scaled score)", ["name", "formula", "variables"], lines, numbers=False)
 
 
 def _ranges(law: Law) -> str:
@@ -45,7 +45,7 @@ def _ranges(law: Law) -> str:
 
 
 def print_law(law: Law) -> None:
-    """A card: the formula, its variables, its error and where it came from."""
+    """Print a law: its formula, variables, error and origin."""
     from bursar.laws.cards import MEANINGS
 
     typer.echo(f"score = {law.formula.text}\n")
@@ -53,19 +53,19 @@ def print_law(law: Law) -> None:
         [
             name,
             f"{_plain(law.ranges[name].low)} to {_plain(law.ranges[name].high)}",
-            f"{rate.growth} {'near 0' if rate.near_zero else 'far out'}" if rate.growth else "not known",
+            f"{rate.growth} {'near 0' if rate.near_zero else 'for large values'}" if rate.growth else "not known",
             _number(rate.middle),
             _number(rate.top),
             f"{rate.power.value:.2f} ({rate.power.low:.2f} to {rate.power.high:.2f})" if rate.power else "–",
         ]
         for name, rate in law.rates.items()
     ]
-    columns = ["variable", "holds for", "grows like", "exponent", "at the top", "power law"]
+    columns = ["variable", "range", "grows like", "exponent", "at the top", "power law"]
     print_table("Variables", columns, rows, numbers=False)
     for name in law.variables:
         typer.echo(f"{name}: {MEANINGS.get(name, 'a variable of the table')}.")
-    typer.echo("exponent: by what power the score grows in the middle of the range, and at its top. power law: the")
-    typer.echo("exponent of a plain power law fitted to the same rows, and its 95 % interval.\n")
+    typer.echo("exponent: local exponent in the middle of the range, and at its top. power law: exponent of a plain")
+    typer.echo("power law fitted to the same rows, with its 95 % interval.\n")
     _print_error(law)
     for warning in law.warnings:
         typer.echo(f"Warning: {warning}", err=True)
@@ -75,43 +75,43 @@ def _print_error(law: Law) -> None:
     rows, level = law.held_out, 100 * law.level
     half = rows.half_width(law.level)
     typer.echo(
-        f"On {len(rows.score)} settings that it did not see it was off by {rows.mean_absolute:.4f} on average "
+        f"Mean absolute error on {len(rows.score)} held-out settings: {rows.mean_absolute:.4f} "
         f"(mean squared error {rows.mse:.2e})"
         + (
-            f"; {level:.0f} % lie within ± {half:.3f}."
+            f"; {level:.0f} % are within ± {half:.3f}."
             if half is not None
-            else f"; too few to say where {level:.0f} % lie."
+            else f"; too few for a {level:.0f} % interval."
         )
     )
     said = [
         f"{words} {law.baselines[name]:.2e}"
-        for name, words in (("constant", "the mean alone has"), ("monotone", "a monotone model"))
+        for name, words in (("constant", "the mean score"), ("monotone", "a monotone model"))
         if math.isfinite(law.baselines.get(name, math.nan))
     ]
     noise = law.baselines.get("noise", math.nan)
     if said:
         typer.echo(
-            f"There {', '.join(said)}" + (f"; the noise of few seeds alone is {noise:.2e}" if noise > 0 else "") + "."
+            f"For comparison: {', '.join(said)}" + (f"; noise from few seeds {noise:.2e}" if noise > 0 else "") + "."
         )
     about = law.about
     scaling = law.scaling.get("score", 1.0)
     typer.echo(
         f"{_found_by(law)} in {about.get('rows', '?')} {'models' if about.get('by_seed') else 'settings'}, "
         f"seed {about.get('seed', '?')}"
-        + (f"; the search saw scores times {scaling:g}, the formula is of the score itself" if scaling != 1 else "")
+        + (f"; the search used scores times {scaling:g}, the formula is rescaled" if scaling != 1 else "")
         + "."
     )
     typer.echo(f"{law.provenance}\n" if law.provenance else "")
 
 
 def print_front(law: Law) -> None:
-    """All formulas that the law was chosen from."""
+    """Print the candidate formulas that the law was chosen from."""
     rows = [
         [str(entry["size"]), _scientific(entry["error"]), _scientific(entry["doubt"]), entry["origin"], entry["text"]]
         for entry in law.front
     ]
     columns = ["length", "squared error", "±", "found by", "formula"]
-    print_table("What there was to choose from, on folds of the rows it saw", columns, rows, numbers=False)
+    print_table("Candidate formulas, with cross-validated errors", columns, rows, numbers=False)
 
 
 def _found_by(law: Law) -> str:

@@ -1,4 +1,4 @@
-"""Commands that are no longer here: each says where to find what it did."""
+"""Commands that have moved. Each says where it is now."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import typer
 
 from bursar.errors import ConfigError
 
-MOVED = {"study": "run NAME", "bench": "bench"}  # commands to those of the experiments
+MOVED = {"study": "run NAME", "bench": "bench"}  # to the commands of python -m experiments
 Arguments = Annotated[list[str] | None, typer.Argument(hidden=True)]
 ANY = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line, hidden."""
+    """Add the moved commands to the command line, hidden."""
     for name in MOVED:
         app.command(name, hidden=True, context_settings=ANY)(_refusal(name))
 
@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
 def _refusal(name: str) -> Callable[..., None]:
     def refuse(arguments: Arguments = None) -> None:
         raise ConfigError(
-            f"bursar {name} moved out of the package, to the repository's experiments",
-            fix=f"in a checkout of the repository: python -m experiments {MOVED[name]}",
+            f"bursar {name} is no longer part of the package",
+            fix=f"in a checkout of the repository, run: python -m experiments {MOVED[name]}",
         )
 
     return refuse

@@ -1,4 +1,4 @@
-"""``bursar people``: who may sign in to a project's page."""
+"""``bursar people``: accounts of a project."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bursar.cli.serve import ProjectArgument
+from bursar.cli.options import JsonOption, ProjectArgument
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.web.accounts import Accounts
 
-app = typer.Typer(help="Who may sign in to a project's page.", no_args_is_help=True)
+app = typer.Typer(help="Manage the accounts of a project.", no_args_is_help=True)
 
 PASSWORD = "BURSAR_PASSWORD"
-NameArgument = Annotated[str, typer.Argument(help="The person's name.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of the account.")]
 
 
 @app.command("list")
-def list_people(
-    project: ProjectArgument, as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False
-) -> None:
-    """List everybody with an account."""
+def list_people(project: ProjectArgument, as_json: JsonOption = False) -> None:
+    """List the accounts."""
     with _accounts(project) as accounts:
         found = accounts.people()
     if as_json:
         typer.echo(json.dumps([{"name": person.name, "role": person.role} for person in found], ensure_ascii=False))
     elif not found:
-        typer.echo(f"{project} has no accounts: it is for whoever sits at this machine.")
+        typer.echo(f"{project} has no accounts. Only this machine can open it.")
     else:
         from bursar.cli.show import print_table
 
@@ -45,39 +43,39 @@ def list_people(
 def add(
     project: ProjectArgument,
     name: NameArgument,
-    role: Annotated[str, typer.Option("--role", help="lead or annotator; the first account has to be a lead.")] = "",
+    role: Annotated[str, typer.Option("--role", help="lead or annotator. The first account must be a lead.")] = "",
 ) -> None:
-    """Make an account. The password is asked for, or read from standard input or $BURSAR_PASSWORD."""
+    """Add an account. Prompts for the password, or reads it from $BURSAR_PASSWORD or standard input."""
     from bursar.web.accounts import ROLES
 
     with _accounts(project) as accounts:
         chosen = role or ("annotator" if accounts.exist() else "lead")
         if chosen not in ROLES:
-            raise ConfigError(f"--role {role}: there is no such role", fix=f"use {' or '.join(ROLES)}")
+            raise ConfigError(f"--role {role}: unknown role", fix=f"use {' or '.join(ROLES)}")
         accounts.add(name, "lead" if chosen == "lead" else "annotator", _password(name))
-    typer.echo(f"{name} can sign in to {project} as {chosen}.")
+    typer.echo(f"Added {name} to {project} as {chosen}.")
 
 
 @app.command()
 def password(project: ProjectArgument, name: NameArgument) -> None:
-    """Give somebody another password; their sessions end."""
+    """Change a password. This signs the person out everywhere."""
     with _accounts(project) as accounts:
         _known(accounts, name)
         accounts.set_password(name, _password(name))
-    typer.echo(f"{name} has a new password.")
+    typer.echo(f"Changed the password of {name}.")
 
 
 @app.command()
 def remove(project: ProjectArgument, name: NameArgument) -> None:
-    """Take an account away. What the person annotated stays."""
+    """Remove an account. Its annotations are kept."""
     with _accounts(project) as accounts:
         accounts.remove(name)
-    typer.echo(f"{name} has no account any more.")
+    typer.echo(f"Removed the account of {name}.")
 
 
 @contextmanager
 def _accounts(project: Path) -> Iterator[Accounts]:
-    """The accounts of a project, whether or not it is being served."""
+    """Open the accounts of a project, whether or not it is being served."""
     from bursar.web.accounts import Accounts
     from bursar.web.app_state import check_project
     from bursar.web.store import STORE_FILE, Store
@@ -91,15 +89,15 @@ def _accounts(project: Path) -> Iterator[Accounts]:
 
 
 def _known(accounts: Accounts, name: str) -> None:
-    """Refuse an unknown name before a password is asked for."""
+    """Refuse an unknown name before prompting for a password."""
     from bursar.web.accounts import folded
 
     if folded(name) not in {folded(person.name) for person in accounts.people()}:
-        raise ConfigError(f"there is nobody called {name!r}", fix="bursar people list shows everybody")
+        raise ConfigError(f"no account is named {name!r}", fix="list the accounts with: bursar people list PROJECT")
 
 
 def _password(name: str) -> str:
-    """From the environment, from a person, or the first line of standard input. Never from the command line."""
+    """Read the password from the environment, a prompt or standard input. Never from the command line."""
     given = os.environ.get(PASSWORD)
     if given is not None:
         return given

@@ -1,4 +1,4 @@
-"""``bursar policy``: learn from the logs of trainings on which tasks to spend steps, and look at what was learned."""
+"""``bursar policy``: learn task policies from training logs, and show them."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bursar.cli.options import JsonOption, check_output_file
 from bursar.errors import BursarError, ConfigError, DataError
 
 if TYPE_CHECKING:
     from bursar.curriculum import Estimate, Improvement, Policy, StepLog
 
-app = typer.Typer(help="Learn and show task policies: which task each training step is spent on.", no_args_is_help=True)
+app = typer.Typer(
+    help="Task policies, which choose the task of each training step: learn, show, list.", no_args_is_help=True
+)
 
 KINDS = ("fixed", "dynamic")
 SELF_NORMALISED = "self-normalised"
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")]
 
-# What a dynamic policy looks at, for people.
-IN_WORDS = {
-    "shortfall": "how far the task is from perfect",
-    "pace": "whether it is still getting better",
-    "shortfall x pace": "far from perfect and still getting better",
-    "waiting": "how long it has not been trained",
-    "shortfall x progress": "far from perfect late in the training",
-    "pace x progress": "still getting better late in the training",
+# The features of a dynamic policy.
+FEATURES = {
+    "shortfall": "how far the task is from a perfect score",
+    "pace": "whether it is still improving",
+    "shortfall x pace": "far from perfect and still improving",
+    "waiting": "steps since it was last trained",
+    "shortfall x progress": "far from perfect late in training",
+    "pace x progress": "still improving late in training",
 }
 
 
 @app.command()
 def learn(
-    logs: Annotated[list[Path], typer.Argument(help="Logs of trainings' steps: Parquet files.", metavar="LOG…")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="POLICY.json", help="Where to write the policy.")],
+    logs: Annotated[list[Path], typer.Argument(help="Training logs: Parquet files.", metavar="LOG…")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="POLICY.json", help="File to write the policy to.")],
     reward: Annotated[
         str | None,
         typer.Option(
-            "--reward", metavar="NAME", help="What a step was worth: see bursar policy list. The usual of the kind."
+            "--reward", metavar="NAME", help="Reward of a step; see bursar policy list. Default: depends on --kind."
         ),
     ] = None,
     estimator: Annotated[
@@ -48,8 +50,8 @@ def learn(
         typer.Option(
             "--estimator",
             metavar="NAME",
-            help="How the worth of another policy is estimated: importance, self-normalised, clipped or doubly-robust. "
-            "self-normalised if not given; dynamic policies know no other.",
+            help="Off-policy estimator: importance, self-normalised, clipped or doubly-robust. Default: "
+            "self-normalised, the only one for dynamic policies.",
         ),
     ] = None,
     entropy: Annotated[
@@ -57,8 +59,8 @@ def learn(
         typer.Option(
             "--entropy",
             metavar="λ",
-            help="How much it is worth to treat tasks alike: the smaller, the more the logs are trusted. The usual of "
-            "the kind, such as 0.5 for fixed.",
+            help="Weight of the entropy bonus, which keeps tasks alike. Smaller values trust the logs more. Default: "
+            "depends on --kind, such as 0.5 for fixed.",
         ),
     ] = None,
     kind: Annotated[
@@ -66,21 +68,18 @@ def learn(
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="fixed: the same share of the steps for a task all along. dynamic: chances by how each task is doing.",
+            help="fixed: constant share of steps per task. dynamic: probabilities depend on the progress of each task.",
         ),
     ] = "fixed",
     as_json: JsonOption = False,
 ) -> None:
-    """Learn a policy from the logs of one or more trainings of the same tasks.
+    """Learn a policy from the logs of trainings on the same tasks.
 
     [bold]bursar policy learn runs/spring/logs/*.parquet --out learned.json[/bold]
 
-    The policy is then named in a campaign: policy = "learned.json" in its \\[learner] section.
+    To use it in a campaign, set policy = "learned.json" in its \\[learner] section.
     """
-    if out.suffix != ".json":
-        raise ConfigError(f"--out {out}", fix="let the policy's file end in .json")
-    if out.is_dir():
-        raise ConfigError(f"--out {out} is a folder", fix="name a file in it")
+    check_output_file("--out", out, ".json")
     method = _method(kind, reward, estimator, entropy)
     read = _read(logs, method["reward"])
     found = _learned(kind, read, method)
@@ -95,10 +94,10 @@ def learn(
 
 @app.command()
 def show(
-    policy: Annotated[str, typer.Argument(help="The file of a policy, or a name: see bursar policy list.")],
+    policy: Annotated[str, typer.Argument(help="File of a policy, or a name from bursar policy list.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a policy does and where it came from."""
+    """Show what a policy does and how it was learned."""
     from bursar.curriculum import make_policy
     from bursar.curriculum.policy import is_file
 
@@ -113,7 +112,7 @@ def show(
 
 @app.command("list")
 def list_policies(as_json: JsonOption = False) -> None:
-    """List the policies there are, and the rewards that they learn from."""
+    """List the built-in policies and rewards."""
     from bursar.cli.show import print_table
     from bursar.curriculum import POLICIES, REWARDS
 
@@ -122,31 +121,31 @@ def list_policies(as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(json.dumps({"policies": policies, "rewards": rewards}, ensure_ascii=False))
         return
-    print_table("Policies", ["policy", "how it shares training steps between tasks"], _rows(policies), numbers=False)
-    print_table("Rewards", ["reward", "what a step is worth"], _rows(rewards), numbers=False)
+    print_table("Policies", ["policy", "how it divides training steps between tasks"], _rows(policies), numbers=False)
+    print_table("Rewards", ["reward", "value of a training step"], _rows(rewards), numbers=False)
 
 
 # -- learning ---------------------------------------------------------------------------------------------------------
 def _method(kind: str, reward: str | None, estimator: str | None, entropy: float | None) -> dict[str, Any]:
-    """Reward, estimator and weight of entropy: what was asked for, and else what is usual for the kind."""
+    """Choose reward, estimator and entropy weight: as given, or the default of the kind."""
     from bursar.curriculum import ESTIMATORS, REWARDS, improve, learn_dynamic
 
     if kind not in KINDS:
-        raise ConfigError(f"--kind {kind}", fix=f"use {' or '.join(KINDS)}")
+        raise ConfigError(f"--kind {kind}: unknown kind", fix=f"use {' or '.join(KINDS)}")
     if entropy is not None and not 0 <= entropy < math.inf:
-        raise ConfigError(f"--entropy {entropy}", fix="use a number from 0 up, such as 0.5")
+        raise ConfigError(f"--entropy {entropy} is out of range", fix="use a number of at least 0, such as 0.5")
     if kind == "dynamic" and estimator not in (None, SELF_NORMALISED):
-        raise ConfigError(f"--estimator {estimator}", fix=f"dynamic policies are learned by {SELF_NORMALISED} alone")
+        raise ConfigError(f"--estimator {estimator} cannot learn dynamic policies", fix=f"use {SELF_NORMALISED}")
     function: Callable[..., Improvement] = improve if kind == "fixed" else learn_dynamic
     given: dict[str, Any] = {"reward": reward, "estimator": estimator, "entropy": entropy}
     usual = {name: parameter.default for name, parameter in signature(function).parameters.items()}
     found = {name: value if value is not None else usual.get(name, SELF_NORMALISED) for name, value in given.items()}
-    REWARDS[found["reward"]], ESTIMATORS[found["estimator"]]  # unknown ones are no fault of a log
+    REWARDS[found["reward"]], ESTIMATORS[found["estimator"]]  # unknown names fail here, not as an error in a log
     return found
 
 
 def _read(files: Sequence[Path], reward: str) -> list[StepLog]:
-    """The logs; one that this reward says nothing of is refused by its file."""
+    """Read the logs; name the file of one without this reward."""
     from bursar.curriculum.logs import read_logs
 
     found = read_logs(files)
@@ -169,7 +168,7 @@ def _learned(kind: str, logs: Sequence[StepLog], method: Mapping[str, Any]) -> I
 def _provenance(
     files: Sequence[Path], logs: Sequence[StepLog], found: Improvement, method: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Where a policy came from, as its file keeps it."""
+    """Describe how a policy was learned, for its file."""
     steps = sum(len(log) for log in logs)
     shares = sum(log.probabilities.sum(axis=0) for log in logs) / steps
     return {
@@ -185,14 +184,14 @@ def _provenance(
 
 
 def _written(estimate: Estimate) -> dict[str, float | None]:
-    """An estimate as JSON, which has no infinity: an end that is not known is null."""
+    """Convert an estimate to JSON; an unbounded end is null."""
     numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: round(float(n), 6) if math.isfinite(n) else None for name, n in numbers.items()}
 
 
-# -- showing ----------------------------------------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------------------------
 def _shares(policy: Policy) -> dict[str, float] | None:
-    """What share of the steps each task gets, where that is settled before a training."""
+    """Give the share of steps of each task, if it is constant."""
     from bursar.curriculum import FixedPolicy
 
     if not isinstance(policy, FixedPolicy):
@@ -202,7 +201,7 @@ def _shares(policy: Policy) -> dict[str, float] | None:
 
 
 def _shown(policy: Policy, learned: Mapping[str, Any] | None) -> dict[str, Any]:
-    """All that a machine wants to know of a policy."""
+    """Describe a policy as JSON."""
     return {
         "policy": policy.describe(),
         "description": _first_line(type(policy)),
@@ -223,19 +222,19 @@ def _print(policy: Policy, learned: Mapping[str, Any] | None, title: str) -> Non
             [task, _percent(share), *([_percent(logged.get(task))] if logged else [])] for task, share in shares.items()
         ]
         print_table(title, columns, rows)
-        typer.echo("share: of all training steps, those that train this task, on average: each step draws its task.")
+        typer.echo("share: mean share of training steps; each step draws its task at random.")
         if logged:
-            typer.echo("in the logs: the share that it had in the trainings that this was learned from.")
+            typer.echo("in the logs: its share in the trainings that the policy was learned from.")
     elif isinstance(policy, DynamicPolicy):
-        rows = [[name, f"{weight:+.2f}", IN_WORDS.get(name, "")] for name, weight in policy.weights.items()]
-        print_table(title, ["looks at", "weight", "which says"], rows, numbers=False)
-        typer.echo("A task's share of the steps is not settled beforehand: at every step a task is likelier to be")
-        typer.echo("trained, the more of what has a weight above 0 it shows, and the less of what has one below.")
+        rows = [[name, f"{weight:+.2f}", FEATURES.get(name, "")] for name, weight in policy.weights.items()]
+        print_table(title, ["feature", "weight", "meaning"], rows, numbers=False)
+        typer.echo("At each step, features with positive weights make a task more likely to be trained, and features")
+        typer.echo("with negative weights less likely. The share of steps per task is therefore not known in advance.")
     else:
         settings = {key: json.dumps(value) for key, value in policy.describe().items() if key != "policy"}
         if settings:
             print_table(title, ["setting", "value"], _rows(settings))
-        typer.echo("What share of the training steps a task gets depends on the training, and is not settled here.")
+        typer.echo("The share of steps per task depends on the training, so it is not known in advance.")
     if learned is not None:
         _print_provenance(learned)
 
@@ -250,22 +249,21 @@ def _print_provenance(learned: Mapping[str, Any]) -> None:
     )
     typer.echo(
         f"Reward: {learned.get('reward')}. Estimator: {learned.get('estimator')}. "
-        f"Weight of entropy: {learned.get('entropy')}."
+        f"Entropy weight: {learned.get('entropy')}."
     )
     if estimate and logged:
         typer.echo(
-            f"By the logs a step should earn {_number(estimate.get('value'))} "
-            f"({_number(estimate.get('low'))} to {_number(estimate.get('high'))}), where theirs earned "
-            f"{_number(logged.get('value'))}; the {_count(learned.get('steps'))} steps tell as much of this policy as "
-            f"{_count(estimate.get('effective'))} of its own would. It was chosen by the same logs, so that is rather "
-            "too good."
+            f"Estimated reward per step: {_number(estimate.get('value'))} "
+            f"({_number(estimate.get('low'))} to {_number(estimate.get('high'))}); in the logs: "
+            f"{_number(logged.get('value'))}. Effective sample size: {_count(estimate.get('effective'))} steps. "
+            "The estimate is optimistic: it uses the logs that the policy was learned from."
         )
     for warning in _listed(learned.get("warnings")):
         typer.echo(f"Warning: {warning}", err=True)
 
 
 def _table_of(about: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
-    """A table of a file that people may have edited."""
+    """Read a table of a file that may have been edited by hand."""
     found = (about or {}).get(key)
     return found if isinstance(found, dict) else {}
 
@@ -275,9 +273,9 @@ def _listed(value: Any) -> list[str]:
 
 
 def _some(logs: Sequence[str]) -> str:
-    """The files, or the first few of many."""
+    """Name the files, or the first few of many."""
     if len(logs) <= 3:
-        return ", ".join(logs) or "logs that it does not name"
+        return ", ".join(logs) or "unnamed logs"
     return f"{', '.join(logs[:2])} and {len(logs) - 2} more logs"
 
 

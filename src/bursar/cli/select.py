@@ -1,4 +1,4 @@
-"""``bursar select``: spend a budget on the confidences of your own model."""
+"""``bursar select``: select items by the confidences of your own model."""
 
 from __future__ import annotations
 
@@ -33,22 +33,19 @@ def register(app: typer.Typer) -> None:
 ScoresArgument = Annotated[
     Path,
     typer.Argument(
-        help="CSV or Parquet with the columns id and confidence:TASK (0 to 1) for each task; perhaps cost:TASK "
-        "(1 if not given), cost:reading (0; paid once an item), group, hours:WHO:TASK.",
+        help="CSV or Parquet file with columns id and confidence:TASK (0 to 1) for each task. Optional columns: "
+        "cost:TASK (default 1), cost:reading (default 0, paid once per item), group, hours:ANNOTATOR:TASK.",
         metavar="SCORES",
     ),
 ]
-BudgetOption = Annotated[
-    str, typer.Option("--budget", "-b", metavar="B", help="What may be spent, in the units of the costs.")
-]
+BudgetOption = Annotated[str, typer.Option("--budget", "-b", metavar="B", help="Budget, in the units of the costs.")]
 ModeOption = Annotated[
     str,
     typer.Option(
         "--mode",
         metavar="MODE",
-        help="What may be bought together. joint: an item for all tasks or not at all. disjoint: an item for any "
-        "of the tasks. equal: each task from its own share of the budget. single:TASK: as joint, but only the "
-        "confidence in that task counts.",
+        help="joint: label an item for all tasks or none. disjoint: label an item for any of its tasks. equal: as "
+        "disjoint, with an equal share of the budget per task. single:TASK: as joint, but by one task's confidence.",
     ),
 ]
 CombineOption = Annotated[
@@ -56,8 +53,8 @@ CombineOption = Annotated[
     typer.Option(
         "--combine",
         metavar="HOW",
-        help="In joint mode, how the confidences of an item become one: avg, max or min; rrf: by reciprocal ranks; "
-        "par: by Pareto fronts; ind: each task names its own. avg if not given.",
+        help="Joint mode: how to combine the confidences of an item. avg, max, min; rrf: reciprocal rank fusion; "
+        "par: Pareto fronts; ind: each task picks its share of items. Default: avg.",
     ),
 ]
 SpendOption = Annotated[
@@ -65,8 +62,8 @@ SpendOption = Annotated[
     typer.Option(
         "--spend",
         metavar="HOW",
-        help="exact: the best there is for the money. greedy: the least confident first. ratio: the most doubt "
-        "for the money first. exact if not given; greedy for par and ind.",
+        help="exact: the optimal selection. greedy: least confident first. ratio: most uncertainty per cost first. "
+        "Default: exact; greedy for par and ind.",
     ),
 ]
 WeightsOption = Annotated[
@@ -74,32 +71,33 @@ WeightsOption = Annotated[
     typer.Option(
         "--weights",
         metavar="TASK=W,…",
-        help="How much each task counts, as in intent=0.7,slots=0.3; a task that is not named does not. For avg, "
-        "rrf, par and ind.",
+        help="Weights of the tasks, such as intent=0.7,slots=0.3. Other tasks get weight 0. For avg, rrf, par and ind.",
     ),
 ]
 AtMostOption = Annotated[
     list[str] | None,
-    typer.Option("--at-most", metavar="TASK=N", help="No more labels than this for a task. Repeat for others."),
+    typer.Option("--at-most", metavar="TASK=N", help="Maximum number of labels for a task. Repeatable."),
 ]
 AtLeastOption = Annotated[
     list[str] | None,
-    typer.Option("--at-least", metavar="TASK=N", help="No fewer labels than this for a task. Repeat for others."),
+    typer.Option("--at-least", metavar="TASK=N", help="Minimum number of labels for a task. Repeatable."),
 ]
 PerGroupOption = Annotated[
     int | None,
-    typer.Option("--per-group", min=1, metavar="N", help="No more items than this of a group."),
+    typer.Option("--per-group", min=1, metavar="N", help="Maximum number of items per group."),
 ]
 HoursOption = Annotated[
     list[str] | None,
-    typer.Option("--hours", metavar="WHO=H", help="No more hours than this of an annotator. Repeat for others."),
+    typer.Option("--hours", metavar="ANNOTATOR=H", help="Maximum hours of an annotator. Repeatable."),
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", "-o", metavar="CHOSEN", help="CSV or Parquet to write; CSV on the screen if not given."),
+    typer.Option(
+        "--out", "-o", metavar="CHOSEN", help="CSV or Parquet file to write. Default: CSV on standard output."
+    ),
 ]
 AsJsonOption = Annotated[
-    bool, typer.Option("--json", help="One JSON line: objective, bound, optimal, cost, items, seconds.")
+    bool, typer.Option("--json", help="Print one JSON object: objective, bound, optimal, cost, items, seconds.")
 ]
 
 
@@ -110,9 +108,7 @@ def select(
     combine: CombineOption = None,
     spend: SpendOption = None,
     weights: WeightsOption = None,
-    in_items: Annotated[bool, typer.Option("--items", help="The budget is a number of items, whatever they cost.")] = (
-        False
-    ),
+    in_items: Annotated[bool, typer.Option("--items", help="Count the budget in items instead of costs.")] = (False),
     at_most: AtMostOption = None,
     at_least: AtLeastOption = None,
     per_group: PerGroupOption = None,
@@ -120,12 +116,12 @@ def select(
     out: OutOption = None,
     as_json: AsJsonOption = False,
 ) -> None:
-    """Choose what to label next by the confidences of your own model: one file in, one file out.
+    """Select the items to label next, by the confidences of your own model.
 
     [bold]bursar select scores.csv --budget 20000 --mode disjoint --out chosen.csv[/bold]
 
-    CHOSEN has the columns id, tasks (joined by ;) and cost, the best item first. The command also prints how far the
-    selection is from the optimum, at most.
+    CHOSEN has the columns id, tasks (separated by ;) and cost, best item first.
+    The command also prints how far the selection is from the optimum, at most.
     """
     recipe = _recipe(mode, combine, spend, weights)
     money = _number("--budget", budget, whole=in_items)
@@ -133,8 +129,8 @@ def select(
     time_of = _named("--hours", hours)
     if recipe.value is None and (most or least or time_of or per_group):
         raise ConfigError(
-            f"{recipe.name} gives no scores, so it cannot keep to limits",
-            fix="use --combine avg, max, min or rrf, or take the limits away",
+            f"{recipe.name} has no scores, so it does not support limits",
+            fix="use --combine avg, max, min or rrf, or remove the limits",
         )
 
     from bursar.selection.scores import CostUnits, check_target, csv_text, read_scores, selection_table, write_selection
@@ -160,24 +156,26 @@ def select(
     if out is None:
         typer.echo(csv_text(rows).encode(), nl=False)
     summary = f"{_bought(chosen, spent, money, in_items)}; {_quality(recipe, chosen.certificate)}"
-    typer.echo(summary if out is None else f"{summary}. Written to {out}", err=out is None)
+    typer.echo(summary if out is None else f"{summary}. Saved to {out}", err=out is None)
     if table.ignored:
-        typer.echo(f"Columns that were not looked at: {', '.join(table.ignored)}", err=True)
+        typer.echo(f"Ignored columns: {', '.join(table.ignored)}", err=True)
 
 
 # -- options ----------------------------------------------------------------------------------------------
 def _recipe(mode: str, combine: str | None, spend: str | None, weights: str | None) -> Strategy:
-    """The strategy by the library's name for it."""
+    """Translate the options into a strategy of the library."""
     from bursar.selection import Strategy, make_strategy
     from bursar.selection.strategy import one_task
 
     kind, _, task = mode.partition(":")
     if kind not in ("joint", "single", *LABEL_BY_LABEL) or (kind == "single") != bool(task):
-        raise ConfigError(f"--mode {mode}: there is no such mode", fix="use joint, disjoint, equal or single:TASK")
+        raise ConfigError(f"--mode {mode}: unknown mode", fix="use joint, disjoint, equal or single:TASK")
     if kind != "joint":
         for option, given in (("--combine", combine), ("--weights", weights)):
             if given is not None:
-                raise ConfigError(f"{option} means nothing to --mode {kind}", fix="leave it out, or use --mode joint")
+                raise ConfigError(
+                    f"{option} has no effect in --mode {kind}", fix=f"remove {option}, or use --mode joint"
+                )
     combine = _one_of("--combine", combine or "avg", COMBINERS)
     spend = _one_of("--spend", spend or ("greedy" if combine in SCORELESS else "exact"), tuple(SPENDING))
     if kind == "single":
@@ -188,13 +186,13 @@ def _recipe(mode: str, combine: str | None, spend: str | None, weights: str | No
         return make_strategy(f"{LABEL_BY_LABEL[kind]}+{SPENDING[spend]}")
     if combine in SCORELESS and spend != "greedy":  # errata 8
         raise ConfigError(
-            f"MT-{combine.upper()} gives no scores, so --spend {spend} cannot spend by them",
+            f"MT-{combine.upper()} has no scores, so it does not support --spend {spend}",
             fix="use --spend greedy, or --combine avg, max, min or rrf",
         )
     if combine in UNWEIGHTED and weights is not None:  # errata 16
         raise ConfigError(
-            f"--weights mean nothing to --combine {combine}: one task alone decides",
-            fix="use --combine avg, rrf, par or ind, or leave them out",
+            f"--weights have no effect with --combine {combine}",
+            fix="use --combine avg, rrf, par or ind, or remove --weights",
         )
     counts = {name: float(weight) for name, weight in _named("--weights", weights and weights.split(",")).items()}
     name = f"MT-{combine.upper()}"
@@ -203,38 +201,38 @@ def _recipe(mode: str, combine: str | None, spend: str | None, weights: str | No
 
 def _one_of(option: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
-        raise ConfigError(f"{option} {given}: there is no such way", fix=f"use {', '.join(known)}")
+        raise ConfigError(f"{option} {given}: unknown value", fix=f"use {', '.join(known)}")
     return given
 
 
 def _named(option: str, given: Sequence[str] | None, *, whole: bool = False) -> dict[str, Decimal]:
-    """``NAME=NUMBER``, each name once."""
+    """Parse ``NAME=NUMBER`` options, each name once."""
     found: dict[str, Decimal] = {}
     for entry in given or ():
         name, equals, number = entry.strip().rpartition("=")
         if not equals or not name:
-            raise ConfigError(f"{option} {entry!r} names nothing", fix="write NAME=NUMBER")
+            raise ConfigError(f"{option} {entry!r} has no name", fix="write NAME=NUMBER")
         if name in found:
-            raise ConfigError(f"{option} is given twice for {name!r}", fix="give it once")
+            raise ConfigError(f"{option} is given twice for {name!r}", fix="pass it once")
         found[name] = _number(f"{option} {name}", number, whole=whole)
     return found
 
 
 def _number(option: str, text: str, *, whole: bool = False) -> Decimal:
-    """A number from 0 up, exactly as it was typed."""
+    """Parse a number of at least 0, exactly as typed."""
     try:
         found = Decimal(text)
     except InvalidOperation:
         found = Decimal("NaN")
     if not found.is_finite() or found < 0 or (whole and found != found.to_integral_value()):
-        fix = "use a whole number from 0 up" if whole else "use a number from 0 up, such as 20000 or 199.50"
-        raise ConfigError(f"{option}: {text!r} will not do", fix=fix)
+        fix = "use a whole number of at least 0" if whole else "use a number of at least 0, such as 20000 or 199.50"
+        raise ConfigError(f"{option}: {text!r} is not a valid number", fix=fix)
     return found
 
 
 def _known(option: str, task: str | None, tasks: Sequence[str]) -> None:
     if task is not None and task not in tasks:
-        raise ConfigError(f"{option}: there is no task {task!r}", fix=f"the tasks are {', '.join(tasks)}")
+        raise ConfigError(f"{option}: unknown task {task!r}", fix=f"the tasks are {', '.join(tasks)}")
 
 
 def _limits(
@@ -244,7 +242,7 @@ def _limits(
     per_group: int | None,
     hours: Mapping[str, Decimal],
 ) -> Limits:
-    """What the selection must keep to beside its budget."""
+    """Make the limits of the selection beside its budget."""
     import numpy as np
 
     from bursar.selection import Limit, Limits
@@ -260,17 +258,17 @@ def _limits(
             sums.append(Limit(f"labels of {task}", use, float(most.get(task, "inf")), float(least.get(task, 0))))
     for who, time_of in hours.items():
         if who not in table.hours:
-            there = f"those with hours are {', '.join(table.hours)}" if table.hours else "add a column hours:WHO:TASK"
-            raise ConfigError(f"--hours: no column tells the hours of {who!r}", fix=there)
+            there = f"use {', '.join(table.hours)}" if table.hours else "add a column hours:ANNOTATOR:TASK"
+            raise ConfigError(f"--hours: no column has the hours of {who!r}", fix=there)
         sums.append(Limit(f"hours of {who}", table.hours[who], float(time_of)))
     if per_group is None:
         return Limits(sums)
     if table.groups is None:
-        raise ConfigError("--per-group: there is no column 'group'", fix="add one, or leave --per-group out")
+        raise ConfigError("--per-group: there is no column 'group'", fix="add one, or remove --per-group")
     return Limits(sums, table.cap(per_group))
 
 
-# -- results -------------------------------------------------------------------------------------------------
+# -- output --------------------------------------------------------------------------------------------------
 def _as_json(chosen: Selection, spent: Decimal, seconds: float) -> dict[str, Any]:
     certificate = chosen.certificate
     return {
@@ -284,7 +282,7 @@ def _as_json(chosen: Selection, spent: Decimal, seconds: float) -> dict[str, Any
 
 
 def _bought(chosen: Selection, spent: Decimal, budget: Decimal, in_items: bool) -> str:
-    """What was bought, and how much of the budget it took."""
+    """Describe what was selected and what it costs."""
     items, labels = _many(len(chosen), "item"), _many(int(chosen.tasks.sum()), "label")
     if in_items:
         return f"{items} of {_shown(budget)}, {labels}, {_shown(spent)} spent"
@@ -292,15 +290,15 @@ def _bought(chosen: Selection, spent: Decimal, budget: Decimal, in_items: bool) 
 
 
 def _quality(recipe: Strategy, certificate: Certificate | None) -> str:
-    """How far from the best possible, at most."""
+    """Describe how far the selection is from the optimum, at most."""
     if certificate is None:
-        return f"{recipe.name} gives no scores that could be compared"
+        return f"{recipe.name} has no scores to compare"
     if certificate.optimal:
         return "proven optimal"
     if certificate.gap is None:
-        return "equal shares are a procedure, so nothing is proven"
+        return "no guarantee for equal shares"
     gap = 100 * certificate.gap
-    return f"at most {gap:.2f} % below the best possible" if gap >= 0.01 else "less than 0.01 % below the best possible"
+    return f"at most {gap:.2f} % below the optimum" if gap >= 0.01 else "less than 0.01 % below the optimum"
 
 
 def _many(count: int, noun: str) -> str:
@@ -308,12 +306,13 @@ def _many(count: int, noun: str) -> str:
 
 
 def _shown(number: Decimal) -> str:
-    """With commas between thousands and no zeros at the end.
+    """Format an amount with two decimals, or none if it is whole; smaller amounts than 0.01 are exact.
 
-    >>> _shown(Decimal("20000.50")), _shown(Decimal("2E+3"))
-    ('20,000.5', '2,000')
+    >>> _shown(Decimal("20000.50")), _shown(Decimal("2E+3")), _shown(Decimal("0.004"))
+    ('20,000.50', '2,000', '0.004')
     """
-    if number.adjusted() > 20:  # too many zeros to show
+    if number.adjusted() > 20:
         return str(number)
-    shown = f"{number:,f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    if 0 < number < Decimal("0.01"):
+        return f"{number:f}"
+    return f"{number:,.2f}".removesuffix(".00")

@@ -1,29 +1,13 @@
-"""``bursar serve``: open a project to people, in a browser."""
+"""``bursar serve``: annotate a project in the browser."""
 
 from __future__ import annotations
 
 import webbrowser
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-TrustOption = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="Load saved models that could run code, such as an estimator of your own. Only if you know who made them.",
-    ),
-]
-ScoringEngineOption = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        help="Where pools of more than some thousand items are scored: here, processes (one a core), processes:4, ray "
-        "(RAY_ADDRESS or this machine), ray://host:port. The result is the same everywhere.",
-    ),
-]
-ProjectArgument = Annotated[Path, typer.Argument(help="The project's folder, such as runs/demo.")]
+from bursar.cli.options import ProjectArgument, ScoringEngineOption, TrustOption
 
 
 def register(app: typer.Typer) -> None:
@@ -34,39 +18,45 @@ def register(app: typer.Typer) -> None:
 def serve(
     project: ProjectArgument,
     port: Annotated[
-        int | None, typer.Option("--port", "-p", min=0, max=65535, help="8000, or the next free one, if not given.")
+        int | None, typer.Option("--port", "-p", min=0, max=65535, help="Port. Default: 8000, or the next free one.")
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", help="Who can come: 127.0.0.1 this machine alone, 0.0.0.0 everybody.")
+        str,
+        typer.Option("--host", help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for all networks."),
     ] = "127.0.0.1",
     public: Annotated[
         str | None,
-        typer.Option("--public", help="The address that people type, where a proxy stands before the server."),
+        typer.Option(
+            "--public", help="Public address of the server if it is behind a proxy, such as https://label.example.org."
+        ),
     ] = None,
     per_address: Annotated[
         int,
         typer.Option(
             "--connections-per-address",
             min=1,
-            help="Connections that one address may hold. A browser takes up to six: more where many people share one.",
+            help="Open connections allowed per client address. A browser uses up to six.",
         ),
     ] = 500,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="Write a line for every request to standard error.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log every request to standard error.")] = False,
     trust: TrustOption = False,
     engine: ScoringEngineOption = "here",
 ) -> None:
-    """Annotate, watch and decide in a browser. Ctrl-C ends it; nothing that was acknowledged is ever lost.
+    """Open a project in the browser: annotate, follow progress, review, change settings.
 
-    A project without accounts is yours alone, at this machine. To let others in, add accounts first:
+    Stop with Ctrl-C. Saved answers are never lost.
 
-        bursar people add PROJECT NAME --role lead
+    A project without accounts is open to this machine only.
+    To let others in, add accounts first:
+
+    [bold]bursar people add PROJECT NAME --role lead[/bold]
     """
     from bursar.web.server import serve as serve_project
 
     def opened(address: str) -> None:
-        typer.echo(f"{project} is open at {address}")
-        typer.echo("Ctrl-C ends it.", err=True)
+        typer.echo(f"Serving {project} at {address}")
+        typer.echo("Press Ctrl-C to stop.", err=True)
         if open_page:
             webbrowser.open(address)
 
@@ -81,4 +71,4 @@ def serve(
         engine=engine,
         opened=opened,
     )
-    typer.echo("Closed.", err=True)
+    typer.echo("Stopped.", err=True)

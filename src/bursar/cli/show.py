@@ -1,4 +1,4 @@
-"""What people see while they wait, and tables."""
+"""Tables, and the progress of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True) -> None:
-    """A table under its title; columns after the first stand to the right if they hold numbers. Cells are no markup."""
+    """Print a table. ``numbers`` aligns all columns but the first to the right. Cells are plain text, not markup."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
         right = numbers and place > 0
@@ -31,7 +31,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console = Console()
-    if numbers:  # a number in two lines is another number: rather a line that is too long
+    if numbers:  # never wrap a number: a line that is too long is better
         wide = table.__rich_measure__(console, console.options.update(max_width=10_000)).maximum
         console = Console(width=max(console.width, wide))
     console.print(Text(title, style="bold"))
@@ -40,9 +40,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 class RunDisplay:
-    """A bar for the whole run with what is going on and the time left, and a line a round as it is scored."""
+    """A progress bar for a run with the current stage and the time left, and a line for each scored round."""
 
-    # How the time of a round is spent, roughly: training is most of it.
+    # Roughly where in a round each stage begins and ends; training takes most of it.
     WEIGHTS = {
         "annotating": (0.0, 0.02),
         "pretraining": (0.02, 0.3),
@@ -84,13 +84,13 @@ class RunDisplay:
         self.progress.stop()
 
     def watcher(self, arm: str) -> ArmDisplay:
-        """Who watches one arm."""
+        """Give the observer of one strategy."""
         return ArmDisplay(self, arm)
 
     def at(self, arm: str, round: int, what: str, done: float) -> None:
         """Move the bar."""
-        start, end = self.WEIGHTS.get(what.partition(",")[0], self.LAST)  # more may be said after a comma
-        # Later rounds train on more items, so they take longer: a round weighs as much as its number, plus two.
+        start, end = self.WEIGHTS.get(what.partition(",")[0], self.LAST)  # details may follow a comma
+        # Later rounds train on more items and take longer: weigh round r as r + 2.
         weights = [r + 2.0 for r in range(self.rounds + 1)]
         part = (sum(weights[:round]) + weights[round] * (start + (end - start) * done)) / sum(weights)
         self.done[arm] = max(self.done[arm], part)
@@ -100,17 +100,17 @@ class RunDisplay:
         self.progress.update(self.bar, completed=whole, description=f"{arm}, round {round}: {what}", left=left)
 
     def reading(self, what: str, done: float) -> None:
-        """The oracle reads the items."""
+        """Show that the oracle encodes the items."""
         self.progress.update(self.bar, completed=done, description=f"best order: {what}", left="")
 
     def searching(self, state: State, plan: Plan) -> None:
-        """The oracle is so far."""
+        """Show the progress of the oracle's search."""
         self.searched = self.searched or SearchPace(state.step)
         done, words = self.searched.told(state, plan)
         self.progress.update(self.bar, completed=done, description="best order", left=words)
 
     def row(self, arm: str, round: int, record: Mapping[str, Any]) -> None:
-        """A round's scores."""
+        """Print the scores of a round."""
         if round == self.rounds:
             self.done[arm] = 1.0
         scores = "".join(f"{_score(record, n, task):>{self.score_widths[n]}}" for n, task in self.tasks.items())
@@ -119,13 +119,13 @@ class RunDisplay:
 
 
 class SearchPace:
-    """How far a search for the best order is, how good that order is so far, and how long the rest takes."""
+    """Describes the progress of a search for the best order: steps, best score so far, time left."""
 
     def __init__(self, first: int) -> None:
         self.first, self.started = first, time.monotonic()
 
     def told(self, state: State, plan: Plan) -> tuple[float, str]:
-        """The share that is done, and a line."""
+        """Give the share that is done, and a line of text."""
         words = f"step {state.step:,} of {plan.all_steps:,} · best {100 * float(state.best_curve.mean()):.2f} %"
         elapsed, went = time.monotonic() - self.started, state.step - self.first
         if elapsed > 1 and went:
@@ -134,7 +134,7 @@ class SearchPace:
 
 
 class ArmDisplay:
-    """Passes on what one arm does."""
+    """Passes the progress of one strategy on to the display."""
 
     def __init__(self, display: RunDisplay, arm: str) -> None:
         self.display, self.arm = display, arm
@@ -144,7 +144,7 @@ class ArmDisplay:
         self.display.at(self.arm, round, what, done)
 
     def scored(self, round: int, record: Mapping[str, Any]) -> None:
-        """Print the round."""
+        """Print the scores of the round."""
         self.display.row(self.arm, round, record)
 
 

@@ -1,4 +1,4 @@
-"""A split in a terminal: how much for which task, why, what it hangs on, and what else could be done."""
+"""Print a budget split: labels per task, reasons, sensitivity to the estimates, and alternatives."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bursar.allocation.robust import Predicted
 from bursar.cli.show import print_table
 from bursar.report.wording import amount, share
 
-MOVES = 8  # that are shown
+MOST_CASES = 8
 
 
 def print_answer(answer: Answer) -> None:
-    """The split, why, what it hangs on, and what else could be done."""
+    """Print the split, its reasons, how sensitive it is to the estimates, and alternatives."""
     _print_split(answer)
     for reason in answer.reasons:
         typer.echo(f"- {reason}")
@@ -23,8 +23,9 @@ def print_answer(answer: Answer) -> None:
     if answer.robust is not None and answer.moves:
         kept = answer.robust
         typer.echo(
-            f"Whichever one estimate is off, this gains at most {amount(kept.regret)} less than the best split then.\n"
-            f"No split keeps that below {amount(kept.bound)}; the exact one loses up to {amount(kept.nominal)}.\n"
+            f"If any one estimate is wrong, this split loses at most {amount(kept.regret)} against the best split.\n"
+            f"No split can guarantee less than {amount(kept.bound)}. "
+            f"The exact split loses up to {amount(kept.nominal)}.\n"
         )
     _print_moves(answer)
     _print_others(answer)
@@ -35,7 +36,9 @@ def _print_split(answer: Answer) -> None:
     rows = []
     for at, task in enumerate(split.tasks):
         half = half_life(problem.rates[at])
-        alone = split.counts[at] > split.together or not split.together  # or all of its labels are of items for all
+        alone = (
+            split.counts[at] > split.together or not split.together
+        )  # else all its labels are on items for all tasks
         rows.append(
             [
                 task,
@@ -52,11 +55,11 @@ def _print_split(answer: Answer) -> None:
         part = share(money, max(1, split.cost))
         rows.append(["items for all tasks", f"{split.together:,}", problem.show(money), part, "", "", ""])
     rows.append(["all", f"{sum(split.counts):,}", problem.show(split.cost), "", "", "", _interval(answer.whole)])
-    title = f"{split.method} split of {problem.show(problem.budget)}: {problem.show(split.unspent)} not spent"
-    columns = ["task", "labels", "money", "share", "worth", "half after", "gains (9 in 10 cases)"]
+    title = f"{split.method} split of {problem.show(problem.budget)}: {problem.show(split.unspent)} left"
+    columns = ["task", "labels", "cost", "share", "first label", "half after", "gain (90 % interval)"]
     print_table(title[0].upper() + title[1:], columns, rows)
-    typer.echo("worth: of a first label, to all tasks together. half after: so many labels, one is worth half of the")
-    typer.echo("first. gains: of the task from all labels, in labels of its own.\n")
+    typer.echo("first label: its value to all tasks. half after: number of labels after which a label is worth half of")
+    typer.echo("the first. gain: what the task gains from all labels, in labels of its own.\n")
 
 
 def _interval(gain: Predicted) -> str:
@@ -65,11 +68,11 @@ def _interval(gain: Predicted) -> str:
 
 def _print_moves(answer: Answer) -> None:
     if not answer.moves:
-        typer.echo("No estimate has a standard error or an interval, so nothing can be said of what they move.\n")
+        typer.echo("The estimates have no standard errors or intervals, so their effect on the split is not known.\n")
         return
     telling = answer.telling
     if not telling:
-        typer.echo(f"If one estimate is off ({len(answer.moves)} cases), this split is still the best.\n")
+        typer.echo(f"If any one estimate is wrong ({len(answer.moves)} cases), this split is still the best.\n")
         return
     rows = [
         [
@@ -78,10 +81,10 @@ def _print_moves(answer: Answer) -> None:
             share(move.regret, move.best.total),
             move.changes(answer.split),
         ]
-        for move in telling[:MOVES]
+        for move in telling[:MOST_CASES]
     ]
-    title = f"If one estimate is off ({len(answer.moves)} cases, the worst first)"
-    print_table(title, ["case", "lost", "of the gain", "better then"], rows, numbers=False)
+    title = f"If one estimate is wrong ({len(answer.moves)} cases, worst first)"
+    print_table(title, ["case", "loss", "share of gain", "better split"], rows, numbers=False)
 
 
 def _print_others(answer: Answer) -> None:
@@ -89,7 +92,7 @@ def _print_others(answer: Answer) -> None:
     for other in answer.others:
         counts = [f"{count:,}" for count in other.counts]
         rows.append([other.method, *counts, amount(other.total), share(other.total, answer.split.total)])
-    columns = ["split", *answer.split.tasks, "gain", "of the above"]
-    print_table("Other splits, by the same estimates", columns, rows)
+    columns = ["split", *answer.split.tasks, "gain", "relative"]
+    print_table("Other splits, with the same estimates", columns, rows)
     for said in answer.left_out:
         typer.echo(f"Not shown: {said}.")
