@@ -82,6 +82,7 @@ class Mark:
     high: float | None = None
     text: str = ""
     shape: Shape = "circle"
+    open: bool = False
     size: float = 4
     flat: bool = False
 
@@ -130,7 +131,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, its heading, and in words what it shows."""
+    """A chart, its heading, and in words what it shows. The first line is drawn on top of the others."""
 
     words: str
     x: Axis
@@ -205,7 +206,9 @@ def money_axis(money: Money, amounts: Sequence[float]) -> Axis:
 
 
 def score_axis(scale: Scale, scores: Sequence[float]) -> Axis:
-    """An upward axis for scores; it ends where scores do."""
+    """An upward axis for scores. It ends where scores do, unless a curve through them goes beyond."""
     low, high = padded_range(scores, 0.1, 2.0 if scale.percent else 0.02)
     bottom, top = (0.0, 100.0) if scale.percent else (-1.0, 1.0)
-    return Axis(max(bottom, low), min(top, high), suffix=" %" if scale.percent else "")
+    low = max(bottom, low) if min(scores) >= bottom else low
+    high = min(top, high) if max(scores) <= top else high
+    return Axis(low, high, suffix=" %" if scale.percent else "")

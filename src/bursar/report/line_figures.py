@@ -29,6 +29,7 @@ from bursar.report.wording import listed, sentence
 COLOURS = 8  # in the style sheet, as --line-1 and so on
 PAPERS = " (paper)"  # at the end of a line's name: the paper's line of that name
 HEIGHT = 290  # of a panel, in pixels
+MANY_POINTS = 100  # of a panel: they are drawn smaller
 MOST_LETTERS = 60  # in the names of bars that stand
 GROUP = 0.7  # of a place's width: its bars
 MOST_INTERVALS = 5  # lines of a panel whose intervals can be told apart
@@ -151,19 +152,17 @@ def _line_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -
     numeric = all(map(_is_number, places))
     scattered = figure.kind == "points"
     shown = scattered or len(lines) <= MOST_INTERVALS
-    whole = {id(line): _intervals(line) if shown else [] for line in lines}
-    bands, marks, drawn, values = [], [], [], [0.0] if not places else []
+    size = 3 if sum(len(line.x) for line in lines) > MANY_POINTS and scattered else 4 if scattered else 3.5
+    bands, marks, drawn, values = [], [], [], []
     for line in lines:
-        look, intervals = looks[line.name], whole[id(line)]
+        look, intervals = looks[line.name], _intervals(line) if shown else []
         at = list(line.x) if numeric else [places.index(x) for x in line.x]
         points = [
             Point(x, y if _is_number(y) else None, f"{line.name}: {_point(figure, line, k)}")
             for k, (x, y) in enumerate(zip(at, line.y, strict=True))
         ]
         drawn.append(
-            Polyline(
-                line.name, look.colour, points, look.dash, look.shape, look.open, 4 if scattered else 3.5, not scattered
-            )
+            Polyline(line.name, look.colour, points, look.dash, look.shape, look.open, size, joined=not scattered)
         )
         values += [point.y for point in points if point.y is not None]
         values += [end for _, low, high in intervals for end in (low, high)]
@@ -183,7 +182,7 @@ def _line_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -
         x,
         y,
         height=HEIGHT,
-        lines=drawn,
+        lines=drawn[::-1] if scattered else drawn,  # what is chosen, over all that there was to choose from
         bands=bands,
         marks=marks,
         rules=[Rule("muted", (x.low, 0), (x.high, 0), "solid")] if _crosses_zero(lines) else [],

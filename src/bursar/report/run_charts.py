@@ -130,7 +130,7 @@ def _slice_mark(part: Mapping[str, Any], money: Money, scale: Scale, *, alone: b
         f"on {counted(part['items'], 'item')}"
     )
     look = "arm-1" if alone else "audit"
-    return Mark(look, money.amount(part["spent"]), scale.value(part["score"]), low, high, text)
+    return Mark(look, money.amount(part["spent"]), scale.value(part["score"]), low, high, text, open=not alone)
 
 
 # -- spending --------------------------------------------------------------------------------------------------------

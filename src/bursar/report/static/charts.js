@@ -8,6 +8,7 @@ const BOTTOM = 44;
 const TOP = 16;
 const LETTER = 7; // pixels, roughly, of a letter of 12 or 13 pixels
 const REACH = 40; // pixels from a pointer to the point that it means
+const CROWDED = 18; // pixels between the points of a line, on average, that are too few to show them all
 const WIDEST = 116; // pixels of a category that its bars take their widths from
 const LONGEST = 22; // letters of a category's name
 const SLOPE = 0.64; // how high a letter of a slanting name reaches, in letters
@@ -114,7 +115,7 @@ function draw(chart, width, height) {
   ];
   const dots = [
     ...marks.map((mark) => shape(mark, x(mark.x), y(mark.y))),
-    ...lines.toReversed().flatMap((line) => known(line).map((at) => shape(line, x(at[0]), y(at[1])))),
+    ...lines.toReversed().flatMap((line) => dotted(line, x, y, box).map(([left, top]) => shape(line, left, top))),
   ];
   const points = [...lines.flatMap(known), ...marks.map((mark) => [mark.x, mark.y, mark.text])];
   const spots = [
@@ -126,7 +127,7 @@ function draw(chart, width, height) {
     bars.some((bar) => bar.hatched) ? hatching(hatch) : null,
     axes(chart, plan),
     svg("g", { "clip-path": `url(#${clip})` }, inner.flat(2)),
-    cells.map((cell, k) => written(cell, boxes[k])),
+    written(cells, boxes),
     dots,
     notes.map((note) => (chart.x.names && plan.step < wide(note.text) + 6 ? null : text(`note ${note.anchor ?? "middle"}`, x(note.x), y(note.y) - 6, note.text))),
     endings(named, x, y, box),
@@ -136,6 +137,18 @@ function draw(chart, width, height) {
 
 /** The points of a line that have a place. */
 const known = (line) => line.points.filter((at) => at[1] !== null);
+
+/** Where a line has dots: at its points or, where so many would hide it, at some of them. */
+function dotted(line, x, y, box) {
+  const places = known(line).map((at) => [x(at[0]), y(at[1])]);
+  if (line.joined === false || places.length < (box.right - box.left) / CROWDED) return places;
+  let last = null;
+  return places.filter((place) => {
+    const far = !last || Math.hypot(place[0] - last[0], place[1] - last[1]) >= 2 * CROWDED;
+    if (far) last = place;
+    return far;
+  });
+}
 
 /** The stretches of a line between its gaps. */
 function pieces(line) {
@@ -184,9 +197,10 @@ function shaded({ shade }, [left, right, top, bottom]) {
   return node;
 }
 
-function written({ label }, box) {
-  const place = middle(box);
-  return label && wide(label) < box[1] - box[0] + 6 && box[3] - box[2] > 13 ? text("note middle", place.x, place.y + 4, label) : null;
+/** What stands in cells: in all of them, or in none where it does not fit into one. */
+function written(cells, boxes) {
+  const fits = cells.every(({ label = "" }, k) => wide(label) < boxes[k][1] - boxes[k][0] + 6);
+  return fits ? cells.map(({ label }, k) => (label ? text("note middle", middle(boxes[k]).x, middle(boxes[k]).y + 4, label) : null)) : [];
 }
 
 /** The name of each line at its end, none over another. */
@@ -199,8 +213,14 @@ function endings(lines, x, y, box) {
   for (let k = places.length - 1; k >= 0; k -= 1) {
     places[k].y = Math.min(places[k].y, k === places.length - 1 ? box.bottom : places[k + 1].y - gap);
   }
-  return places.map((place) => text(`name look-${place.line.look}`, place.x + 10, place.y + 4, short(place.line.name)));
+  return places.map(({ line: { look, name }, x: left, y: down }) => [
+    inked(look) ? null : rect(`bar look-${look}`, left + 9, down - 5, 10, 10),
+    text(`name look-${look}`, left + (inked(look) ? 10 : 24), down + 4, short(name)),
+  ]);
 }
+
+/** Whether names may be written in the colour of their line: those of tasks are too light to be read. */
+const inked = (look) => !look.startsWith("task-");
 
 // -- axes ------------------------------------------------------------------------------------------------------------
 
@@ -211,7 +231,7 @@ function layout(chart, named, width, height) {
   const up = upward ? upward.map((name, k) => [k, short(name, LONGEST)]) : numbers(chart.y, (height - TOP - BOTTOM) / 44);
   const beside = Math.min(letters(up.map((tick) => tick[1]), LONGEST) * LETTER + 14 + (chart.y.title ? 20 : 0), 0.45 * width);
   const left = Math.max(upward ? 0 : LEFT, beside);
-  const right = width - (named.length ? Math.min(letters(named.map((line) => line.name), 16) * LETTER + 18, width / 3) : 14);
+  const right = width - (named.length ? Math.min(letters(named.map((line) => line.name), 16) * LETTER + (named.every((line) => inked(line.look)) ? 18 : 32), width / 3) : 14);
   const step = across ? (right - left) / across.length : 0;
   const longest = across ? letters(across, LONGEST) * LETTER : 0;
   const slanting = longest > 5 * LETTER && longest + 8 > step;
@@ -254,7 +274,8 @@ function numbers({ low, high, prefix = "", suffix = "" }, wanted) {
 export function ticks([low, high], wanted) {
   const rough = (high - low) / Math.max(2, wanted);
   const power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = power * [1, 2, 2.5, 5, 10].find((times) => times * power >= rough * 0.999);
+  const times = [1, 2, 2.5, 5, 10].find((many) => many * power >= rough * 0.999);
+  const step = power === 1 && times === 2.5 ? 2 : power * times; // rounds and batches are whole
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) found.push(Number((k * step).toPrecision(12)));
   return found;
