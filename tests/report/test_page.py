@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from bursar.report import render, write_report
-from bursar.report.page import embedded
+from bursar.report.page import bundled, embedded
 from tests.report import results
 from tests.report.results import KINDS, make_corpus, make_reliability, make_result
 
@@ -98,6 +98,13 @@ def test_a_report_is_small_enough_to_send():
     for record in result["arms"]["MT-AVG"]["confidence"]:
         record |= {"pool": dict.fromkeys(KINDS, [50] * 20), "chosen": dict.fromkeys(KINDS, [5] * 20)}
     assert len(render(result, make_corpus(tuple(KINDS))).encode()) < 1_000_000
+
+
+def test_the_scripts_of_a_report_are_one_that_imports_nothing():
+    script = bundled("static/elements.js", "static/charts.js", "page.js")
+    assert "\nimport " not in f"\n{script}"
+    for function in ("el", "svg", "plot", "ticks"):
+        assert script.count(f"function {function}(") == 1
 
 
 def test_the_same_result_gives_the_same_page(page):

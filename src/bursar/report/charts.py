@@ -168,11 +168,12 @@ def _encoded(value: Any) -> Any:
 
 # -- looks -----------------------------------------------------------------------------------------------------------
 class Look(NamedTuple):
-    """How a line differs from others."""
+    """How a line differs from others, in all charts of a page."""
 
-    look: str
+    colour: str
     dash: Dash
     shape: Shape
+    open: bool = False
 
 
 def arm_look(at: int) -> Look:

@@ -15,12 +15,11 @@ from bursar.report.charts import (
     Bar,
     Cell,
     Chart,
-    Dash,
+    Look,
     Mark,
     Point,
     Polyline,
     Rule,
-    Shape,
     padded_range,
 )
 from bursar.report.tables import Table
@@ -62,16 +61,6 @@ class Figure:
     y_title: str
     lines: Sequence[Line]
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a line is told from the others: the same in all panels of a figure."""
-
-    colour: str
-    shape: Shape
-    dash: Dash
-    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,7 +131,7 @@ def _looks(lines: Sequence[Line]) -> dict[str, Look]:
         at = own.index(base) if base in own else None
         colour = "muted" if at is None else f"line-{at % COLOURS + 1}"
         dash = "dot" if name != base else DASHES[(at or 0) // COLOURS % len(DASHES)]
-        found[name] = Look(colour, SHAPES[(at or 0) % len(SHAPES)], dash, open=name != base)
+        found[name] = Look(colour, dash, SHAPES[(at or 0) % len(SHAPES)], open=name != base)
     return found
 
 

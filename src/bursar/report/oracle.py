@@ -143,8 +143,9 @@ def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
     low, mean, high = (points(RANDOMS, of(axis=0)) for of in (randoms.min, randoms.mean, randoms.max))
     lines = [Polyline(BEST, "good", points(BEST, gap.best.curves["test"]), shape="triangle-up", label=True)]
     for arm, order in gap.arms.items():
-        name, (look, dash, shape) = sentence(arm_name(arm)), arm_look(arms.index(arm) if arm in arms else 0)
-        lines.append(Polyline(name, look, points(name, order.curves["test"]), dash, shape, label=True))
+        name, look = sentence(arm_name(arm)), arm_look(arms.index(arm) if arm in arms else 0)
+        places = points(name, order.curves["test"])
+        lines.append(Polyline(name, look.colour, places, look.dash, look.shape, label=True))
     lines.append(Polyline(RANDOMS, "muted", mean, "dot", "none", label=True))
     band = Band("pool", amounts, [_y(point) for point in low], [_y(point) for point in high])
     scores = [_y(point) for line in lines for point in line.points] + [*band.low, *band.high]

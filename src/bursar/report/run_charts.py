@@ -108,7 +108,7 @@ def _learning_chart(
 
 
 def _arm_line(arm: str, at: int, curve: Curve, scores: list[float], money: Money, scale: Scale) -> Polyline:
-    name, (look, dash, shape) = sentence(arm_name(arm)), arm_look(at)
+    name, look = sentence(arm_name(arm)), arm_look(at)
     points = [
         Point(
             money.amount(units),
@@ -118,7 +118,7 @@ def _arm_line(arm: str, at: int, curve: Curve, scores: list[float], money: Money
         )
         for units, score, round in zip(curve.money.tolist(), scores, curve.rounds, strict=True)
     ]
-    return Polyline(name, look, points, dash, shape, label=True)
+    return Polyline(name, look.colour, points, look.dash, look.shape, label=True)
 
 
 def _slice_mark(part: Mapping[str, Any], money: Money, scale: Scale, *, alone: bool) -> Mark:
