@@ -267,7 +267,8 @@ def reliability_chart(trust: Trust, record: Mapping[str, Any]) -> Chart:
         )
         stems.append(Rule("audit", (said, said), (said, right), "solid"))
         inset = 0.04 * (high - low)
-        bars.append(Bar("pool", (low + inset, high - inset), (0, COUNTED * count / most)))
+        ends = f"{counted(count, 'item')}, confidence {low:.2f} to {high:.2f}"
+        bars.append(Bar("pool", (low + inset, high - inset), (0, COUNTED * count / most), ends))
     return Chart(
         f"Reliability of {trust.task}: {'; '.join(mark.text for mark in marks)}.",
         Axis(0.0, 1.0, "how sure it was"),
