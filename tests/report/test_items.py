@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bursar.corpus import CorpusBuilder
-from bursar.report.figures import LABEL_GAP, spread
 from bursar.report.items import chips_of, shown_item
 from bursar.tasks import Tagging
 from tests.report.results import make_corpus
@@ -72,10 +69,3 @@ def test_the_pieces_are_the_text_up_to_where_it_is_cut(words, spans):
     shown = shown_item(example({"slots": guess}), corpus)
     assert "".join(piece.text for piece in shown.pieces) == text[: len(text) - shown.left_out]
     assert len(text) - shown.left_out <= 420 or shown.left_out == 0
-
-
-@given(st.lists(st.floats(0, 200), min_size=1, max_size=5))
-def test_direct_labels_never_overlap_and_stay_near(places):
-    moved = sorted(place + shift for place, shift in zip(places, spread(places, LABEL_GAP, 200), strict=True))
-    assert all(b - a >= LABEL_GAP - 0.1 for a, b in pairwise(moved))
-    assert all(-0.1 <= at <= 200.1 for at in moved)

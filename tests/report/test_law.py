@@ -38,19 +38,19 @@ def test_a_chart_for_the_prediction_and_for_every_variable_shows_all_residuals(p
     charts = residual_charts(LAW)
     assert list(charts) == ["predicted", "n", "tasks", "ami"]
     for key, chart in charts.items():
-        points = chart["data"][-1]
-        assert points["y"] == pytest.approx(LAW.held_out.residuals.tolist())
-        assert points["x"] == pytest.approx(LAW.residual_points()[key])
-        assert f'data-figure="{key}"' in page
+        (line,) = chart.lines
+        assert [point.y for point in line.points] == pytest.approx(LAW.held_out.residuals.tolist())
+        assert [point.x for point in line.points] == pytest.approx(LAW.residual_points()[key])
+        assert f'data-chart="{key}"' in page
     data = json.loads(re.search(r'id="report-data">(.*?)</script>', page, re.DOTALL)[1])
-    assert list(data["figures"]) == list(charts)
+    assert list(data) == list(charts)
 
 
 def test_the_band_is_the_interval_and_is_left_out_where_there_is_none():
-    band = residual_charts(LAW)["n"]["data"][0]["y"]
-    assert band == pytest.approx([LAW.held_out.half_width(0.9)] * 2)
+    (band,) = residual_charts(LAW)["n"].bands
+    assert band.high == pytest.approx([LAW.held_out.half_width(0.9)] * 2)
     few = card("0.01 * sqrt(n)", np.array([[1000.0], [2000.0]]), np.array([0.3, 0.4]), ("n",))
-    assert len(residual_charts(few)["n"]["data"]) == 1
+    assert not residual_charts(few)["n"].bands
     assert "too few for an interval" in render_law(few, "few")
 
 

@@ -11,7 +11,7 @@ from bursar.oracle.judge_registry import SEARCHERS
 from bursar.oracle.orders import Order
 from bursar.report.oracle import (
     oracle_cautions,
-    oracle_figure,
+    oracle_chart,
     oracle_note,
     oracle_of,
     oracle_table,
@@ -133,7 +133,10 @@ def test_the_page_has_the_section_only_where_there_is_an_answer():
 
 def test_lines_have_the_colours_of_the_strategies_and_names_are_no_markup():
     result = make_result({"MT-AVG": (0.4, 0.6), "RANDOM": (0.4, 0.5)}, money=(100, 200))
-    figure = oracle_figure(result | {"oracle": answer_of(arms={"RANDOM": 0.5, "<b>own</b>": 0.6})})
-    colours = {trace["name"]: trace["line"]["color"] for trace in figure["data"] if "name" in trace}
-    assert colours == {"Random": "--arm-2", "&lt;b&gt;own&lt;/b&gt;": "--arm-1", "Best found": "--good"}
-    assert all(len(trace["x"]) == len(trace["y"]) == 3 for trace in figure["data"])
+    chart = oracle_chart(answer_of(arms={"RANDOM": 0.5, "<b>own</b>": 0.6}), list(result["arms"]))
+    looks = {line.name: line.look for line in chart.lines}
+    assert looks == {"Best found": "good", "Random": "arm-2", "<b>own</b>": "arm-1", "Random orders": "muted"}
+    assert all(len(line.points) == 3 for line in chart.lines)
+    assert all(len(of) == 3 for band in chart.bands for of in (band.x, band.low, band.high))
+    page = render(result | {"oracle": answer_of(arms={"RANDOM": 0.5, "<b>own</b>": 0.6})}, make_corpus())
+    assert "<b>own" not in page

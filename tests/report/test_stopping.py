@@ -9,7 +9,7 @@ import pytest
 from bursar.campaign.sections import StoppingSection
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
 from bursar.report import render
-from bursar.report.stopping import stopping_figure, stopping_table, stopping_words
+from bursar.report.stopping import stopping_charts, stopping_table, stopping_words
 from tests.report.results import make_corpus, make_result
 from tests.report.test_page import data_of, shown
 
@@ -57,26 +57,29 @@ def test_where_nothing_can_be_told_it_says_why():
     ]
     (words,) = stopping_words(advised(STEEP, dev=False))
     assert "neither development items nor audit slices" in words
-    assert stopping_figure(advised(STEEP, dev=False))["data"]  # agreement is there all the same
-    assert stopping_figure(advised(STEEP[:1], dev=False)) is None
+    (chart,) = stopping_charts(advised(STEEP, dev=False))
+    assert chart.title == "Agreement with the model before"
+    assert stopping_charts(advised(STEEP[:1], dev=False)) == []
 
 
 def test_a_result_without_advice_has_no_such_section():
     page = render(make_result(), make_corpus())
     assert "Is another round worth it?" not in shown(page)
-    assert "stopping" not in data_of(page)["figures"]
+    assert not [key for key in data_of(page) if key.startswith("stopping")]
 
 
-def test_the_chart_has_the_scores_the_curve_the_next_two_rounds_and_a_line_a_task():
-    figure = data_of(render(advised(STEEP), make_corpus()))["figures"]["stopping"]
-    high, low, curve, ahead, points, intent, slots, asked = figure["data"]
-    assert points["y"] == pytest.approx([100 * score for score in STEEP])
-    assert curve["x"][-1] == ahead["x"][0] == 500
-    assert ahead["x"][-1] == 700
-    assert all(a <= b <= c for a, b, c in zip(low["y"], ahead["y"], high["y"], strict=True))
-    assert intent["y"] == slots["y"] == [97.0] * 4
-    assert asked["y"] == [99.0, 99.0]
-    assert "from 30.0" in figure["words"]
+def test_the_charts_have_the_scores_the_curve_the_next_two_rounds_and_a_line_a_task():
+    scores, agreement = stopping_charts(advised(STEEP))
+    curve, ahead = scores.lines
+    (band,) = scores.bands
+    assert [mark.y for mark in scores.marks] == pytest.approx([100 * score for score in STEEP])
+    assert curve.points[-1].x == ahead.points[0].x == 500
+    assert ahead.points[-1].x == 700
+    assert all(low <= at.y <= high for low, at, high in zip(band.low, ahead.points, band.high, strict=True))
+    assert "from 30.0" in scores.words
+    assert [[point.y for point in line.points] for line in agreement.lines] == [[97.0] * 4] * 2
+    (asked,) = agreement.rules
+    assert asked.start[1] == asked.end[1] == 99.0
 
 
 def test_every_round_has_a_row_with_what_was_known_then():

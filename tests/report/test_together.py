@@ -106,13 +106,13 @@ def test_the_table_has_what_was_expected_beside_what_was_measured():
 
 
 def test_the_chart_has_a_row_a_task_and_a_mark_for_each_of_both():
-    figure = section_of({"advice": advice(intent=0.01, slots=0.03), "check": check(intent=0.02, slots=0.01)}).figure
-    expected, measured = figure["data"]
-    assert expected["x"] == pytest.approx([1, 3])
-    assert measured["x"] == pytest.approx([2, 1])
-    assert all(above > below for above, below in zip(expected["y"], measured["y"], strict=True))
-    assert figure["layout"]["yaxis"]["ticktext"] == ["slots", "intent"]  # the first task on top
-    assert "slots measured +1.0 (0.0 to +2.0)" in figure["words"]
+    chart = section_of({"advice": advice(intent=0.01, slots=0.03), "check": check(intent=0.02, slots=0.01)}).chart
+    expected, measured = chart.marks[:2], chart.marks[2:]
+    assert [mark.x for mark in expected] == pytest.approx([1, 3])
+    assert [mark.x for mark in measured] == pytest.approx([2, 1])
+    assert all(above.y > below.y for above, below in zip(expected, measured, strict=True))
+    assert chart.y.names == ("slots", "intent")  # from below: the first task is on top
+    assert "slots, measured: +1.0 (0.0 to +2.0)" in chart.words
 
 
 # -- the page ---
@@ -123,7 +123,7 @@ def test_the_section_is_there_only_where_somebody_asked():
     assert heading not in render(result, corpus)
     page = render(result | {"together": {"advice": advice(intent=0.03, slots=0.0)}}, corpus)
     assert heading in page
-    assert 'data-figure="together"' in page
+    assert 'data-chart="together"' in page
 
 
 def test_hostile_names_never_become_markup():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bursar.report import render
-from bursar.report.figures import reliability_figure
+from bursar.report.run_charts import reliability_charts
 from bursar.report.story import trust_of, trust_words
 from bursar.report.tables import reliability_table, trust_table
 from bursar.uncertainty import calibration_summary
@@ -103,15 +103,17 @@ def test_every_point_is_in_a_table_and_empty_bins_are_not():
 
 
 # -- the diagram -----------------------------------------------------------------------------------------------------
-def test_a_diagram_has_the_diagonal_a_point_a_filled_bin_and_a_bar_a_bin():
-    figure = reliability_figure("intent", make_reliability((40, 0.3, 0.5), (0, 0, 0), (60, 0.9, 0.7)))
-    equal, stems, points, bars = figure["data"]
-    assert (equal["x"], equal["y"]) == ([0, 1], [0, 1])
-    assert (points["x"], points["y"], points["customdata"]) == ([0.3, 0.9], [0.5, 0.7], [40, 60])
-    assert points["marker"]["size"] == [pytest.approx(7 + 7 * (40 / 60) ** 0.5, abs=0.05), 14.0]
-    assert (stems["x"], stems["y"]) == ([0.3, 0.3, None, 0.9, 0.9, None], [0.3, 0.5, None, 0.9, 0.7, None])
-    assert bars["x"] == pytest.approx([1 / 6, 3 / 6, 5 / 6], abs=1e-6)
-    assert bars["y"] == [40, 0, 60]
+def test_a_diagram_has_the_diagonal_and_a_point_and_a_bar_for_each_filled_bin():
+    chart = reliability_charts(found(intent=make_reliability((40, 0.3, 0.5), (0, 0, 0), (60, 0.9, 0.7))))["intent"]
+    diagonal, *stems = chart.rules
+    assert (diagonal.start, diagonal.end) == ((0, 0), (1, 1))
+    assert [(mark.x, mark.y) for mark in chart.marks] == [(0.3, 0.5), (0.9, 0.7)]
+    assert [mark.text.split(": ")[1] for mark in chart.marks] == ["40 items", "60 items"]
+    assert [mark.size for mark in chart.marks] == [pytest.approx(4 + 4 * (40 / 60) ** 0.5, abs=0.05), 8.0]
+    assert [(stem.start, stem.end) for stem in stems] == [((0.3, 0.3), (0.3, 0.5)), ((0.9, 0.9), (0.9, 0.7))]
+    assert [sum(bar.x) / 2 for bar in chart.bars] == pytest.approx([1 / 6, 5 / 6])
+    low, high = (bar.y[1] for bar in chart.bars)
+    assert low / high == pytest.approx(40 / 60)
 
 
 # -- the section -----------------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ def test_the_section_stands_on_the_page_with_a_diagram_a_task():
     text = shown(page)
     assert TITLE in text
     assert "too sure by 0.15" in text
-    assert [key for key in data_of(page)["figures"] if key.startswith("reliability")] == [
+    assert [key for key in data_of(page) if key.startswith("reliability")] == [
         "reliability-0",
         "reliability-1",
     ]
@@ -138,7 +140,7 @@ def test_a_summary_of_real_confidences_is_what_the_page_reads():
 def test_there_is_no_section_without_reliability(reliability):
     page = render(make_result(reliability=reliability), make_corpus())
     assert TITLE not in page
-    assert not [key for key in data_of(page)["figures"] if key.startswith("reliability")]
+    assert not [key for key in data_of(page) if key.startswith("reliability")]
 
 
 def test_only_the_last_round_counts():
@@ -149,7 +151,7 @@ def test_only_the_last_round_counts():
 
 def test_a_task_without_known_labels_is_left_out():
     page = render(make_result(reliability={"slots": TRUE}), make_corpus())
-    assert [key for key in data_of(page)["figures"] if key.startswith("reliability")] == ["reliability-1"]
+    assert [key for key in data_of(page) if key.startswith("reliability")] == ["reliability-1"]
 
 
 def test_hostile_task_names_never_become_markup(monkeypatch):

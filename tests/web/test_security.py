@@ -274,6 +274,7 @@ def test_what_is_personal_is_kept_nowhere_and_files_are_asked_for_again(you):
 
 def test_scripts_come_as_scripts_and_nothing_outside_the_folder_comes(you):
     assert you.get("/static/theme.js").headers["content-type"].startswith("text/javascript")
+    assert you.get("/static/charts/charts.js").headers["content-type"].startswith("text/javascript")
     for path in ("/static/../pages.py", "/static/%2e%2e/pages.py", "/static/..%2fpages.py", "/static//etc/passwd"):
         assert you.get(path).status_code in (404, 405), path
 

@@ -45,7 +45,7 @@ def render_allocation(answer: Answer, name: str, about: Mapping[str, str]) -> st
     return fill(
         "allocation.html",
         ["page.css", "figures.css"],
-        {"figures": charts, "confidence": {}},
+        charts,
         title=sentence(name),
         lead=_lead(answer),
         tiles=_tiles(answer),

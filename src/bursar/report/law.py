@@ -9,13 +9,12 @@ from typing import Any
 from bursar.corpus.formats.format import replacing
 from bursar.laws import PAPER_FORMS, Law
 from bursar.laws.cards import MEANINGS
-from bursar.report.figures import Figure, base_layout, padded_range, plain
+from bursar.report.charts import Axis, Band, Chart, Point, Polyline, Rule, padded_range
 from bursar.report.line_figures import number
 from bursar.report.page import fill
 from bursar.report.tables import Table
 from bursar.report.wording import counted, sentence
 
-HEIGHT = 260  # of a chart of residuals, in pixels
 AXES = {
     "predicted": "score by the law",
     "n": "labelled tokens (n)",
@@ -40,14 +39,13 @@ def render_law(law: Law, name: str) -> str:
     return fill(
         "law.html",
         ["page.css", "figures.css"],
-        {"figures": charts, "confidence": {}},
+        charts,
         title=sentence(name),
         law=law,
         origin=_origin(law),
         tiles=_tiles(law),
         variables=variables_table(law),
         warnings=[sentence(warning) for warning in law.warnings],
-        panels=[(key, AXES.get(key, key), _words(law, key), HEIGHT) for key in charts],
         interval=_interval_words(law),
         points=points_table(law),
         front=front_table(law),
@@ -56,46 +54,33 @@ def render_law(law: Law, name: str) -> str:
 
 
 # -- charts -----------------------------------------------------------------------------------------------------------
-def residual_charts(law: Law) -> dict[str, Figure]:
+def residual_charts(law: Law) -> dict[str, Chart]:
     """A chart by what it is drawn against: the law's own score, and every variable."""
     points = law.residual_points()
     residuals = points.pop("residual")
     half = law.held_out.half_width(law.level)
-    ends = [*residuals, *([half, -half] if half is not None else [0.0])]
-    return {
-        key: _chart(AXES.get(key, key), points[key], residuals, half, ends) for key in ["predicted", *law.variables]
-    }
-
-
-def _chart(title: str, x: list[float], residuals: list[float], half: float | None, ends: list[float]) -> Figure:
-    low, high = padded_range(x, 0.04, 0.01)
-    band: list[Figure] = []
-    if half is not None:
-        edge = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": [low, high]}
-        thin = {"color": "--pool", "width": 0.5}
-        band = [
-            {**edge, "y": [half, half], "line": thin},
-            {**edge, "y": [-half, -half], "line": thin, "fill": "tonexty", "fillcolor": "--grid"},
+    ends = padded_range([*residuals, *([half, -half] if half is not None else [0.0])], 0.12, 0.001)
+    worst = max(map(abs, residuals), default=0.0)
+    settings = counted(len(residuals), "held-out setting")
+    charts = {}
+    for key in ["predicted", *law.variables]:
+        title = AXES.get(key, key)
+        low, high = padded_range(points[key], 0.04, 0.01)
+        places = [
+            Point(x, y, f"{title} {number(_short(x))}: off by {y:.4f}".replace("-", "−"))
+            for x, y in zip(points[key], residuals, strict=True)
         ]
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": x,
-        "y": residuals,
-        "marker": {"color": "--line-1", "size": 7, "opacity": 0.8, "line": {"color": "--paper", "width": 1}},
-        "hovertemplate": f"{plain(title)} %{{x:,.3~g}}: off by %{{y:.4f}}<extra></extra>",
-    }
-    layout = base_layout(HEIGHT, right=12)
-    layout["xaxis"] |= {"title": {"text": plain(title), "standoff": 12}, "range": [low, high], "nticks": 6}
-    layout["yaxis"] |= {"range": padded_range(ends, 0.12, 0.001), "nticks": 6, "automargin": True}
-    layout["yaxis"] |= {"zeroline": True, "zerolinecolor": "--muted", "zerolinewidth": 1}
-    return {"data": [*band, points], "layout": layout}
-
-
-def _words(law: Law, key: str) -> str:
-    worst = max(map(abs, law.held_out.residuals.tolist()), default=0.0)
-    settings = counted(len(law.held_out.score), "held-out setting")
-    return f"Residuals of {settings} against {AXES.get(key, key)}; the largest is {worst:.4f}. The table has them all."
+        charts[key] = Chart(
+            f"Residuals of {settings} against {title}; the largest is {worst:.4f}. The table has them all.",
+            Axis(low, high, title),
+            Axis(*ends),
+            f"By {title}",
+            "score less the law’s",
+            lines=[Polyline("", "line-1", places, joined=False)],
+            bands=[Band("pool", (low, high), (-half, -half), (half, half))] if half is not None else [],
+            rules=[Rule("muted", (low, 0), (high, 0), "solid")],
+        )
+    return charts
 
 
 # -- tables and words --------------------------------------------------------------------------------------------------

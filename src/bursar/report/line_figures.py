@@ -1,20 +1,36 @@
-"""Figures of lines, bars, points and heat maps: as Plotly reads them, in words, and as a table."""
+"""Figures of lines, bars, points and heat maps: as charts, in words, and as a table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bursar.report.figures import DASHES, SYMBOLS, base_layout, padded_range, plain
-from bursar.report.figures import Figure as Chart
+from bursar.report.charts import (
+    DASHES,
+    SHAPES,
+    Axis,
+    Band,
+    Bar,
+    Cell,
+    Chart,
+    Look,
+    Mark,
+    Point,
+    Polyline,
+    Rule,
+    padded_range,
+)
 from bursar.report.tables import Table
 from bursar.report.wording import listed, sentence
 
 COLOURS = 8  # in the style sheet, as --line-1 and so on
 PAPERS = " (paper)"  # at the end of a line's name: the paper's line of that name
 HEIGHT = 290  # of a panel, in pixels
+MANY_POINTS = 100  # of a panel: they are drawn smaller
+MOST_LETTERS = 60  # in the names of bars that stand
+GROUP = 0.7  # of a place's width: its bars
 MOST_INTERVALS = 5  # lines of a panel whose intervals can be told apart
 MOST_ROWS = 400  # of a figure's table
 MOST_SAID = 8  # lines that the words of a panel mention
@@ -48,27 +64,12 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a line is told from the others: the same in all panels of a figure."""
-
-    colour: str
-    symbol: str
-    dash: str
-
-
-@dataclass(frozen=True)
 class Panel:
-    """One chart of a figure, and what it shows in words."""
+    """One chart of a figure."""
 
     key: str
     title: str
     chart: Chart
-    words: str
-
-    @property
-    def height(self) -> int:
-        height: int = self.chart["layout"]["height"]
-        return height
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,11 @@ def picture_of(figure: Figure, key: str) -> Picture:
     panels = []
     for number, title in enumerate(titles):
         lines = [line for line in figure.lines if line.panel == title]
-        chart = _grid(figure, lines) if figure.kind == "heat" else _chart(figure, lines, looks)
-        panels.append(Panel(f"{key}-{number}", title, chart, _words(figure, lines)))
+        if figure.kind == "heat":
+            chart = _grid(figure, lines)
+        else:
+            chart = (_bar_chart if figure.kind == "bars" else _line_chart)(figure, lines, looks)
+        panels.append(Panel(f"{key}-{number}", title, chart))
     return Picture(
         heading=sentence(f"{figure.name}: {figure.title}" if figure.title else figure.name),
         note=figure.note,
@@ -125,103 +129,72 @@ def _looks(lines: Sequence[Line]) -> dict[str, Look]:
     for name in names:
         base = name.removesuffix(PAPERS)
         at = own.index(base) if base in own else None
-        colour = "--muted" if at is None else f"--line-{at % COLOURS + 1}"
-        symbol = SYMBOLS[(at or 0) % len(SYMBOLS)]
+        colour = "muted" if at is None else f"line-{at % COLOURS + 1}"
         dash = "dot" if name != base else DASHES[(at or 0) // COLOURS % len(DASHES)]
-        found[name] = Look(colour, symbol if name == base else f"{symbol}-open", dash)
+        found[name] = Look(colour, dash, SHAPES[(at or 0) % len(SHAPES)], open=name != base)
     return found
 
 
-# -- lines, bars and points -------------------------------------------------------------------------------------------
-def _chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -> Chart:
-    bars = figure.kind == "bars"
+# -- lines and points -------------------------------------------------------------------------------------------------
+def _line_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -> Chart:
     places = list(dict.fromkeys(x for line in lines for x in line.x))
-    numeric = not bars and all(map(_is_number, places))
-    lying = bars and sum(len(str(place)) + 2 for place in places) > 60  # their names need room
-    intervals = bars or figure.kind == "points" or len(lines) <= MOST_INTERVALS
-    banded = [line for line in lines if figure.kind == "lines" and intervals and len(line.x) > 1 and line.low]
-    data = [_band(line, looks[line.name], numeric) for line in banded]
-    data += [_trace(figure, line, looks[line.name], numeric, lying, intervals and line not in banded) for line in lines]
-    layout = base_layout(HEIGHT, right=12)
-    along, up = ("yaxis", "xaxis") if lying else ("xaxis", "yaxis")
-    layout["yaxis"] |= {"automargin": True, "nticks": 6}
-    layout[up] |= {"zeroline": True, "zerolinecolor": "--muted", "zerolinewidth": 1} if _crosses_zero(lines) else {}
-    if figure.x_title and not lying:
-        layout["xaxis"]["title"] = {"text": plain(figure.x_title), "standoff": 12}
-    if lying:
-        layout["height"] = 70 + len(places) * max(24, 8 + 13 * len(lines))
+    numeric = all(map(_is_number, places))
+    scattered = figure.kind == "points"
+    shown = scattered or len(lines) <= MOST_INTERVALS
+    size = 3 if sum(len(line.x) for line in lines) > MANY_POINTS and scattered else 4 if scattered else 3.5
+    bands, marks, drawn, values = [], [], [], []
+    for line in lines:
+        look, intervals = looks[line.name], _intervals(line) if shown else []
+        at = list(line.x) if numeric else [places.index(x) for x in line.x]
+        points = [
+            Point(x, y if _is_number(y) else None, f"{line.name}: {_point(figure, line, k)}")
+            for k, (x, y) in enumerate(zip(at, line.y, strict=True))
+        ]
+        drawn.append(
+            Polyline(line.name, look.colour, points, look.dash, look.shape, look.open, size, joined=not scattered)
+        )
+        values += [point.y for point in points if point.y is not None]
+        values += [end for _, low, high in intervals for end in (low, high)]
+        if not scattered and len(line.x) > 1 and intervals:
+            bands.append(Band(look.colour, *_columns([(at[k], low, high) for k, low, high in intervals])))
+        else:
+            known = [(points[k], low, high) for k, low, high in intervals]
+            marks += [Mark(look.colour, p.x, p.y, low, high, shape="none") for p, low, high in known if p.y is not None]
     if numeric:
-        layout["xaxis"]["range"] = padded_range(places, 0.04, 0.01 * max(map(abs, places)) or 1.0)
+        low, high = padded_range(places or [0.0], 0.04, 0.01 * max(map(abs, places), default=0.0) or 1.0)
+        x = Axis(low, high, figure.x_title, grid=scattered)
     else:
-        names = [plain(str(place)) for place in places]
-        layout[along] |= {"type": "category", "categoryarray": names, "showgrid": figure.kind == "points"}
-        layout[along] |= {"nticks": len(names) + 1, "automargin": True}
-        layout[along] |= {"autorange": "reversed"} if lying else {}
-    if bars:
-        layout |= {"barmode": "group", "bargap": 0.3, "bargroupgap": 0.06}
-        layout[up] |= {"rangemode": "tozero"}
-    return {"data": data, "layout": layout}
+        x = Axis.of_names([number(place) for place in places], figure.x_title, grid=scattered)
+    y = _value_axis(values)
+    return Chart(
+        _words(figure, lines),
+        x,
+        y,
+        height=HEIGHT,
+        lines=drawn[::-1] if scattered else drawn,  # what is chosen, over all that there was to choose from
+        bands=bands,
+        marks=marks,
+        rules=[Rule("muted", (x.low, 0), (x.high, 0), "solid")] if _crosses_zero(lines) else [],
+    )
 
 
-def _trace(figure: Figure, line: Line, look: Look, numeric: bool, lying: bool, intervals: bool) -> Chart:
-    values = [y if _is_number(y) else None for y in line.y]
-    places = _places(line, numeric)
-    trace: Chart = {
-        "name": plain(line.name),
-        "x": values if lying else places,
-        "y": places if lying else values,
-        "customdata": [plain(_point(figure, line, at)) for at in range(len(line.x))],
-        "hovertemplate": "%{fullData.name}: %{customdata}<extra></extra>",
-    }
-    if intervals and line.low and line.high:
-        pairs = list(zip(values, line.low, line.high, strict=True))
-        trace["error_x" if lying else "error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if y is None else max(0.0, round(high - y, 6)) for y, _, high in pairs],
-            "arrayminus": [0.0 if y is None else max(0.0, round(y - low, 6)) for y, low, _ in pairs],
-            "thickness": 1.25,
-            "width": 2 if figure.kind == "bars" else 0,
-            "color": "--muted" if figure.kind == "bars" else look.colour,
-        }
-    if figure.kind == "bars":
-        pattern = {"shape": "/", "size": 5, "solidity": 0.35, "fgcolor": "--paper", "bgcolor": look.colour}
-        papers = line.name.endswith(PAPERS)
-        marker = {"color": look.colour, "pattern": {**pattern, "fillmode": "overlay"} if papers else {"shape": ""}}
-        return {**trace, "type": "bar", "marker": marker} | ({"orientation": "h"} if lying else {})
-    return {
-        **trace,
-        "type": "scatter",
-        "mode": "markers" if figure.kind == "points" else "lines+markers",
-        "line": {"color": look.colour, "width": 2, "dash": look.dash},
-        "marker": {"color": look.colour, "size": 8 if figure.kind == "points" else 6.5, "symbol": look.symbol},
-        "connectgaps": False,
-    }
+def _intervals(line: Line) -> list[tuple[int, float, float]]:
+    """The intervals of a line that are known, with the places of their points."""
+    ends = enumerate(zip(line.low, line.high, strict=True)) if line.low and line.high else ()
+    return [(k, low, high) for k, (low, high) in ends if _is_number(low) and _is_number(high)]
 
 
-def _band(line: Line, look: Look, numeric: bool) -> Chart:
-    """From the lower ends of a line's intervals to the upper ones."""
-    ends = [
-        (place, low, high)
-        for place, low, high in zip(_places(line, numeric), line.low, line.high, strict=True)
-        if _is_number(low) and _is_number(high)
-    ]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [place for place, _, _ in ends] + [place for place, _, _ in reversed(ends)],
-        "y": [high for _, _, high in ends] + [low for _, low, _ in reversed(ends)],
-        "fill": "toself",
-        "fillcolor": look.colour,
-        "line": {"width": 0},
-        "opacity": 0.14,
-        "hoverinfo": "skip",
-    }
+def _columns(rows: Sequence[tuple[float, float, float]]) -> tuple[list[float], list[float], list[float]]:
+    return [x for x, _, _ in rows], [low for _, low, _ in rows], [high for _, _, high in rows]
 
 
-def _places(line: Line, numeric: bool) -> list[Any]:
-    """Where its points stand: numbers, or names that Plotly shows as they are."""
-    return list(line.x) if numeric else [plain(str(x)) for x in line.x]
+def _value_axis(values: Sequence[float], *, zero: bool = False) -> Axis:
+    """The range of all values with some room; with ``zero`` it begins or ends there unless values are on both sides."""
+    known = [*values, *([0.0] if zero or not values else [])]
+    room = max(0.06 * (max(known) - min(known)), 0.001 * max(map(abs, known)), 1e-6)
+    low = min(known) - (0.0 if zero and min(known) == 0 else room)
+    high = max(known) + (0.0 if zero and max(known) == 0 else room)
+    return Axis(float(f"{low:.6g}"), float(f"{high:.6g}"))
 
 
 def _point(figure: Figure, line: Line, at: int) -> str:
@@ -237,50 +210,92 @@ def _crosses_zero(lines: Sequence[Line]) -> bool:
     return bool(values) and min(values) < 0 < max(values)
 
 
+# -- bars -------------------------------------------------------------------------------------------------------------
+def _bar_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -> Chart:
+    """Bars side by side for each place; they lie where the names of places need room."""
+    places = list(dict.fromkeys(x for line in lines for x in line.x))
+    names = [number(place) for place in places]
+    width = GROUP / max(1, len(lines))
+    bars, marks, values = [], [], []
+    for k, line in enumerate(lines):
+        look, papers = looks[line.name].colour, line.name.endswith(PAPERS)
+        middles = [places.index(place) - GROUP / 2 + width * (k + 0.5) for place in line.x]
+        known = {at: y for at, y in enumerate(line.y) if y is not None and _is_number(y)}
+        for at, y in known.items():
+            sides = (middles[at] - 0.47 * width, middles[at] + 0.47 * width)
+            bars.append(Bar(look, sides, (0.0, y), f"{line.name}: {_point(figure, line, at)}", papers))
+        intervals = [(at, low, high) for at, low, high in _intervals(line) if at in known]
+        marks += [Mark("ink", middles[at], known[at], low, high, shape="none") for at, low, high in intervals]
+        values += [*known.values(), *(end for _, *ends in intervals for end in ends)]
+    x = Axis.of_names(names, figure.x_title)
+    y_axis = _value_axis(values, zero=True)
+    zero = Rule("muted", (x.low, 0), (x.high, 0), "solid")
+    chart = Chart(_words(figure, lines), x, y_axis, height=HEIGHT, bars=bars, marks=marks, rules=[zero])
+    if sum(len(name) + 2 for name in names) <= MOST_LETTERS:
+        return chart
+    return _lying(chart, height=70 + len(places) * max(24, 8 + 13 * len(lines)))
+
+
+def _lying(chart: Chart, height: int) -> Chart:
+    """A chart of standing bars on its side, the first on top."""
+    last = len(chart.x.names) - 1
+    return replace(
+        chart,
+        x=replace(chart.y, grid=True),
+        y=Axis.of_names(chart.x.names[::-1]),
+        height=height,
+        bars=[replace(bar, x=bar.y, y=(last - bar.x[1], last - bar.x[0])) for bar in chart.bars],
+        marks=[replace(mark, x=mark.y, y=last - mark.x, flat=True) for mark in chart.marks],
+        rules=[Rule("muted", (0, -0.5), (0, last + 0.5), "solid")],
+    )
+
+
 # -- grids ------------------------------------------------------------------------------------------------------------
 def _grid(figure: Figure, rows: Sequence[Line]) -> Chart:
     """A row of cells for each line. Rows whose names are numbers go up, as axes do; others go down, as tables do."""
     columns = list(dict.fromkeys(x for row in rows for x in row.x))
-    values = [[_at(row, column) for column in columns] for row in rows]
+    down = not all(_reads_as_number(row.name) for row in rows)
+    upward = rows[::-1] if down else rows
+    values = [[_at(row, column) for column in columns] for row in upward]
     known = sorted(value for row in values for value in row if value)
-    skewed = bool(known) and known[0] > 0 and known[-1] > SKEWED * known[len(known) // 2]
-    said = [
-        [plain(f"{number(value)} at {row.name}, {number(column)}") for value, column in zip(line, columns, strict=True)]
-        for row, line in zip(rows, values, strict=True)
+    counts = all(value == round(value) for value in known)
+    written = len(rows) <= WRITTEN and len(columns) <= WRITTEN
+    shades = _shades([value for row in values for value in row if value is not None])
+    cells = [
+        Cell(
+            at,
+            up,
+            shades[value],
+            number(value) if written and not (counts and not value) else "",
+            f"{number(value)} at {row.name}, {number(column)}",
+        )
+        for up, (row, line) in enumerate(zip(upward, values, strict=True))
+        for at, (column, value) in enumerate(zip(columns, line, strict=True))
+        if value is not None
     ]
-    trace: Chart = {
-        "type": "heatmap",
-        "x": [plain(number(column)) for column in columns],
-        "y": [plain(row.name) for row in rows],
-        "z": [[None if v is None else math.sqrt(v) if skewed else v for v in line] for line in values],
-        "customdata": said,
-        "hovertemplate": "%{customdata}<extra></extra>",
-        "colorscale": [[0, "--surface"], [1, "--heat"]],
-        **_about_zero(known),
-        "showscale": False,
-        "xgap": 1,
-        "ygap": 1,
-    }
-    if len(rows) <= WRITTEN and len(columns) <= WRITTEN:
-        counts = all(value == round(value) for value in known)
-        said_in = [["" if v is None or (counts and not v) else number(v) for v in line] for line in values]
-        trace |= {"text": said_in, "texttemplate": "%{text}", "textfont": {"color": "--ink"}}
-    layout = base_layout(80 + max(8, len(rows)) * 30, right=12)
-    axis = {"type": "category", "showgrid": False, "automargin": True}
-    layout["xaxis"] |= axis | {"title": {"text": plain(figure.x_title), "standoff": 12}, "nticks": len(columns) + 1}
-    layout["yaxis"] |= axis | {"title": {"text": plain(figure.y_title), "standoff": 10}, "nticks": len(rows) + 1}
-    if not all(map(_reads_as_number, (row.name for row in rows))):
-        layout["yaxis"]["autorange"] = "reversed"
-    return {"data": [trace], "layout": layout}
+    return Chart(
+        _words(figure, rows),
+        Axis.of_names([number(column) for column in columns], figure.x_title),
+        Axis.of_names([row.name for row in upward], figure.y_title),
+        height=80 + max(8, len(rows)) * 30,
+        cells=cells,
+    )
 
 
-def _about_zero(known: Sequence[float]) -> Chart:
-    """Two hues where some numbers are below 0 and some above: nothing is the colour of the page."""
-    if not known or not known[0] < 0 < known[-1]:
-        return {}
-    scale = [[0, "--cold"], [0.5, "--surface"], [1, "--heat"]]
-    most = max(-known[0], known[-1])
-    return {"colorscale": scale, "zmin": -most, "zmax": most}
+def _shades(values: Sequence[float]) -> dict[float, float]:
+    """How strong the colour of each number is; with two hues where some are below 0 and some above.
+
+    >>> _shades([1.0, 2.0, 3.0]), _shades([-1.0, 2.0])
+    ({1.0: 0.0, 2.0: 0.5, 3.0: 1.0}, {-1.0: -0.5, 2.0: 1.0})
+    """
+    known = sorted(value for value in values if value)
+    if known and known[0] < 0 < known[-1]:
+        most = max(-known[0], known[-1])
+        return {value: round(value / most, 3) for value in values}
+    skewed = bool(known) and known[0] > 0 and known[-1] > SKEWED * known[len(known) // 2]
+    on_scale = {value: math.sqrt(value) if skewed else value for value in values}
+    low, high = min(on_scale.values(), default=0.0), max(on_scale.values(), default=0.0)
+    return {value: round((on - low) / (high - low), 3) if high > low else 0.5 for value, on in on_scale.items()}
 
 
 def _at(row: Line, column: Any) -> float | None:

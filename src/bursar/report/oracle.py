@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bursar.oracle.comparison import BEYOND_LUCK, Gap, Measured
 from bursar.oracle.judge_registry import PROBE
+from bursar.ragged import FloatArray
+from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
 from bursar.report.curves import RANDOM
-from bursar.report.figures import (
-    ARM_COLOURS,
-    BOTTOM,
-    DASHES,
-    LABEL_GAP,
-    SYMBOLS,
-    TOP,
-    Figure,
-    base_layout,
-    padded_range,
-    plain,
-    spread,
-)
 from bursar.report.tables import Table
 from bursar.report.wording import THIN, Scale, arm_name, counted, listed, metric_name, sentence
 
-HEIGHT = 300  # in pixels
+HEIGHT = 320  # in pixels
 SCALE = Scale(percent=True)
 BEST = "Best found"
+RANDOMS = "Random orders"
 JUDGES = {
     "probe": "a probe, ridge regression on frozen features",
     "aoe": "AOE, an average of word vectors with two layers, trained anew for every set of items",
@@ -134,75 +124,42 @@ def oracle_table(answer: Mapping[str, Any]) -> Table:
     return Table(COLUMNS, tuple(rows))
 
 
-def oracle_figure(result: Mapping[str, Any]) -> Figure | None:
-    """Scores on test items as items are bought: a band of random orders, a line each strategy, and the best order."""
-    answer = oracle_of(result)
-    if answer is None:
-        return None
-    gap, arms = Gap.from_json(answer), list(result["arms"])
-    start = gap.start["test"]
+def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
+    """Scores on test items as items are bought: a band of random orders, a line each strategy, and the best order.
+
+    ``arms`` are the strategies of the run, in the order of their looks.
+    """
+    gap = Gap.from_json(answer)
     amounts = [gap.size * batch for batch in range(gap.batches + 1)]
 
-    def line(name: str, order: Measured, colour: str, **look: Any) -> Figure:
-        return {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": plain(name),
-            "x": amounts,
-            "y": _values(start, order.curves["test"]),
-            "line": {"color": colour, "width": 2.5, "dash": look.get("dash", "solid")},
-            "marker": {"color": colour, "size": 7, "symbol": look.get("symbol", "circle")},
-            "hovertemplate": "%{fullData.name}: %{y:.1f} % after %{x:,} items<extra></extra>",
-        }
+    def points(name: str, curve: FloatArray) -> list[Point]:
+        scores = (gap.start["test"], *curve.tolist())
+        return [
+            Point(count, SCALE.value(score), f"{name}: {SCALE.show(score)} after {counted(count, 'item')}")
+            for count, score in zip(amounts, scores, strict=True)
+        ]
 
-    lines, inks = [], []
+    randoms = np.array([order.curves["test"] for order in gap.randoms])
+    low, mean, high = (points(RANDOMS, of(axis=0)) for of in (randoms.min, randoms.mean, randoms.max))
+    lines = [Polyline(BEST, "good", points(BEST, gap.best.curves["test"]), shape="triangle-up", label=True)]
     for arm, order in gap.arms.items():
-        look = arms.index(arm) % ARM_COLOURS if arm in arms else 0
-        lines.append(line(_short(arm), order, f"--arm-{look + 1}", dash=DASHES[look], symbol=SYMBOLS[look]))
-        inks.append(f"--arm-{look + 1}-ink")
-    lines.append(line(BEST, gap.best, "--good", symbol="star"))
-    inks.append("--good")
-    data = [*_band(gap, amounts), *lines[::-1]]
-    return {"data": data, "layout": _layout(data, lines, inks, amounts), "words": _spoken(gap)}
-
-
-def _band(gap: Gap, amounts: list[int]) -> list[Figure]:
-    """All random orders from the lowest to the highest, and their mean."""
-    curves, start = np.array([order.curves["test"] for order in gap.randoms]), gap.start["test"]
-    edge = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": amounts}
-    thin = {"color": "--pool", "width": 0.5}
-    return [
-        {**edge, "y": _values(start, curves.max(axis=0)), "line": thin},
-        {**edge, "y": _values(start, curves.min(axis=0)), "line": thin, "fill": "tonexty", "fillcolor": "--pool"},
-        {**edge, "y": _values(start, curves.mean(axis=0)), "line": {"color": "--muted", "width": 1.5, "dash": "dot"}},
-    ]
-
-
-def _layout(data: list[Figure], lines: list[Figure], inks: list[str], amounts: list[int]) -> Figure:
-    low, high = padded_range([y for trace in data for y in trace["y"]], 0.08, 1.0)
-    height = HEIGHT - TOP - BOTTOM
-    shifts = spread([(line["y"][-1] - low) / (high - low) * height for line in lines], LABEL_GAP, height)
-    layout = base_layout(HEIGHT, right=24 + max(7 * len(line["name"]) for line in lines))
-    layout["annotations"] = [
-        {
-            "x": amounts[-1],
-            "y": line["y"][-1],
-            "text": f"<b>{line['name']}</b>",
-            "showarrow": False,
-            "xanchor": "left",
-            "xshift": 9,
-            "yshift": shift,
-            "font": {"color": ink, "size": 13},
-        }
-        for line, ink, shift in zip(lines, inks, shifts, strict=True)
-    ]
-    layout["xaxis"] |= {
-        "title": {"text": "items bought after the start", "standoff": 12},
-        "range": padded_range(amounts, 0.03, 0.1),
-        "nticks": 7,
-    }
-    layout["yaxis"] |= {"range": [low, high], "ticksuffix": " %", "nticks": 6}
-    return layout
+        name, look = sentence(arm_name(arm)), arm_look(arms.index(arm) if arm in arms else 0)
+        places = points(name, order.curves["test"])
+        lines.append(Polyline(name, look.colour, places, look.dash, look.shape, label=True))
+    lines.append(Polyline(RANDOMS, "muted", mean, "dot", "none", label=True))
+    band = Band("pool", amounts, [_y(point) for point in low], [_y(point) for point in high])
+    scores = [_y(point) for line in lines for point in line.points] + [*band.low, *band.high]
+    left, right = padded_range(amounts, 0.03, 0.1)
+    return Chart(
+        _spoken(gap),
+        Axis(left, right, "items bought after the start"),
+        score_axis(SCALE, scores),
+        "Score as items are bought",
+        "on test items; the band holds all random orders",
+        HEIGHT,
+        lines=lines,
+        bands=[band],
+    )
 
 
 def _spoken(gap: Gap) -> str:
@@ -210,7 +167,11 @@ def _spoken(gap: Gap) -> str:
     told.append(f"the best order found to {SCALE.show(float(gap.best.curves['test'][-1]))}")
     last = [order.curves["test"][-1] for order in gap.randoms]
     band = f"random orders between {SCALE.show(float(min(last)))} and {SCALE.show(float(max(last)))}"
-    return f"Line chart of scores against items bought, from {SCALE.show(gap.start['test'])}: {listed([*told, band])}."
+    return f"Scores against items bought, from {SCALE.show(gap.start['test'])}: {listed([*told, band])}."
+
+
+def _y(point: Point) -> float:
+    return point.y or 0.0
 
 
 def share_words(share: float | None) -> str:
@@ -223,12 +184,3 @@ def share_words(share: float | None) -> str:
         return "–"
     whole = round(100 * share)
     return f"{'−' if whole < 0 else ''}{abs(whole)}{THIN}%"
-
-
-def _values(start: float, curve: Any) -> list[float]:
-    return [SCALE.value(score) for score in (start, *curve.tolist())]
-
-
-def _short(arm: str, most: int = 14) -> str:
-    name = sentence(arm_name(arm))
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -20,33 +21,32 @@ from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.laws.joint_vs_single import current_together
+from bursar.report.charts import Chart, thing_look
 from bursar.report.curves import curves_of
-from bursar.report.figures import (
-    HEIGHTS,
-    confidence_figures,
-    drawn_slices,
-    learning_figures,
-    reliability_figures,
-    spending_figure,
-    thing_colour,
-)
 from bursar.report.items import ShownItem, shown_item
 from bursar.report.oracle import (
     oracle_cautions,
-    oracle_figure,
+    oracle_chart,
     oracle_note,
     oracle_of,
     oracle_table,
     oracle_words,
     search_words,
 )
+from bursar.report.run_charts import (
+    confidence_charts,
+    drawn_slices,
+    learning_charts,
+    reliability_charts,
+    spending_chart,
+)
 from bursar.report.spending import round_rows, spending_words
 from bursar.report.splits import split_table, split_words
-from bursar.report.stopping import stopping_figure, stopping_note, stopping_table, stopping_words
-from bursar.report.story import tell, trust_of, trust_words
+from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
+from bursar.report.story import tell, trust_words
 from bursar.report.tables import arms_table, audit_table, curve_table, reliability_table, settings, trust_table
 from bursar.report.together import Together
-from bursar.report.wording import Scale, arm_name, listed, metric_name, sentence, strategy_name
+from bursar.report.wording import sentence, strategy_name
 
 REPORT_FILE = "report.html"
 MOST_COLUMNS = 6  # of tiles
@@ -63,47 +63,48 @@ def write_report(run: Run, path: Path | None = None) -> Path:
 
 def render(result: Mapping[str, Any], corpus: Corpus) -> str:
     """The page as a text; the same result gives the same page."""
-    learning = learning_figures(result)
-    spending, confidence = spending_figure(result), confidence_figures(result)
-    stopping, oracle, answer = stopping_figure(result), oracle_figure(result), oracle_of(result)
-    together = Together.of(result)
+    learning, spending, confidence = learning_charts(result), spending_chart(result), confidence_charts(result)
+    stopping = stopping_charts(result) if stopping_words(result) else []
+    answer, together = oracle_of(result), Together.of(result)
+    oracle = oracle_chart(answer, list(result["arms"])) if answer else None
     task_keys = {name: str(k) for k, name in enumerate(result["tasks"])}
-    data = {
-        "figures": {f"curve-{task_keys.get(name, 'mean')}": figure for name, figure in learning.items()}
+    curves = {f"curve-{task_keys.get(name, 'mean')}": chart for name, chart in learning.items()}
+    reliability = {f"reliability-{task_keys[name]}": chart for name, chart in reliability_charts(result).items()}
+    advice = {f"stopping-{k}": chart for k, chart in enumerate(stopping)}
+    charts = (
+        curves
+        | advice
+        | reliability
+        | {f"confidence-{round}-{task_keys[name]}": chart for (round, name), chart in confidence.items()}
         | ({"spending": spending} if spending else {})
-        | ({"stopping": stopping} if stopping else {})
         | ({"oracle": oracle} if oracle else {})
-        | ({"together": together.figure} if together else {})
-        | {f"reliability-{task_keys[name]}": figure for name, figure in reliability_figures(result).items()},
-        "confidence": {r: {task_keys[n]: f for n, f in charts.items()} for r, charts in confidence.items()},
-    }
+        | ({"together": together.chart} if together else {})
+    )
     story = tell(result)
     return fill(
         "page.html",
         ["page.css"],
-        data,
+        charts,
         title=result["name"],
         strategy=sentence(strategy_name(result)),
         story=story,
         columns=math.ceil(len(story.tiles) / math.ceil(len(story.tiles) / MOST_COLUMNS)),
-        panels=_panels(result, list(learning)),
-        heights=HEIGHTS,
+        curves=curves,
         audit_note=_audit_note(result),
         arms=arms_table(result),
         curve_table=curve_table(result),
         audit_table=audit_table(result),
-        stopping=stopping,
+        stopping=advice,
         stopping_words=stopping_words(result),
         stopping_note=stopping_note(result) if stopping else "",
         stopping_table=stopping_table(result),
-        oracle=oracle,
         oracle_words=oracle_words(answer) if answer else [],
         oracle_note=oracle_note(answer) if answer else "",
         oracle_made=[search_words(answer), *oracle_cautions(answer)] if answer else [],
         oracle_table=oracle_table(answer) if answer else None,
         random_orders=len(answer["random_curves"]) if answer else 0,
         together=together,
-        things=[(sentence(name), thing_colour(k)) for k, name in enumerate(["reading", *result["tasks"]])],
+        things=[(sentence(name), thing_look(k)) for k, name in enumerate(["reading", *result["tasks"]])],
         audited=any(line["purpose"] == "audit" for line in result["arms"][result["strategy"]]["spending"]),
         spending_words=spending_words(result),
         rounds=round_rows(result, result["strategy"]),
@@ -111,7 +112,7 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         split_words=split_words(result),
         tasks=result["tasks"],
         views=_views(result, corpus),
-        trusts=[(task_keys[trust.task], trust) for trust in trust_of(result)],
+        reliability=reliability,
         trust_words=trust_words(result),
         trust_table=trust_table(result),
         reliability_table=reliability_table(result),
@@ -119,7 +120,7 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
     )
 
 
-def fill(template: str | Path, styles: Sequence[str], data: Mapping[str, Any], **values: Any) -> str:
+def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart], **values: Any) -> str:
     """Render a self-contained page. A template is named if it is one of ours, else given by its path."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_own_file),
@@ -128,20 +129,25 @@ def fill(template: str | Path, styles: Sequence[str], data: Mapping[str, Any], *
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    plotly, script = _plotly(), _own_file("page.js")
+    script = bundled("static/elements.js", "static/charts.js", "page.js")
     found = (
         environment.get_template(template)
         if isinstance(template, str)
         else environment.from_string(template.read_text(encoding="utf-8"))
     )
     return found.render(
-        style=Markup("\n".join(_own_file(style) for style in styles)),
-        data=Markup(embedded(data)),
-        plotly=Markup(plotly),
+        style=Markup("\n".join(_own_file(style) for style in (*styles, "static/charts.css"))),
+        data=Markup(embedded({key: chart.to_json() for key, chart in charts.items()})),
+        charts=charts,
         script=Markup(script),
-        policy=_policy(plotly, script),
+        policy=_policy(script),
         **values,
     )
+
+
+def bundled(*names: str) -> str:
+    """Several scripts as one: each imports only from those before it."""
+    return "\n".join(re.sub(r"^import .*;\n", "", _own_file(name), flags=re.MULTILINE) for name in names)
 
 
 def embedded(data: Any) -> str:
@@ -156,17 +162,6 @@ def embedded(data: Any) -> str:
 
 # -- parts of the page -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Panel:
-    """A chart of learning curves with its heading, and what it shows in words."""
-
-    key: str
-    title: str
-    metric: str
-    words: str
-    height: int  # in pixels
-
-
-@dataclass(frozen=True)
 class View:
     """What the model of one round was sure of."""
 
@@ -175,24 +170,6 @@ class View:
     means: tuple[str, ...]  # of the pool's confidence, a task each
     least: tuple[ShownItem, ...]
     most: tuple[ShownItem, ...]
-
-
-def _panels(result: Mapping[str, Any], drawn: list[str]) -> list[Panel]:
-    tasks, curves = result["tasks"], curves_of(result)
-    panels = []
-    for name in drawn:
-        metrics = [tasks[name]["metric"]] if name else [task["metric"] for task in tasks.values()]
-        show = Scale.of(*metrics).show
-        told = []
-        for arm, curve in curves.items():
-            scores = curve.scores[name] if name else curve.mean
-            told.append(f"{arm_name(arm)} from {show(float(scores[0]))} to {show(float(scores[-1]))}")
-        what = f"{metric_name(metrics[0])} of {name}" if name else "Mean score over the tasks"
-        key = str(list(tasks).index(name)) if name else "mean"
-        words = f"Line chart. {sentence(what)} against money spent: {listed(told) if told else 'audit slices only'}."
-        measure = metric_name(metrics[0]) if name else "mean score"
-        panels.append(Panel(key, name or "All tasks", measure, words, HEIGHTS["task" if name else "mean"]))
-    return panels
 
 
 def _audit_note(result: Mapping[str, Any]) -> str:
@@ -231,17 +208,8 @@ def _own_file(name: str) -> str:
     return (files("bursar.report") / name).read_text(encoding="utf-8")
 
 
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    source: str = get_plotlyjs()
-    return source.replace("\r\n", "\n").replace("</script", "<\\/script")
-
-
-def _policy(*scripts: str) -> str:
+def _policy(script: str) -> str:
     """No network at all, and no script but our own: even a text that got through as markup could not run."""
-    digests = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
-    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src {digests}; {rest}"
+    return f"default-src 'none'; script-src 'sha256-{digest}'; {rest}"

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bursar.report.figures import Figure, base_layout, padded_range, plain, thing_colour
+from bursar.report.charts import (
+    Axis,
+    Band,
+    Chart,
+    Ends,
+    Mark,
+    Point,
+    Polyline,
+    Rule,
+    money_axis,
+    score_axis,
+    thing_look,
+)
 from bursar.report.spending import round_name
 from bursar.report.tables import Table
-from bursar.report.wording import THIN, Money, Scale, counted, listed, sentence
+from bursar.report.wording import THIN, Money, Scale, counted, sentence
 
-HEIGHT = 340  # in pixels
 SOURCES = {"dev": "development score", "audit": "score on audit slices"}
 
 
@@ -51,7 +62,7 @@ def stopping_note(result: Mapping[str, Any]) -> str:
             )
             fitted += "no say in it."
         words.append(f"Points are the {SOURCES[ahead['source']]} of each round's model{fitted}")
-    lines = "Beneath, lines" if words else "Lines"
+    lines = "Beside, lines" if words else "Lines"
     words.append(
         f"{lines} are how much of some pool items each model labels like the one before it: predictions have settled "
         f"when all stay above {_share(asked['agreement'])} for {counted(asked['settled_rounds'], 'round')}."
@@ -84,98 +95,84 @@ def stopping_table(result: Mapping[str, Any]) -> Table:
     return Table(columns, tuple(rows))
 
 
-def stopping_figure(result: Mapping[str, Any]) -> Figure | None:
-    """The scores with the curve through them and its next two rounds; how far models agree with the last, beneath."""
-    main = result["arms"][result["strategy"]]
-    ahead, agreed = main.get("forecast"), [r for r in main["rounds"] if r.get("agreement")]
-    if not main.get("stopping") or (ahead is None and not agreed):
+def forecast_chart(result: Mapping[str, Any]) -> Chart | None:
+    """The scores that the advice goes by, the curve through them, and its next two rounds."""
+    ahead = result["arms"][result["strategy"]].get("forecast")
+    if ahead is None:
         return None
     money, scale = Money.of(result), _scale(result)
-    above = _score_traces(ahead, money, scale) if ahead else []
-    beneath = _agreement_traces(result, agreed, money) if agreed else []
-    layout = base_layout(HEIGHT, right=16)
-    layout["margin"] |= {"l": 64}
-    amounts = [x for trace in above + beneath for x in trace["x"]]
-    layout["xaxis"] |= {
-        "title": {"text": "money spent", "standoff": 12},
-        "tickprefix": plain(money.currency),
-        "range": padded_range(amounts, 0.03, 0.01 * max(amounts) or 1.0),
-        "anchor": "y2" if beneath else "y",
-        "nticks": 7,
-    }
-    if beneath:
-        least = min(y for trace in beneath for y in trace["y"])
-        lower = {"title": {"text": "agreement", "standoff": 10}, "domain": [0, 0.32 if above else 1]}
-        layout["yaxis2"] = layout["yaxis"] | lower | {"range": [least - 2, 100.8], "nticks": 3, "ticksuffix": " %"}
-    if above:
-        low, high = padded_range([y for trace in above for y in trace["y"]], 0.1, 1.0 if scale.percent else 0.01)
-        suffix = " %" if scale.percent else ""
-        layout["yaxis"] |= {"title": {"text": "score", "standoff": 10}, "domain": [0.42 if beneath else 0, 1]}
-        layout["yaxis"] |= {"range": [low, high], "ticksuffix": suffix, "nticks": 5}
-    return {"data": above + beneath, "layout": layout, "words": _words(result, ahead, agreed)}
+    source = sentence(SOURCES[ahead["source"]])
 
+    def places(part: Mapping[str, Any], what: str) -> list[Ends]:
+        pairs = zip(part["money"], part[what], strict=True)
+        return [(round(money.amount(units), 4), scale.value(score)) for units, score in pairs]
 
-def _score_traces(ahead: Mapping[str, Any], money: Money, scale: Scale) -> list[Figure]:
-    def trace(part: Mapping[str, Any], what: str, **look: Any) -> Figure:
-        amounts = [round(money.amount(units), 4) for units in part["money"]]
-        scores = [scale.value(score) for score in part[what]]
-        return {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "x": amounts, "y": scores, **look}
-
-    traces = []
-    if "curve" in ahead:
-        edge = {"color": "--audit", "width": 1}
-        traces = [
-            trace(ahead["ahead"], "high", line=edge),
-            trace(ahead["ahead"], "low", line=edge, fill="tonexty", fillcolor="--pool"),
-            trace(ahead["curve"], "score", line={"color": "--arm-1", "width": 2}),
-            trace(ahead["ahead"], "score", line={"color": "--arm-1", "width": 2, "dash": "dash"}),
-        ]
-    number = "%{y:.1f} %" if scale.percent else "%{y:.3f}"
-    points = {
-        "mode": "markers",
-        "marker": {"color": "--arm-1", "size": 8, "line": {"color": "--paper", "width": 1.5}},
-        "hoverinfo": "all",
-        "hovertemplate": f"{number} at {plain(money.currency)}%{{x:,}}<extra></extra>",
-    }
-    return [*traces, trace(ahead, "score", **points)]
-
-
-def _agreement_traces(result: Mapping[str, Any], rounds: list[Mapping[str, Any]], money: Money) -> list[Figure]:
-    amounts = [money.amount(record["spent"]) for record in rounds]
-    traces: list[Figure] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": plain(name),
-            "x": amounts,
-            "y": [round(100 * record["agreement"][name], 4) for record in rounds],
-            "yaxis": "y2",
-            "line": {"color": thing_colour(at), "width": 2},
-            "marker": {"color": thing_colour(at), "size": 6},
-            "hovertemplate": "%{fullData.name}: %{y:.1f} % like the last round's<extra></extra>",
-        }
-        for at, name in enumerate(result["tasks"], start=1)
+    shown = [
+        f"{scale.show(score)} at {money.show(round(units))}"
+        for units, score in zip(ahead["money"], ahead["score"], strict=True)
     ]
+    marks = [
+        Mark("arm-1", x, y, text=f"{source}: {text}")
+        for (x, y), text in zip(places(ahead, "score"), shown, strict=True)
+    ]
+    lines, bands = [], []
+    told = f"{source} from {shown[0]} to {shown[-1]}"
+    reached = [(mark.x, mark.y) for mark in marks]
+    if "curve" in ahead:
+        fitted, dashed, low, high = (
+            places(ahead["curve"], "score"),
+            *(places(ahead["ahead"], what) for what in ("score", "low", "high")),
+        )
+        lines = [
+            Polyline("", "arm-1", [Point(x, y) for x, y in fitted], shape="none"),
+            Polyline("", "arm-1", [Point(x, y) for x, y in dashed], "dash", "none"),
+        ]
+        bands = [Band("arm-1", [x for x, _ in low], [y for _, y in low], [y for _, y in high])]
+        reached += [*fitted, *dashed, *low, *high]
+        last = ahead["ahead"]
+        told += f", and between {scale.show(last['low'][-1])} and {scale.show(last['high'][-1])} two rounds from now"
+    return Chart(
+        f"{told}.",
+        money_axis(money, [x for x, _ in reached]),
+        score_axis(scale, [y for _, y in reached]),
+        source,
+        "and where it goes in the next two rounds" if lines else "",
+        lines=lines,
+        bands=bands,
+        marks=marks,
+    )
+
+
+def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
+    """How far each model labels as the one before it."""
+    rounds = [record for record in result["arms"][result["strategy"]]["rounds"] if record.get("agreement")]
+    if not rounds:
+        return None
+    money, lines = Money.of(result), []
+    for at, name in enumerate(result["tasks"], start=1):
+        points = []
+        for record in rounds:
+            share = 100 * record["agreement"][name]
+            text = f"{sentence(name)}: {share:.1f}{THIN}% like the model before, at {money.show(record['spent'])}"
+            points.append(Point(money.amount(record["spent"]), round(share, 4), text))
+        lines.append(Polyline(name, thing_look(at), points, label=True))
     asked = 100 * result["config"]["stopping"]["agreement"]
-    line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "yaxis": "y2"}
-    look = {"color": "--muted", "width": 1.5, "dash": "dash"}
-    return [*traces, {**line, "x": [amounts[0], amounts[-1]], "y": [asked, asked], "line": look}]
+    low = min([asked, *(100 * record["agreement"][name] for record in rounds for name in result["tasks"])])
+    x = money_axis(money, [money.amount(record["spent"]) for record in rounds])
+    return Chart(
+        "; ".join(line.points[-1].text for line in lines) + ".",
+        x,
+        Axis(max(0.0, low - 0.1 * (100 - low) - 1), 100.5, suffix=" %"),
+        "Agreement with the model before",
+        f"settled above {_share(result['config']['stopping']['agreement'])}",
+        lines=lines,
+        rules=[Rule("muted", (x.low, asked), (x.high, asked))],
+    )
 
 
-def _words(result: Mapping[str, Any], ahead: Mapping[str, Any] | None, agreed: list[Mapping[str, Any]]) -> str:
-    scale, told = _scale(result), []
-    if ahead:
-        shown = [scale.show(score) for score in ahead["score"]]
-        told.append(f"{SOURCES[ahead['source']]} from {shown[0]} to {shown[-1]}")
-        if "ahead" in ahead:
-            last = ahead["ahead"]
-            between = f"{scale.show(last['low'][-1])} and {scale.show(last['high'][-1])}"
-            told[-1] += f", and between {between} two rounds from now"
-    if agreed:
-        newest = agreed[-1]["agreement"]
-        shares = [f"{100 * newest[name]:.1f}{THIN}% for {name}" for name in result["tasks"]]
-        told.append(f"agreement with the last round's model {listed(shares)}")
-    return f"Line chart against money spent: {'; '.join(told)}."
+def stopping_charts(result: Mapping[str, Any]) -> list[Chart]:
+    """The forecast and the agreement, where there is one."""
+    return [chart for chart in (forecast_chart(result), agreement_chart(result)) if chart is not None]
 
 
 def _scale(result: Mapping[str, Any]) -> Scale:

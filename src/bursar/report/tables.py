@@ -17,7 +17,7 @@ from bursar.report.spending import items_of, labels_of, round_name
 from bursar.report.story import reliability_of, trust_of
 from bursar.report.wording import THIN, Money, Scale, arm_name, counted, sentence, strategy_name
 
-PACKAGES = ("bursar", "torch", "transformers", "numpy", "plotly")
+PACKAGES = ("bursar", "torch", "transformers", "numpy")
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bursar.laws.joint_vs_single import outcome_of
-from bursar.report.figures import BOTTOM, TOP, Figure, base_layout, padded_range, plain
+from bursar.report.charts import Axis, Chart, Mark, Rule, Shape, padded_range
 from bursar.report.tables import Table
 from bursar.report.wording import counted, listed, sentence
 
-ROW = 46  # pixels of a task in the chart
+ROW, MARGINS = 46, 64  # pixels of a task in the chart, and above and below all
 EXPECTED, MEASURED = "expected by the law", "measured"
+LOOKS: dict[str, tuple[str, Shape]] = {EXPECTED: ("audit", "diamond"), MEASURED: ("arm-1", "circle")}
+SHIFTS = {EXPECTED: 0.16, MEASURED: -0.16}  # rows of a task that has both
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Together:
 
     words: tuple[str, ...]
     note: str
-    figure: Figure
+    chart: Chart
     table: Table
     warnings: tuple[str, ...]
     measured: bool
@@ -40,7 +42,7 @@ def section_of(found: Mapping[str, Any]) -> Together:
     return Together(
         tuple(together_words(advice, check)),
         together_note(advice, check),
-        together_figure(advice, check),
+        together_chart(advice, check),
         together_table(advice, check),
         tuple(warnings_of(advice)),
         check is not None,
@@ -187,56 +189,31 @@ def measured_table(check: Mapping[str, Any], advice: Mapping[str, Any] | None) -
     return Table((*columns, "Prediction") if advice is not None else columns, tuple(rows))
 
 
-def together_figure(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> Figure:
+def together_chart(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> Chart:
     """Differences with their intervals, a row a task: what was expected above what was measured."""
-    parts = [(EXPECTED, "--audit", "diamond", advice), (MEASURED, "--arm-1", "circle", check)]
-    shown = [(name, colour, symbol, part["tasks"]) for name, colour, symbol, part in parts if part is not None]
-    tasks = list(dict.fromkeys(name for *_, found in shown for name in found))
-    shift = {EXPECTED: 0.16, MEASURED: -0.16} if len(shown) > 1 else {EXPECTED: 0.0, MEASURED: 0.0}
-    data = [_trace(name, colour, symbol, found, tasks, shift[name]) for name, colour, symbol, found in shown]
-    ends = [100 * task["gain"][end] for *_, found in shown for task in found.values() for end in ("low", "high")]
-    layout = base_layout(TOP + BOTTOM + ROW * len(tasks), right=16)
-    layout["xaxis"] |= {
-        "title": {"text": "points of score, together less alone", "standoff": 12},
-        "range": padded_range([*ends, 0.0], 0.06, 0.5),
-        "zeroline": True,
-        "zerolinecolor": "--muted",
-        "zerolinewidth": 1.5,
-        "nticks": 7,
-    }
-    layout["yaxis"] |= {
-        "tickvals": list(range(len(tasks))),
-        "ticktext": [plain(name) for name in reversed(tasks)],
-        "range": [-0.6, len(tasks) - 0.4],
-        "showgrid": False,
-        "automargin": True,
-    }
-    return {"data": data, "layout": layout, "words": _spoken(shown)}
+    parts = ((EXPECTED, advice), (MEASURED, check))
+    shown = [(name, part["tasks"]) for name, part in parts if part is not None]
+    tasks = list(dict.fromkeys(name for _, found in shown for name in found))
+    marks = [
+        _mark(name, task, entry["gain"], len(tasks) - 1 - tasks.index(task) + (SHIFTS[name] if len(shown) > 1 else 0.0))
+        for name, found in shown
+        for task, entry in found.items()
+    ]
+    low, high = padded_range(
+        [0.0, *(end for mark in marks for end in (mark.low, mark.high) if end is not None)], 0.06, 0.5
+    )
+    return Chart(
+        f"Difference in points of score: {listed([mark.text for mark in marks])}.",
+        Axis(low, high, "points of score, together less alone", grid=True),
+        Axis.of_names(tasks[::-1]),
+        "What training together changes",
+        height=MARGINS + ROW * len(tasks),
+        marks=marks,
+        rules=[Rule("muted", (0, -0.5), (0, len(tasks) - 0.5), "solid")],
+    )
 
 
-def _trace(name: str, colour: str, symbol: str, found: Mapping[str, Any], tasks: Sequence[str], shift: float) -> Figure:
-    mine = [task for task in tasks if task in found]
-    gains = [found[task]["gain"] for task in mine]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [round(100 * gain["value"], 3) for gain in gains],
-        "y": [len(tasks) - 1 - tasks.index(task) + shift for task in mine],
-        "error_x": {
-            "type": "data",
-            "array": [round(100 * (gain["high"] - gain["value"]), 3) for gain in gains],
-            "arrayminus": [round(100 * (gain["value"] - gain["low"]), 3) for gain in gains],
-            "color": colour,
-            "thickness": 2,
-            "width": 5,
-        },
-        "marker": {"color": colour, "size": 10, "symbol": symbol},
-        "customdata": [f"{plain(task)}, {name}: {between(gain)}" for task, gain in zip(mine, gains, strict=True)],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
-
-
-def _spoken(shown: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> str:
-    told = [f"{task} {name} {between(entry['gain'])}" for name, _, _, found in shown for task, entry in found.items()]
-    return f"Points with intervals. Difference in points of score: {listed(told)}."
+def _mark(name: str, task: str, gain: Mapping[str, float], y: float) -> Mark:
+    look, shape = LOOKS[name]
+    x, low, high = (round(100 * gain[key], 3) for key in ("value", "low", "high"))
+    return Mark(look, x, y, low, high, f"{task}, {name}: {between(gain)}", shape, size=5, flat=True)

@@ -11,32 +11,34 @@ from typing import Any
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.campaign.savings import saved_against_random
 from bursar.ledger.records import READING
-from bursar.report.figures import drawn_slices
-from bursar.report.oracle import oracle_cautions, oracle_note, oracle_of, oracle_table, oracle_words, search_words
+from bursar.report.charts import thing_look
+from bursar.report.oracle import (
+    oracle_cautions,
+    oracle_chart,
+    oracle_note,
+    oracle_of,
+    oracle_table,
+    oracle_words,
+    search_words,
+)
+from bursar.report.run_charts import (
+    drawn_slices,
+    learning_charts,
+    reliability_charts,
+    spending_chart,
+    spending_totals,
+)
 from bursar.report.saved import saved_tile, saved_words, saving
 from bursar.report.spending import WHY, round_name, spending_words
 from bursar.report.splits import split_table, split_words
-from bursar.report.stopping import SOURCES, stopping_note, stopping_table, stopping_words
+from bursar.report.stopping import SOURCES, stopping_charts, stopping_note, stopping_table, stopping_words
 from bursar.report.story import (
     comparison_words,
-    reliability_of,
     tell,
-    trust_of,
     trust_words,
 )
 from bursar.report.tables import Table, audit_table, curve_table, reliability_table, trust_table
 from bursar.report.wording import THIN, Money, Scale, percent, sentence
-from bursar.web.dashboard_charts import (
-    Chart,
-    agreement_chart,
-    curve_panels,
-    forecast_chart,
-    oracle_chart,
-    reliability_chart,
-    spending_chart,
-    spending_totals,
-    thing_look,
-)
 from bursar.web.dashboard_now import Part, answered, headline, lead, tile, tiles, train, which
 
 
@@ -70,7 +72,7 @@ def _story(result: Mapping[str, Any]) -> list[str]:
 
 
 def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
-    panels, main = curve_panels(result), result["arms"][result["strategy"]]
+    panels, main = learning_charts(result), result["arms"][result["strategy"]]
     if not panels:
         return {"empty": _no_curves(result, state)}
     slices, drawn = main["audit"], drawn_slices(result)
@@ -91,7 +93,7 @@ def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
     return {
         "words": [text for text in [*words, *tell(result).cautions] if text],
         "note": note,
-        "panels": panels,
+        "panels": [chart.to_json() for chart in panels.values()],
         "saved": _saved_rows(result),
         "tables": [table for table in tables if table["rows"]],
     }
@@ -127,9 +129,9 @@ def _spending(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
         return {"empty": "Nothing has been paid for yet: every answer is, from the first on."}
     return {
         "words": spending_words(result),
-        "chart": chart,
+        "chart": chart.to_json(),
         "totals": spending_totals(result),
-        "audited": any(part["hatched"] for stack in chart["stacks"] for part in stack["parts"]),
+        "audited": any(bar.hatched for bar in chart.bars),
         "tables": [_table("Every amount", _amounts(result))],
     }
 
@@ -213,8 +215,8 @@ def _split(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
 
 
 def _trust(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
-    trusts, records = trust_of(result), reliability_of(result)
-    if not trusts:
+    charts = reliability_charts(result)
+    if not charts:
         if not result["arms"][result["strategy"]]["rounds"]:
             return {"empty": f"There is no model yet to look at: answer {which(state['round'])} first."}
         return {
@@ -223,7 +225,7 @@ def _trust(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
         }
     return {
         "words": trust_words(result),
-        "panels": [reliability_chart(trust, records[trust.task]) for trust in trusts],
+        "panels": [chart.to_json() for chart in charts.values()],
         "tables": [
             _table("How sure, and how right", trust_table(result)),
             _table("Points of the diagrams", reliability_table(result)),
@@ -238,12 +240,12 @@ def _stopping(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
     newest = result["arms"][result["strategy"]]["stopping"][-1]
     verdict = "unknown" if newest["gain"] is None else "stop" if newest["stop"] else "go on"
     words = [sentence(words[0].removeprefix("Go on: ").removeprefix("Stop: ")), *words[1:]]  # the verdict says so
-    charts: list[Chart | None] = [forecast_chart(result), agreement_chart(result)]
+    charts = stopping_charts(result)
     return {
         "verdict": verdict,
         "words": words,
-        "note": stopping_note(result).replace("Beneath, lines", "Beside, lines") if any(charts) else "",
-        "panels": [chart for chart in charts if chart is not None],
+        "note": stopping_note(result) if charts else "",
+        "panels": [chart.to_json() for chart in charts],
         "tables": [_table("Advice after every round", stopping_table(result))],
     }
 
@@ -254,7 +256,7 @@ def _oracle(result: Mapping[str, Any], state: Mapping[str, Any], folder: str) ->
         return {
             "words": oracle_words(answer),
             "note": oracle_note(answer),
-            "chart": oracle_chart(answer, list(result["arms"])),
+            "chart": oracle_chart(answer, list(result["arms"])).to_json(),
             "more": [search_words(answer), *oracle_cautions(answer)],
             "tables": [_table("Orders side by side", oracle_table(answer))],
         }

@@ -24,6 +24,7 @@ from bursar.web.security import REPORT_POLICY
 router = APIRouter(include_in_schema=False)
 
 STATIC = Path(str(files("bursar.web"))) / "static"
+CHARTS = Path(str(files("bursar.report"))) / "static"  # what reports draw their charts with
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(str(files("bursar.web"))) / "templates"),
     autoescape=True,

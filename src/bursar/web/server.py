@@ -59,6 +59,7 @@ def make_app(site: AppState) -> Guard:
     for part in (api_work, api_people, api_lead, api_files, pages):
         app.include_router(part.router)
     mimetypes.add_type("text/javascript", ".js")  # some machines know it by another name, which browsers refuse
+    app.mount("/static/charts", StaticFiles(directory=pages.CHARTS), name="charts")
     app.mount("/static", StaticFiles(directory=pages.STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     return Guard(app, site.door)

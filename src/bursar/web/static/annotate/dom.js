@@ -1,16 +1,8 @@
 // Elements without markup: what people wrote is only ever put in as text.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { el, svg } from "../charts/elements.js";
 
-/** An element with attributes and children; `on` has its listeners, an attribute that is null or false is left out. */
-export function el(tag, attributes = {}, ...children) {
-  return filled(document.createElement(tag), attributes, children);
-}
-
-/** The same for SVG. */
-export function svg(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), attributes, children);
-}
+export { el, svg };
 
 /** A button of some class that does something. */
 export const button = (look, act, attributes, ...children) =>
@@ -30,16 +22,6 @@ export function breakable(name) {
 /** Show or hide, without touching the style. */
 export function shown(node, yes) {
   node.hidden = !yes;
-  return node;
-}
-
-function filled(node, { on = {}, ...attributes }, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    node.setAttribute(name, value === true ? "" : String(value));
-  }
-  for (const [name, listener] of Object.entries(on)) node.addEventListener(name, listener);
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
 

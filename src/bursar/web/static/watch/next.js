@@ -1,7 +1,7 @@
 // What the next round would buy: asked for with a button, for choosing takes the server a moment.
 
 import { count, el, percent } from "../annotate/dom.js";
-import { shareRows } from "./charts.js";
+import { shareRows } from "./rows.js";
 import { empty, money, note, sentence, tile } from "./parts.js";
 
 const EVERY = 1500; // milliseconds between two looks at a preview whose news may have been lost

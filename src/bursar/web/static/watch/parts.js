@@ -1,7 +1,8 @@
 // The sections of the dashboard. Each makes nodes of its part of the server's view; `empty` says what to do instead.
 
 import { el } from "../annotate/dom.js";
-import { lineChart, rangeRows, shareRows, stackChart } from "./charts.js";
+import { chartFigure } from "../charts/charts.js";
+import { rangeRows, shareRows } from "./rows.js";
 
 const words = (list, look = "intro") => (list?.length ? el("p", { class: look }, list.join(" ")) : null);
 export const note = (text) => (text ? el("p", { class: "aside note" }, text) : null);
@@ -33,7 +34,7 @@ export function empty({ empty: text, command }) {
   return [el("div", { class: "empty" }, el("p", {}, text), command ? el("pre", { class: "command" }, el("code", {}, command)) : null)];
 }
 
-const panels = (list, height) => el("div", { class: `panels of-${Math.min(list.length, 3)}` }, list.map((chart) => lineChart(chart, height)));
+const panels = (list) => el("div", { class: `panels of-${Math.min(list.length, 3)}` }, list.map(chartFigure));
 
 // -- what was learned and paid ---------------------------------------------------------------------------------------
 
@@ -50,7 +51,7 @@ export function curves(part) {
     : null;
   return [
     words(part.words),
-    el("div", { class: "charts" }, lineChart(first, rest.length ? 320 : 300), rest.length ? panels(rest, 250) : null),
+    el("div", { class: "charts" }, chartFigure(first), rest.length ? panels(rest) : null),
     note(part.note),
     saved,
     tables(part.tables),
@@ -61,7 +62,7 @@ export function spending(part) {
   if (part.empty) return empty(part);
   return [
     words(part.words),
-    el("div", { class: "charts beside" }, stackChart(part.chart), el("div", {}, el("h3", {}, "Altogether"), shareRows(part.totals))),
+    el("div", { class: "charts beside" }, chartFigure(part.chart), el("div", {}, el("h3", {}, "Altogether"), shareRows(part.totals))),
     part.audited ? note("Hatched: audit slices, drawn at random to score the model without bias.") : null,
     tables(part.tables),
   ];
@@ -71,7 +72,7 @@ export function trust(part) {
   if (part.empty) return empty(part);
   return [
     words(part.words),
-    el("div", { class: "charts" }, panels(part.panels, 300)),
+    el("div", { class: "charts" }, panels(part.panels)),
     note("A point on the dashed line is right as often as it says. Bars beneath: how many items."),
     tables(part.tables),
   ];
@@ -84,7 +85,7 @@ export function stopping(part) {
   return [
     el("p", { class: `verdict ${tone}` }, verdict),
     words(part.words),
-    part.panels.length ? el("div", { class: "charts" }, panels(part.panels, 260)) : null,
+    part.panels.length ? el("div", { class: "charts" }, panels(part.panels)) : null,
     note(part.note),
     tables(part.tables),
   ];
@@ -94,7 +95,7 @@ export function oracle(part) {
   if (part.empty) return empty(part);
   return [
     words(part.words),
-    el("div", { class: "charts" }, lineChart(part.chart, 300)),
+    el("div", { class: "charts" }, chartFigure(part.chart)),
     note(part.note),
     note(part.more.join(" ")),
     tables(part.tables),

@@ -1,7 +1,7 @@
 // How to split money between the tasks: asked for, worked out beside the server, and kept until somebody asks again.
 
 import { count, el } from "../annotate/dom.js";
-import { rangeRows, shareRows } from "./charts.js";
+import { rangeRows, shareRows } from "./rows.js";
 import { empty, money, note, sentence, tables } from "./parts.js";
 
 const INTRO =
