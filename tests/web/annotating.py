@@ -79,18 +79,20 @@ class Served:
         from bursar.web.app_state import AppState
         from bursar.web.server import make_app
 
-        self.site = AppState(self.folder)
-        self.site.trainer.start = lambda: None  # type: ignore[method-assign]  # tests say when: see `train`
-        models = self.site.live.suggestions
-        self.site.live.suggestions = lambda item: self.suggestions or models(item)  # type: ignore[method-assign]
-        config = uvicorn.Config(make_app(self.site), port=self.port, log_level="error", timeout_graceful_shutdown=1)
+        self.app_state = AppState(self.folder)
+        self.app_state.trainer.start = lambda: None  # type: ignore[method-assign]  # tests say when: see `train`
+        models = self.app_state.session.suggestions
+        self.app_state.session.suggestions = lambda item: self.suggestions or models(item)  # type: ignore[method-assign]
+        config = uvicorn.Config(
+            make_app(self.app_state), port=self.port, log_level="error", timeout_graceful_shutdown=1
+        )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         until(lambda: self.server.started)
 
     def stop(self) -> None:
-        self.site.hub.close()
+        self.app_state.hub.close()
         self.server.should_exit = True
         self.thread.join(30)
 
@@ -99,8 +101,8 @@ class Served:
         from bursar.annotation.round_worker import next_round
 
         next_round(self.folder, lambda told: None)
-        self.site.live.refresh()
-        self.site.hub.settle()
+        self.app_state.session.refresh()
+        self.app_state.hub.settle()
 
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=30) as reply:
@@ -112,12 +114,12 @@ class Served:
 
     def answer_as(self, person: str, item: str, labels: Label) -> None:
         """Somebody else answers, at a time when every lease has run out."""
-        store, clock = self.site.store, self.site.store.clock
-        store.clock = lambda: clock() + 2 * self.site.queue.seconds
+        database, clock = self.app_state.database, self.app_state.database.clock
+        database.clock = lambda: clock() + 2 * self.app_state.queue.seconds
         try:
-            self.site.desk.answer(person, item, labels, {}, None)
+            self.app_state.assignments.answer(person, item, labels, {}, None)
         finally:
-            store.clock = clock
+            database.clock = clock
 
     def said(self) -> Label:
         """The labels of the newest answer."""

@@ -59,15 +59,17 @@ class Lead(Hand):
 
 
 def answer_all(served):
-    for want in served.site.live.wanted():
+    for want in served.app_state.session.wanted():
         labels = {task: right(want.id)[task] for task in want.tasks}
         seconds = {"reading": 4.0, "intent": 3.0, "slots": 2.0}
-        served.site.desk.answer("Bob", want.id, labels, seconds, None)
+        served.app_state.assignments.answer("Bob", want.id, labels, seconds, None)
 
 
 def in_this_process(served):
     """Previews without a process of their own, which takes seconds to start; one test has the real thing."""
-    served.site.live.preview = lambda changes, progress=None: preview_round(served.folder, changes, lambda told: None)
+    served.app_state.session.preview = lambda changes, progress=None: preview_round(
+        served.folder, changes, lambda told: None
+    )
     return served
 
 
@@ -79,7 +81,7 @@ def opened_project(tmp_path_factory):
     answer_all(served)
     served.train()
     served.stop()
-    served.site.close()
+    served.app_state.close()
     return folder
 
 
@@ -88,7 +90,7 @@ def served(opened_project, tmp_path):
     server = in_this_process(Served(shutil.copytree(opened_project, tmp_path / "project")))
     yield server
     server.stop()
-    server.site.close()
+    server.app_state.close()
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def new_project(tmp_path):
     yield of
     for one in served:
         one.stop()
-        one.site.close()
+        one.app_state.close()
 
 
 @pytest.fixture
@@ -127,7 +129,7 @@ def lead(browser):
 
 
 def in_force(served):
-    return served.site.live.settings()["settings"]
+    return served.app_state.session.settings()["settings"]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -158,9 +160,9 @@ def test_what_is_used_stands_in_the_history_and_the_next_round_obeys(served, lea
     assert "the next round" in told
     answer_all(served)
     served.train()
-    assert served.site.live.books.terms_of(2).strategy.name == "RANDOM"
-    bought = served.site.live.ledger.decision(2, "selection")
-    saved = 80 - served.site.live.ledger.spent(round=1)
+    assert served.app_state.session.books.terms_of(2).strategy.name == "RANDOM"
+    bought = served.app_state.session.ledger.decision(2, "selection")
+    saved = 80 - served.app_state.session.ledger.spent(round=1)
     assert bought["budget"] == int((40 + saved) / 1.1)  # a tenth is kept back for overruns
     page.sees("#standing", "Round 2").sees("#history tr", "round 2")
 
@@ -186,8 +188,8 @@ def test_what_is_written_survives_a_look_at_another_page(served, lead):
 
 
 def test_the_newest_change_comes_first_in_the_history_and_names_are_no_markup(served, lead):
-    served.site.desk.change({"budget": {"rounds": 3}}, "Anna", "key-00001")
-    served.site.desk.change({"budget": {"rounds": 4}}, "<img src=x onerror=hacked=1>", "key-00002")
+    served.app_state.assignments.change({"budget": {"rounds": 3}}, "Anna", "key-00001")
+    served.app_state.assignments.change({"budget": {"rounds": 4}}, "<img src=x onerror=hacked=1>", "key-00002")
     page = lead(served)
     rows = page.tab.locator("#history tr").all_inner_texts()
     assert "3 becomes 4" in " ".join(rows[0].split())
@@ -199,7 +201,7 @@ def test_the_newest_change_comes_first_in_the_history_and_names_are_no_markup(se
 # -- looking ahead -----------------------------------------------------------------------------------------------------
 def test_a_preview_compares_both_rounds_beside_the_server_and_spends_nothing(opened_project, tmp_path, lead):
     served = Served(shutil.copytree(opened_project, tmp_path / "project"))
-    before = served.site.live.ledger.fingerprint()
+    before = served.app_state.session.ledger.fingerprint()
     page = lead(served).write(PER_ROUND, "1.6").preview().sees("table.compare")
     found = preview_round(served.folder, {"budget": {"per_round": 1.6}}, lambda told: None)
     now, then = found["now"], found["then"]
@@ -211,10 +213,10 @@ def test_a_preview_compares_both_rounds_beside_the_server_and_spends_nothing(ope
     page.until(lambda: page.count(".only.then li .text") == found["added"])
     assert sorted(page.texts(".only.then li .mono")) == sorted(found["added_items"])
     assert "still open" in page.text("#preview-words")
-    assert served.site.live.ledger.fingerprint() == before
+    assert served.app_state.session.ledger.fingerprint() == before
     assert page.tab.evaluate("globalThis.hacked") is None
     served.stop()
-    served.site.close()
+    served.app_state.close()
 
 
 def test_with_nothing_changed_a_preview_shows_the_next_round_as_it_is(served, lead):
@@ -229,9 +231,9 @@ def test_a_preview_that_no_longer_holds_says_so(served, lead):
     assert not page.tab.locator("#preview-stale").is_visible()
     page.write(PER_ROUND, "1.7").sees("#preview-stale", "preview again")
     page.write(PER_ROUND, "1.6").until(lambda: not page.tab.locator("#preview-stale").is_visible())
-    want = served.site.live.wanted()[0]
+    want = served.app_state.session.wanted()[0]
     served.answer_as("Bob", want.id, {task: right(want.id)[task] for task in want.tasks})
-    served.site.changed()
+    served.app_state.changed()
     page.sees("#preview-stale", "Answers")
 
 
@@ -301,14 +303,14 @@ def test_an_unreachable_server_loses_nothing_and_the_change_is_made_once(served,
     page.use()
     keys = {body["key"] for path, body in page.sent if path == "/settings"}
     assert len(keys) == 1
-    assert len(served.site.live.settings()["history"]) == 1
+    assert len(served.app_state.session.settings()["history"]) == 1
 
 
 # -- two leads ---------------------------------------------------------------------------------------------------------
 def test_what_somebody_else_changes_is_told_at_once_and_what_was_written_stays(served, lead):
     page = lead(served).write(PER_ROUND, "1.2")
-    served.site.desk.change({"budget": {"per_round": 2, "rounds": 5}}, "Eve", "key-00001")
-    served.site.changed()
+    served.app_state.assignments.change({"budget": {"per_round": 2, "rounds": 5}}, "Eve", "key-00001")
+    served.app_state.changed()
     page.sees("#told", "Eve has changed Per round, Rounds")
     assert page.changes() == ["Per round €2.00 → €1.20"]
     assert page.field("budget.rounds").input_value() == "5"
@@ -319,7 +321,7 @@ def test_what_somebody_else_changes_is_told_at_once_and_what_was_written_stays(s
 def test_who_did_not_hear_of_another_change_is_asked_to_look_before_using_theirs(served, lead):
     page = lead(served, deaf=True).write(PER_ROUND, "1.2")
     page.expected.append("409")
-    served.site.desk.change({"budget": {"per_round": 2}}, "Eve", "key-00001")
+    served.app_state.assignments.change({"budget": {"per_round": 2}}, "Eve", "key-00001")
     page.click("#use").sees("#refusal", "changed the settings meanwhile")
     assert in_force(served)["budget"]["per_round"] == 2
     assert page.changes() == ["Per round €2.00 → €1.20"]
@@ -439,5 +441,5 @@ def test_an_ended_campaign_says_how_it_goes_on(served, lead):
     page = lead(served).sees("#state", "The campaign is over: all rounds are done. Give it more rounds")
     page.write("budget.rounds", "3").preview().sees("#preview-words", "this is what will be bought")
     page.use()
-    until(lambda: served.site.state()["phase"] == "training")
+    until(lambda: served.app_state.state()["phase"] == "training")
     page.sees("#state", "is being prepared")

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bursar.web import events
-from bursar.web.events import ROOM, Hub
-from bursar.web.http_errors import Problem
+from bursar.web.events import BUFFER, Hub
+from bursar.web.http_errors import HTTPError
 
 
 def read(text):
@@ -100,11 +100,11 @@ def test_whoever_reads_slowly_misses_the_oldest_and_nothing_grows():
         async with running(hub):
             slow = hub.listen()
             await next_of(slow)
-            for number in range(ROOM + 100):
+            for number in range(BUFFER + 100):
                 hub.publish("scored", {"round": number})
             await asyncio.sleep(0.01)
             (reader,) = hub._readers
-            assert len(reader.waiting) == ROOM
+            assert len(reader.waiting) == BUFFER
             assert await next_of(slow) == ("scored", {"round": 100})
 
     play(story)
@@ -132,7 +132,7 @@ def test_whoever_leaves_is_forgotten_and_too_many_are_refused(monkeypatch):
             streams = [hub.listen(), hub.listen()]
             for stream in streams:
                 await next_of(stream)
-            with pytest.raises(Problem) as wrong:
+            with pytest.raises(HTTPError) as wrong:
                 await anext(hub.listen())
             assert wrong.value.status == 429
             await streams[0].aclose()

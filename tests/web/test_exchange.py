@@ -25,12 +25,12 @@ TEXTS = [{"text": text_of(number)} for number in range(8)]
 
 
 @pytest.fixture
-def twins(tmp_path, open_site):
+def twins(tmp_path, open_app_state):
     """Makes two projects of the same items: one to annotate here, one for what was annotated elsewhere."""
     with ExitStack() as stack:
 
         def make(name, tasks):
-            app = make_app(open_site(write_project(tmp_path / name, {task: KINDS[task] for task in tasks}, TEXTS)))
+            app = make_app(open_app_state(write_project(tmp_path / name, {task: KINDS[task] for task in tasks}, TEXTS)))
             stack.enter_context(TestClient(app, base_url=HOME))
             browser = Browser(app, base_url=HOME, headers={"Origin": HOME})
             browser.meet()

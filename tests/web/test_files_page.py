@@ -36,9 +36,9 @@ def tab(browser, served):
 
 
 def answer(served, count):
-    items = [want.id for want in served.site.live.wanted()[:count]]
+    items = [want.id for want in served.app_state.session.wanted()[:count]]
     for item in items:
-        served.site.desk.answer("you", item, right(item), {}, None)
+        served.app_state.assignments.answer("you", item, right(item), {}, None)
     return items
 
 
@@ -72,9 +72,9 @@ def test_what_a_format_cannot_say_is_told_and_lost_only_when_that_is_ticked(serv
 
 
 def test_a_file_of_answers_is_brought_in_once_and_a_wrong_one_leaves_nothing(served, tab, tmp_path):
-    asked = [want.id for want in served.site.live.wanted()][:4]
+    asked = [want.id for want in served.app_state.session.wanted()][:4]
     first = {"bursar": 1, "tasks": served_tasks(served)}
-    made = [{"id": item, "text": served.site.live.item(item)["text"], "labels": right(item)} for item in asked]
+    made = [{"id": item, "text": served.app_state.session.item(item)["text"], "labels": right(item)} for item in asked]
     file = tmp_path / "Bob’s answers (1).jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in [first, *made[:3], made[3] | {"labels": {}}]))
     tab.set_input_files("#import [name=file]", file)
@@ -82,7 +82,7 @@ def test_a_file_of_answers_is_brought_in_once_and_a_wrong_one_leaves_nothing(ser
     tab.click("#import button")
     tab.locator("#told.good", has_text="3 items are answered, for €").wait_for()
     assert "1 lack a label for some task" in tab.locator("#told").inner_text()
-    assert {answer.annotator for answer in served.site.live.answers()} == {"Bob"}
+    assert {answer.annotator for answer in served.app_state.session.answers()} == {"Bob"}
     tab.click("#import button")
     tab.locator("#told", has_text="No item is answered by this file.").wait_for()
     file.write_text(json.dumps(first) + "\n" + json.dumps(made[3] | {"text": "a text of five other words"}) + "\n")
@@ -93,4 +93,4 @@ def test_a_file_of_answers_is_brought_in_once_and_a_wrong_one_leaves_nothing(ser
 
 
 def served_tasks(served):
-    return {name: task.describe() for name, task in served.site.live.corpus.schema.items()}
+    return {name: task.describe() for name, task in served.app_state.session.corpus.schema.items()}

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.training import Trainer
 from tests.web.annotating import until
 
@@ -175,6 +175,6 @@ def test_no_training_begins_while_it_is_held_and_none_is_held_while_it_runs():
         time.sleep(0.2)
         assert (asked, trainer.phase) == ([], "idle")
     until(lambda: trainer.phase == "training")
-    with pytest.raises(Problem, match="being trained"), trainer.held():
+    with pytest.raises(HTTPError, match="being trained"), trainer.held():
         pass
     trainer.stop()

@@ -47,21 +47,21 @@ class Live(Served):
     """A project whose trainings are processes of the test's choice, as the server starts them."""
 
     def answer(self, most=None):
-        for want in self.site.live.wanted()[:most]:
+        for want in self.app_state.session.wanted()[:most]:
             labels = {task: right(want.id)[task] for task in want.tasks}
-            self.site.desk.answer("Eve", want.id, labels, {}, None)
-        self.site.changed()
+            self.app_state.assignments.answer("Eve", want.id, labels, {}, None)
+        self.app_state.changed()
 
     def trains_by(self, script):
         """Let the trainer run a script instead of training, from now on."""
         from bursar.web.training import Trainer
 
-        self.site.trainer._command = [sys.executable, "-c", script]
-        self.site.trainer.start = lambda: Trainer.start(self.site.trainer)
-        self.site.trainer.start()
+        self.app_state.trainer._command = [sys.executable, "-c", script]
+        self.app_state.trainer.start = lambda: Trainer.start(self.app_state.trainer)
+        self.app_state.trainer.start()
 
     def stop(self):
-        self.site.trainer.stop()
+        self.app_state.trainer.stop()
         super().stop()
 
 
@@ -122,7 +122,7 @@ def watch(browser):
 def test_curves_and_tiles_say_what_the_audit_slices_say(serve, watch, learned):
     served = serve(learned)
     page = watch(served)
-    result = served.site.result()
+    result = served.app_state.result()
     slices = result["arms"][result["strategy"]]["audit"]
     assert page.count("#curves .plot svg") == 3  # all tasks, and each
     assert page.count("#curves figure:first-of-type .dot") > 0
@@ -137,7 +137,7 @@ def test_curves_and_tiles_say_what_the_audit_slices_say(serve, watch, learned):
 
 def test_the_table_behind_the_bars_has_the_ledgers_numbers(serve, watch, learned):
     served = serve(learned)
-    lines = served.site.live.ledger.spending()
+    lines = served.app_state.session.ledger.spending()
     rows = watch(served).table("spending", "Every amount")
     assert sorted(row[-1] for row in rows) == sorted(f"€{line['actual'] / 100:.2f}" for line in lines)
     assert len(rows) == len(lines) > 8
@@ -165,10 +165,10 @@ def test_words_that_look_like_markup_stay_text(tmp_path, serve, watch):
     tasks = {HOSTILE: KIND, "other": KIND}
     place = write_project(tmp_path / "hostile", tasks, [{"text": f"text {k}"} for k in range(8)], learner=BAYES)
     served = serve(place)
-    for want in served.site.live.wanted():
+    for want in served.app_state.session.wanted():
         labels = dict.fromkeys(want.tasks, "a" if int(want.id[1:]) % 2 else "b")
-        served.site.desk.answer("Eve", want.id, labels, {}, None)
-    served.site.trainer.failure = HOSTILE
+        served.app_state.assignments.answer("Eve", want.id, labels, {}, None)
+    served.app_state.trainer.failure = HOSTILE
     page = watch(served)
     assert HOSTILE in page.text("#lead")
     assert HOSTILE.lower() in page.text("#spending").lower()
@@ -209,8 +209,8 @@ def test_progress_moves_while_a_round_trains_and_people_go_on_annotating(serve, 
     served.answer(1)  # while the round is being trained
     page.sees("#live-words", "3 items are open")
     page.until(lambda: page.texts("#tiles .value")[0] == "5 of 8")
-    served.site.trainer._child.stdin.write("\n")
-    served.site.trainer._child.stdin.flush()
+    served.app_state.trainer._child.stdin.write("\n")
+    served.app_state.trainer._child.stdin.flush()
     page.sees("#live-what", "training, 75 %")
     later = watch(served)  # whoever comes later is told how far it is
     later.sees("#live-what", "training, 75 %")
@@ -224,10 +224,10 @@ def test_training_now_asks_when_items_are_open_and_then_trains_without_them(serv
     page.sees("#live-words", "2 items are still to be answered")
     page.click("#train").sees("#ask-words", "2 items are not answered yet")
     page.press("Escape")  # to leave it leaves it
-    assert served.site.state()["open"] == 2
+    assert served.app_state.state()["open"] == 2
     page.click("#train").click("#ask-yes")
     page.sees("#live-what", "training, 50 %")
-    assert served.site.state()["open"] == 0
+    assert served.app_state.state()["open"] == 0
     page.sees("#headline", "The model learns from the seed items")
 
 
@@ -238,7 +238,7 @@ def test_a_training_that_fails_says_why_and_can_be_tried_again(serve, watch):
     page = watch(served)
     served.answer()
     page.sees("#lead", "The disk is full. Fix: make room. Nothing is lost")
-    served.site.trainer._command = [sys.executable, "-c", SLOW.format(STAGE.format("training", 0.5))]
+    served.app_state.trainer._command = [sys.executable, "-c", SLOW.format(STAGE.format("training", 0.5))]
     assert page.text("#train") == "Try again"
     page.click("#train").sees("#live-what", "training, 50 %")
 
@@ -261,7 +261,7 @@ def test_the_next_round_is_shown_with_items_money_and_what_the_model_is_unsure_o
     page = watch(served).click("#next button").sees("#next .shares")
     titles = page.texts("#next .tile dt")
     values = dict(zip(titles, page.texts("#next .tile .value"), strict=True))
-    found = served.site.live.preview({})["now"]
+    found = served.app_state.session.preview({})["now"]
     assert values["Items of round 4"] == str(found["items"])
     assert values["Labels"] == str(sum(found["labels"].values()))
     assert values["Cost"] == f"€{found['cost'] / 100:.2f}"
@@ -297,7 +297,7 @@ def advice_script(served):
     }
     last = json.dumps({"event": "advice", "found": found})
     stage = STAGE.format("who informs whom", 0.6)
-    served.site.advising._command = lambda folder, money: [
+    served.app_state.advising._command = lambda folder, money: [
         sys.executable,
         "-c",
         "import select, sys\n"
@@ -316,8 +316,8 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
     served.answer(1)  # what somebody else does leaves the question and its amount alone
     page.until(lambda: page.texts("#tiles .value")[0].startswith("1 of"))
     assert page.tab.input_value("#split input") == "2"
-    served.site.advising._child.stdin.write("\n")
-    served.site.advising._child.stdin.flush()
+    served.app_state.advising._child.stdin.write("\n")
+    served.app_state.advising._child.stdin.flush()
     page.sees("#split .heat")
     assert page.texts("#split .shares .value") == ["€1.50", "€0.50"]
     assert page.texts("#split .reasons li") == ["A label of intent advances slots by 0.40."]
@@ -335,7 +335,11 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
 def test_a_split_that_cannot_be_told_says_why(serve, watch, learned):
     served = serve(learned)
     failure = '{"event": "failed", "error": "too few labels of slots", "fix": "annotate more"}'
-    served.site.advising._command = lambda *_: [sys.executable, "-c", f"import sys; print({failure!r}); sys.exit(2)"]
+    served.app_state.advising._command = lambda *_: [
+        sys.executable,
+        "-c",
+        f"import sys; print({failure!r}); sys.exit(2)",
+    ]
     page = watch(served).click("#split form button")
     page.sees("#split .notice.wrong", "Too few labels of slots. Annotate more.")
     assert page.tab.locator("#split form button").is_enabled()

@@ -93,18 +93,18 @@ def test_three_rounds_are_annotated_by_keys_and_trained_beside_until_the_end_is_
 
 def check_books(folder, corpus, answered):
     """Every answer is in the ledger as it was meant, with its seconds; prices follow them; every round was scored."""
-    live = AnnotationSession.open(folder)
+    session = AnnotationSession.open(folder)
     try:
-        view = live.view()
-        assert len(view) == answered == len(live.answers()) / len(TASKS)
+        view = session.view()
+        assert len(view) == answered == len(session.answers()) / len(TASKS)
         gold = corpus.take(corpus.positions(view.ids.tolist()))
         assert [view[at].labels for at in range(len(view))] == [gold[at].labels for at in range(len(view))]
-        assert [number for number, _ in live.ledger.decisions("scores")] == list(range(ROUNDS + 1))
-        pace = live.measured_pace()
+        assert [number for number, _ in session.ledger.decisions("scores")] == list(range(ROUNDS + 1))
+        pace = session.measured_pace()
         assert pace["reading"]["observations"] == answered
-        assert live.prices()["now"] == live.ledger.decision(ROUNDS, "prices") != PRICES
+        assert session.prices()["now"] == session.ledger.decision(ROUNDS, "prices") != PRICES
     finally:
-        live.close()
+        session.close()
 
 
 def test_the_project_of_the_demo_opens_where_it_ended_and_can_be_gone_on_with(tmp_path, browser):

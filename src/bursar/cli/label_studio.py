@@ -63,10 +63,10 @@ def push(
     Items that measure the model are sent without suggestions, so that it is not judged by its own words.
     """
     with _open(run, folder, url, token) as (sync, studio), _Display(quiet=as_json) as display:
-        if sync.live.ready():
-            sync.live.next_round(display.progress)
+        if sync.session.ready():
+            sync.session.next_round(display.progress)
         pushed = sync.push(display.progress)
-    _say_pushed(sync.live, studio, pushed, as_json)
+    _say_pushed(sync.session, studio, pushed, as_json)
 
 
 @app.command()
@@ -79,7 +79,7 @@ def pull(
         bool, typer.Option("--watch", "-w", help="Go on: pull again and again, and push every next round, to the end.")
     ] = False,
     every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between two pulls with --watch.")] = 10.0,
-    bell: Annotated[
+    webhook: Annotated[
         str | None,
         typer.Option(
             "--webhook",
@@ -99,37 +99,37 @@ def pull(
 
     Stop it whenever you like: the same command goes on where it was.
     """
-    from bursar.web.labelstudio.sync import Pulled, keep_in_step
+    from bursar.web.labelstudio.sync import Pulled, watch_project
 
-    if bell is not None and not watch:
+    if webhook is not None and not watch:
         raise ConfigError("--webhook is for pulls that go on", fix="add --watch")
     with _open(run, folder, url, token) as (sync, studio), _Display(quiet=as_json) as display:
         if not watch:
-            _say_pulled(sync.live, sync.pull(display.progress), as_json)
+            _say_pulled(sync.session, sync.pull(display.progress), as_json)
             return
 
         def told(event: Pulled | Pushed) -> None:
             if isinstance(event, Pulled):
-                _say_pulled(sync.live, event, as_json)
+                _say_pulled(sync.session, event, as_json)
             else:
-                _say_pushed(sync.live, studio, event, as_json)
+                _say_pushed(sync.session, studio, event, as_json)
 
-        with _bell(sync, studio, bell, every) as pause:
-            why = keep_in_step(sync, pause=pause, told=told, progress=display.progress)
+        with _wait_for_webhook(sync, studio, webhook, every) as pause:
+            why = watch_project(sync, pause=pause, told=told, progress=display.progress)
     typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign is over: {why}.")
 
 
 @contextmanager
-def _bell(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
+def _wait_for_webhook(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
     """What to do between two pulls: wait for so long, or until Label Studio rings."""
     if url is None:
         yield lambda: time.sleep(every)
         return
-    from bursar.web.labelstudio.bell import Bell
+    from bursar.web.labelstudio.webhook import WebhookListener
 
-    with Bell(url) as bell:
-        studio.register_webhook(sync.project(), bell.url)
-        yield lambda: bell.wait(every)
+    with WebhookListener(url) as webhook:
+        studio.register_webhook(sync.project(), webhook.url)
+        yield lambda: webhook.wait(every)
 
 
 @contextmanager
@@ -137,10 +137,10 @@ def _open(run: Path, folder: Path | None, url: str | None, token: str | None) ->
     """The campaign and the server. The server is asked first, so that a wrong token makes no run."""
     from bursar.annotation.session import AnnotationSession
     from bursar.web.labelstudio.client import Studio
-    from bursar.web.labelstudio.sync import Memory, Sync
+    from bursar.web.labelstudio.sync import Sync, SyncState
 
     place = _place(run, folder)
-    known = Memory.load(place)
+    known = SyncState.load(place)
     address = url or (known.url if known is not None else None)
     if address is None:
         raise ConfigError("where is Label Studio?", fix=f"give its address with --url, or in ${URL}")
@@ -149,11 +149,11 @@ def _open(run: Path, folder: Path | None, url: str | None, token: str | None) ->
     studio = Studio(address, token)
     studio.whoami()
     _start(run, place)
-    live = AnnotationSession.open(place)
+    session = AnnotationSession.open(place)
     try:
-        yield Sync(live, studio), studio
+        yield Sync(session, studio), studio
     finally:
-        live.close()
+        session.close()
 
 
 def _place(run: Path, folder: Path | None) -> Path:
@@ -184,10 +184,10 @@ def _start(run: Path, place: Path) -> None:
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------
-def _say_pushed(live: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
-    state, page = live.state(), studio.page_of(pushed.project)
+def _say_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
+    state, page = session.state(), studio.page_of(pushed.project)
     if as_json:
-        typer.echo(json.dumps(_state(live) | asdict(pushed) | {"page": page}, ensure_ascii=False))
+        typer.echo(json.dumps(_state(session) | asdict(pushed) | {"page": page}, ensure_ascii=False))
     elif state.phase == "ended":
         typer.echo(f"The campaign is over: {state.why}.")
     else:
@@ -196,31 +196,31 @@ def _say_pushed(live: AnnotationSession, studio: Studio, pushed: Pushed, as_json
         typer.echo(f"Round {state.round}: {_items(pushed.new)} sent{suggested}{there}. {page}")
 
 
-def _say_pulled(live: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
+def _say_pulled(session: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_state(live) | asdict(pulled), ensure_ascii=False))
+        typer.echo(json.dumps(_state(session) | asdict(pulled), ensure_ascii=False))
         return
     for problem in pulled.problems:
         typer.echo(f"not taken: {problem}", err=True)
     done = [
-        (pulled.answered, f"answered for {live.costs.show(pulled.cost)}" if pulled.cost else "answered"),
+        (pulled.answered, f"answered for {session.costs.show(pulled.cost)}" if pulled.cost else "answered"),
         (pulled.beside, "answered by somebody else too"),
         (pulled.corrected, "corrected"),
         (pulled.skipped, "skipped"),
         (pulled.deleted, "deleted there, and kept here"),
     ]
     words = ", ".join(f"{len(items):,} {what}" for items, what in done if items) or "nothing new"
-    state = live.state()
+    state = session.state()
     typer.echo(
         f"Round {state.round}: {words}. {_items(state.open)} open, {state.answered:,} of {state.asked:,} answered."
     )
-    if live.ready():
+    if session.ready():
         typer.echo("The round is complete: push to train and send the next one.")
 
 
-def _state(live: AnnotationSession) -> dict[str, Any]:
-    state = live.state()
-    return {"round": state.round, "phase": state.phase, "open": state.open, "ready": live.ready()}
+def _state(session: AnnotationSession) -> dict[str, Any]:
+    state = session.state()
+    return {"round": state.round, "phase": state.phase, "open": state.open, "ready": session.ready()}
 
 
 def _items(count: int) -> str:

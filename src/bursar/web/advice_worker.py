@@ -127,8 +127,8 @@ def main(arguments: list[str]) -> int:
         about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
         found = answer(measured.problem(money), measured.context, method=material.method, progress=progress)
         tell({"event": "advice", "found": advice_shown(found, about)})
-    except BursarError as wrong:
-        tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
+    except BursarError as error:
+        tell({"event": "failed", "error": error.message, "fix": error.fix})
         return 2
     except BrokenPipeError:
         return 1

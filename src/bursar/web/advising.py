@@ -19,9 +19,9 @@ from typing import Any
 from bursar.annotation.subprocess_events import PYTHON, listen
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError
-from bursar.web.api_models import AdviceShown
+from bursar.web.api_models import AdviceOut
 from bursar.web.events import Hub
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 
 ADVICE_FILE = "advice.json"
 STAGES = ("who informs whom", "how fast tasks saturate", "how hard tasks are", "if one estimate is off")
@@ -70,7 +70,7 @@ class Advising:
             if self.newest is not None and not self.newest.done:
                 if self.newest.amount == amount:
                     return self.newest
-                raise Problem(409, "advice_under_way", "another split is being worked out", fix="wait for it")
+                raise HTTPError(409, "advice_under_way", "another split is being worked out", fix="wait for it")
             asked = Advice(amount, {"round": state["round"], "spent": state["spent"]})
             self.newest = asked
         threading.Thread(target=self._work, args=(asked,), name="advice", daemon=True).start()
@@ -87,8 +87,8 @@ class Advising:
         command = self._command(self._folder, asked.amount)
         try:
             asked.result = listen(command, lambda what, done: self._note(asked, what, done), self._started)
-        except BursarError as wrong:
-            asked.wrong = {"error": wrong.message, "fix": wrong.fix, "kind": "no_advice"}
+        except BursarError as error:
+            asked.wrong = {"error": error.message, "fix": error.fix, "kind": "no_advice"}
         except Exception as broken:  # people must see it, whatever it is
             asked.wrong = {"error": f"{type(broken).__name__}: {broken}", "fix": None, "kind": "broken"}
         self._child = None
@@ -122,7 +122,7 @@ def advice_command(folder: Path, amount: str) -> list[str]:
 def _kept(path: Path) -> Advice | None:
     """What was found when the project was last open; a file that is not as we write it is none."""
     try:
-        known = AdviceShown.model_validate_json(path.read_bytes())
+        known = AdviceOut.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
     whole = known.done and known.result is not None and known.result.keys() >= SHOWN

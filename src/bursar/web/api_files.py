@@ -18,20 +18,20 @@ from bursar.corpus import FORMATS, Corpus, read, write
 from bursar.corpus.formats.limits import LOSSES, NoPlaceError, names_that_fit
 from bursar.errors import BursarError, DataError
 from bursar.web.accounts import Caller
-from bursar.web.api import REFUSALS, LeadHere, SiteHere, problem_of
+from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, to_http_error
 from bursar.web.api_models import Imported
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.security import MOST_IMPORTED
 
-router = APIRouter(prefix="/api", tags=["files"], responses=REFUSALS)
+router = APIRouter(prefix="/api", tags=["files"], responses=ERROR_RESPONSES)
 BLOCK = 1 << 16
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 @router.get("/formats", summary="File formats")
-def formats(site: SiteHere, me: LeadHere) -> dict[str, str]:
+def formats(app_state: AppStateDep, me: LeadDep) -> dict[str, str]:
     """Every format by name, and what it is."""
     return {name: FORMATS[name].summary for name in FORMATS}
 
@@ -43,8 +43,8 @@ def formats(site: SiteHere, me: LeadHere) -> dict[str, str]:
     responses={200: {"description": "A file, or a ZIP file of several.", "content": BINARY}},
 )
 def export(
-    site: SiteHere,
-    me: LeadHere,
+    app_state: AppStateDep,
+    me: LeadDep,
     format: Annotated[str, Query(max_length=50, description="One of GET /api/formats.")] = "jsonl",
     lose: Annotated[
         list[str] | None, Query(max_length=4, description=f"What may be lost: {', '.join(LOSSES)}.")
@@ -55,14 +55,14 @@ def export(
 
     Where a format has names of its own for tasks, the one task that each can only mean goes under it.
     """
-    corpus = site.live.view()
+    corpus = app_state.session.view()
     if tasks:
         corpus = corpus.with_tasks(list(dict.fromkeys(tasks)))
     if not len(corpus):
-        raise Problem(409, "nothing_there", "nothing has been annotated yet")
+        raise HTTPError(409, "nothing_there", "nothing has been annotated yet")
     folder = tempfile.TemporaryDirectory(prefix="bursar-export-")
     try:
-        path = _written(corpus, format, lose or [], Path(folder.name), _stem(site))
+        path = _written(corpus, format, lose or [], Path(folder.name), _stem(app_state))
     except BaseException:
         folder.cleanup()
         raise
@@ -76,10 +76,10 @@ def _written(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: s
     target.parent.mkdir()
     try:
         _write(corpus, target, format, lose)
-    except NoPlaceError as wrong:  # the format has names of its own for tasks; what can only be meant is taken for it
-        names = names_that_fit(corpus.schema, wrong.places)
+    except NoPlaceError as error:  # the format has names of its own for tasks; what can only be meant is taken for it
+        names = names_that_fit(corpus.schema, error.places)
         if not names:
-            raise Problem(400, "bad_data", wrong.message, fix="leave tasks out, with `tasks`") from None
+            raise HTTPError(400, "bad_data", error.message, fix="leave tasks out, with `tasks`") from None
         _write(corpus.with_renamed_tasks(names), target, format, lose)
     written = sorted(path for path in target.parent.rglob("*") if path.is_file())
     if written == [target]:
@@ -97,12 +97,12 @@ def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
         write(corpus, target, format, **({"lose": lose} if lose and may_lose else {}))
     except NoPlaceError:
         raise
-    except DataError as wrong:  # which names the item, and not that there is no such one
-        raise Problem(400, "bad_data", wrong.message, fix=wrong.fix) from None
+    except DataError as error:  # which names the item, and not that there is no such one
+        raise HTTPError(400, "bad_data", error.message, fix=error.fix) from None
 
 
-def _stem(site: AppState) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", site.live.config.name).strip("-") or "annotations"
+def _stem(app_state: AppState) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", app_state.session.config.name).strip("-") or "annotations"
 
 
 def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:
@@ -119,8 +119,8 @@ def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[by
 )
 async def import_answers(
     request: Request,
-    site: SiteHere,
-    me: LeadHere,
+    app_state: AppStateDep,
+    me: LeadDep,
     name: Annotated[str, Query(min_length=1, max_length=100, pattern=NAME, description="The file's name.")],
     format: Annotated[str | None, Query(max_length=50, description="Guessed if it is not given.")] = None,
     annotator: Annotated[str | None, Query(min_length=1, max_length=64, description="Who made them; you.")] = None,
@@ -135,19 +135,19 @@ async def import_answers(
         with open(path, "wb") as file:
             async for block in request.stream():
                 file.write(block)
-        return await run_in_threadpool(_imported, site, me, path, format, annotator)
+        return await run_in_threadpool(_imported, app_state, me, path, format, annotator)
 
 
-def _imported(site: AppState, me: Caller, path: Path, format: str | None, annotator: str | None) -> Imported:
+def _imported(app_state: AppState, me: Caller, path: Path, format: str | None, annotator: str | None) -> Imported:
     try:
         corpus = read(_unpacked(path), format)
-    except BursarError as wrong:
-        message = problem_of(wrong).message.replace(f"{path.parent}/", "")
-        raise Problem(400, "bad_file", message, fix=wrong.fix) from None
-    corpus = corpus.with_renamed_tasks(names_that_fit(corpus.schema, site.live.corpus.schema))
-    found = site.desk.take_in(corpus, annotator or me.name)
-    site.changed()
-    return Imported(**vars(found) | {"cost": site.live.costs.show(found.cost_units)})
+    except BursarError as error:
+        message = to_http_error(error).message.replace(f"{path.parent}/", "")
+        raise HTTPError(400, "bad_file", message, fix=error.fix) from None
+    corpus = corpus.with_renamed_tasks(names_that_fit(corpus.schema, app_state.session.corpus.schema))
+    found = app_state.assignments.import_corpus(corpus, annotator or me.name)
+    app_state.changed()
+    return Imported(**vars(found) | {"cost": app_state.session.costs.show(found.cost_units)})
 
 
 def _unpacked(path: Path) -> Path:
@@ -159,10 +159,10 @@ def _unpacked(path: Path) -> Path:
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > 1000 or sum(entry.file_size for entry in entries) > 4 * MOST_IMPORTED:
-                raise Problem(413, "too_large", "the ZIP file holds too much", fix="send fewer files")
+                raise HTTPError(413, "too_large", "the ZIP file holds too much", fix="send fewer files")
             for entry in entries:
                 archive.extract(entry, target)  # which keeps within the folder
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as wrong:
-        raise Problem(400, "bad_file", f"{path.name} is no ZIP file that can be read: {wrong}") from None
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+        raise HTTPError(400, "bad_file", f"{path.name} is no ZIP file that can be read: {error}") from None
     inside = list(target.iterdir()) if target.is_dir() else []
     return inside[0] if len(inside) == 1 else target

@@ -44,7 +44,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Wrong(BaseModel):
+class ErrorBody(BaseModel):
     """Every refusal looks like this."""
 
     error: str = Field(description="What is wrong, in a sentence.")
@@ -63,7 +63,7 @@ class NextRequest(Message):
     )
 
 
-class LeaseShown(BaseModel):
+class LeaseOut(BaseModel):
     """The promise that nobody else is given the item for a while."""
 
     id: str
@@ -84,7 +84,7 @@ class Progress(BaseModel):
 class NextReply(BaseModel):
     """An item to annotate; or no lease, and why."""
 
-    lease: LeaseShown | None
+    lease: LeaseOut | None
     item: dict[str, Any] | None = None
     tasks: list[str] | None = None
     suggestions: dict[str, Any] | None = Field(
@@ -127,7 +127,7 @@ class SkipRequest(Message):
     reason: str = Field(default="", max_length=2000)
 
 
-class SkipShown(BaseModel):
+class SkipOut(BaseModel):
     """An item that somebody skipped."""
 
     key: str = Field(description="By which it is undone.")
@@ -144,7 +144,7 @@ class SkipShown(BaseModel):
 class SkipList(BaseModel):
     """What people skipped, the newest first."""
 
-    skips: list[SkipShown]
+    skips: list[SkipOut]
     total: int
 
 
@@ -154,13 +154,13 @@ class UndoRequest(Message):
     skip: str = Field(min_length=1, max_length=1000, description="The skip's `key`.")
 
 
-class Undone(BaseModel):
+class SkipUndone(BaseModel):
     """The skip counts no more."""
 
     asked: bool = Field(description="The item is asked about now; otherwise it is back in the pool.")
 
 
-class ReceiptShown(BaseModel):
+class ReceiptOut(BaseModel):
     """It is on disk."""
 
     key: str
@@ -180,7 +180,7 @@ class MyAnswer(BaseModel):
     text: str | None = Field(description="How the item begins, to know it by.")
 
 
-class Mine(BaseModel):
+class MyAnswers(BaseModel):
     """What you annotated, the newest first."""
 
     answers: list[MyAnswer]
@@ -209,7 +209,7 @@ class NewPassword(Message):
     old: str | None = Field(default=None, max_length=LONGEST)
 
 
-class PersonShown(BaseModel):
+class PersonOut(BaseModel):
     """Somebody with an account, and what they did."""
 
     name: str
@@ -222,7 +222,7 @@ class PersonShown(BaseModel):
 class People(BaseModel):
     """Everybody."""
 
-    people: list[PersonShown]
+    people: list[PersonOut]
     accounts: bool
 
 
@@ -232,7 +232,7 @@ class TokenRequest(Message):
     label: str = Field(default="", max_length=100)
 
 
-class TokenShown(BaseModel):
+class TokenOut(BaseModel):
     """A token as it is listed."""
 
     id: str
@@ -241,7 +241,7 @@ class TokenShown(BaseModel):
     used_at: str | None
 
 
-class TokenMade(TokenShown):
+class TokenMade(TokenOut):
     """A new token: it is shown now and never again."""
 
     token: str
@@ -250,10 +250,10 @@ class TokenMade(TokenShown):
 class Tokens(BaseModel):
     """Your tokens."""
 
-    tokens: list[TokenShown]
+    tokens: list[TokenOut]
 
 
-class ProjectShown(BaseModel):
+class ProjectOut(BaseModel):
     """What is annotated."""
 
     id: str = Field(description="This project's alone, whatever its name: what a browser keeps, it keeps under it.")
@@ -269,12 +269,12 @@ class Me(BaseModel):
     name: str
     role: RoleName
     csrf: str | None = Field(description="To be sent as X-CSRF-Token by a browser; a token needs none.")
-    project: ProjectShown
+    project: ProjectOut
     accounts: bool
 
 
 # -- leading ---------------------------------------------------------------------------------------------------------
-class StateShown(BaseModel):
+class StateOut(BaseModel):
     """Where the campaign stands."""
 
     round: int
@@ -320,7 +320,7 @@ class Job(BaseModel):
     done: bool
     progress: float = 0.0
     result: dict[str, Any] | None = None
-    wrong: Wrong | None = None
+    wrong: ErrorBody | None = None
 
 
 class AdviceRequest(Message):
@@ -329,7 +329,7 @@ class AdviceRequest(Message):
     amount: float = Field(gt=0, le=1_000_000_000, allow_inf_nan=False, description="In the money of the prices.")
 
 
-class AdviceShown(BaseModel):
+class AdviceOut(BaseModel):
     """Advice on a split under way, or what was found."""
 
     amount: str
@@ -338,13 +338,13 @@ class AdviceShown(BaseModel):
     progress: float = 0.0
     what: str = ""
     result: dict[str, Any] | None = None
-    wrong: Wrong | None = None
+    wrong: ErrorBody | None = None
 
 
 class NewestAdvice(BaseModel):
     """The newest advice on a split, if any was asked for."""
 
-    advice: AdviceShown | None = None
+    advice: AdviceOut | None = None
 
 
 class OverlapSettings(Message):
@@ -380,7 +380,7 @@ class OverlapList(BaseModel):
     settings: OverlapSettings
 
 
-class AgreementShown(BaseModel):
+class AgreementOut(BaseModel):
     """How far people agree on one task."""
 
     items: int

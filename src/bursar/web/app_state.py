@@ -18,12 +18,12 @@ from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
 from bursar.web.advising import Advising
 from bursar.web.assignments import Assignments
+from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.events import Hub
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.previews import Previews
 from bursar.web.queue import SECONDS, Queue
 from bursar.web.security import HostPolicy
-from bursar.web.store import STORE_FILE, Store
 from bursar.web.training import Trainer
 
 
@@ -39,7 +39,7 @@ class AppState:
     def __init__(
         self,
         folder: Path,
-        door: HostPolicy | None = None,
+        host_policy: HostPolicy | None = None,
         *,
         seconds: float = SECONDS,
         hasher: argon2.PasswordHasher | None = None,
@@ -48,25 +48,25 @@ class AppState:
     ) -> None:
         check_project(folder)
         make_engine(engine)  # refused now, not when the first round is trained
-        self.door = door or HostPolicy()
-        self.live = AnnotationSession.open(folder, trust=trust)
+        self.host_policy = host_policy or HostPolicy()
+        self.session = AnnotationSession.open(folder, trust=trust)
         try:
-            self.store = Store.open(folder / STORE_FILE)
-            self.accounts = Accounts(self.store, hasher)
-            self._check_door()
-            self.queue = Queue(self.store, seconds)
-            self.desk = Assignments(self.live, self.queue)
+            self.database = WebDatabase.open(folder / DATABASE_FILE)
+            self.accounts = Accounts(self.database, hasher)
+            self._check_host_policy()
+            self.queue = Queue(self.database, seconds)
+            self.assignments = Assignments(self.session, self.queue)
         except BaseException:
-            self.live.close()
+            self.session.close()
             raise
         self.hub = Hub(self.state)
         command = training_command(folder, trust, engine=engine)
-        self.trainer = Trainer(command, self.live.ready, self._told, self._trained)
-        self.previews = Previews(self.live, self.hub)
+        self.trainer = Trainer(command, self.session.ready, self._told, self._trained)
+        self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
         self._reporting = threading.Lock()
         self._result: tuple[State, dict[str, Any]] | None = None
-        self.cookie = f"bursar_{self.store.secret('cookie')[:8]}"  # two projects on one machine do not share it
+        self.cookie = f"bursar_{self.database.secret('cookie')[:8]}"  # two projects on one machine do not share it
 
     def close(self) -> None:
         """Stop what runs and let go of the folder."""
@@ -74,23 +74,23 @@ class AppState:
         self.previews.close()
         self.advising.close()
         self.trainer.stop()
-        self.store.close()
-        self.live.close()
+        self.database.close()
+        self.session.close()
 
-    def _check_door(self) -> None:
+    def _check_host_policy(self) -> None:
         """A project without accounts is for whoever sits at this machine, and for nobody else."""
-        if not self.door.loopback and not self.accounts.exist():
-            raise Problem(
+        if not self.host_policy.loopback and not self.accounts.exist():
+            raise HTTPError(
                 403,
                 "no_accounts",
-                f"{self.door.host} can be reached by others, and this project has no accounts",
-                fix=f"add a lead first: bursar people add {self.live.folder} NAME --role lead",
+                f"{self.host_policy.host} can be reached by others, and this project has no accounts",
+                fix=f"add a lead first: bursar people add {self.session.folder} NAME --role lead",
             )
 
     # -- where things stand ------------------------------------------------------------------------------------------
     def state(self) -> dict[str, Any]:
         """Where the campaign stands, with what the training process does."""
-        state = asdict(self.live.state())
+        state = asdict(self.session.state())
         if self.trainer.failure is not None and state["phase"] != "ended":
             state |= {"phase": "failed", "why": self.trainer.failure}
         elif self.trainer.phase == "training":
@@ -100,9 +100,9 @@ class AppState:
     def result(self) -> dict[str, Any]:
         """Everything that a report shows; made anew when something has changed."""
         with self._reporting:
-            known = self.live.state()
+            known = self.session.state()
             if self._result is None or self._result[0] != known:
-                self._result = known, self.live.result()
+                self._result = known, self.session.result()
             return self._result[1]
 
     def changed(self) -> None:
@@ -116,7 +116,7 @@ class AppState:
         self.hub.changed()
 
     def _trained(self) -> None:
-        self.live.refresh()
+        self.session.refresh()
         self.hub.settle()
 
     # -- who asks ----------------------------------------------------------------------------------------------------
@@ -125,5 +125,5 @@ class AppState:
         if token is not None:
             return self.accounts.by_token(token)
         if not self.accounts.exist():
-            return self.accounts.you
+            return self.accounts.local_user
         return self.accounts.by_cookie(cookie) if cookie else None

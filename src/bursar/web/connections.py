@@ -16,9 +16,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bursar.web.logs import limited
+from bursar.web.logs import rate_limited
 
-LOG = limited("bursar.web.connections")
+LOG = rate_limited("bursar.web.connections")
 HEAD = 15.0  # seconds for the head of a request, from its first byte or from the connection's beginning
 BODY = 30.0  # seconds between two pieces of a request's body
 UNREAD = 60.0  # seconds that an answer may wait for its reader

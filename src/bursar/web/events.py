@@ -13,10 +13,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from bursar.errors import StorageError
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.logs import STORAGE_LOG
 
-ROOM = 64  # events that wait for one reader
+BUFFER = 64  # events that wait for one reader
 MOST_READERS = 500
 HEARTBEAT = 15.0  # seconds after which a silent line gives a sign of life
 PAUSE = 0.3  # seconds between two states at least: fifty annotators change it fifty times a second
@@ -26,7 +26,7 @@ class Reader:
     """One who listens."""
 
     def __init__(self) -> None:
-        self.waiting: deque[str] = deque(maxlen=ROOM)
+        self.waiting: deque[str] = deque(maxlen=BUFFER)
         self.woken = asyncio.Event()
 
     def tell(self, text: str) -> None:
@@ -53,7 +53,7 @@ class Hub:
             self._changed.clear()
             if self._readers:
                 try:
-                    self._spread(encode("state", await asyncio.to_thread(self._state)))
+                    self._broadcast(encode("state", await asyncio.to_thread(self._state)))
                 except StorageError as fault:  # the next change is told again
                     STORAGE_LOG.error("storage fault: %s", fault)
             await asyncio.sleep(PAUSE)
@@ -69,7 +69,7 @@ class Hub:
             self._latest[event] = text
         elif event == "state":
             self._latest.pop("stage", None)
-        self._call(self._spread, text)
+        self._call(self._broadcast, text)
 
     def settle(self) -> None:
         """What was under way is over: newcomers need not be told how far it was."""
@@ -84,7 +84,7 @@ class Hub:
     async def listen(self) -> AsyncIterator[str]:
         """The events for one reader, beginning with how things stand."""
         if len(self._readers) >= MOST_READERS:
-            raise Problem(429, "too_many_readers", "too many pages listen already", retry_after=30)
+            raise HTTPError(429, "too_many_readers", "too many pages listen already", retry_after=30)
         reader = Reader()
         self._readers.add(reader)
         try:
@@ -102,7 +102,7 @@ class Hub:
         finally:
             self._readers.discard(reader)
 
-    def _spread(self, text: str) -> None:
+    def _broadcast(self, text: str) -> None:
         for reader in self._readers:
             reader.tell(text)
 

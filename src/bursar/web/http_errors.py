@@ -7,10 +7,10 @@ from bursar.errors import BursarError
 RETRY = 5  # seconds after which a request that met a fault of the storage is sent again
 
 
-class Problem(BursarError):
+class HTTPError(BursarError):
     """A request that is refused.
 
-    >>> Problem(409, "answered_by_other", "somebody else has answered this item").body
+    >>> HTTPError(409, "answered_by_other", "somebody else has answered this item").body
     {'error': 'somebody else has answered this item', 'fix': None, 'kind': 'answered_by_other'}
     """
 
@@ -28,8 +28,8 @@ class Problem(BursarError):
         return {"error": self.message, "fix": self.fix, "kind": self.kind}
 
 
-def storage_unavailable(resent: bool) -> Problem:
+def storage_unavailable(resent: bool) -> HTTPError:
     """The disk or the database cannot be used now; ``resent`` if the page will try again by itself."""
     kept = "your answer is kept in this browser, and the page sends it again by itself"
     fix = f"{kept if resent else f'try again in {RETRY} seconds'}; the server's log says what is wrong"
-    return Problem(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)
+    return HTTPError(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)

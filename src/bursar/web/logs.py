@@ -9,13 +9,13 @@ from collections.abc import Callable
 EVERY = 10.0  # seconds
 
 
-class AtMost(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Lets one record of a kind pass per interval; the next one says how many were held back.
 
     Records are of one kind if their text is the same before its values are filled in, up to the end of its first line.
 
     >>> clock = iter([0.0, 1.0, 2.0, 11.0])
-    >>> filter = AtMost(10, lambda: next(clock))
+    >>> filter = RateLimitFilter(10, lambda: next(clock))
     >>> records = [logging.makeLogRecord({"msg": "no room"}) for _ in range(4)]
     >>> [record.msg for record in records if filter.filter(record)]
     ['no room', 'no room (and 2 more like it before)']
@@ -42,12 +42,12 @@ class AtMost(logging.Filter):
         return True
 
 
-def limited(name: str) -> logging.Logger:
+def rate_limited(name: str) -> logging.Logger:
     """A logger that writes a line of a kind at most so often."""
     logger = logging.getLogger(name)
-    if not any(isinstance(known, AtMost) for known in logger.filters):
-        logger.addFilter(AtMost())
+    if not any(isinstance(known, RateLimitFilter) for known in logger.filters):
+        logger.addFilter(RateLimitFilter())
     return logger
 
 
-STORAGE_LOG = limited("bursar.web.storage")
+STORAGE_LOG = rate_limited("bursar.web.storage")

@@ -16,9 +16,9 @@ from bursar.corpus import FORMATS
 from bursar.errors import StorageError
 from bursar.report import render
 from bursar.web.accounts import LONGEST, SHORTEST, Caller
-from bursar.web.api import SiteHere, who
+from bursar.web.api import AppStateDep, who
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.security import REPORT_POLICY
 
 router = APIRouter(include_in_schema=False)
@@ -40,105 +40,111 @@ LOSSES_SHOWN = {
 }
 
 
-def page(name: str, site: AppState, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
+def page(name: str, app_state: AppState, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
     """A page in its frame."""
     text = ENVIRONMENT.get_template(f"{name}.html").render(
-        page=name, me=me, project=site.live.config.name, accounts=site.accounts.exist(), **values
+        page=name, me=me, project=app_state.session.config.name, accounts=app_state.accounts.exist(), **values
     )
     return HTMLResponse(text, status)
 
 
 def message(
-    site: AppState, me: Caller | None, status: int, title: str, words: str, fix: str | None = None
+    app_state: AppState, me: Caller | None, status: int, title: str, words: str, fix: str | None = None
 ) -> HTMLResponse:
     """A page that says one thing."""
-    return page("message", site, me, status, title=title, words=words, fix=fix)
+    return page("message", app_state, me, status, title=title, words=words, fix=fix)
 
 
 @router.get("/")
-def home(request: Request, site: SiteHere) -> Response:
+def home(request: Request, app_state: AppStateDep) -> Response:
     """Where one goes on: to annotate, to watch what came of it, or to begin."""
-    me = who(request, site)
+    me = who(request, app_state)
     if me is None:
         return _to("/login")
-    if not me.leads:
+    if not me.is_lead:
         return _to("/annotate")
-    state = site.state()
+    state = app_state.state()
     if state["phase"] == "ended":
         return _to("/watch")
     return _to("/annotate" if state["round"] > 0 or state["answered"] else "/start")
 
 
 @router.get("/login")
-def login(request: Request, site: SiteHere) -> Response:
+def login(request: Request, app_state: AppStateDep) -> Response:
     """Name and password."""
-    if who(request, site) is not None:
+    if who(request, app_state) is not None:
         return _to("/")
-    return page("login", site, None)
+    return page("login", app_state, None)
 
 
 @router.get("/start")
-def start(request: Request, site: SiteHere) -> Response:
+def start(request: Request, app_state: AppStateDep) -> Response:
     """What this project is about, before the first answer."""
-    tasks = [{"shape": shape_of(task), "labels": [], "low": None, "high": None} | task for task in site.live.tasks()]
-    return _shown(request, site, "start", about=about(site), tasks=tasks, state=site.state())
+    tasks = [
+        {"shape": shape_of(task), "labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()
+    ]
+    return _shown(request, app_state, "start", about=about(app_state), tasks=tasks, state=app_state.state())
 
 
 @router.get("/annotate")
-def annotate(request: Request, site: SiteHere) -> Response:
+def annotate(request: Request, app_state: AppStateDep) -> Response:
     """The page on which people annotate."""
-    return _shown(request, site, "annotate")
+    return _shown(request, app_state, "annotate")
 
 
 @router.get("/watch")
-def watch(request: Request, site: SiteHere) -> Response:
+def watch(request: Request, app_state: AppStateDep) -> Response:
     """What came of it so far."""
-    items = site.live.config.budget.counts == "items"
-    return _shown(request, site, "watch", state=site.state(), show=site.live.costs.show, items=items)
+    items = app_state.session.config.budget.counts == "items"
+    return _shown(request, app_state, "watch", state=app_state.state(), show=app_state.session.costs.show, items=items)
 
 
 @router.get("/decide")
-def decide(request: Request, site: SiteHere) -> Response:
+def decide(request: Request, app_state: AppStateDep) -> Response:
     """What the next round does."""
-    by_item = site.live.config.budget.counts == "items"
-    return _shown(request, site, "decide", state=site.state(), show=site.live.costs.show, by_item=by_item)
+    by_item = app_state.session.config.budget.counts == "items"
+    return _shown(
+        request, app_state, "decide", state=app_state.state(), show=app_state.session.costs.show, by_item=by_item
+    )
 
 
 @router.get("/review")
-def review(request: Request, site: SiteHere) -> Response:
+def review(request: Request, app_state: AppStateDep) -> Response:
     """Where people differ."""
-    return _shown(request, site, "review")
+    return _shown(request, app_state, "review")
 
 
 @router.get("/files")
-def files_page(request: Request, site: SiteHere) -> Response:
+def files_page(request: Request, app_state: AppStateDep) -> Response:
     """What was annotated, out; answers that were made elsewhere, in."""
     formats = {name: FORMATS[name].summary for name in FORMATS}
-    return _shown(request, site, "files", formats=formats, losses=LOSSES_SHOWN, tasks=list(site.live.corpus.schema))
+    return _shown(
+        request, app_state, "files", formats=formats, losses=LOSSES_SHOWN, tasks=list(app_state.session.corpus.schema)
+    )
 
 
 @router.get("/people")
-def people(request: Request, site: SiteHere) -> Response:
+def people(request: Request, app_state: AppStateDep) -> Response:
     """Accounts; for whoever leads nothing, their own."""
-    return _shown(request, site, "people", shortest=SHORTEST, longest=LONGEST)
+    return _shown(request, app_state, "people", shortest=SHORTEST, longest=LONGEST)
 
 
 @router.get("/report")
-def report(request: Request, site: SiteHere) -> Response:
+def report(request: Request, app_state: AppStateDep) -> Response:
     """The report of the run as it is now: a page that brings its own scripts, in a box of its own."""
-    me = who(request, site)
+    me = who(request, app_state)
     if me is None:
         return _to(f"/login?next={quote('/report')}")
-    if not me.leads:
-        return _refused(site, me)
-    text = render(site.result(), site.live.corpus)
+    if not me.is_lead:
+        return _refused(app_state, me)
+    text = render(app_state.result(), app_state.session.corpus)
     return HTMLResponse(text, headers={"content-security-policy": REPORT_POLICY})
 
 
 @router.get("/api/docs")
-def docs(request: Request, site: SiteHere) -> Response:
+def docs(request: Request, app_state: AppStateDep) -> Response:
     """The API, as its description has it."""
-    return page("docs", site, who(request, site), parts=calls_of(request.app.openapi()))
+    return page("docs", app_state, who(request, app_state), parts=calls_of(request.app.openapi()))
 
 
 def calls_of(api: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -178,51 +184,53 @@ def shape_of(task: Mapping[str, Any]) -> str:
     return shapes.get(str(task["kind"]), str(task["kind"]))
 
 
-def about(site: AppState) -> dict[str, Any]:
+def about(app_state: AppState) -> dict[str, Any]:
     """What a project is about, in a few figures."""
-    live, budget = site.live, site.live.config.budget
+    session, budget = app_state.session, app_state.session.config.budget
     counted = "items" if budget.counts == "items" else None
-    per_round = f"{budget.per_round:,.0f} items" if counted else live.costs.show(live.costs.units(budget.per_round))
+    per_round = (
+        f"{budget.per_round:,.0f} items" if counted else session.costs.show(session.costs.units(budget.per_round))
+    )
     return {
-        "pool": len(live.parts.pool),
-        "dev": len(live.parts.dev),
-        "test": len(live.parts.test),
+        "pool": len(session.parts.pool),
+        "dev": len(session.parts.dev),
+        "test": len(session.parts.test),
         "seed": budget.seed_items,
         "per_round": per_round,
         "rounds": budget.rounds,
-        "strategy": live.config.strategy.name,
-        "learner": live.config.learner.name,
+        "strategy": session.config.strategy.name,
+        "learner": session.config.learner.name,
     }
 
 
-def _shown(request: Request, site: AppState, name: str, **values: Any) -> Response:
-    me = who(request, site)
+def _shown(request: Request, app_state: AppState, name: str, **values: Any) -> Response:
+    me = who(request, app_state)
     if me is None:
         return _to(f"/login?next={quote(request.url.path)}")
-    if name in LEADS and not me.leads:
-        return _refused(site, me)
-    return page(name, site, me, **values)
+    if name in LEADS and not me.is_lead:
+        return _refused(app_state, me)
+    return page(name, app_state, me, **values)
 
 
-def _refused(site: AppState, me: Caller) -> HTMLResponse:
-    return message(site, me, 403, "For leads only", "This page is for those who lead the project.")
+def _refused(app_state: AppState, me: Caller) -> HTMLResponse:
+    return message(app_state, me, 403, "For leads only", "This page is for those who lead the project.")
 
 
 def _to(place: str) -> RedirectResponse:
     return RedirectResponse(place, 303)
 
 
-def page_of_problem(request: Request, problem: Problem) -> HTMLResponse | None:
+def error_page(request: Request, error: HTTPError) -> HTMLResponse | None:
     """A refusal as a page, for a person who typed an address; nothing for programs."""
     if request.url.path.startswith(("/api/", "/static/")) or "text/html" not in request.headers.get("accept", ""):
         return None
-    site: AppState = request.app.state.site
-    title = "Nothing here" if problem.status == 404 else "That did not work"
-    words = problem.message[:1].upper() + problem.message[1:] + "."
+    app_state: AppState = request.app.state.bursar
+    title = "Nothing here" if error.status == 404 else "That did not work"
+    words = error.message[:1].upper() + error.message[1:] + "."
     try:
-        shown = message(site, who(request, site), problem.status, title, words, problem.fix)
+        shown = message(app_state, who(request, app_state), error.status, title, words, error.fix)
     except StorageError:  # a page says who looks at it, and that cannot be read either
         return None
-    if problem.retry_after is not None:
-        shown.headers["retry-after"] = str(problem.retry_after)
+    if error.retry_after is not None:
+        shown.headers["retry-after"] = str(error.retry_after)
     return shown

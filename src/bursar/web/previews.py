@@ -13,7 +13,7 @@ from typing import Any
 from bursar.annotation.session import AnnotationSession
 from bursar.errors import BursarError
 from bursar.web.events import Hub
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 
 KEPT = 50
 WAITING = 8  # previews that may wait
@@ -33,8 +33,8 @@ class Preview:
 class Previews:
     """Asks the campaign what changed settings would choose, and tells when it knows."""
 
-    def __init__(self, live: AnnotationSession, hub: Hub) -> None:
-        self._live = live
+    def __init__(self, session: AnnotationSession, hub: Hub) -> None:
+        self._live = session
         self._hub = hub
         self._lock = threading.Lock()
         self._jobs: dict[str, Preview] = {}
@@ -47,7 +47,7 @@ class Previews:
         job = Preview(secrets.token_hex(8))
         with self._lock:
             if sum(not known.done for known in self._jobs.values()) >= WAITING:
-                raise Problem(429, "too_many_previews", "too many previews wait already", retry_after=5)
+                raise HTTPError(429, "too_many_previews", "too many previews wait already", retry_after=5)
             self._jobs[job.job] = job
             for old in list(self._jobs)[:-KEPT]:
                 del self._jobs[old]
@@ -59,7 +59,7 @@ class Previews:
         try:
             return self._jobs[job]
         except KeyError:
-            raise Problem(404, "no_preview", "there is no such preview, or no longer") from None
+            raise HTTPError(404, "no_preview", "there is no such preview, or no longer") from None
 
     def close(self) -> None:
         """Begin no more."""
@@ -70,8 +70,8 @@ class Previews:
             job, changes = asked
             try:
                 job.result = self._live.preview(changes, partial(_note, job))
-            except BursarError as wrong:
-                job.wrong = {"error": wrong.message, "fix": wrong.fix, "kind": "bad_settings"}
+            except BursarError as error:
+                job.wrong = {"error": error.message, "fix": error.fix, "kind": "bad_settings"}
             except Exception as broken:  # it must not end the thread
                 job.wrong = {"error": f"{type(broken).__name__}: {broken}", "fix": None, "kind": "broken"}
             job.progress, job.done = 1.0, True

@@ -16,9 +16,9 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from bursar.web import store as tables
-from bursar.web.http_errors import Problem
-from bursar.web.store import Store
+from bursar.web import database as tables
+from bursar.web.database import WebDatabase
+from bursar.web.http_errors import HTTPError
 
 SECONDS = 600.0  # a lease holds, unless it is renewed
 MOST_HELD = 5  # leases of one person at a time: the one before them and a few that their page has fetched ahead
@@ -53,7 +53,7 @@ def draw(item: str) -> float:
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkItem:
     """An item of a round that people can be given, and who has answered it."""
 
     round: int
@@ -80,10 +80,12 @@ class Lease:
         return self.round, self.item
 
 
-def choose(person: str, work: Iterable[Work], held: Mapping[Key, Collection[str]], overlap: Overlap) -> Work | None:
+def choose(
+    person: str, work: Iterable[WorkItem], held: Mapping[Key, Collection[str]], overlap: Overlap
+) -> WorkItem | None:
     """The first item that this person has neither answered nor holds, and that is not taken by as many as it needs.
 
-    >>> work = [Work(0, "u1"), Work(0, "u2", frozenset({"ann"}))]
+    >>> work = [WorkItem(0, "u1"), WorkItem(0, "u2", frozenset({"ann"}))]
     >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap(share=1.0, people=2)).item
     'u1'
     >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap()) is None
@@ -98,10 +100,10 @@ def choose(person: str, work: Iterable[Work], held: Mapping[Key, Collection[str]
     return None
 
 
-class Open(Protocol):
+class WorkSource(Protocol):
     """What can be given out now, and whether something still can. It is asked when it is somebody's turn."""
 
-    def work(self) -> Iterable[Work]:
+    def work(self) -> Iterable[WorkItem]:
         """All of it, in the order in which it is given; as much is looked at as is needed."""
 
     def is_open(self, key: Key) -> bool:
@@ -109,12 +111,12 @@ class Open(Protocol):
 
 
 @dataclass(frozen=True)
-class Listed:
+class WorkList:
     """Work that is written in a list."""
 
-    pieces: Sequence[Work]
+    pieces: Sequence[WorkItem]
 
-    def work(self) -> Iterable[Work]:
+    def work(self) -> Iterable[WorkItem]:
         return self.pieces
 
     def is_open(self, key: Key) -> bool:
@@ -125,34 +127,34 @@ class Queue:
     """Leases of a project. Whatever happens to the server, a lease that it gave is kept or runs out.
 
     >>> import tempfile, pathlib
-    >>> store = Store.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
-    >>> queue = Queue(store)
-    >>> work = Listed([Work(0, "u1"), Work(0, "u2")])
+    >>> database = WebDatabase.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
+    >>> queue = Queue(database)
+    >>> work = WorkList([WorkItem(0, "u1"), WorkItem(0, "u2")])
     >>> queue.next("ann", work).item, queue.next("bob", work).item, queue.next("eve", work)
     ('u1', 'u2', None)
-    >>> store.close()
+    >>> database.close()
     """
 
-    def __init__(self, store: Store, seconds: float = SECONDS) -> None:
-        self.store = store
+    def __init__(self, database: WebDatabase, seconds: float = SECONDS) -> None:
+        self.database = database
         self.seconds = seconds
-        self.overlap = Overlap(**store.get("overlap", {}))
-        self._secret = store.secret("leases").encode()
+        self.overlap = Overlap(**database.get("overlap", {}))
+        self._secret = database.secret("leases").encode()
         self._turn = threading.Lock()  # threads wait here and not in the database
 
     def set_overlap(self, chosen: Overlap) -> None:
         """Choose how many items several people answer."""
-        self.store.put("overlap", {"share": chosen.share, "people": chosen.people})
+        self.database.put("overlap", {"share": chosen.share, "people": chosen.people})
         self.overlap = chosen
 
-    def next(self, person: str, open: Open, known: Collection[str] = ()) -> Lease | None:
+    def next(self, person: str, open: WorkSource, known: Collection[str] = ()) -> Lease | None:
         """What a person does next, theirs for a while.
 
         A lease that the person holds and does not know of comes first: a page that was loaded anew gets its item back.
         ``known`` are the ids of the leases that the person's page has before it or has fetched ahead.
         """
-        with self._turn, self.store.writing() as connection:
-            now, leases = self.store.clock(), _all(connection)
+        with self._turn, self.database.writing() as connection:
+            now, leases = self.database.clock(), _all(connection)
             mine = [lease for lease in leases if lease.person == person and open.is_open(lease.key)]
             forgotten = [lease for lease in mine if lease.id not in known]
             if forgotten or len(mine) >= MOST_HELD:
@@ -171,12 +173,12 @@ class Queue:
 
     def renew(self, id: str, person: str) -> Lease:
         """Hold a lease for longer; one that has run out is only held again if nobody was given the item meanwhile."""
-        with self._turn, self.store.writing() as connection:
-            return _renewed(connection, self._mine(connection, id, person), self.store.clock() + self.seconds)
+        with self._turn, self.database.writing() as connection:
+            return _renewed(connection, self._mine(connection, id, person), self.database.clock() + self.seconds)
 
     def release(self, id: str, person: str) -> None:
         """Give a lease back."""
-        with self._turn, self.store.writing() as connection:
+        with self._turn, self.database.writing() as connection:
             lease = self._mine(connection, id, person)
             connection.execute(tables.leases.delete().where(tables.leases.c.id == lease.id))
 
@@ -184,10 +186,10 @@ class Queue:
         """The person has answered; where the item has all of its answers, nobody else need go on with it."""
         leases = tables.leases.c
         done = sa.and_(leases.round == key[0], leases.item == key[1])
-        with self._turn, self.store.writing() as connection:
+        with self._turn, self.database.writing() as connection:
             connection.execute(tables.leases.delete().where(done if over else done & (leases.person == person)))
 
-    def gave(self, id: str, item: str, person: str) -> bool:
+    def was_issued(self, id: str, item: str, person: str) -> bool:
         """Whether this lease was given to this person for this item, even if it ran out long ago.
 
         An id is signed, so that a late answer is told from a made-up lease when the lease itself is forgotten. Leases
@@ -198,7 +200,7 @@ class Queue:
             return True
         leases = tables.leases.c
         query = sa.select(leases.id).where(leases.id == id, leases.item == item, leases.person == person)
-        with self.store.reading() as connection:
+        with self.database.reading() as connection:
             return connection.execute(query).first() is not None
 
     def _new_id(self, item: str, person: str) -> str:
@@ -213,21 +215,21 @@ class Queue:
         """Who holds an item now."""
         leases = tables.leases.c
         query = sa.select(leases.person).where(
-            leases.round == key[0], leases.item == key[1], leases.expires_at > self.store.clock()
+            leases.round == key[0], leases.item == key[1], leases.expires_at > self.database.clock()
         )
-        with self.store.reading() as connection:
+        with self.database.reading() as connection:
             return list(connection.execute(query.order_by(leases.number)).scalars())
 
     def leases(self) -> list[Lease]:
         """All leases that have not run out, the oldest first."""
-        now = self.store.clock()
-        with self.store.reading() as connection:
+        now = self.database.clock()
+        with self.database.reading() as connection:
             return [lease for lease in _all(connection) if lease.expires_at > now]
 
     def _mine(self, connection: sa.Connection, id: str, person: str) -> Lease:
         found = next((lease for lease in _all(connection) if lease.id == id and lease.person == person), None)
         if found is None:
-            raise Problem(404, "no_lease", "you do not hold this lease: it has run out or was given back")
+            raise HTTPError(404, "no_lease", "you do not hold this lease: it has run out or was given back")
         return found
 
 

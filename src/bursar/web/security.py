@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bursar.errors import ConfigError
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 
 LOG = logging.getLogger("bursar.web")
 
@@ -49,10 +49,10 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 class HostPolicy:
     """Where the server is reached.
 
-    >>> door = HostPolicy("127.0.0.1")
-    >>> door.knows("localhost:8000"), door.knows("127.0.0.1"), door.knows("evil.example:8000")
-    (True, True, False)
-    >>> HostPolicy("0.0.0.0", public="https://label.example.org").knows("label.example.org")
+    >>> policy = HostPolicy("127.0.0.1")
+    >>> [policy.accepts_host(host) for host in ("localhost:8000", "127.0.0.1", "evil.example:8000")]
+    [True, True, False]
+    >>> HostPolicy("0.0.0.0", public="https://label.example.org").accepts_host("label.example.org")
     True
     """
 
@@ -76,7 +76,7 @@ class HostPolicy:
         """Whether only this machine can reach it."""
         return self.host == "localhost" or (_is_address(self.host) and ipaddress.ip_address(self.host).is_loopback)
 
-    def knows(self, host: str) -> bool:
+    def accepts_host(self, host: str) -> bool:
         """Whether a Host header is one of ours. A number is: only names can be made to lead elsewhere."""
         name = _host_of(f"//{host}")
         if name is None:
@@ -84,7 +84,7 @@ class HostPolicy:
         public = _host_of(self.public) if self.public else None
         return _is_address(name) or name in {"localhost", self.host.lower(), public, *map(str.lower, self.names)}
 
-    def is_ours(self, origin: str, host: str) -> bool:
+    def is_same_origin(self, origin: str, host: str) -> bool:
         """Whether a page at this origin is one of ours, as the request for this host says."""
         parts = urlsplit(origin)
         if self.public is not None and origin == self.public.rstrip("/"):
@@ -92,11 +92,11 @@ class HostPolicy:
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
-def check_request(door: HostPolicy, method: str, headers: Mapping[str, str]) -> None:
+def check_request(host_policy: HostPolicy, method: str, headers: Mapping[str, str]) -> None:
     """Refuse what is not for us, and what another page sends in its visitor's name."""
     host = headers.get("host", "")
-    if not door.knows(host):
-        raise Problem(
+    if not host_policy.accepts_host(host):
+        raise HTTPError(
             421,
             "unknown_host",
             f"this server is not called {host[:100]!r}",
@@ -105,17 +105,20 @@ def check_request(door: HostPolicy, method: str, headers: Mapping[str, str]) -> 
     if method in SAFE:
         return
     origin = headers.get("origin")
-    site = headers.get("sec-fetch-site", "same-origin")
-    if (origin is not None and not door.is_ours(origin, host)) or site not in ("same-origin", "none"):
-        raise Problem(403, "cross_site", "this request comes from a page of another site")
+    fetch_site = headers.get("sec-fetch-site", "same-origin")
+    if (origin is not None and not host_policy.is_same_origin(origin, host)) or fetch_site not in (
+        "same-origin",
+        "none",
+    ):
+        raise HTTPError(403, "cross_site", "this request comes from a page of another site")
 
 
 class Guard:
     """The first to see a request and the last to see its answer."""
 
-    def __init__(self, app: ASGIApp, door: HostPolicy) -> None:
+    def __init__(self, app: ASGIApp, host_policy: HostPolicy) -> None:
         self.app = app
-        self.door = door
+        self.host_policy = host_policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -130,20 +133,20 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = _dressed(message["headers"], scope["path"], request_id)
+                message["headers"] = _with_default_headers(message["headers"], scope["path"], request_id)
             await send(message)
 
         limit = MOST_IMPORTED if scope["path"] == IMPORT else MOST_BYTES
         try:
-            check_request(self.door, scope["method"], headers)
+            check_request(self.host_policy, scope["method"], headers)
             length = headers.get("content-length", "0")
             if not length.isdigit() or int(length) > limit:
                 raise _too_large(limit)
             await self.app(scope, _limited(receive, limit), answer)
-        except Problem as problem:
+        except HTTPError as error:
             if status:
                 raise
-            await _refuse(problem, answer)
+            await _refuse(error, answer)
         finally:
             spent = 1000 * (time.perf_counter() - began)
             LOG.info("%s %s %s %d %.0f ms", request_id, scope["method"], _plain(scope["path"]), status, spent)
@@ -165,20 +168,20 @@ def _limited(receive: Receive, limit: int) -> Receive:
     return counted
 
 
-def _too_large(limit: int) -> Problem:
-    return Problem(
+def _too_large(limit: int) -> HTTPError:
+    return HTTPError(
         413, "too_large", f"a request may have {limit // 1_000_000} MB at most here", fix="send less at once"
     )
 
 
-async def _refuse(problem: Problem, send: Send) -> None:
-    body = json.dumps(problem.body, ensure_ascii=False).encode()
+async def _refuse(error: HTTPError, send: Send) -> None:
+    body = json.dumps(error.body, ensure_ascii=False).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-def _dressed(headers: Any, path: str, request_id: str) -> list[tuple[bytes, bytes]]:
+def _with_default_headers(headers: Any, path: str, request_id: str) -> list[tuple[bytes, bytes]]:
     """The headers of an answer with those that every answer has, where it does not say otherwise."""
     given = {name.lower() for name, _ in headers}
     usual = HEADERS | ({"cache-control": "no-cache"} if path.startswith("/static/") else {})

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from bursar.annotation.round_worker import NO_STORAGE
 from bursar.errors import StorageError, is_storage_fault
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.logs import STORAGE_LOG
 
 LOG = logging.getLogger("bursar.web")
@@ -27,7 +27,7 @@ LATER = 5.0  # seconds before a child that found no storage is started again, ho
 WRONG = 2  # the exit code that says: this will not get better by trying again
 TAIL = 40  # lines of what a child complained of
 
-Told = Callable[[str, Mapping[str, Any]], None]
+EventCallback = Callable[[str, Mapping[str, Any]], None]
 
 
 class Trainer:
@@ -37,7 +37,7 @@ class Trainer:
         self,
         command: Sequence[str],
         ready: Callable[[], bool],
-        told: Told,
+        told: EventCallback,
         ended: Callable[[], None],
         pauses: Sequence[float] = PAUSES,
         later: float = LATER,
@@ -85,7 +85,7 @@ class Trainer:
         """No training begins meanwhile; refused while one is under way. For what opens an item again."""
         with self._starting:
             if self._child is not None:
-                raise Problem(409, "training", "the next round is being trained", fix="try again when it is open")
+                raise HTTPError(409, "training", "the next round is being trained", fix="try again when it is open")
             yield
 
     def stop(self) -> None:

@@ -113,7 +113,10 @@ def test_an_item_is_skipped_with_a_reason(own_project, hand):
     second = page.text("#stage")
     page.click("#skip").click('.reason:has-text("personal data")').click('button:has-text("Skip this item")')
     page.until(lambda: page.text("#stage") != second and page.kept("/outbox/") == 0)
-    assert [skip.reason for skip in served.site.live.ledger.skips()] == [body["reason"], "It holds personal data"]
+    assert [skip.reason for skip in served.app_state.session.ledger.skips()] == [
+        body["reason"],
+        "It holds personal data",
+    ]
 
 
 def test_what_was_sent_is_opened_again_and_corrected(own_project, hand):
@@ -182,7 +185,7 @@ def test_answers_wait_while_the_server_is_gone_and_are_sent_once_and_in_order(ow
 
 def test_an_answer_outlives_a_session_that_has_ended(own_project, hand):
     served = own_project({"intent": KINDS["intent"]}, {"text": "one"}, {"text": "two"}, {"text": "three"})
-    served.site.accounts.add("Anna", "lead", "correct horse")
+    served.app_state.accounts.add("Anna", "lead", "correct horse")
     page = hand(served)
     page.expected.append("401 (Unauthorized)")
 
@@ -197,7 +200,7 @@ def test_an_answer_outlives_a_session_that_has_ended(own_project, hand):
     page.click('#waiting a:has-text("Sign in")')
     sign_in()
     page.until(lambda: page.kept("/outbox/") == 0)
-    assert [entry.label for entry in served.site.live.answers()] == ["music"]
+    assert [entry.label for entry in served.app_state.session.answers()] == ["music"]
 
 
 def test_two_tabs_have_different_items_and_send_each_once(own_project, hand):
@@ -215,7 +218,7 @@ def test_an_answer_that_comes_too_late_is_kept_for_its_writer(own_project, hand)
     served = own_project({"intent": KINDS["intent"]}, {"text": "one"}, {"text": "two"})
     page = hand(served).ready()
     page.expected.append("409 (Conflict)")
-    served.answer_as("somebody else", served.site.queue.leases()[0].item, {"intent": "alarm"})
+    served.answer_as("somebody else", served.app_state.queue.leases()[0].item, {"intent": "alarm"})
     page.press("3").send()
     page.sees(".notice-bar", "Somebody else answered this item").sees(".notice-bar .quote")
     assert page.count("#bench:visible") == 1  # and there is something else to do
@@ -248,7 +251,7 @@ def test_rounds_follow_each_other_without_a_click_until_the_end_is_told(own_proj
     page.sees("#waiting h1", "The next round is being prepared")
     page.press("b").sees("#banner", "You sent this").press("Escape")  # meanwhile one may look at what one sent
     page.sees("#waiting h1", "The next round is being prepared")
-    served.site.hub.publish("stage", {"round": 1, "what": "training", "done": 0.4})
+    served.app_state.hub.publish("stage", {"round": 1, "what": "training", "done": 0.4})
     page.sees(".stage-name", "Training the model · 40 %")
     served.train()
     page.ready()

@@ -61,8 +61,8 @@ class Studio:
             try:
                 if _holds(self._try(lambda: self._sdk.projects.get(id=known)), mark):
                     return known
-            except StudioError as wrong:
-                if wrong.status != 404:
+            except StudioError as error:
+                if error.status != 404:
                     raise
         for project in self._try(lambda: [*self._sdk.projects.list()]):
             if _holds(project, mark):
@@ -146,22 +146,22 @@ class Studio:
         for left in range(TRIES - 1, -1, -1):
             try:
                 return ask()
-            except ApiError as wrong:
-                raise self._refused(wrong.status_code, wrong.body) from None
+            except ApiError as error:
+                raise self._refused(error.status_code, error.body) from None
             except httpx.UnsupportedProtocol:
                 raise ConfigError(f"{self.url!r} is no address of a server") from None
-            except httpx.TransportError as wrong:
-                if not left or not isinstance(wrong, again):
-                    raise self._unreachable(wrong) from None
+            except httpx.TransportError as error:
+                if not left or not isinstance(error, again):
+                    raise self._unreachable(error) from None
                 self._pause(FIRST_PAUSE * 2 ** (TRIES - 1 - left))
-            except (ValueError, TypeError, AttributeError) as wrong:  # an answer that the SDK cannot read
-                raise self._stranger() from wrong
+            except (ValueError, TypeError, AttributeError) as error:  # an answer that the SDK cannot read
+                raise self._stranger() from error
         raise AssertionError("the last try returns or raises")
 
-    def _unreachable(self, wrong: httpx.TransportError) -> StudioError:
-        slow = isinstance(wrong, httpx.TimeoutException)
+    def _unreachable(self, error: httpx.TransportError) -> StudioError:
+        slow = isinstance(error, httpx.TimeoutException)
         return StudioError(
-            f"{self.url} {'does not answer in time' if slow else 'cannot be reached'}: {wrong or type(wrong).__name__}",
+            f"{self.url} {'does not answer in time' if slow else 'cannot be reached'}: {error or type(error).__name__}",
             fix="see that Label Studio runs there and run the same command again; nothing is done twice",
         )
 

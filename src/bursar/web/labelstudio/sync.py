@@ -25,7 +25,7 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger.records import ANSWER, OVERLAP
-from bursar.web.labelstudio.tasks import Said, config_for, key_of, said_in, task_of
+from bursar.web.labelstudio.tasks import Said, annotations_in, config_for, key_of, task_of
 
 FILE = "label-studio.json"
 VERSION = 1
@@ -47,7 +47,7 @@ class Server(Protocol):
 
 # -- what is remembered ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Taken:
+class PulledAnnotation:
     """An annotation as it was taken: the item that it is about, what it said, and what became of it."""
 
     item: str
@@ -58,29 +58,29 @@ class Taken:
 
 
 @dataclass
-class Memory:
+class SyncState:
     """What a run's folder knows of its project."""
 
     url: str
     mark: str  # in the project's description and configuration, by which it is found again
     project: int | None = None
-    taken: dict[int, Taken] = field(default_factory=dict)  # by annotation
+    taken: dict[int, PulledAnnotation] = field(default_factory=dict)  # by annotation
 
     @classmethod
-    def load(cls, folder: Path) -> Memory | None:
+    def load(cls, folder: Path) -> SyncState | None:
         """As it was written; nothing where nothing was."""
         path = folder / FILE
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
             if stored["version"] != VERSION:
                 raise ConfigError(f"{path} is of version {stored['version']!r}", fix=f"this Bursar knows {VERSION}")
-            taken = {int(annotation): Taken(**about) for annotation, about in stored["taken"].items()}
+            taken = {int(annotation): PulledAnnotation(**about) for annotation, about in stored["taken"].items()}
             return cls(stored["url"], stored["mark"], stored["project"], taken)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as wrong:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(
-                f"{path} cannot be read: {type(wrong).__name__} {wrong}",
+                f"{path} cannot be read: {type(error).__name__} {error}",
                 fix="remove it: the next push finds or makes the project, and nothing is bought twice",
             ) from None
 
@@ -124,24 +124,24 @@ class Pulled:
 class Sync:
     """A live campaign beside a server."""
 
-    def __init__(self, live: AnnotationSession, server: Server) -> None:
-        self.live = live
+    def __init__(self, session: AnnotationSession, server: Server) -> None:
+        self.session = session
         self.server = server
-        self.memory = Memory.load(live.folder)
-        if live.config.costs.pricing != "predicted":
+        self.sync_state = SyncState.load(session.folder)
+        if session.config.costs.pricing != "predicted":
             raise ConfigError(
-                f"{live.folder} is a simulation: its prices are read off gold labels (costs.pricing = 'gold')",
+                f"{session.folder} is a simulation: its prices are read off gold labels (costs.pricing = 'gold')",
                 fix='use costs.pricing = "predicted" for a campaign that people annotate',
             )
 
     def push(self, progress: Progress = no_progress) -> Pushed:
         """Import what is asked and not there yet, with suggestions."""
-        config = config_for(self.live.corpus)  # what cannot be asked there is refused before anything is made
+        config = config_for(self.session.corpus)  # what cannot be asked there is refused before anything is made
         project = self._project_for_push(config)
         there = {key for tasks in self.server.pages(project) for task in tasks if (key := key_of(task))}
-        wanted = self.live.wanted()
+        wanted = self.session.wanted()
         new = [want for want in wanted if (want.round, want.id) not in there]
-        tasks = [task_of(self.live.corpus, want, self._suggestions(want)) for want in new]
+        tasks = [task_of(self.session.corpus, want, self._suggestions(want)) for want in new]
         for start in range(0, len(tasks), BATCH):
             progress("importing", start / len(tasks))
             self.server.import_tasks(project, tasks[start : start + BATCH])
@@ -149,59 +149,60 @@ class Sync:
         return Pushed(project, len(new), len(wanted) - len(new), sum("predictions" in task for task in tasks))
 
     def _suggestions(self, want: ItemRequest) -> dict[str, Any]:
-        found = self.live.suggestions(want.id)
-        return {task: about for task, about in found.items() if task in self.live.corpus.schema}
+        found = self.session.suggestions(want.id)
+        return {task: about for task, about in found.items() if task in self.session.corpus.schema}
 
     def _project_for_push(self, config: str) -> int:
         """The run's project: the one it has, or a new one, marked before it is made so that there is only ever one."""
-        if self.memory is None:
-            self.memory = Memory(self.server.url, f"bursar run {secrets.token_hex(8)}")
-            self.memory.save(self.live.folder)
-        found = self.server.find_project(self.memory.mark, self.memory.project)
+        if self.sync_state is None:
+            self.sync_state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
+            self.sync_state.save(self.session.folder)
+        found = self.server.find_project(self.sync_state.mark, self.sync_state.project)
         if found is None:
-            if self.memory.project is not None or self.memory.taken:  # it is gone, or this is another server
-                self.memory = Memory(self.server.url, f"bursar run {secrets.token_hex(8)}")
-                self.memory.save(self.live.folder)
-            about = f"Made by Bursar: please keep this line. {self.memory.mark}"
-            marked = config.replace("<View", f'<View run="{self.memory.mark}"', 1)
-            found = self.server.create_project(self.live.config.name, about, marked)
-        self.memory.project, self.memory.url = found, self.server.url
-        self.memory.save(self.live.folder)
+            if self.sync_state.project is not None or self.sync_state.taken:  # it is gone, or this is another server
+                self.sync_state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
+                self.sync_state.save(self.session.folder)
+            about = f"Made by Bursar: please keep this line. {self.sync_state.mark}"
+            marked = config.replace("<View", f'<View run="{self.sync_state.mark}"', 1)
+            found = self.server.create_project(self.session.config.name, about, marked)
+        self.sync_state.project, self.sync_state.url = found, self.server.url
+        self.sync_state.save(self.session.folder)
         return found
 
     def project(self) -> int:
         """The number of the run's project, which is there after the first push."""
-        memory = self.memory
-        found = None if memory is None else self.server.find_project(memory.mark, memory.project)
+        sync_state = self.sync_state
+        found = None if sync_state is None else self.server.find_project(sync_state.mark, sync_state.project)
         if found is None:
             raise ConfigError(
-                f"{self.live.folder} has no project at {self.server.url}", fix="push it first: bursar label-studio push"
+                f"{self.session.folder} has no project at {self.server.url}",
+                fix="push it first: bursar label-studio push",
             )
         return found
 
     def pull(self, progress: Progress = no_progress) -> Pulled:
         """Take in what people have said since the last time."""
-        project, memory = self.project(), self.memory
-        assert memory is not None  # or there is no project
+        project, sync_state = self.project(), self.sync_state
+        assert sync_state is not None  # or there is no project
         people, pulled = self.server.people(), Pulled()
         seen: set[int] = set()
         for tasks in self.server.pages(project):
             for task in tasks:
-                for said in said_in(self.live.corpus, task):
+                for said in annotations_in(self.session.corpus, task):
                     seen.add(said.annotation)
-                    self._take(memory, said, people.get(said.person, f"user {said.person}"), pulled)
-            memory.save(self.live.folder)
-        for annotation, taken in memory.taken.items():
+                    self._take(sync_state, said, people.get(said.person, f"user {said.person}"), pulled)
+            sync_state.save(self.session.folder)
+        for annotation, taken in sync_state.taken.items():
             if taken.gone != (annotation not in seen):
-                memory.taken[annotation] = Taken(**asdict(taken) | {"gone": annotation not in seen})
+                sync_state.taken[annotation] = PulledAnnotation(**asdict(taken) | {"gone": annotation not in seen})
                 pulled.deleted += [taken.item] if annotation not in seen else []
-        memory.save(self.live.folder)
+        sync_state.save(self.session.folder)
         return pulled
 
     # -- one annotation ----------------------------------------------------------------------------------------------
-    def _take(self, memory: Memory, said: Said, person: str, pulled: Pulled) -> None:
+    def _take(self, sync_state: SyncState, said: Said, person: str, pulled: Pulled) -> None:
         """Do about an annotation what has not been done about it."""
-        before = memory.taken.get(said.annotation)
+        before = sync_state.taken.get(said.annotation)
         if before is not None and before.labels == said.labels and said.skipped == (before.role == SKIP):
             return
         try:
@@ -213,25 +214,25 @@ class Sync:
                 role = self._change(before, said, person, pulled)
             else:
                 role = self._new(said, person, pulled)
-        except BursarError as wrong:
-            pulled.problems.append(f"item {said.item!r}, annotation {said.annotation}: {wrong}")
+        except BursarError as error:
+            pulled.problems.append(f"item {said.item!r}, annotation {said.annotation}: {error}")
             return
-        memory.taken[said.annotation] = Taken(said.item, said.round, dict(said.labels), role)
+        sync_state.taken[said.annotation] = PulledAnnotation(said.item, said.round, dict(said.labels), role)
 
     def _open(self, said: Said) -> bool:
-        return any((want.round, want.id) == (said.round, said.item) for want in self.live.wanted())
+        return any((want.round, want.id) == (said.round, said.item) for want in self.session.wanted())
 
-    def _skip(self, before: Taken | None, said: Said, person: str, pulled: Pulled) -> str:
+    def _skip(self, before: PulledAnnotation | None, said: Said, person: str, pulled: Pulled) -> str:
         if before is not None and before.role != SKIP:
             raise ConfigError("it was cancelled after it had been taken; what it said stands")
         if self._open(said):
-            self.live.skip(_key(said), said.item, "skipped at Label Studio", person)
+            self.session.skip(_key(said), said.item, "skipped at Label Studio", person)
             pulled.skipped.append(said.item)
         return SKIP
 
     def _new(self, said: Said, person: str, pulled: Pulled) -> str:
         """The first answer is bought, another person's stands beside it, another by the same person corrects it."""
-        earlier = [e for e in self.live.answers(said.item) if e.round == said.round and e.role in (ANSWER, OVERLAP)]
+        earlier = [e for e in self.session.answers(said.item) if e.round == said.round and e.role in (ANSWER, OVERLAP)]
         mine = {entry.task: entry for entry in earlier if entry.annotator == person}
         if self._open(said) or not earlier:
             if not self._open(said):
@@ -245,22 +246,22 @@ class Sync:
             return OVERLAP
         role = next(iter(mine.values())).role
         stands = {
-            e.task: e.label for e in self.live.answers(said.item) if e.annotator == person and e.task in said.labels
+            e.task: e.label for e in self.session.answers(said.item) if e.annotator == person and e.task in said.labels
         }
         if stands != dict(said.labels):
-            return self._change(Taken(said.item, said.round, stands, role), said, person, pulled)
+            return self._change(PulledAnnotation(said.item, said.round, stands, role), said, person, pulled)
         return role
 
     def _answer(self, said: Said, person: str, role: str, pulled: Pulled) -> None:
         # ``said.seconds`` stays behind: the ledger keeps seconds of reading and of every task, and Label Studio knows
         # only how long all of it took together. What cannot be told apart is not made up.
-        pulled.cost += self.live.answer(Answer(said.item, said.labels, person, role=role)).cost
+        pulled.cost += self.session.answer(Answer(said.item, said.labels, person, role=role)).cost
 
-    def _change(self, before: Taken, said: Said, person: str, pulled: Pulled) -> str:
+    def _change(self, before: PulledAnnotation, said: Said, person: str, pulled: Pulled) -> str:
         """Somebody says something else than before."""
         if before.role != ANSWER:
             raise ConfigError(f"it was changed, and what was taken as {before.role} stands as it was")
-        self.live.correct(f"{_key(said)}: {said.updated}", said.item, said.labels, person)
+        self.session.correct(f"{_key(said)}: {said.updated}", said.item, said.labels, person)
         pulled.corrected.append(said.item)
         return ANSWER
 
@@ -269,7 +270,7 @@ def _key(said: Said) -> str:
     return f"label-studio annotation {said.annotation}"
 
 
-def keep_in_step(
+def watch_project(
     sync: Sync,
     *,
     pause: Callable[[], object],
@@ -284,12 +285,12 @@ def keep_in_step(
         said |= {*pulled.problems}
         if pulled.anything:
             told(pulled)
-        if sync.live.ready():
-            sync.live.next_round(progress)
-            if sync.live.wanted():
+        if sync.session.ready():
+            sync.session.next_round(progress)
+            if sync.session.wanted():
                 told(sync.push(progress))
-        state = sync.live.state()
+        state = sync.session.state()
         if state.phase == "ended":
             return state.why or "it is over"
-        if not sync.live.ready():
+        if not sync.session.ready():
             pause()

@@ -102,7 +102,7 @@ def key_of(task: Mapping[str, Any]) -> tuple[int, str] | None:
 
 
 # -- and back ---------------------------------------------------------------------------------------------------------
-def said_in(corpus: Corpus, task: Mapping[str, Any]) -> list[Said]:
+def annotations_in(corpus: Corpus, task: Mapping[str, Any]) -> list[Said]:
     """What the annotations of a task say, the oldest first; nothing where the task is not one of ours."""
     key = key_of(task)
     annotations = [a for a in task.get("annotations") or () if isinstance(a, Mapping)]
@@ -128,8 +128,8 @@ def _said(corpus: Corpus, data: Mapping[str, Any], key: tuple[int, str], annotat
         return Said(**about, skipped=True)
     try:
         return Said(**about, labels=_labels(corpus, data, item, annotation.get("result") or []))
-    except LabelError as wrong:
-        return Said(**about, problem=wrong.message)
+    except LabelError as error:
+        return Said(**about, problem=error.message)
 
 
 def _labels(corpus: Corpus, data: Mapping[str, Any], item: str, results: list[Result]) -> dict[str, Any]:
@@ -148,6 +148,6 @@ def _labels(corpus: Corpus, data: Mapping[str, Any], item: str, results: list[Re
     for task, label in labels.items():
         try:
             design.schema[task].encode(label, int(corpus.words[at]))
-        except LabelError as wrong:
-            raise LabelError(f"task {task!r}: {wrong.message}", fix=wrong.fix) from None
+        except LabelError as error:
+            raise LabelError(f"task {task!r}: {error.message}", fix=error.fix) from None
     return labels

@@ -16,13 +16,13 @@ LONGEST = 1 << 20  # bytes of a message that are taken off the line
 PATIENCE = 10.0  # seconds for whoever rings to say something
 
 
-class Bell:
+class WebhookListener:
     """Listens at an address of this machine.
 
     >>> import urllib.request
-    >>> with Bell("http://127.0.0.1:0/annotated") as bell:
-    ...     said = urllib.request.urlopen(bell.url, data=b"{}").status
-    ...     said, bell.wait(5.0), bell.wait(0.0)
+    >>> with WebhookListener("http://127.0.0.1:0/annotated") as webhook:
+    ...     said = urllib.request.urlopen(webhook.url, data=b"{}").status
+    ...     said, webhook.wait(5.0), webhook.wait(0.0)
     (204, True, False)
     """
 
@@ -40,16 +40,16 @@ class Bell:
         path = parts.path or "/"
         try:
             self._server = ThreadingHTTPServer((host, port), _handler(path, self._rung))
-        except OSError as wrong:
+        except OSError as error:
             raise ConfigError(
-                f"{url}: cannot listen there: {wrong.strerror or wrong}", fix="give another port, or another address"
+                f"{url}: cannot listen there: {error.strerror or error}", fix="give another port, or another address"
             ) from None
         self._server.daemon_threads = True
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._server.server_address[1]}{path}"
-        self._thread = threading.Thread(target=self._server.serve_forever, name="bell", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="webhook", daemon=True)
 
-    def __enter__(self) -> Bell:
+    def __enter__(self) -> WebhookListener:
         self._thread.start()
         return self
 

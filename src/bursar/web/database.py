@@ -19,7 +19,7 @@ from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueCons
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger.places import named
 
-STORE_FILE = "web.sqlite"
+DATABASE_FILE = "web.sqlite"
 VERSION = 1
 
 metadata = MetaData()
@@ -72,14 +72,14 @@ settings = Table(
 )
 
 
-class Store:
+class WebDatabase:
     """The server's own database, safe under threads; a server that is killed finds all of it again.
 
     >>> import tempfile
-    >>> store = Store.open(Path(tempfile.mkdtemp()) / STORE_FILE)
-    >>> store.put("overlap", {"share": 0.1}); store.get("overlap"), store.get("missing", 7)
+    >>> database = WebDatabase.open(Path(tempfile.mkdtemp()) / DATABASE_FILE)
+    >>> database.put("overlap", {"share": 0.1}); database.get("overlap"), database.get("missing", 7)
     ({'share': 0.1}, 7)
-    >>> store.close()
+    >>> database.close()
     """
 
     def __init__(self, engine: sa.Engine, clock: Callable[[], float] = time.time) -> None:
@@ -88,18 +88,18 @@ class Store:
         self.clock = clock
 
     @classmethod
-    def open(cls, path: Path, clock: Callable[[], float] = time.time) -> Store:
+    def open(cls, path: Path, clock: Callable[[], float] = time.time) -> WebDatabase:
         """The store in this file, made if it is not there."""
         engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": 30})
         sa.event.listen(engine, "connect", _prepare)
         sa.event.listen(engine, "begin", _begin)
-        store = cls(engine, clock)
+        database = cls(engine, clock)
         try:
             path.touch(mode=0o600)  # hashes of passwords are nobody else's business
-            store._create(path)
-        except (LedgerError, OSError) as wrong:
-            raise ConfigError(f"{path} cannot be opened: {str(wrong).removeprefix(f'{path}: ')}") from None
-        return store
+            database._create(path)
+        except (LedgerError, OSError) as error:
+            raise ConfigError(f"{path} cannot be opened: {str(error).removeprefix(f'{path}: ')}") from None
+        return database
 
     def _create(self, path: Path) -> None:
         with self.writing() as connection:

@@ -10,10 +10,10 @@ from bursar.errors import StudioError
 from bursar.web.labelstudio.tasks import design_for
 
 
-class Shelf:
+class FakeStudio:
     """Projects and tasks by number. What is given and taken goes through JSON, as it does over a wire."""
 
-    url = "http://shelf"
+    url = "http://label-studio"
 
     def __init__(self, page=3):
         self.numbers = count(1)
