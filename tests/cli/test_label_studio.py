@@ -197,4 +197,4 @@ def test_a_webhook_needs_a_watch_and_an_address(bursar, studio, project):
     code, _, err = bursar("label-studio", "pull", project, "--webhook", "http://127.0.0.1:0/")
     assert (code, "--watch" in err) == (2, True)
     code, _, err = bursar("label-studio", "pull", project, "--watch", "--webhook", "nowhere")
-    assert (code, "no address" in err) == (2, True)
+    assert (code, "not a webhook address" in err) == (2, True)

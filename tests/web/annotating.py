@@ -102,7 +102,7 @@ class Served:
 
         next_round(self.folder, lambda told: None)
         self.app_state.session.refresh()
-        self.app_state.hub.settle()
+        self.app_state.hub.clear_progress()
 
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=30) as reply:

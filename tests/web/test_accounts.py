@@ -6,7 +6,7 @@ import argon2
 import pytest
 
 from bursar.web import database as tables
-from bursar.web.accounts import IDLE, OLDEST, YOU, Accounts, Attempts, checked_name, folded
+from bursar.web.accounts import IDLE_SECONDS, MAX_AGE, YOU, Accounts, Attempts, checked_name, folded
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.http_errors import HTTPError
 
@@ -131,16 +131,16 @@ def test_the_cookie_is_not_in_the_database(three, tmp_path):
 def test_a_session_lasts_while_it_is_used_but_not_for_ever(three, clock):
     cookie = three.sign_in("anna", PASSWORD, "1.2.3.4")
     begun = clock.now
-    while clock.now + IDLE - 60 < begun + OLDEST:
-        clock.now += IDLE - 60
+    while clock.now + IDLE_SECONDS - 60 < begun + MAX_AGE:
+        clock.now += IDLE_SECONDS - 60
         assert three.by_cookie(cookie) is not None
-    clock.now = begun + OLDEST + 1
+    clock.now = begun + MAX_AGE + 1
     assert three.by_cookie(cookie) is None
 
 
 def test_a_session_that_is_not_used_ends(three, clock):
     cookie = three.sign_in("anna", PASSWORD, "1.2.3.4")
-    clock.now += IDLE + 1
+    clock.now += IDLE_SECONDS + 1
     assert three.by_cookie(cookie) is None
 
 

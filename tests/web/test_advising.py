@@ -13,7 +13,7 @@ import pytest
 from bursar.allocation import Estimates, Informativeness, Problem, Rate
 from bursar.allocation.answers import answer
 from bursar.campaign.split_inputs import material_of_run
-from bursar.web.advice_worker import advice_shown
+from bursar.web.advice_worker import advice_view
 from bursar.web.advising import ADVICE_FILE, STAGES, Advising
 from bursar.web.http_errors import HTTPError
 from tests.campaign.test_allocating import CAMPAIGN
@@ -100,8 +100,8 @@ def test_the_same_question_again_is_the_one_under_way_and_another_is_refused(adv
 def test_a_child_that_is_killed_leaves_a_reason_and_the_next_question_is_taken(advising, tmp_path):
     asking = advising(STAYS)
     first = asking.start("2")
-    until(lambda: asking._child is not None)
-    asking._child.kill()
+    until(lambda: asking._process is not None)
+    asking._process.kill()
     until(lambda: first.done)
     assert first.result is None
     assert "code -9" in first.wrong["error"]
@@ -129,8 +129,8 @@ def test_a_failure_does_not_throw_away_what_was_found_before(advising):
 def test_closing_ends_the_child_and_keeps_nothing_of_it(advising, tmp_path):
     asking = advising(STAYS)
     asking.start("2")
-    until(lambda: asking._child is not None)
-    child = asking._child
+    until(lambda: asking._process is not None)
+    child = asking._process
     asking.close()
     until(lambda: child.poll() is not None)
     assert not (tmp_path / ADVICE_FILE).exists()
@@ -168,7 +168,7 @@ def split(joint=None):
 @pytest.mark.parametrize("joint", [None, 12])
 def test_shares_of_the_money_add_up_whether_or_not_items_are_labelled_for_all_tasks(joint):
     found = split(joint)
-    shown = advice_shown(found, {})
+    shown = advice_view(found, {})
     assert sum(row["share"] for row in shown["shares"]) == pytest.approx(1)
     tasks = [row["task"] for row in shown["shares"]]
     assert tasks == (["a", "b"] if joint is None else [None, "a", "b"])
@@ -180,7 +180,7 @@ def test_shares_of_the_money_add_up_whether_or_not_items_are_labelled_for_all_ta
 
 def test_gains_and_who_informs_whom_are_those_of_the_split():
     found = split()
-    shown = advice_shown(found, {"informer": "given"})
+    shown = advice_view(found, {"informer": "given"})
     assert [(row["low"], row["middle"], row["high"]) for row in shown["gains"]] == [
         (gain.low, gain.value, gain.high) for gain in found.gains.values()
     ]
@@ -248,7 +248,7 @@ def test_a_question_over_the_api_is_taken_a_second_refused_and_the_first_answere
     assert reply.json()["asked_at"] == {"round": 0, "spent": 0}
     other = local_user.post("/api/advice", json={"amount": 3})
     assert (other.status_code, other.json()["kind"]) == (409, "advice_under_way")
-    until(lambda: app_state.advising._child is not None)
-    app_state.advising._child.kill()
+    until(lambda: app_state.advising._process is not None)
+    app_state.advising._process.kill()
     until(lambda: local_user.get("/api/advice").json()["advice"]["done"])
     assert local_user.get("/api/advice").json()["advice"]["wrong"]["kind"] == "no_advice"

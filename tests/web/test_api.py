@@ -63,7 +63,7 @@ def test_a_lease_that_a_killed_server_left_behind_goes_with_the_repeated_answer(
     app_state.assignments.session.answer(
         LiveAnswer(taken["item"]["id"], right(taken["item"]["id"]), "you")
     )  # and then it was killed
-    app_state.assignments._refresh(taken["item"]["id"])
+    app_state.assignments._reload(taken["item"]["id"])
     assert len(app_state.queue.leases()) == 1
     assert local_user.answer(taken).json()["repeated"] is True
     assert app_state.queue.leases() == []

@@ -51,7 +51,7 @@ def test_whoever_comes_is_first_told_how_things_stand_and_how_far_the_training_i
             stream = hub.listen()
             assert await next_of(stream) == ("state", {"round": 3})
             assert await next_of(stream) == ("stage", {"done": 0.2})
-            hub.settle()  # the training is over
+            hub.clear_progress()  # the training is over
             late = hub.listen()
             assert await next_of(late) == ("state", {"round": 3})
             hub.publish("scored", {"round": 3})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.http_errors import HTTPError
-from bursar.web.queue import MOST_HELD, Overlap, Queue, WorkItem, WorkList, choose, draw
+from bursar.web.queue import MAX_LEASES, Overlap, Queue, WorkItem, WorkList, choose, draw
 
 
 class Clock:
@@ -86,10 +86,10 @@ def test_a_page_that_was_loaded_anew_gets_its_item_back(queue, clock):
 
 def test_a_page_that_names_what_it_holds_is_given_more_but_not_all(queue):
     known = []
-    for _ in range(MOST_HELD + 3):
+    for _ in range(MAX_LEASES + 3):
         known.append(queue.next("ann", work(20), known).id)
-    assert len(set(known)) == MOST_HELD
-    assert len(queue.leases()) == MOST_HELD
+    assert len(set(known)) == MAX_LEASES
+    assert len(queue.leases()) == MAX_LEASES
 
 
 def test_a_lease_that_runs_out_goes_to_the_next_person(queue, clock):
@@ -98,7 +98,7 @@ def test_a_lease_that_runs_out_goes_to_the_next_person(queue, clock):
     assert queue.next("bob", work(1)) is None
     clock.now += 1
     assert queue.next("bob", work(1)).item == "u0"
-    with pytest.raises(HTTPError, match="run out"):
+    with pytest.raises(HTTPError, match="expired"):
         queue.renew(lease.id, "ann")
 
 

@@ -10,7 +10,7 @@ import pytest
 from bursar.errors import ConfigError
 from bursar.web.accounts import Attempts
 from bursar.web.http_errors import HTTPError
-from bursar.web.security import MOST_BYTES, POLICY, HostPolicy, check_request
+from bursar.web.security import CONTENT_POLICY, MAX_REQUEST_BYTES, HostPolicy, check_request
 from bursar.web.server import make_app
 from tests.web.conftest import HOME, PASSWORD, Browser
 
@@ -58,7 +58,7 @@ def test_a_public_address_adds_its_name_and_makes_cookies_secure():
 
 @pytest.mark.parametrize("public", ["label.example.org", "ftp://x", "https://", "https://x/path", "https://x?a=1", "*"])
 def test_a_public_address_that_is_none_is_refused(public):
-    with pytest.raises(ConfigError, match="no address"):
+    with pytest.raises(ConfigError, match="not a valid address"):
         HostPolicy(public=public)
 
 
@@ -147,7 +147,7 @@ def test_a_name_that_is_not_ours_is_refused_before_anything_is_done(app_state, b
     for path in ("/", "/api/me", "/static/bursar.css", "/login"):
         reply = evil.get(path, follow_redirects=False)
         assert (reply.status_code, reply.json()["kind"]) == (421, "unknown_host")
-        assert reply.headers["content-security-policy"] == POLICY
+        assert reply.headers["content-security-policy"] == CONTENT_POLICY
 
 
 def test_nobody_learns_from_signing_in_who_is_there(crew, browser_of):
@@ -217,7 +217,7 @@ def test_a_form_of_another_site_cannot_sign_anybody_in(crew, browser_of):
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
 def test_a_request_that_is_too_large_is_refused_told_or_not(local_user):
-    large = b'{"key": "' + b"x" * MOST_BYTES + b'"}'
+    large = b'{"key": "' + b"x" * MAX_REQUEST_BYTES + b'"}'
     headers = {"Content-Type": "application/json"}
     told = local_user.post("/api/answers", content=large, headers=headers)
 

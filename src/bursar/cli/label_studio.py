@@ -115,7 +115,7 @@ def pull(
                 _say_pushed(sync.session, studio, event, as_json)
 
         with _wait_for_webhook(sync, studio, webhook, every) as pause:
-            why = watch_project(sync, pause=pause, told=told, progress=display.progress)
+            why = watch_project(sync, pause=pause, report=told, progress=display.progress)
     typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign is over: {why}.")
 
 

@@ -79,6 +79,6 @@ def serve(
         log=log,
         trust=trust,
         engine=engine,
-        opened=opened,
+        on_start=opened,
     )
     typer.echo("Closed.", err=True)

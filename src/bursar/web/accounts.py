@@ -1,7 +1,7 @@
-"""Who is there: people with passwords and roles, their sessions and tokens; or nobody but whoever sits at the machine.
+"""Accounts of a project: people with passwords and roles, their sessions and API tokens.
 
-A project without accounts belongs to the person at this machine, who is called *you* and leads it. With the first
-account that ends: everybody signs in.
+A project without accounts has one local user, called *you*, who is a lead. Once there is an account, everyone has to
+sign in.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Role = Literal["lead", "annotator"]
 ROLES: tuple[Role, ...] = ("lead", "annotator")
 YOU = "you"
 NAME = r"^\w[\w .@+-]{0,63}$"
-SHORTEST, LONGEST = 8, 256  # password
-IDLE = 7 * 24 * 3600.0  # seconds after which a session that is not used has ended
-OLDEST = 30 * 24 * 3600.0  # and one that is used
-TOUCH = 3600.0  # how often its use is written down
+MIN_PASSWORD, MAX_PASSWORD = 8, 256  # password
+IDLE_SECONDS = 7 * 24 * 3600.0  # after which an unused session ends
+MAX_AGE = 30 * 24 * 3600.0  # after which any session ends
+REFRESH_SECONDS = 3600.0  # between two updates of a last use
 HASHES_AT_ONCE = 2  # each takes 64 MB and a core
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account."""
+    """A person with an account."""
 
     name: str
     role: Role
@@ -48,13 +48,13 @@ class Person:
 
 @dataclass(frozen=True)
 class Caller:
-    """Whoever sends a request."""
+    """The sender of a request."""
 
     name: str
     role: Role
-    csrf: str | None  # what a browser must send along; a token comes from no browser and needs none
-    number: int | None = None  # of the account; none where there are no accounts
-    session: str | None = None  # the digest of the session, if it is one
+    csrf: str | None  # token that a browser must send; None for API tokens
+    number: int | None = None  # of the account; None in a project without accounts
+    session: str | None = None  # digest of the session cookie, if there is one
 
     @property
     def is_lead(self) -> bool:
@@ -63,7 +63,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class Token:
-    """A key for programs, as it is listed; what it is was shown when it was made."""
+    """An API token as listed, without its secret."""
 
     id: str
     label: str
@@ -72,7 +72,7 @@ class Token:
 
 
 class Accounts:
-    """Everybody who may use a project.
+    """The people who may use a project.
 
     >>> import tempfile, pathlib
     >>> database = WebDatabase.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
@@ -90,8 +90,8 @@ class Accounts:
         self.database = database
         self._hasher = hasher or argon2.PasswordHasher()
         self._attempts = Attempts(database.clock)
-        self._cores = threading.BoundedSemaphore(HASHES_AT_ONCE)
-        self._dummy_hash = ""  # a hash that unknown names are checked against, which takes as long as a real one
+        self._hash_slots = threading.BoundedSemaphore(HASHES_AT_ONCE)
+        self._dummy_hash = ""  # checked for unknown names, so that they take as long as known ones
         self.local_user = Caller(YOU, "lead", database.secret("csrf"))
 
     # -- people ------------------------------------------------------------------------------------------------------
@@ -101,30 +101,30 @@ class Accounts:
             return connection.execute(sa.select(tables.people.c.id).limit(1)).first() is not None
 
     def people(self) -> list[Person]:
-        """Everybody with an account, by name."""
+        """All accounts, by name."""
         p = tables.people.c
         with self.database.reading() as connection:
             rows = connection.execute(sa.select(p.name, p.role, p.created_at).order_by(p.folded)).all()
         return [Person(*row) for row in rows]
 
     def add(self, name: str, role: Role, password: str) -> None:
-        """Make an account. The first one must lead, or nobody could."""
+        """Create an account. The first must be a lead."""
         name = checked_name(name)
         _check_password(password)
         if role not in ROLES:
-            raise HTTPError(422, "bad_role", f"{role!r} is no role", fix=f"use {' or '.join(ROLES)}")
+            raise HTTPError(422, "bad_role", f"{role!r} is not a role", fix=f"use {' or '.join(ROLES)}")
         hashed = self._hash(password)
         with self.database.writing() as connection:
             known = connection.execute(sa.select(tables.people.c.folded)).scalars().all()
             if not known and role != "lead":
-                raise HTTPError(409, "first_leads", "the first account has to be a lead", fix="give it the role lead")
+                raise HTTPError(409, "first_leads", "the first account must be a lead", fix="give it the role lead")
             if folded(name) in known:
-                raise HTTPError(409, "name_taken", f"there is a {name!r} already", fix="choose another name")
+                raise HTTPError(409, "name_taken", f"the name {name!r} is taken", fix="choose another name")
             row = {"name": name, "folded": folded(name), "role": role, "password": hashed}
             connection.execute(tables.people.insert().values(**row, created_at=self.database.clock()))
 
     def remove(self, name: str) -> None:
-        """Take an account away, with its sessions, tokens and leases. What the person annotated stays."""
+        """Remove an account with its sessions, tokens and leases. The person's annotations stay."""
         with self.database.writing() as connection:
             person = self._find(connection, name)
             leads = connection.execute(sa.select(tables.people.c.id).where(tables.people.c.role == "lead")).all()
@@ -136,7 +136,7 @@ class Accounts:
             connection.execute(tables.people.delete().where(tables.people.c.id == person.id))
 
     def set_password(self, name: str, password: str, keep: str | None = None) -> None:
-        """Give a person another password and end their sessions, but for the one that asked for it."""
+        """Set a person's password and end their sessions, except ``keep``."""
         _check_password(password)
         hashed = self._hash(password)
         with self.database.writing() as connection:
@@ -145,7 +145,7 @@ class Accounts:
             self._sign_out_everywhere(connection, person.id, keep)
 
     def is_password(self, name: str, password: str, address: str) -> bool:
-        """Whether this is the person's password. Whoever guesses too often has to wait."""
+        """Whether this is the person's password. Limits the rate of attempts."""
         p = tables.people.c
         self._attempts.begin(folded(name), address)
         with self.database.reading() as connection:
@@ -161,9 +161,9 @@ class Accounts:
 
     # -- sessions ----------------------------------------------------------------------------------------------------
     def sign_in(self, name: str, password: str, address: str, old: str | None = None) -> str:
-        """What the cookie of a new session holds; the session before it, if there was one, ends."""
+        """Start a session and return its cookie; the old session, if any, ends."""
         if not self.is_password(name, password, address):
-            raise HTTPError(401, "wrong_password", "the name or the password is wrong", fix="try again")
+            raise HTTPError(401, "wrong_password", "wrong name or password", fix="try again")
         cookie, now = secrets.token_urlsafe(32), self.database.clock()
         with self.database.writing() as connection:
             person = self._find(connection, name)
@@ -171,7 +171,7 @@ class Accounts:
             if old is not None:
                 connection.execute(tables.sessions.delete().where(tables.sessions.c.digest == _digest(old)))
             row = {"digest": _digest(cookie), "person": person.id, "csrf": secrets.token_urlsafe(32)}
-            connection.execute(tables.sessions.insert().values(**row, created_at=now, expires_at=now + IDLE))
+            connection.execute(tables.sessions.insert().values(**row, created_at=now, expires_at=now + IDLE_SECONDS))
         return cookie
 
     def sign_out(self, cookie: str) -> None:
@@ -180,7 +180,7 @@ class Accounts:
             connection.execute(tables.sessions.delete().where(tables.sessions.c.digest == _digest(cookie)))
 
     def by_cookie(self, cookie: str) -> Caller | None:
-        """Whose session this is, if it is one that has not ended."""
+        """The owner of a session cookie; None if the session has ended."""
         s, p, now = tables.sessions.c, tables.people.c, self.database.clock()
         query = (
             sa.select(s.digest, s.csrf, s.created_at, s.expires_at, p.id, p.name, p.role)
@@ -191,15 +191,15 @@ class Accounts:
             found = connection.execute(query).first()
         if found is None:
             return None
-        until = min(now + IDLE, found.created_at + OLDEST)
-        if until - found.expires_at > TOUCH:
-            with suppress(StorageError), self.database.writing() as connection:  # a full disk ends no session
+        until = min(now + IDLE_SECONDS, found.created_at + MAX_AGE)
+        if until - found.expires_at > REFRESH_SECONDS:
+            with suppress(StorageError), self.database.writing() as connection:  # a full disk must not end a session
                 connection.execute(tables.sessions.update().where(s.digest == found.digest).values(expires_at=until))
         return Caller(found.name, found.role, found.csrf, found.id, found.digest)
 
     # -- tokens ------------------------------------------------------------------------------------------------------
     def make_token(self, caller: Caller, label: str) -> tuple[Token, str]:
-        """A key for programs, and what it is: that is shown now and never again."""
+        """Create an API token; returns it with its secret, which is not stored."""
         secret = f"bursar_{secrets.token_urlsafe(32)}"
         made = Token(secrets.token_hex(8), label, self.database.clock(), None)
         with self.database.writing() as connection:
@@ -208,22 +208,22 @@ class Accounts:
         return made, secret
 
     def tokens(self, caller: Caller) -> list[Token]:
-        """A person's tokens, the oldest first."""
+        """A person's tokens, oldest first."""
         t = tables.tokens.c
         query = sa.select(t.id, t.label, t.created_at, t.used_at).where(t.person == caller.number)
         with self.database.reading() as connection:
             return [Token(*row) for row in connection.execute(query.order_by(t.created_at, t.id))]
 
     def remove_token(self, caller: Caller, id: str) -> None:
-        """Take a person's token away."""
+        """Remove a person's token."""
         t = tables.tokens.c
         with self.database.writing() as connection:
             gone = connection.execute(tables.tokens.delete().where(t.id == id, t.person == caller.number))
         if not gone.rowcount:
-            raise HTTPError(404, "no_token", "you have no such token")
+            raise HTTPError(404, "no_token", "you have no token with this id")
 
     def by_token(self, secret: str) -> Caller | None:
-        """Whose token this is. One that was made before there were accounts ends with the first of them."""
+        """The owner of a token. Tokens of the local user end with the first account."""
         t, p, now = tables.tokens.c, tables.people.c, self.database.clock()
         query = (
             sa.select(t.id, t.person, t.used_at, p.name, p.role)
@@ -234,17 +234,17 @@ class Accounts:
             found = connection.execute(query).first()
         if found is None or (found.name is None and (found.person is not None or self.exist())):
             return None
-        if found.used_at is None or now - found.used_at > TOUCH:
+        if found.used_at is None or now - found.used_at > REFRESH_SECONDS:
             with suppress(StorageError), self.database.writing() as connection:
                 connection.execute(tables.tokens.update().where(t.id == found.id).values(used_at=now))
         return Caller(found.name or YOU, found.role or "lead", None, found.person)
 
-    # -- small things ------------------------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------------------------
     def _find(self, connection: sa.Connection, name: str) -> Any:
         p = tables.people.c
         found = connection.execute(sa.select(p.id, p.name, p.role).where(p.folded == folded(name))).first()
         if found is None:
-            raise HTTPError(404, "no_person", f"there is nobody called {name!r} here")
+            raise HTTPError(404, "no_person", f"there is no account {name!r}")
         return found
 
     def _sign_out_everywhere(self, connection: sa.Connection, person: int, keep: str | None = None) -> None:
@@ -252,14 +252,14 @@ class Accounts:
         connection.execute(tables.sessions.delete().where(s.person == person, s.digest != (keep or "")))
 
     def _hash(self, password: str) -> str:
-        with self._cores:
+        with self._hash_slots:
             return self._hasher.hash(password)
 
     def _matches(self, hashed: str | None, password: str) -> bool:
-        """Check a password, in the same time for a name that is not there."""
+        """Check a password in constant time, whether or not the name exists."""
         if not self._dummy_hash:
             self._dummy_hash = self._hash(secrets.token_urlsafe(16))
-        with self._cores:
+        with self._hash_slots:
             try:
                 self._hasher.verify(self._dummy_hash if hashed is None else hashed, password)
             except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHash):
@@ -268,15 +268,15 @@ class Accounts:
 
 
 class Attempts:
-    """Passwords tried of late, by name and by address: too many, and the next has to wait.
+    """Limits recent password attempts by name, by address, and by the pair of both.
 
-    Only the pair of both is held to a few, so that nobody can lock somebody else out from elsewhere; the name and the
-    address alone may have more. An attempt counts when it begins, so many at once are still too many.
+    The pair has the strictest limit, so that nobody can lock another person out from a different address. An attempt
+    counts from its start, so that parallel attempts are limited too.
     """
 
-    WINDOW = 300.0  # seconds that an attempt counts
+    WINDOW = 300.0  # seconds for which an attempt counts
     MOST = {"pair": 5, "address": 30, "name": 100}
-    MOST_KEYS = 20_000  # keys that are remembered
+    MOST_KEYS = 20_000  # keys in memory
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -284,7 +284,7 @@ class Attempts:
         self._tried: dict[tuple[str, ...], deque[float]] = {}
 
     def begin(self, name: str, address: str) -> None:
-        """Count an attempt, or refuse it and say when the next is welcome."""
+        """Count an attempt; raises if there were too many, with the time to wait."""
         now = self._clock()
         with self._lock:
             keys = self._keys(name, address)
@@ -297,7 +297,7 @@ class Attempts:
                     raise HTTPError(
                         429,
                         "too_many_attempts",
-                        "too many passwords were tried",
+                        "too many password attempts",
                         fix=f"wait {wait} seconds",
                         retry_after=wait,
                     )
@@ -307,9 +307,9 @@ class Attempts:
                 del self._tried[next(iter(self._tried))]
 
     def forget(self, name: str, address: str) -> None:
-        """The password was right: what was tried before for this name does not count, nor this attempt for the address.
+        """After a correct password, drop the attempts for this name and this attempt for the address.
 
-        What was tried from there for other names still does, or one good account would open the door to guessing.
+        Earlier attempts from the address for other names still count; otherwise one valid account would allow guessing.
         """
         with self._lock:
             keys = self._keys(name, address)
@@ -324,7 +324,7 @@ class Attempts:
 
 
 def folded(name: str) -> str:
-    """A name as it is compared: whatever its case and its spelling in Unicode.
+    """A name for comparison: case-folded and normalized.
 
     >>> folded("Ann\\u0065\\u0301") == folded("ANN\\u00c9")
     True
@@ -333,7 +333,7 @@ def folded(name: str) -> str:
 
 
 def checked_name(name: str) -> str:
-    """A name that can be written, read and told from others.
+    """The normalized name; raises if it has characters that are not allowed.
 
     >>> checked_name("Anna B.")
     'Anna B.'
@@ -343,19 +343,24 @@ def checked_name(name: str) -> str:
         raise HTTPError(
             422,
             "bad_name",
-            f"{name!r} cannot be a name",
-            fix="use 1 to 64 letters, digits and . _ - @ +, with blanks only inside",
+            f"{name!r} is not a valid name",
+            fix="use 1 to 64 letters, digits and . _ - @ +, with spaces only inside",
         )
     return name
 
 
 def _check_password(password: str) -> None:
-    if not SHORTEST <= len(password) <= LONGEST:
-        raise HTTPError(422, "bad_password", f"a password has {SHORTEST} to {LONGEST} characters", fix="choose another")
+    if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
+        raise HTTPError(
+            422,
+            "bad_password",
+            f"a password must have {MIN_PASSWORD} to {MAX_PASSWORD} characters",
+            fix="choose another",
+        )
 
 
 def same_secret(mine: str, yours: str) -> bool:
-    """Whether two secrets are the same, in a time that tells nothing.
+    """Whether two secrets are equal, compared in constant time.
 
     >>> same_secret("a", "a"), same_secret("a", "ä")
     (True, False)

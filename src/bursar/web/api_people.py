@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from bursar.web.accounts import OLDEST, Token, folded
+from bursar.web.accounts import MAX_AGE, Token, folded
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, LeadDep, timestamp
 from bursar.web.api_models import (
     Me,
@@ -26,12 +26,12 @@ from bursar.web.http_errors import HTTPError
 
 router = APIRouter(prefix="/api", tags=["people"], responses=ERROR_RESPONSES)
 NAME = Path(min_length=1, max_length=64)
-MOST_TOKENS = 50  # of one person
+MOST_TOKENS = 50  # per person
 
 
 @router.get("/me", summary="Who you are")
 def me(app_state: AppStateDep, me: CallerDep) -> Me:
-    """Your name and role, the token that a browser must send along, and the project with its tasks."""
+    """Your name and role, the CSRF token for browsers, and the project with its tasks."""
     session = app_state.session
     project = ProjectOut(
         id=app_state.cookie,
@@ -45,15 +45,15 @@ def me(app_state: AppStateDep, me: CallerDep) -> Me:
 
 @router.post("/login", status_code=204, summary="Sign in")
 def sign_in(request: Request, response: Response, app_state: AppStateDep, given: SignIn) -> None:
-    """Begin a session: the answer sets its cookie."""
+    """Start a session; the response sets its cookie."""
     if not app_state.accounts.exist():
-        raise HTTPError(409, "no_accounts", "this project has no accounts: there is nothing to sign in to")
+        raise HTTPError(409, "no_accounts", "this project has no accounts, so there is no sign-in")
     address = request.client.host if request.client else ""
     cookie = app_state.accounts.sign_in(given.name, given.password, address, request.cookies.get(app_state.cookie))
     response.set_cookie(
         app_state.cookie,
         cookie,
-        max_age=int(OLDEST),
+        max_age=int(MAX_AGE),
         path="/",
         secure=app_state.host_policy.secure,
         httponly=True,
@@ -73,9 +73,9 @@ def sign_out(request: Request, response: Response, app_state: AppStateDep, me: C
 
 
 # -- accounts --------------------------------------------------------------------------------------------------------
-@router.get("/people", summary="Everybody")
+@router.get("/people", summary="List accounts")
 def people(app_state: AppStateDep, me: LeadDep) -> People:
-    """Everybody with an account, and what they did."""
+    """All accounts and their activity."""
     holds = Counter(lease.person for lease in app_state.queue.leases())
     return People(
         people=[
@@ -83,7 +83,7 @@ def people(app_state: AppStateDep, me: LeadDep) -> People:
                 name=person.name,
                 role=person.role,
                 created_at=timestamp(person.created_at),
-                answers=app_state.assignments.answers_of(person.name),
+                answers=app_state.assignments.count_answers(person.name),
                 holds=holds[person.name],
             )
             for person in app_state.accounts.people()
@@ -92,9 +92,9 @@ def people(app_state: AppStateDep, me: LeadDep) -> People:
     )
 
 
-@router.post("/people", status_code=201, summary="Add somebody")
+@router.post("/people", status_code=201, summary="Add an account")
 def add_person(app_state: AppStateDep, me: LeadDep, new: NewPerson) -> People:
-    """Make an account. The first one must be a lead; from then on everybody signs in."""
+    """Create an account. The first must be a lead; from then on, everyone has to sign in."""
     app_state.accounts.add(new.name, new.role, new.password)
     return people(app_state, me)
 
@@ -103,45 +103,45 @@ def add_person(app_state: AppStateDep, me: LeadDep, new: NewPerson) -> People:
 def set_password(
     request: Request, app_state: AppStateDep, me: CallerDep, name: Annotated[str, NAME], new: NewPassword
 ) -> None:
-    """Your own with the old one; a lead may give somebody else a new one. Their other sessions end."""
+    """Change your own password, with the old one; a lead may also set other people's. Their other sessions end."""
     own = me.number is not None and folded(name) == folded(me.name)
     if own:
         address = request.client.host if request.client else ""
         if new.old is None or not app_state.accounts.is_password(me.name, new.old, address):
-            raise HTTPError(403, "wrong_password", "the old password is wrong", fix="send it as old")
+            raise HTTPError(403, "wrong_password", "the old password is wrong", fix="send your current password as old")
     elif not me.is_lead:
-        raise HTTPError(403, "leads_only", "only a lead may give somebody else a password")
+        raise HTTPError(403, "leads_only", "only a lead may set other people's passwords")
     app_state.accounts.set_password(name, new.password, keep=me.session if own else None)
 
 
-@router.delete("/people/{name}", status_code=204, summary="Take an account away")
+@router.delete("/people/{name}", status_code=204, summary="Remove an account")
 def remove_person(app_state: AppStateDep, me: LeadDep, name: Annotated[str, NAME]) -> None:
-    """The person can no longer sign in. What they annotated stays."""
+    """The person can no longer sign in. Their annotations stay."""
     app_state.accounts.remove(name)
 
 
 # -- tokens ----------------------------------------------------------------------------------------------------------
-@router.get("/tokens", summary="Your tokens")
+@router.get("/tokens", summary="List your tokens")
 def tokens(app_state: AppStateDep, me: CallerDep) -> Tokens:
-    """As they are listed; what they are was shown when they were made."""
-    return Tokens(tokens=[_shown(token) for token in app_state.accounts.tokens(me)])
+    """Your API tokens, without their secrets."""
+    return Tokens(tokens=[_token_out(token) for token in app_state.accounts.tokens(me)])
 
 
-@router.post("/tokens", status_code=201, summary="Make a token")
+@router.post("/tokens", status_code=201, summary="Create a token")
 def make_token(app_state: AppStateDep, me: CallerDep, asked: TokenRequest) -> TokenMade:
-    """A key for a program, with your rights. It is shown now and never again."""
+    """An API token with your permissions. Its secret is shown only once."""
     if len(app_state.accounts.tokens(me)) >= MOST_TOKENS:
-        raise HTTPError(409, "too_many_tokens", f"you have {MOST_TOKENS} tokens", fix="take one away first")
+        raise HTTPError(409, "too_many_tokens", f"you have {MOST_TOKENS} tokens", fix="remove one first")
     token, secret = app_state.accounts.make_token(me, asked.label)
-    return TokenMade(**_shown(token).model_dump(), token=secret)
+    return TokenMade(**_token_out(token).model_dump(), token=secret)
 
 
-@router.delete("/tokens/{id}", status_code=204, summary="Take a token away")
+@router.delete("/tokens/{id}", status_code=204, summary="Remove a token")
 def remove_token(app_state: AppStateDep, me: CallerDep, id: Annotated[str, Path(min_length=1, max_length=100)]) -> None:
-    """The program that has it can do nothing any more."""
+    """Revoke a token."""
     app_state.accounts.remove_token(me, id)
 
 
-def _shown(token: Token) -> TokenOut:
+def _token_out(token: Token) -> TokenOut:
     used = None if token.used_at is None else timestamp(token.used_at)
     return TokenOut(id=token.id, label=token.label, created_at=timestamp(token.created_at), used_at=used)

@@ -1,7 +1,7 @@
-"""The charts of the watch page, as numbers to draw and texts to read beside them; the page draws them as they are.
+"""The charts of the watch page, as data. The page draws them; all texts are made here.
 
-A chart has two axes, and any of: bands, lines of points, marks with intervals, rules, bars. Everything that a person
-reads comes ready from here. Looks are names of the style sheet's colours.
+A chart has two axes and any of: bands, lines of points, marks with intervals, rules, bars. A ``look`` names a colour of
+the style sheet.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from bursar.report.story import Trust
 from bursar.report.wording import THIN, Money, Scale, arm_name, counted, listed, metric_name, sentence
 
 Chart = dict[str, Any]
-AUDIT = "audit"  # the purpose of what is drawn at random to score the model
+AUDIT = "audit"  # the purpose of items drawn at random to score the model
 
 
 # -- learning curves -------------------------------------------------------------------------------------------------
 def curve_panels(result: Mapping[str, Any]) -> list[Chart]:
-    """A chart of the mean over tasks where there are several, then one a task: scores against money."""
+    """Score against money: a chart of the mean over tasks, if there are several, then one per task."""
     curves, slices, tasks = curves_of(result), drawn_slices(result), result["tasks"]
     panels = []
     if len(tasks) > 1 and (curves or slices):
@@ -46,7 +46,7 @@ def curve_panels(result: Mapping[str, Any]) -> list[Chart]:
 
 
 def _mean_slice(part: Mapping[str, Any], tasks: Iterable[str]) -> dict[str, Any]:
-    """One audit slice, over all tasks; an interval of that is not known."""
+    """The mean of an audit slice over all tasks, which has no interval."""
     mean = float(np.mean([part["scores"][name]["score"] for name in tasks]))
     return {key: part[key] for key in ("round", "spent", "items")} | {"score": mean, "low": None, "high": None}
 
@@ -70,11 +70,11 @@ def _panel(
     if not lines:
         scores += [end for mark in marks for end in (mark["low"], mark["high"]) if end is not None]
     amounts = [at[0] for line in drawn for at in line["points"]] + [mark["x"] for mark in marks]
-    told = ", ".join(f"{line['name']} to {_end(line)}" for line in drawn)
+    summary = ", ".join(f"{line['name']} to {_end(line)}" for line in drawn)
     return {
         "title": title,
         "measure": measure,
-        "words": f"{sentence(measure)} against money spent: {told}.",
+        "words": f"{sentence(measure)} against money spent: {summary}.",
         "x": _money_axis(money, amounts),
         "y": _score_axis(scale, scores),
         "bands": [band for band in bands if len(band["x"]) > 1],
@@ -93,7 +93,7 @@ def _arm_line(arm: str, at: int, curve: Curve, scores: list[float], money: Money
 
 
 def _slice_mark(point: Mapping[str, Any], money: Money, scale: Scale, *, alone: bool) -> Chart:
-    """One audit slice with its interval; light, unless there is nothing else."""
+    """An audit slice with its interval; in a light colour if there are curves."""
     low, high = point["low"], point["high"]
     between = "" if low is None else f" ({scale.show(low)} to {scale.show(high)})"
     x, y = money.amount(point["spent"]), scale.value(point["score"])
@@ -121,7 +121,7 @@ def _end(line: Mapping[str, Any]) -> str:
 
 # -- spending --------------------------------------------------------------------------------------------------------
 def thing_look(at: int) -> str:
-    """The colour of a thing that money is paid for: reading first, then the tasks.
+    """The colour of a cost item: reading first, then the tasks.
 
     >>> thing_look(0), thing_look(1), thing_look(6)
     ('reading', 'task-1', 'task-1')
@@ -130,7 +130,7 @@ def thing_look(at: int) -> str:
 
 
 def spending_chart(result: Mapping[str, Any]) -> Chart | None:
-    """Money by round, stacked by thing; what audit slices cost comes on top, hatched."""
+    """Spending by round, stacked by cost item; audit slices on top, hatched."""
     lines = by_round(result["arms"][result["strategy"]]["spending"])
     if not lines:
         return None
@@ -143,9 +143,9 @@ def spending_chart(result: Mapping[str, Any]) -> Chart | None:
         total = money.show(sum(line["actual"] for line in lines[round]))
         stacks.append({"name": round_name(round), "parts": parts, "text": total})
     most = max(sum(part["size"] for part in stack["parts"]) for stack in stacks)
-    told = ", ".join(f"{stack['name']} {stack['text']}" for stack in stacks)
+    summary = ", ".join(f"{stack['name']} {stack['text']}" for stack in stacks)
     return {
-        "words": f"Money by round: {told}.",
+        "words": f"Money by round: {summary}.",
         "x": {"title": "round"},
         "y": {"title": "", "prefix": money.currency, "suffix": "", "range": [0, most * 1.06 or 1]},
         "stacks": stacks,
@@ -153,7 +153,7 @@ def spending_chart(result: Mapping[str, Any]) -> Chart | None:
 
 
 def _bar_parts(result: Mapping[str, Any], round: int, lines: Sequence[Mapping[str, Any]]) -> list[Chart]:
-    """A piece of a bar for each thing that these lines paid for."""
+    """One part of a bar for each cost item of these charges."""
     money, parts = Money.of(result), []
     for at, thing in enumerate([READING, *result["tasks"]]):
         paid = [line for line in lines if line["what"] == thing and line["actual"]]
@@ -174,7 +174,7 @@ def _bar_parts(result: Mapping[str, Any], round: int, lines: Sequence[Mapping[st
 
 
 def spending_totals(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What was paid for reading, for each task and, of all that, for audit slices."""
+    """Total spending on reading and on each task, and the part of it on audit slices."""
     lines, money = result["arms"][result["strategy"]]["spending"], Money.of(result)
     whole = sum(line["actual"] for line in lines)
     if not whole:
@@ -184,7 +184,7 @@ def spending_totals(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         for at, thing in enumerate([READING, *result["tasks"]])
     ]
     audited = [line for line in lines if line["purpose"] == AUDIT]
-    rows += [("Of it, audit slices", "audit", True, audited)] if audited else []
+    rows += [("Audit slices (included)", "audit", True, audited)] if audited else []
     found = []
     for name, look, hatched, those in rows:
         units = sum(line["actual"] for line in those)
@@ -204,28 +204,30 @@ def spending_totals(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 # -- calibration -----------------------------------------------------------------------------------------------------
 def reliability_chart(trust: Trust, record: Mapping[str, Any]) -> Chart:
-    """How right the newest model was where it was so and so sure, and of how many items."""
+    """Reliability diagram: accuracy of the latest model by confidence, and the number of items."""
     counts = record["counts"]
     most = max(counts)
     marks, bars = [], []
     bins = zip(pairwise(record["edges"]), counts, record["confidence"], record["accuracy"], strict=True)
-    for (low, high), count, said, right in bins:
+    for (low, high), count, confidence, accuracy in bins:
         if not count:
             continue
-        text = f"Said {said:.2f}, was {right:.2f} right: {counted(count, 'item')}"
+        text = f"Confidence {confidence:.2f}, accuracy {accuracy:.2f}: {counted(count, 'item')}"
         size = 4 + 4 * (count / most) ** 0.5
-        marks.append({"look": "arm-1", "x": said, "y": right, "low": None, "high": None, "size": size, "text": text})
+        marks.append(
+            {"look": "arm-1", "x": confidence, "y": accuracy, "low": None, "high": None, "size": size, "text": text}
+        )
         bars.append([low, high, count / most])
     ends = {"range": [0.0, 1.0], "prefix": "", "suffix": ""}
     return {
         "title": trust.task,
         "measure": str(trust),
         "words": f"Reliability of {trust.task}: {'; '.join(mark['text'] for mark in marks)}.",
-        "x": {**ends, "title": "how sure it was"},
-        "y": {**ends, "title": "how right"},
+        "x": {**ends, "title": "confidence"},
+        "y": {**ends, "title": "accuracy"},
         "rules": [{"look": "rule", "from": [0, 0], "to": [1, 1]}],
         "stems": [[mark["x"], mark["x"], mark["y"]] for mark in marks],
-        "corners": ["not sure enough", "too sure"],
+        "corners": ["underconfident", "overconfident"],
         "bars": bars,
         "marks": marks,
     }
@@ -233,7 +235,7 @@ def reliability_chart(trust: Trust, record: Mapping[str, Any]) -> Chart:
 
 # -- stopping --------------------------------------------------------------------------------------------------------
 def forecast_chart(result: Mapping[str, Any]) -> Chart | None:
-    """The scores that the advice goes by, the curve through them, and its next two rounds."""
+    """The scores behind the stopping advice, the fitted curve, and its forecast for two rounds."""
     ahead = result["arms"][result["strategy"]].get("forecast")
     if ahead is None:
         return None
@@ -264,7 +266,7 @@ def forecast_chart(result: Mapping[str, Any]) -> Chart | None:
     amounts = [mark["x"] for mark in marks] + [x for line in lines for x, _ in line["points"]]
     return {
         "title": sentence(SOURCES[ahead["source"]]),
-        "measure": "and where it goes in the next two rounds" if lines else "",
+        "measure": "and its forecast for the next two rounds" if lines else "",
         "words": f"{marks[0]['text']}; {marks[-1]['text']}.",
         "x": _money_axis(money, amounts),
         "y": _score_axis(scale, scores),
@@ -275,7 +277,7 @@ def forecast_chart(result: Mapping[str, Any]) -> Chart | None:
 
 
 def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
-    """How far each model labels as the one before it."""
+    """Agreement of each model with the previous one."""
     rounds = [record for record in result["arms"][result["strategy"]]["rounds"] if record.get("agreement")]
     if not rounds:
         return None
@@ -284,7 +286,7 @@ def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
         points = []
         for record in rounds:
             share = record["agreement"][name]
-            text = f"{sentence(name)}: {100 * share:.1f}{THIN}% like the model before, at {money.show(record['spent'])}"
+            text = f"{sentence(name)}: {100 * share:.1f}{THIN}% agreement at {money.show(record['spent'])}"
             points.append([money.amount(record["spent"]), 100 * share, text])
         lines.append(
             {"look": thing_look(at), "dash": "solid", "shape": "circle", "name": name, "label": True, "points": points}
@@ -294,8 +296,8 @@ def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
     low = min([asked, *(y for line in lines for _, y, _ in line["points"])])
     axis = _money_axis(money, amounts)
     return {
-        "title": "Agreement with the model before",
-        "measure": f"settled above {asked:g}{THIN}%",
+        "title": "Agreement with the previous model",
+        "measure": f"stable above {asked:g}{THIN}%",
         "words": "; ".join(line["points"][-1][2] for line in lines) + ".",
         "x": axis,
         "y": {"title": "", "prefix": "", "suffix": " %", "range": [max(0.0, low - 0.1 * (100 - low) - 1), 100.5]},
@@ -307,7 +309,7 @@ def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
 
 # -- the best order --------------------------------------------------------------------------------------------------
 def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
-    """Scores as items are bought: a band of random orders, a line each strategy, and the best order."""
+    """Score against items: a band of random orders, a line per strategy, and the best order."""
     gap = Gap.from_json(answer)
     start = gap.start["test"]
     amounts = [gap.size * batch for batch in range(gap.batches + 1)]
@@ -330,10 +332,10 @@ def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
     mean = line("Random orders", randoms.mean(axis=0).tolist(), look="rule", dash="dot", shape="none")
     scores = [at[1] for one in lines for at in one["points"]] + ends[0] + ends[1]
     return {
-        "title": "Score as items are bought",
-        "measure": "on test items; the band holds all random orders",
+        "title": "Score by number of items",
+        "measure": "on test items; the band covers all random orders",
         "words": "; ".join(one["points"][-1][2] for one in [*lines, mean]) + ".",
-        "x": {"title": "items bought after the start", "prefix": "", "suffix": "", "range": [0, amounts[-1]]},
+        "x": {"title": "items bought after the seed items", "prefix": "", "suffix": "", "range": [0, amounts[-1]]},
         "y": _score_axis(SHARE, scores),
         "bands": [{"look": "pool", "x": amounts, "low": ends[0], "high": ends[1]}],
         "lines": [mean, *lines[::-1]],

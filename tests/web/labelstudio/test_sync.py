@@ -236,7 +236,7 @@ def test_an_answer_to_a_round_that_went_on_without_it_is_refused_and_nothing_is_
     studio.annotate(session.corpus, item, right(item))
     pulled = sync.pull()
     assert (pulled.answered, session.state().spent) == ([], 0)
-    assert "nobody waits for it" in pulled.problems[0]
+    assert "the item is not open" in pulled.problems[0]
 
 
 def test_tasks_of_others_in_the_project_are_left_alone(sync, studio, session):
@@ -286,7 +286,7 @@ def test_rounds_follow_each_other_to_the_end_with_suggestions_from_the_second_on
                     session.corpus, task["data"]["id"], {t: right(task["data"]["id"])[t] for t in task["data"]["tasks"]}
                 )
 
-    why = watch_project(sync, pause=annotators, told=told.append)
+    why = watch_project(sync, pause=annotators, report=told.append)
     assert why == "all rounds are done"
     assert {task["data"]["round"] for task in studio.tasks.values()} == {0, 1, 2}
     assert all("predictions" in task for task in studio.tasks.values() if task["data"]["round"])

@@ -14,7 +14,7 @@ from bursar.campaign.state import ItemRequest
 from bursar.corpus import CorpusBuilder
 from bursar.corpus.formats.label_studio_config import read_config
 from bursar.errors import SchemaError
-from bursar.web.labelstudio.tasks import Said, annotations_in, config_for, key_of, task_of
+from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, config_for, key_of, task_of
 from tests.corpus import corpora
 
 SCHEMA = {
@@ -88,7 +88,7 @@ def test_who_said_it_and_how_long_it_took_is_kept():
     task = sent(corpus_of(), {"intent": "alarm"})
     task["annotations"][0] |= {"completed_by": {"id": 9, "email": "x"}, "updated_at": "2031"}
     assert annotations_in(corpus_of(), task) == [
-        Said(7, "u1", 3, 9, {"intent": "alarm"}, seconds=1.5, created="2030", updated="2031")
+        StudioAnnotation(7, "u1", 3, 9, {"intent": "alarm"}, seconds=1.5, created="2030", updated="2031")
     ]
 
 
@@ -99,7 +99,7 @@ def test_annotations_come_in_the_order_in_which_they_were_made():
         annotation([], id=2, created_at="2031", was_cancelled=True),
         annotation([], id=1, created_at="2032", was_cancelled=True),
     ]
-    assert [(said.annotation, said.skipped) for said in annotations_in(corpus_of(), task)] == [
+    assert [(said.id, said.skipped) for said in annotations_in(corpus_of(), task)] == [
         (2, True),
         (1, True),
         (3, True),

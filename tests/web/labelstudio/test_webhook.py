@@ -54,7 +54,7 @@ def test_another_path_or_a_look_does_not_ring():
     "url", ["127.0.0.1:80", "https://127.0.0.1:1/", "http://127.0.0.1/", "http://127.0.0.1:x/", ""]
 )
 def test_an_address_that_is_none_is_refused_with_an_example(url):
-    with pytest.raises(ConfigError, match=r"is no address to be told at.*8123"):
+    with pytest.raises(ConfigError, match=r"is not a webhook address.*8123"):
         WebhookListener(url)
 
 

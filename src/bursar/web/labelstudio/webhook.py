@@ -1,6 +1,6 @@
-"""A bell that Label Studio rings when somebody has annotated, so that nobody waits for the next pull.
+"""A webhook that Label Studio calls when an annotation changes, to trigger the next pull.
 
-Nothing that it says is believed, or even read: whoever rings makes us look, and what there is is asked for as always.
+The content of a call is not trusted or used: every call only triggers a regular pull.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from urllib.parse import urlsplit
 
 from bursar.errors import ConfigError
 
-LONGEST = 1 << 20  # bytes of a message that are taken off the line
-PATIENCE = 10.0  # seconds for whoever rings to say something
+MAX_BYTES = 1 << 20  # of a message that are read
+TIMEOUT = 10.0  # seconds to wait for data
 
 
 class WebhookListener:
-    """Listens at an address of this machine.
+    """Listens for calls at a local address.
 
     >>> import urllib.request
     >>> with WebhookListener("http://127.0.0.1:0/annotated") as webhook:
-    ...     said = urllib.request.urlopen(webhook.url, data=b"{}").status
-    ...     said, webhook.wait(5.0), webhook.wait(0.0)
+    ...     status = urllib.request.urlopen(webhook.url, data=b"{}").status
+    ...     status, webhook.wait(5.0), webhook.wait(0.0)
     (204, True, False)
     """
 
@@ -34,15 +34,16 @@ class WebhookListener:
             host, port = None, None
         if parts.scheme != "http" or host is None or port is None:
             raise ConfigError(
-                f"{url!r} is no address to be told at", fix="give one of this machine, as http://127.0.0.1:8123/"
+                f"{url!r} is not a webhook address",
+                fix="use an address of this machine, such as http://127.0.0.1:8123/",
             )
-        self._rung = threading.Event()
+        self._called = threading.Event()
         path = parts.path or "/"
         try:
-            self._server = ThreadingHTTPServer((host, port), _handler(path, self._rung))
+            self._server = ThreadingHTTPServer((host, port), _handler(path, self._called))
         except OSError as error:
             raise ConfigError(
-                f"{url}: cannot listen there: {error.strerror or error}", fix="give another port, or another address"
+                f"{url}: cannot listen there: {error.strerror or error}", fix="use another port or address"
             ) from None
         self._server.daemon_threads = True
         shown = f"[{host}]" if ":" in host else host
@@ -58,27 +59,27 @@ class WebhookListener:
         self._server.server_close()
 
     def wait(self, seconds: float) -> bool:
-        """Until it rings, or for so long; whether it rang. However often it rang, it is once."""
-        rung = self._rung.wait(seconds)
-        self._rung.clear()
-        return rung
+        """Wait for a call, up to this long. Returns whether there was one; several calls count as one."""
+        called = self._called.wait(seconds)
+        self._called.clear()
+        return called
 
 
-def _handler(path: str, rung: threading.Event) -> type[BaseHTTPRequestHandler]:
+def _handler(path: str, called: threading.Event) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        timeout = PATIENCE
+        timeout = TIMEOUT
 
         def do_POST(self) -> None:
             length = self.headers.get("Content-Length", "0")
-            self.rfile.read(min(int(length), LONGEST) if length.isdigit() else 0)
+            self.rfile.read(min(int(length), MAX_BYTES) if length.isdigit() else 0)
             known = urlsplit(self.path).path == path
             if known:
-                rung.set()
+                called.set()
             self.send_response(204 if known else 404)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            """Nothing: what was pulled is told."""
+            """Log nothing; pulls are reported instead."""
 
     return Handler
