@@ -121,7 +121,7 @@ class Served:
         finally:
             database.clock = clock
 
-    def said(self) -> Label:
+    def labels(self) -> Label:
         """The labels of the newest answer."""
         return dict(self.answers()[0]["labels"])
 
@@ -208,7 +208,7 @@ class Hand:
         return self
 
     def ready(self) -> Hand:
-        return self.sees("#bench .task.active")
+        return self.sees("#workspace .task.active")
 
     def text(self, selector: str) -> str:
         return str(self.tab.locator(selector).first.inner_text())

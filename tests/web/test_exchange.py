@@ -69,7 +69,7 @@ def test_tasks_that_a_format_cannot_tell_apart_are_refused_until_one_is_left_out
     item = here.take()
     assert here.answer(item, labels={"intent": "alarm", "tone": "calm"}, seconds={}).status_code == 200
     refused = here.get("/api/export", params={"format": "doccano"})
-    assert (refused.status_code, refused.json()["fix"]) == (400, "leave tasks out, with `tasks`")
+    assert (refused.status_code, refused.json()["fix"]) == (400, "export fewer tasks, with `tasks`")
     alone = here.get("/api/export", params={"format": "doccano", "tasks": "tone"})
     assert json.loads(alone.text.splitlines()[0])["label"] == ["calm"]
 

@@ -77,7 +77,7 @@ def test_the_first_page_of_a_new_project_leads_on_to_its_first_item(served, tab_
     assert tab.locator("h1").inner_text() == "Small project"
     assert tab.locator(".schemes h3").all_inner_texts() == ["intent", "slots"]
     tab.get_by_role("link", name="Annotate", exact=True).last.click()
-    tab.locator("#bench .task.active").wait_for()
+    tab.locator("#workspace .task.active").wait_for()
     tab.keyboard.press("1")
     tab.keyboard.press("n")
     tab.keyboard.press("Enter")
@@ -97,7 +97,7 @@ def test_from_being_alone_to_being_several(served, tab_of):
     tab.wait_for_url("**/login?next=/people")
     sign_in(tab, "Anna", "wrong password")
     tab.locator("#wrong").wait_for()
-    assert tab.locator("#wrong").inner_text() == "The name or the password is wrong."
+    assert tab.locator("#wrong").inner_text() == "Wrong name or password."
     sign_in(tab, "anna")
     tab.wait_for_url("**/people")
     tab.locator("#rows tr").wait_for()
@@ -106,7 +106,7 @@ def test_from_being_alone_to_being_several(served, tab_of):
     tab.click("#new-person button")
     tab.locator("#rows tr").nth(1).wait_for()
     assert [row.split("\n")[0].split("\t")[0] for row in tab.locator("#rows tr").all_inner_texts()] == [
-        "Anna you",
+        "Anna (you)",
         "Bob",
     ]
     tab.click("#new-token button")
@@ -118,7 +118,7 @@ def test_from_being_alone_to_being_several(served, tab_of):
     assert secret not in tab.content()
     tab.locator("#rows tr").nth(1).get_by_role("button", name="Remove").click()
     tab.click("#ask-yes")
-    tab.locator("#told", has_text="Bob has no account any more").wait_for()
+    tab.locator("#notice", has_text="Account of Bob removed.").wait_for()
     assert [person.name for person in served.app_state.accounts.people()] == ["Anna"]
     tab.click("#sign-out")
     tab.wait_for_url("**/login")
@@ -148,7 +148,7 @@ def test_where_people_differ_a_lead_decides_and_no_text_is_run(served, tab_of):
     assert tab.evaluate("window.hacked") is None
     assert tab.locator("main img").count() == 0
     assert tab.locator("#agreement-rows tr").first.locator("td").first.inner_text() == "88 %"
-    stands = tab.get_by_role("button", name="This stands")
+    stands = tab.get_by_role("button", name="Use these labels")
     assert stands.is_disabled()
     for task in tab.locator(".case .task").all():
         task.locator(".choice", has_text="Bob").click()
@@ -182,12 +182,12 @@ def test_a_skip_reaches_the_lead_with_its_reason_and_is_asked_about_again(served
     assert card.locator(".person").inner_text() == "Bob"
     assert card.locator("q").inner_text() == "None of the labels fits: is it <b>a song</b>?"
     assert anna.tab.evaluate(OVERFLOW) <= 0
-    card.get_by_role("button", name="Ask again").click()
-    anna.tab.locator("#told", has_text="is asked about again").wait_for()
+    card.get_by_role("button", name="Undo skip").click()
+    anna.tab.locator("#notice", has_text="is open again").wait_for()
     anna.tab.locator("#no-skips").wait_for()
     assert served.app_state.session.state().skipped == 0
     anna.tab.check("#all-skips")
-    anna.tab.locator(".skip", has_text="asked again by Anna").wait_for()
+    anna.tab.locator(".skip", has_text="undone by Anna").wait_for()
     anna.tab.goto(f"{served.url}/annotate")  # an item that nobody has comes in its old place: first
     anna.tab.locator(".task.active").wait_for()
     assert anna.tab.locator("#stage").inner_text() == text

@@ -117,7 +117,7 @@ def test_a_folder_that_is_no_project_is_refused_in_a_sentence(bursar, tmp_path):
     for place in (tmp_path, tmp_path / "nothing"):
         code, _, err = bursar("serve", place)
         assert (code, err.count("\n")) == (2, 1)
-        assert "is no project" in err
+        assert "is not a project" in err
     assert not (tmp_path / DATABASE_FILE).exists()
 
 
@@ -166,11 +166,11 @@ def test_people_are_added_listed_given_passwords_and_removed(bursar, project, mo
     ("arguments", "words"),
     [
         (("add", "Anna"), "there is a 'Anna' already"),
-        (("add", "a/b"), "cannot be a name"),
+        (("add", "a/b"), "is not a valid name"),
         (("add", "Max", "--role", "king"), "no such role"),
         (("remove", "Anna"), "only lead"),
-        (("remove", "Nobody"), "nobody called"),
-        (("password", "Nobody"), "nobody called"),
+        (("remove", "Nobody"), "no account"),
+        (("password", "Nobody"), "no account"),
     ],
 )
 def test_what_cannot_be_done_to_people_is_said_and_nothing_is_done(bursar, project, monkeypatch, arguments, words):
@@ -194,7 +194,7 @@ def test_a_password_comes_from_standard_input_where_nobody_can_be_asked(bursar, 
 
 def test_people_of_a_folder_that_is_no_project_are_refused(bursar, tmp_path):
     code, _, err = bursar("people", "list", tmp_path)
-    assert (code, "is no project" in err) == (2, True)
+    assert (code, "is not a project" in err) == (2, True)
     assert not (tmp_path / DATABASE_FILE).exists()
 
 

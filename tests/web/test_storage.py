@@ -196,7 +196,7 @@ def test_training_waits_for_the_storage_and_then_goes_on(storage, open_app_state
         app_state.assignments.answer("Ann", want.id, right(want.id), {}, None)
     storage.cut()
     app_state.trainer.start()
-    until(lambda: "training waits for the storage" in caplog.text)
+    until(lambda: "training is waiting for storage" in caplog.text)
     storage.mend()
     until(lambda: app_state.session.state().round == 1)
     assert app_state.trainer.failure is None
@@ -223,9 +223,9 @@ def test_the_page_keeps_an_answer_while_storage_is_out_says_so_and_sends_it_once
     hand.tab.wait_for_timeout(100)
     storage.cut()
     hand.press("2", "Enter").sees("#unsent", "Saving failed: storage is full or unavailable.")
-    assert hand.text("#unsent").endswith(f"Your answer is kept in this browser; trying again in {RETRY} s.")
-    hand.sees("#bench").press("3", "Enter")  # the item that was fetched ahead; no other is given out
-    hand.sees("#waiting h1", "Storage is full or unavailable").sees("#waiting", "2 answers wait to be sent")
+    assert hand.text("#unsent").endswith(f"Your answer is kept in this browser. Trying again in {RETRY} s.")
+    hand.sees("#workspace").press("3", "Enter")  # the item that was fetched ahead; no other is given out
+    hand.sees("#waiting h1", "Storage is full or unavailable").sees("#waiting", "2 unsent answers")
     assert "Your 2 answers are kept" in hand.text("#unsent")
     assert (hand.kept("/outbox/"), hand.kept("/kept/")) == (2, 0)
     storage.mend()
@@ -248,5 +248,5 @@ def test_why_a_training_failed_is_told_to_leads_alone(crew, app_state):
     until(lambda: app_state.trainer.failure is not None)
     assert "/srv/secret" in anna.take()["message"]
     assert "/srv/secret" in anna.get("/api/state").json()["why"]
-    assert "could not be prepared. The lead can try again." in bob.take()["message"]
+    assert "could not be prepared. A lead can try again." in bob.take()["message"]
     assert bob.get("/api/state").json() == anna.get("/api/state").json() | {"why": None}

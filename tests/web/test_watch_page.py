@@ -130,7 +130,7 @@ def test_curves_and_tiles_say_what_the_audit_slices_say(serve, watch, learned):
     mean = sum(score["score"] for score in newest.values()) / len(newest)
     assert page.texts("#tiles .value")[2].replace("\u202f", " ") == f"{100 * mean:.1f} %"
     assert "Round 3 of 4 is being annotated" in page.text("#headline")
-    assert page.texts("#tiles dt") == ["Answered", "Spent", "Score now", "Cost against random"]
+    assert page.texts("#tiles dt") == ["Answered", "Spent", "Score", "Cost against random"]
     rows = page.table("curves", "Audit slices")
     assert [row[2] for row in rows] == [str(part["items"]) for part in slices]
 
@@ -138,7 +138,7 @@ def test_curves_and_tiles_say_what_the_audit_slices_say(serve, watch, learned):
 def test_the_table_behind_the_bars_has_the_ledgers_numbers(serve, watch, learned):
     served = serve(learned)
     lines = served.app_state.session.ledger.spending()
-    rows = watch(served).table("spending", "Every amount")
+    rows = watch(served).table("spending", "All charges")
     assert sorted(row[-1] for row in rows) == sorted(f"€{line['actual'] / 100:.2f}" for line in lines)
     assert len(rows) == len(lines) > 8
 
@@ -181,7 +181,7 @@ def test_a_new_project_says_what_to_do_and_leads_there(serve, watch):
     page = watch(serve())
     assert page.text("#headline") == "The seed items are being annotated"
     assert page.count(".empty") == 7
-    assert "answer the seed items under Annotate" in page.text("#curves")
+    assert "Answer the seed items under Annotate" in page.text("#curves")
     assert page.tab.locator("#train").is_hidden()
     page.click("#live-annotate")
     page.tab.wait_for_url("**/annotate")
@@ -190,9 +190,9 @@ def test_a_new_project_says_what_to_do_and_leads_there(serve, watch):
 def test_an_ended_campaign_offers_no_training(serve, watch):
     served = rounds_of(serve(budget={"rounds": 1}), 2)
     page = watch(served)
-    assert page.text("#headline") == "The campaign is over"
+    assert page.text("#headline") == "The campaign has ended"
     assert page.tab.locator("#live").is_hidden()
-    assert "No round follows: all rounds are done" in page.text("#next")
+    assert "There is no next round: all rounds are done" in page.text("#next")
     assert "bursar oracle" in page.text("#oracle")
 
 
@@ -205,7 +205,7 @@ def test_progress_moves_while_a_round_trains_and_people_go_on_annotating(serve, 
     served.answer(4)
     page.sees("#live-what", "training, 25 %")
     assert page.tab.locator("#live-bar").evaluate("bar => bar.value") == 0.25
-    page.sees("#live-words", "4 items are open").sees("#headline", "The model learns from the seed items")
+    page.sees("#live-words", "4 items are open").sees("#headline", "The model is being trained on the seed items")
     served.answer(1)  # while the round is being trained
     page.sees("#live-words", "3 items are open")
     page.until(lambda: page.texts("#tiles .value")[0] == "5 of 8")
@@ -221,14 +221,14 @@ def test_training_now_asks_when_items_are_open_and_then_trains_without_them(serv
     served.answer(6)
     served.trains_by(SLOW.format(STAGE.format("training", 0.5)))
     page = watch(served)
-    page.sees("#live-words", "2 items are still to be answered")
+    page.sees("#live-words", "2 items left to answer")
     page.click("#train").sees("#ask-words", "2 items are not answered yet")
     page.press("Escape")  # to leave it leaves it
     assert served.app_state.state()["open"] == 2
     page.click("#train").click("#ask-yes")
     page.sees("#live-what", "training, 50 %")
     assert served.app_state.state()["open"] == 0
-    page.sees("#headline", "The model learns from the seed items")
+    page.sees("#headline", "The model is being trained on the seed items")
 
 
 def test_a_training_that_fails_says_why_and_can_be_tried_again(serve, watch):
@@ -237,7 +237,7 @@ def test_a_training_that_fails_says_why_and_can_be_tried_again(serve, watch):
     served.trains_by(f"import sys; print({failure!r}); sys.exit(2)")
     page = watch(served)
     served.answer()
-    page.sees("#lead", "The disk is full. Fix: make room. Nothing is lost")
+    page.sees("#lead", "The disk is full. Fix: make room. No answers are lost")
     served.app_state.trainer._command = [sys.executable, "-c", SLOW.format(STAGE.format("training", 0.5))]
     assert page.text("#train") == "Try again"
     page.click("#train").sees("#live-what", "training, 50 %")
@@ -273,7 +273,7 @@ def test_what_was_found_of_the_next_round_stays_while_others_annotate(serve, wat
     served = serve(learned)
     page = watch(served).click("#next button").sees("#next .shares")
     served.answer(1)
-    page.sees("#next .note", "").until(lambda: "look again" in page.text("#next"))
+    page.sees("#next .note", "").until(lambda: "Preview again" in page.text("#next"))
     page.until(lambda: page.texts("#tiles .value")[0].startswith("1 of"))
     assert page.count("#next .shares") == 1
 
@@ -293,7 +293,7 @@ def advice_script(served):
         "whole": "24 labels’ worth",
         "reasons": ["A label of intent advances slots by 0.40."],
         "informs": informs,
-        "tables": [{"title": "The split", "columns": ["Task"], "rows": [["intent"], ["slots"]]}],
+        "tables": [{"title": "Split", "columns": ["Task"], "rows": [["intent"], ["slots"]]}],
     }
     last = json.dumps({"event": "advice", "found": found})
     stage = STAGE.format("who informs whom", 0.6)
@@ -321,7 +321,7 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
     page.sees("#split .heat")
     assert page.texts("#split .shares .value") == ["€1.50", "€0.50"]
     assert page.texts("#split .reasons li") == ["A label of intent advances slots by 0.40."]
-    assert page.table("split", "The split") == [["intent"], ["slots"]]
+    assert page.table("split", "Split") == [["intent"], ["slots"]]
     assert (served.folder / ADVICE_FILE).exists()
     served.stop()
     page.sees("#line", "Connection lost")
@@ -329,7 +329,7 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
     page.until(lambda: page.text("#line") == "")
     later = watch(served).sees("#split .heat")
     assert later.texts("#split .shares .value") == ["€1.50", "€0.50"]
-    assert "was spent: ask again for newer advice" in later.text("#split")
+    assert "was spent. Get new advice." in later.text("#split")
 
 
 def test_a_split_that_cannot_be_told_says_why(serve, watch, learned):
@@ -350,7 +350,7 @@ def test_a_line_that_is_lost_is_found_again_and_the_page_catches_up(serve, watch
     served = serve()
     page = watch(served)
     served.stop()
-    page.sees("#line", "Connection lost, trying again")
+    page.sees("#line", "Connection lost. Reconnecting")
     served.start()
     served.answer(3)
     page.until(lambda: page.text("#line") == "")
@@ -360,7 +360,7 @@ def test_a_line_that_is_lost_is_found_again_and_the_page_catches_up(serve, watch
 def test_an_open_table_and_the_focus_stay_when_numbers_change(serve, watch, learned):
     served = serve(learned)
     page = watch(served)
-    before = page.table("spending", "Every amount")
+    before = page.table("spending", "All charges")
     page.tab.locator("#spending .plot").focus()
     served.answer(2)
     rows = page.tab.locator("#spending details[open] tbody tr")

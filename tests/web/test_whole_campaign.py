@@ -77,13 +77,13 @@ def test_three_rounds_are_annotated_by_keys_and_trained_beside_until_the_end_is_
     page = Hand(browser.new_page(viewport={"width": 1280, "height": 800})).opens(served.url)
     person, seen = Annotator(page, corpus), []
     while True:
-        page.until(lambda: page.count("#bench:not([hidden]) .task.active") or "ended" in page.text("#waiting"))
-        if page.count("#bench:not([hidden])") == 0:
+        page.until(lambda: page.count("#workspace:not([hidden]) .task.active") or "ended" in page.text("#waiting"))
+        if page.count("#workspace:not([hidden])") == 0:
             break
         seen.append(page.text("#round"))
         person.answer_one()
     page.sees("#waiting h1", "The campaign has ended").sees('#waiting a[href="/watch"]')
-    assert list(dict.fromkeys(seen)) == ["First items", *(f"Round {number}" for number in range(1, ROUNDS + 1))]
+    assert list(dict.fromkeys(seen)) == ["Seed items", *(f"Round {number}" for number in range(1, ROUNDS + 1))]
     assert page.errors == []
     assert 0 < person.helped < len(seen)  # the models were trained, and had an idea at times
     page.tab.close()

@@ -201,7 +201,7 @@ def _split(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     units, why = (left, "the rest of the budget") if left else (main["spent"], "the amount spent so far")
     if given and not left:
         units, why = given[-1], "the budget of the last round"
-    digits = max(0, -int(money.unit.normalize().as_tuple().exponent))
+    digits = min(2, max(0, -int(money.unit.normalize().as_tuple().exponent)))
     past = split_table(result)
     return {
         "empty": None,

@@ -19,10 +19,10 @@ def test_an_answer_to_an_item_that_somebody_else_took_over_is_kept_and_sent_when
     lease = served.app_state.assignments.next("somebody else").lease
     assert lease.item == item
     page.press("3").send()
-    page.sees(".notice-bar", "somebody else is annotating it now").sees(".notice-bar", "What you said is kept here")
+    page.sees(".notice-bar", "someone else is annotating this item now").sees(".notice-bar", "Your answer is kept here")
     assert served.answers() == []
     served.app_state.queue.release(lease.id, "somebody else")
-    page.click('.notice-bar button:has-text("Open it again")')
+    page.click('.notice-bar button:has-text("Reopen")')
     page.until(lambda: page.chosen("intent") == ["table"])
     page.send()
     assert [(answer["item"], answer["labels"]) for answer in served.answers()] == [(item, {"intent": "table"})]

@@ -1,21 +1,21 @@
-// Charts as SVG: lines with bands and marks, stacked bars. All words and numbers come ready from the server; this only
-// finds places for them. Colours are classes, so light and dark need no redrawing.
+// Charts as SVG: lines with bands and marks, and stacked bars. All texts and numbers come from the server. Colours are
+// classes, so a change of theme needs no redrawing.
 
 import { el, svg } from "../annotate/dom.js";
 
 const LEFT = 52;
 const BOTTOM = 44;
 const TOP = 12;
-const LETTER = 7; // pixels, roughly, of a letter of 12 or 13 pixels
-const REACH = 40; // pixels from a pointer to the point that it means
+const LETTER = 7; // approximate width of a character in pixels
+const REACH = 40; // largest distance from the pointer to a point, in pixels
 const DASHES = { dash: "7 5", dot: "2 4", dashdot: "8 4 2 4" };
 let made = 0;
 
-/** A chart in a figure of its own that fits its place; `draw` makes it of a width. */
+/** A figure with a chart; `draw` renders it for a width. */
 function figure(chart, height, draw) {
   const readout = el("p", { class: "readout", "aria-live": "polite", hidden: true });
-  const frame = el("div", { class: "plot", role: "group", tabindex: "0", "aria-label": `${chart.words} Arrow keys go from point to point.` });
-  frame.style.minHeight = `${height}px`; // so that nothing jumps when it is drawn
+  const frame = el("div", { class: "plot", role: "group", tabindex: "0", "aria-label": `${chart.words} Use arrow keys to move between points.` });
+  frame.style.minHeight = `${height}px`; // prevents layout shifts
   const node = el("figure", { class: "chart" }, heading(chart), frame);
   let width = 0;
   let spots = [];
@@ -122,7 +122,7 @@ export function lineChart(chart, height = 260) {
   });
 }
 
-/** The name of each line at its end, none over another. */
+/** The name of each line at its end, without overlaps. */
 function endings(lines, x, y, box) {
   const places = lines.map((line) => ({ line, x: x(line.points.at(-1)[0]), y: y(line.points.at(-1)[1]) })).sort((a, b) => a.y - b.y);
   const gap = 16;
@@ -150,7 +150,7 @@ function shape({ shape: kind, look }, x, y) {
 
 // -- bars ------------------------------------------------------------------------------------------------------------
 
-/** Bars of parts on top of each other, one a round. */
+/** Stacked bars, one per round. */
 export function stackChart(chart, height = 280) {
   return figure(chart, height, (width) => {
     const { stacks } = chart;
@@ -191,7 +191,7 @@ export function shareRows(rows) {
   return list;
 }
 
-/** Rows of a name, an interval on a shared axis, and what it says; `zero` is marked. */
+/** Rows of a name, an interval on a shared axis, and a value; `zero` is marked. */
 export function rangeRows(rows, { low, high, zero = null, ends = null }) {
   const place = (value) => `${(100 * (Math.min(Math.max(value, low), high) - low)) / (high - low || 1)}%`;
   const list = el("dl", { class: "ranges" });
@@ -230,14 +230,14 @@ function axes(chart, box, x, y, across) {
   return nodes;
 }
 
-/** How the numbers of an axis are written: all of them with as many digits, and money with none or two. */
+/** Formats the ticks of an axis: all with the same decimals; money with none or two. */
 function namer(values, { prefix = "", suffix = "" }) {
   const needs = Math.max(0, ...values.map((value) => (String(value).split(".")[1] ?? "").length));
   const digits = prefix && needs ? Math.max(2, needs) : needs;
   return (value) => `${prefix}${value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}${suffix}`;
 }
 
-/** Round numbers within a range, about so many. */
+/** Round numbers within a range, about as many as wanted. */
 export function ticks([low, high], wanted) {
   const rough = (high - low) / Math.max(2, wanted);
   const power = 10 ** Math.floor(Math.log10(rough || 1));
