@@ -54,7 +54,7 @@ def test_a_sound_project_passes_and_is_told_what_was_checked(bursar, project):
 def test_a_folder_without_a_project_is_refused(bursar, tmp_path):
     code, _, err = bursar("check", tmp_path)
     assert code == 2
-    assert "holds no run" in err
+    assert "is not a run or project" in err
 
 
 def ledger(project):
@@ -159,7 +159,7 @@ def test_the_ledger_of_a_campaign_without_a_run_is_checked_alone(bursar, project
     (project / "campaign.json").unlink()
     code, out, _ = bursar("check", project)
     assert code == 0
-    assert "the ledger alone" in out
+    assert "only the ledger" in out
 
 
 @pytest.mark.parametrize("command", [["serve"], ["report"], ["check"]])

@@ -111,7 +111,7 @@ export function lineChart(chart, height = 260) {
       .map((at) => ({ x: x(at[0]), y: y(at[1]), text: at[2] }));
     const nodes = [
       svg("clipPath", { id: clip }, rect("", box.left, box.top - 6, box.right - box.left + 6, box.bottom - box.top + 6)),
-      axes(chart, box, x, y, ticks(chart.x.range, (box.right - box.left) / 80)),
+      axes(chart, box, x, y, ticks(chart.x.range, (box.right - box.left) / 80, leastStep(chart.x))),
       corners.length ? [text("corner", box.left + 8, box.top + 14, corners[0]), text("corner end", box.right - 6, box.bottom - 0.16 * (box.bottom - box.top) - 8, corners[1])] : [],
       svg("g", { "clip-path": `url(#${clip})` }, inner.flat()),
       points,
@@ -217,7 +217,7 @@ function placed(look, styles, words = null) {
 
 function axes(chart, box, x, y, across) {
   const nodes = [];
-  const up = ticks(chart.y.range, (box.bottom - box.top) / 44);
+  const up = ticks(chart.y.range, (box.bottom - box.top) / 44, leastStep(chart.y));
   const [upward, along] = [namer(up, chart.y), namer(across, chart.x)];
   for (const value of up) {
     nodes.push(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(value), y2: y(value) }));
@@ -237,11 +237,15 @@ function namer(values, { prefix = "", suffix = "" }) {
   return (value) => `${prefix}${value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}${suffix}`;
 }
 
+/** Money is marked in whole cents. */
+const leastStep = ({ prefix }) => (prefix ? 0.01 : 0);
+
 /** Round numbers within a range, about as many as wanted. */
-export function ticks([low, high], wanted) {
+export function ticks([low, high], wanted, least = 0) {
   const rough = (high - low) / Math.max(2, wanted);
   const power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = power * [1, 2, 2.5, 5, 10].find((times) => times * power >= rough * 0.999);
+  const factors = power <= least ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
+  const step = Math.max(least, power * factors.find((times) => times * power >= rough * 0.999));
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) found.push(Number((k * step).toPrecision(12)));
   return found;
