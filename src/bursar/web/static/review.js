@@ -96,44 +96,35 @@ function itemParts(item) {
 }
 
 // -- one item --------------------------------------------------------------------------------------------------------
+const taskOf = (name) => tasks.get(name) ?? { kind: "", labels: [] };
+const labelsGiven = (item, name, label) => el("span", { class: "labels-given" }, ...shown(item, taskOf(name), label));
+const taskPart = (title, ...choices) => el("fieldset", { class: "task" }, el("h3", {}, ...title), el("div", { class: "choices" }, ...choices));
+
+/** A task on which everyone agrees. */
+function agreedTask(name, item, label) {
+  const choice = el("div", { class: "choice settled" }, el("span", { class: "person" }, "Everyone"), labelsGiven(item, name, label));
+  return taskPart([el("bdi", {}, name), el("span", { class: "same" }, "agreed")], choice);
+}
+
+/** A task with different answers, to choose from; `current` is the one chosen before, if any. */
+function disputedTask(name, item, answers, current, group, choose) {
+  const choices = answers.map((answer) => {
+    const label = answer.labels[name];
+    const radio = el("input", { type: "radio", name: group, checked: answer === current, on: { change: () => choose(name, label) } });
+    return el("label", { class: "choice" }, radio, el("span", { class: "person" }, el("bdi", {}, answer.person)), labelsGiven(item, name, label));
+  });
+  return taskPart([el("bdi", {}, name)], ...choices);
+}
+
+/** One item with its answers, and a button to adjudicate it. */
 function caseOf({ item, answers, disagree, adjudicated }) {
   const names = [...new Set(answers.flatMap((answer) => Object.keys(answer.labels)))];
-  const key = newKey();
   const box = el("article", { class: "card case" });
-  const choices = new Map();
-
-  const taskPart = (name) => {
-    const task = tasks.get(name) ?? { kind: "", labels: [] };
-    const differs = disagree.includes(name);
-    const standing = adjudicated?.labels[name];
-    const rows = differs ? answers : answers.slice(0, 1);
-    const picked = Math.max(0, rows.findIndex(({ labels }) => standing !== undefined && same(labels[name], standing)));
-    if (!differs) choices.set(name, answers[0].labels[name]);
-    return el(
-      "fieldset",
-      { class: "task" },
-      el("h3", {}, el("bdi", {}, name), differs ? null : el("span", { class: "same" }, "agreed")),
-      el(
-        "div",
-        { class: "choices" },
-        ...rows.map(({ person, labels }, at) => {
-          const chosen = differs && adjudicated && at === picked;
-          const pick = () => {
-            choices.set(name, labels[name]);
-            save.disabled = choices.size < names.length;
-          };
-          if (chosen) choices.set(name, labels[name]);
-          const radio = el("input", { type: "radio", name: `${key}-${name}`, checked: chosen, on: { change: pick } });
-          return el(
-            differs ? "label" : "div",
-            { class: differs ? "choice" : "choice settled" },
-            differs ? radio : null,
-            el("span", { class: "person" }, differs ? el("bdi", {}, person) : "Everyone"),
-            el("span", { class: "labels-given" }, ...shown(item, task, labels[name])),
-          );
-        }),
-      ),
-    );
+  const choices = new Map(); // the chosen label by task
+  const group = newKey(); // keeps the radio buttons of different items apart
+  const choose = (name, label) => {
+    choices.set(name, label);
+    save.disabled = choices.size < names.length;
   };
 
   const save = el("button", { class: "button primary", type: "button", disabled: true, on: { click: () => decide() } });
@@ -155,7 +146,15 @@ function caseOf({ item, answers, disagree, adjudicated }) {
   box.append(
     el("div", { class: "top" }, el("span", { class: "mono" }, item.id), adjudicated ? el("span", {}, "adjudicated by ", el("bdi", {}, adjudicated.person)) : null),
     ...itemParts(item),
-    ...names.map(taskPart),
+    ...names.map((name) => {
+      if (!disagree.includes(name)) {
+        choices.set(name, answers[0].labels[name]);
+        return agreedTask(name, item, answers[0].labels[name]);
+      }
+      const current = answers.find(({ labels }) => adjudicated && same(labels[name], adjudicated.labels[name])) ?? (adjudicated ? answers[0] : null);
+      if (current) choices.set(name, current.labels[name]);
+      return disputedTask(name, item, answers, current, `${group}-${name}`, choose);
+    }),
   );
   if (disagree.length) box.append(el("div", { class: "foot" }, save));
   return box;
