@@ -140,7 +140,7 @@ def test_a_changed_field_is_listed_with_what_it_was_until_it_is_taken_back(serve
     page.write(PER_ROUND, "1.2").write("budget.rounds", "4")
     assert page.changes() == ["Per round €0.80 → €1.20", "Rounds 2 → 4"]
     assert page.beside(PER_ROUND, "was") == "Current: €0.80"
-    page.click('[aria-label="Take back: Per round"]')
+    page.click('[aria-label="Undo: Per round"]')
     assert page.changes() == ["Rounds 2 → 4"]
     assert page.field(PER_ROUND).input_value() == "0.8"
     assert page.sent == []
@@ -234,7 +234,7 @@ def test_a_preview_that_no_longer_holds_says_so(served, lead):
     want = served.app_state.session.wanted()[0]
     served.answer_as("Bob", want.id, {task: right(want.id)[task] for task in want.tasks})
     served.app_state.changed()
-    page.sees("#preview-stale", "Answers")
+    page.sees("#preview-stale", "new answers")
 
 
 def test_a_campaign_that_would_end_is_told_before_it_is_done(served, lead):
@@ -438,7 +438,7 @@ def test_an_ended_campaign_says_how_it_goes_on(served, lead):
     served.train()
     answer_all(served)
     served.train()
-    page = lead(served).sees("#state", "The campaign is over: all rounds are done. Give it more rounds")
+    page = lead(served).sees("#state", "The campaign has ended: all rounds are done. To continue, raise the budget")
     page.write("budget.rounds", "3").preview().sees("#preview-words", "The round will be exactly this")
     page.use()
     until(lambda: served.app_state.state()["phase"] == "training")

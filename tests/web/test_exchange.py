@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from bursar.web.api_files import LOSSES
-from bursar.web.pages import LOSSES_SHOWN
+from bursar.web.pages import LOSS_NAMES
 from bursar.web.server import make_app
 from tests.web.annotating import write_project
 from tests.web.conftest import HOME, Browser
@@ -75,4 +75,4 @@ def test_tasks_that_a_format_cannot_tell_apart_are_refused_until_one_is_left_out
 
 
 def test_the_page_names_everything_that_a_format_may_lose():
-    assert tuple(LOSSES_SHOWN) == LOSSES
+    assert tuple(LOSS_NAMES) == LOSSES

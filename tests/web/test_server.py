@@ -165,7 +165,7 @@ def test_people_are_added_listed_given_passwords_and_removed(bursar, project, mo
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("add", "Anna"), "there is a 'Anna' already"),
+        (("add", "Anna"), "the name 'Anna' is taken"),
         (("add", "a/b"), "is not a valid name"),
         (("add", "Max", "--role", "king"), "no such role"),
         (("remove", "Anna"), "only lead"),

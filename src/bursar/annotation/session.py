@@ -133,8 +133,8 @@ class AnnotationSession:
         self._terms = self.books.terms()
         self._ended = self.books.ended
         round = self.books.rounds_opened
-        told = self.ledger.keys()
-        self._answered = sum(want.key in told for want in self.books.wanted(round).values())
+        recorded = self.ledger.keys()
+        self._answered = sum(want.key in recorded for want in self.books.wanted(round).values())
         self._skipped = sum(skip.round == round for skip in self.ledger.skips())
         self._count_money()
         self._suggestions: dict[str, Mapping[str, Any]] = {}

@@ -74,15 +74,15 @@ def accept_losses(folder: Path) -> list[str]:
     """Accept lost entries: record the loss in each ledger that has lost some."""
     run, _ = _settings(folder)
     lock = Lock(folder / "run.lock", patience=0.5)
-    told = []
+    accepted = []
     try:
         for kept in _ledgers(folder, run):
             if lost := _lost(kept):
                 entry = accept_loss(kept.place, kept.head, lost)
-                told.append(f"{lost}. Accepted: this is entry {entry} of the ledger")
+                accepted.append(f"{lost}. Accepted: this is entry {entry} of the ledger")
     finally:
         lock.release()
-    return told
+    return accepted
 
 
 def _lost(kept: Kept) -> str | None:

@@ -95,7 +95,7 @@ def _known(accounts: Accounts, name: str) -> None:
     from bursar.web.accounts import folded
 
     if folded(name) not in {folded(person.name) for person in accounts.people()}:
-        raise ConfigError(f"there is nobody called {name!r}", fix="bursar people list shows everybody")
+        raise ConfigError(f"there is no account {name!r}", fix="list all accounts with: bursar people list")
 
 
 def _password(name: str) -> str:

@@ -192,8 +192,8 @@ class Queue:
     def was_issued(self, id: str, item: str, person: str) -> bool:
         """Whether this lease was issued to this person for this item, even if it has expired.
 
-        Ids are signed, so a late answer can be told from a forged lease after the lease has been deleted. Leases of
-        earlier versions are not signed; they are valid while they are in the database.
+        Ids are signed, so a late answer can be distinguished from a forged lease even after the lease is deleted.
+        Leases of earlier versions are not signed; they are valid while they are in the database.
         """
         nonce, _, signature = id.partition(".")
         if hmac.compare_digest(signature.encode(), self._signature(nonce, item, person).encode()):

@@ -252,7 +252,7 @@ def test_heads_are_chosen_by_the_keyboard_and_a_loop_is_told_before_it_is_sent(p
     assert page.texts(".arc text") == ["det"]
     page.press("Enter").sees("#status", "3 words of 4 have no head")
     page.press("h", "Enter", "2")  # “dog” on “the”, which hangs on it
-    page.press("r", "ArrowUp", "Enter", "3", "Enter").sees("#status", "“the” and “dog” hang on each other")
+    page.press("r", "ArrowUp", "Enter", "3", "Enter").sees("#status", "“the” and “dog” form a loop")
     assert page.count(".arc.looped") == 2
     page.press("Home", "ArrowRight", "h", "ArrowRight", "Enter")
     assert page.count(".arc.looped") == 0
