@@ -1,4 +1,4 @@
-"""A real server in a process of its own, and people who annotate over real connections."""
+"""A server in a separate process, and simulated annotators who use it over real connections."""
 
 from __future__ import annotations
 

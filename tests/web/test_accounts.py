@@ -1,4 +1,4 @@
-"""Accounts: passwords, sessions, tokens, and those who guess."""
+"""Accounts: passwords, sessions, tokens, and limits on guessing."""
 
 from __future__ import annotations
 

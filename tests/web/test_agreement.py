@@ -1,4 +1,4 @@
-"""Agreement between people: against worked examples, scikit-learn and the definitions written out."""
+"""Inter-annotator agreement, compared with worked examples, scikit-learn and the definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API as a page uses it: take, answer, correct, skip, review, lead."""
+"""The API for annotators: get, answer, correct, skip; overlap; accounts and tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API's files: what was annotated goes out, answers made elsewhere come in, images are shown as they are."""
+"""The files API: export, import and images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desk knows which items more people should answer, without looking through all that were answered."""
+"""Assignments know which items need more answers without searching all answered ones."""
 
 from __future__ import annotations
 

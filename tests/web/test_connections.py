@@ -1,4 +1,4 @@
-"""Connections that say nothing: they make room for those who do, are closed in time, and do not fill the log."""
+"""Idle connections: they make room for active ones, are closed in time, and do not fill the log."""
 
 from __future__ import annotations
 

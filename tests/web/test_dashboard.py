@@ -1,4 +1,4 @@
-"""What the watch page is told: numbers are the result's, and where there are none, what to do instead."""
+"""The contents of the watch page: numbers match the result, and empty sections say what to do."""
 
 from __future__ import annotations
 

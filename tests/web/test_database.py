@@ -1,4 +1,4 @@
-"""The server's own database: it outlives kills, refuses what it cannot read, and keeps its secrets."""
+"""The server's database: survives kills, refuses unreadable files, and keeps its secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decide page in a real browser before a real server: settings changed, previewed, used, discarded, refused."""
+"""The decide page in a real browser: settings are changed, previewed, applied, discarded and refused."""
 
 from __future__ import annotations
 

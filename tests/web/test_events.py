@@ -1,4 +1,4 @@
-"""News: how things stand first, everybody is told, nobody who reads slowly holds up the others."""
+"""Events: the current state comes first, every reader gets them, and slow readers do not hold up others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was annotated goes out in every tool's files, and what those files say comes in as the same answers."""
+"""Exports in every tool's format, imported again as the same answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page for files, in a real browser: what was annotated is downloaded, what was made elsewhere is brought in."""
+"""The files page in a real browser: export and import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lease is checked: whoever was not given an item neither answers nor skips it, and no late answer is lost."""
+"""Leases are checked: without one, an item cannot be answered or skipped; late answers are not lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fifty people at once, and a server that is killed while they annotate: nothing is lost, doubled or given twice."""
+"""Fifty annotators at once, and a server that is killed meanwhile: nothing is lost, duplicated or assigned twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project whose ledger a PostgreSQL server keeps, for a team, is annotated as one that keeps it in a file."""
+"""Annotating a project with its ledger on a PostgreSQL server."""
 
 from __future__ import annotations
 

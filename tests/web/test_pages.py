@@ -1,4 +1,4 @@
-"""The pages for people and for reviewing, in a real browser before a real server."""
+"""The people and review pages in a real browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue: in order, no item twice, leases that run out, and fifty people at once."""
+"""The queue: order, no item twice, expiring leases, and fifty people at once."""
 
 from __future__ import annotations
 

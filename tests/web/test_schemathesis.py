@@ -1,4 +1,4 @@
-"""Whatever a program sends, the API never breaks: requests made up from its own description, by the thousand."""
+"""Fuzz test of the API: thousands of requests generated from its own description."""
 
 from __future__ import annotations
 

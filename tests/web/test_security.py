@@ -1,4 +1,4 @@
-"""Who is kept out: other sites, other names, those who guess, those who send too much; and what pages may do."""
+"""Requests that are refused: other sites and hosts, password guessing, too much data; and security headers."""
 
 from __future__ import annotations
 

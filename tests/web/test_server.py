@@ -1,4 +1,4 @@
-"""The server as a process: a round from its first answer to the next, news, one at a time, and a clean end."""
+"""The server as a process: a round from its first answer to the next, events, locking, and shutdown."""
 
 from __future__ import annotations
 

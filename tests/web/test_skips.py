@@ -1,4 +1,4 @@
-"""What people skip reaches a lead with their reasons, and a lead has it asked about again."""
+"""Skips: leads see them with their reasons and can undo them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage that is full or gone: nothing is lost, everybody is told, and it goes on by itself when storage is back."""
+"""Full or unavailable storage: nothing is lost, users are informed, and work continues when storage is back."""
 
 from __future__ import annotations
 

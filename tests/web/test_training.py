@@ -1,4 +1,4 @@
-"""Training beside the server: one child at a time, started again after a crash, shown when it fails, ended with us."""
+"""The training process: one at a time, restarted after a crash, failures shown, ends with the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One ledger on a PostgreSQL server, two servers that want it: the second is refused, whatever its folder."""
+"""One ledger on a PostgreSQL server and two servers: the second is refused, whatever its folder."""
 
 from __future__ import annotations
 

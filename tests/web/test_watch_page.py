@@ -1,4 +1,4 @@
-"""The watch page in a real browser before a real server: what came of a campaign, and what goes on meanwhile."""
+"""The watch page in a real browser: results and live updates."""
 
 from __future__ import annotations
 

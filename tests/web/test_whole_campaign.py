@@ -1,4 +1,4 @@
-"""A whole campaign on the built-in corpus: `bursar serve`, a browser, keys, and models trained in a process beside."""
+"""A whole campaign on the built-in corpus: `bursar serve`, a browser, keyboard input, and background training."""
 
 from __future__ import annotations
 

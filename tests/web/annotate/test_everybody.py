@@ -1,4 +1,4 @@
-"""Whatever a text holds and whoever reads it, on whatever screen: it is shown, can be annotated, and is saved."""
+"""The annotation page with unusual texts, users and screens: everything is shown, can be annotated, and is saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys go to the task that is in focus, and Tab follows the tasks as they stand on the screen."""
+"""Keys go to the active task, and Tab follows the tasks as shown on the screen."""
 
 from __future__ import annotations
 

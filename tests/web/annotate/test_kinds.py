@@ -1,4 +1,4 @@
-"""The annotate page in a real browser before a real server: every kind of task by mouse and by keyboard."""
+"""The annotation page in a real browser: every kind of task by mouse and by keyboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer whose item was given to somebody else meanwhile is kept, and can be sent once the item is free."""
+"""A late answer, whose item has gone to someone else, is kept and can be sent once the item is free."""
 
 from __future__ import annotations
 

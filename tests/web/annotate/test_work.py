@@ -1,4 +1,4 @@
-"""From the first suggestion to the last round: what is sent, what it is sent with, and that nothing is lost."""
+"""Annotating from the first suggestion to the last round: what is sent, and that nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Label Studio in memory, as much of one as a sync needs; tests/web/test_label_studio.py drives the real one."""
+"""An in-memory Label Studio with what a sync needs; tests/web/test_label_studio.py uses the real one."""
 
 from __future__ import annotations
 

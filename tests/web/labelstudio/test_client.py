@@ -1,4 +1,4 @@
-"""The client before servers that misbehave; before a real Label Studio it stands in tests/web/test_label_studio.py."""
+"""The client with misbehaving servers; tests/web/test_label_studio.py uses a real Label Studio."""
 
 from __future__ import annotations
 

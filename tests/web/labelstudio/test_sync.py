@@ -1,4 +1,4 @@
-"""Push and pull against a Label Studio in memory: nothing twice, nothing lost, whatever is done in between."""
+"""Push and pull with an in-memory Label Studio: nothing is duplicated or lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items to tasks and annotations to labels: what goes there comes back the same."""
+"""Items to tasks and annotations to labels: a round trip changes nothing."""
 
 from __future__ import annotations
 

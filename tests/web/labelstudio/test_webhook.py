@@ -1,4 +1,4 @@
-"""The bell that Label Studio rings: it is heard once, nothing is believed of it, and a wrong address is refused."""
+"""The webhook: several calls count as one, their content is ignored, and a wrong address is refused."""
 
 from __future__ import annotations
 
