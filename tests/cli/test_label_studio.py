@@ -188,7 +188,7 @@ def test_a_webhook_wakes_the_watch_and_is_registered_for_the_project(bursar, stu
     address = ("--watch", "--every", "3600", "--webhook", "http://127.0.0.1:0/hook")
     code, out, err = bursar("label-studio", "pull", project, *address)
     assert code == 0, err
-    assert "The campaign is over" in out
+    assert "The campaign has ended" in out
     assert [number for number, _ in hooks] == [1]
 
 

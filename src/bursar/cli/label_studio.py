@@ -116,7 +116,7 @@ def pull(
 
         with _wait_for_webhook(sync, studio, webhook, every) as pause:
             why = watch_project(sync, pause=pause, report=told, progress=display.progress)
-    typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign is over: {why}.")
+    typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign has ended: {why}.")
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def _say_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as_j
     if as_json:
         typer.echo(json.dumps(_state(session) | asdict(pushed) | {"page": page}, ensure_ascii=False))
     elif state.phase == "ended":
-        typer.echo(f"The campaign is over: {state.why}.")
+        typer.echo(f"The campaign has ended: {state.why}.")
     else:
         suggested = f", {pushed.suggested:,} of them with suggestions" if pushed.suggested else ""
         there = f"; {pushed.there:,} were there" if pushed.there else ""
