@@ -60,7 +60,7 @@ def test_the_same_answer_again_changes_nothing_whatever_its_seconds(live):
 def test_of_two_people_the_first_answer_is_bought_and_the_second_refused(live):
     want = live.wanted()[0]
     live.answer(gold_answer(live, want, "ann"))
-    with pytest.raises(LedgerError, match="somebody else"):
+    with pytest.raises(LedgerError, match="someone else"):
         live.answer(gold_answer(live, want, "bob"))
 
 
@@ -251,9 +251,9 @@ def test_a_declined_item_costs_nothing_and_nobody_is_asked_about_it_again(live):
     assert [sum(item in asked for asked in rounds) for item in gone] == [1, 1, 1]
     assert live.ledger.spent_on(gone) == 0
     assert not set(gone) & set(live.view().ids.tolist())
-    with pytest.raises(LedgerError, match="nobody waits"):
+    with pytest.raises(LedgerError, match="is not open"):
         live.skip("another key", gone[0], "unclear", "eve")
-    with pytest.raises(LedgerError, match="declined"):
+    with pytest.raises(LedgerError, match="was skipped"):
         live.answer(Answer(gone[0], {"intent": "set_alarm", "slots": []}, "ann"))
 
 
@@ -356,7 +356,7 @@ def test_development_items_are_annotated_first_and_never_trained_on(tmp_path, mo
 def test_a_round_that_is_not_complete_is_not_trained_for(live):
     answer_all(live, leave=1)
     assert not live.ready()
-    with pytest.raises(ConfigError, match="waits for 1 answers"):
+    with pytest.raises(ConfigError, match="still has 1 open items"):
         train(live)
 
 

@@ -100,10 +100,10 @@ def test_a_live_campaign_of_three_rounds_with_a_killed_training_and_a_raised_bud
 
 def test_a_child_that_cannot_go_on_says_why(tmp_path):
     live = start(tmp_path / "project", learner=CHEAP)
-    with pytest.raises(ConfigError, match="waits for 12 answers"):
+    with pytest.raises(ConfigError, match="still has 12 open items"):
         live.next_round()
     assert live.state().phase == "failed"
-    assert "waits for 12 answers" in live.state().why
+    assert "still has 12 open items" in live.state().why
     with pytest.raises(ConfigError, match="nothing would be changed"):
         live.preview({"budget": {"rounds": 2}})
     live.close()

@@ -52,9 +52,9 @@ def plant(model: Path, mark: Path, how: str) -> Path:
 @pytest.fixture
 def project(tmp_path):
     """A project whose first round is answered, with the model of those answers in it."""
-    live = start(tmp_path / "project", learner=CHEAP)
-    answer_all(live)
-    live.close()
+    session = start(tmp_path / "project", learner=CHEAP)
+    answer_all(session)
+    session.close()
     shutil.copytree(tmp_path / "project", tmp_path / "other")
     next_round(tmp_path / "other", lambda event: None)
     assert skopses(tmp_path / "other")
@@ -90,13 +90,13 @@ def test_what_is_no_file_of_skops_is_damaged_and_the_model_is_trained_again(proj
 
 def test_a_served_project_says_what_it_refused_and_why(project, tmp_path):
     files = planted(project, tmp_path / "mark")
-    site = AppState(project)
-    site.trainer.start()
+    app_state = AppState(project)
+    app_state.trainer.start()
     until = time.monotonic() + 60
-    while site.trainer.failure is None and time.monotonic() < until:
+    while app_state.trainer.failure is None and time.monotonic() < until:
         time.sleep(0.05)
-    state = site.state()
-    site.close()
+    state = app_state.state()
+    app_state.close()
     assert state["phase"] == "failed"
     assert any(str(file) in state["why"] for file in files)
     assert not (tmp_path / "mark").exists()
@@ -110,9 +110,9 @@ def test_a_report_loads_no_model(project, tmp_path):
 
 def test_whoever_trusts_a_project_runs_what_is_in_it(project, tmp_path):
     planted(project, tmp_path / "mark")
-    live = AnnotationSession.open(project, trust=True)
-    live.next_round()
-    live.close()
+    session = AnnotationSession.open(project, trust=True)
+    session.next_round()
+    session.close()
     assert (tmp_path / "mark").exists()  # so the tests above could have failed
 
 
@@ -127,7 +127,7 @@ def test_modules_in_the_folder_of_the_command_are_not_imported_by_the_training(p
     for name in ("numpy", "joblib", "sitecustomize"):
         (project / f"{name}.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w')\n")
     monkeypatch.chdir(project)
-    live = AnnotationSession.open(".")
-    live.next_round()
-    live.close()
+    session = AnnotationSession.open(".")
+    session.next_round()
+    session.close()
     assert not (tmp_path / "mark").exists()

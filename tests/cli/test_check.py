@@ -12,7 +12,7 @@ from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession, Answer
 from bursar.ledger.log import begin_log
 from bursar.ledger.places import open_store
-from bursar.web.store import STORE_FILE, Store
+from bursar.web.database import DATABASE_FILE, WebDatabase
 from tests.ledger.ledgers import SQLitePlace
 from tests.ledger.test_losses import past_triggers
 from tests.web.small import make_project, right
@@ -22,15 +22,15 @@ from tests.web.small import make_project, right
 def finished(tmp_path_factory):
     """A project in its second round, with a model, suggestions and accounts."""
     folder = make_project(tmp_path_factory.mktemp("check") / "project")
-    live = AnnotationSession.open(folder)
-    for want in live.wanted():
-        live.answer(Answer(want.id, right(want.id), "ann", {"reading": 1.0}))
-    first = live.answers()[0].item
-    live.answer(Answer(first, right(first), "bob", role="overlap"))
-    live.correct("better", first, {"intent": "music"}, "lead")
+    session = AnnotationSession.open(folder)
+    for want in session.wanted():
+        session.answer(Answer(want.id, right(want.id), "ann", {"reading": 1.0}))
+    first = session.answers()[0].item
+    session.answer(Answer(first, right(first), "bob", role="overlap"))
+    session.correct("better", first, {"intent": "music"}, "lead")
     next_round(folder, lambda event: None)
-    live.close()
-    Store.open(folder / STORE_FILE).close()
+    session.close()
+    WebDatabase.open(folder / DATABASE_FILE).close()
     return folder
 
 
@@ -54,7 +54,7 @@ def test_a_sound_project_passes_and_is_told_what_was_checked(bursar, project):
 def test_a_folder_without_a_project_is_refused(bursar, tmp_path):
     code, _, err = bursar("check", tmp_path)
     assert code == 2
-    assert "holds no run" in err
+    assert "is not a run or project" in err
 
 
 def ledger(project):
@@ -150,16 +150,16 @@ def test_a_loss_that_is_accepted_is_recorded_and_the_project_goes_on(bursar, pro
     assert bursar("check", project)[0] == 0
     code, out, _ = bursar("check", project, "--accept-loss", "--json")
     assert json.loads(out)["accepted"] == []
-    live = AnnotationSession.open(project)
-    assert [body["had"]["entry"] > 10 for _, body in live.ledger.decisions("accepted loss")] == [True]
-    live.close()
+    session = AnnotationSession.open(project)
+    assert [body["had"]["entry"] > 10 for _, body in session.ledger.decisions("accepted loss")] == [True]
+    session.close()
 
 
 def test_the_ledger_of_a_campaign_without_a_run_is_checked_alone(bursar, project):
     (project / "campaign.json").unlink()
     code, out, _ = bursar("check", project)
     assert code == 0
-    assert "the ledger alone" in out
+    assert "only the ledger" in out
 
 
 @pytest.mark.parametrize("command", [["serve"], ["report"], ["check"]])

@@ -68,11 +68,11 @@ def test_a_new_project_has_a_report(bursar, tmp_path, learner, pricing):
 
 def test_a_new_project_has_a_report_when_a_round_was_trained(bursar, tmp_path):
     project = made(bursar, tmp_path, "scikit", "by default")
-    live = AnnotationSession.open(project)
-    for number, want in enumerate(live.wanted()):
+    session = AnnotationSession.open(project)
+    for number, want in enumerate(session.wanted()):
         labels = {"intent": ("alarm", "music")[number % 2], "slots": [[3, 4, "time"]]}
-        live.answer(Answer(want.id, labels, "ann", {"reading": 2.0, "intent": 1.0, "slots": 3.0}))
-    live.close()
+        session.answer(Answer(want.id, labels, "ann", {"reading": 2.0, "intent": 1.0, "slots": 3.0}))
+    session.close()
     assert next_round(project, lambda event: None) == "opened"
     assert bursar("report", "project")[0] == 0
     assert "an hour of annotation" in page_of(project)

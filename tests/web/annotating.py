@@ -1,4 +1,4 @@
-"""What tests of the annotate page need: small projects of every kind of task, a real server, a hand on the page."""
+"""Helpers for tests of the annotation page: small projects of every kind of task, a server, and a page driver."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write_project(folder: Path, tasks: Mapping[str, Any], items: Sequence[Mappin
 
 
 def write_texts(path: Path, tasks: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> Path:
-    """Texts that nobody has labelled yet."""
+    """Unlabelled texts."""
     lines = [{"bursar": 1, "tasks": tasks}]
     lines += [{"id": f"u{number}", "split": "train", **item} for number, item in enumerate(items)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -56,7 +56,7 @@ def write_texts(path: Path, tasks: Mapping[str, Any], items: Sequence[Mapping[st
 
 
 def write_images(path: Path, tasks: Mapping[str, Any], images: NDArray[Any]) -> Path:
-    """Images that nobody has labelled yet."""
+    """Unlabelled images."""
     labels = {name: np.full(len(images), -1) for name in tasks}
     names = {f"{name}_names": np.array(task["labels"]) for name, task in tasks.items()}
     np.savez(path, images=images, split=np.array(["train"] * len(images)), **labels, **names)
@@ -79,47 +79,49 @@ class Served:
         from bursar.web.app_state import AppState
         from bursar.web.server import make_app
 
-        self.site = AppState(self.folder)
-        self.site.trainer.start = lambda: None  # type: ignore[method-assign]  # tests say when: see `train`
-        models = self.site.live.suggestions
-        self.site.live.suggestions = lambda item: self.suggestions or models(item)  # type: ignore[method-assign]
-        config = uvicorn.Config(make_app(self.site), port=self.port, log_level="error", timeout_graceful_shutdown=1)
+        self.app_state = AppState(self.folder)
+        self.app_state.trainer.start = lambda: None  # type: ignore[method-assign]  # tests say when: see `train`
+        models = self.app_state.session.suggestions
+        self.app_state.session.suggestions = lambda item: self.suggestions or models(item)  # type: ignore[method-assign]
+        config = uvicorn.Config(
+            make_app(self.app_state), port=self.port, log_level="error", timeout_graceful_shutdown=1
+        )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         until(lambda: self.server.started)
 
     def stop(self) -> None:
-        self.site.hub.close()
+        self.app_state.hub.close()
         self.server.should_exit = True
         self.thread.join(30)
 
     def train(self) -> None:
-        """Do what the process beside the server does when a round is complete."""
+        """Train the next round, as the training process does."""
         from bursar.annotation.round_worker import next_round
 
         next_round(self.folder, lambda told: None)
-        self.site.live.refresh()
-        self.site.hub.settle()
+        self.app_state.session.refresh()
+        self.app_state.hub.clear_progress()
 
     def get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url + path, timeout=30) as reply:
             return json.load(reply)
 
     def answers(self) -> list[Label]:
-        """What was said, the newest first."""
+        """All answers, newest first."""
         return list(self.get("/api/mine")["answers"])
 
     def answer_as(self, person: str, item: str, labels: Label) -> None:
-        """Somebody else answers, at a time when every lease has run out."""
-        store, clock = self.site.store, self.site.store.clock
-        store.clock = lambda: clock() + 2 * self.site.queue.seconds
+        """Another person answers, at a time when every lease has expired."""
+        database, clock = self.app_state.database, self.app_state.database.clock
+        database.clock = lambda: clock() + 2 * self.app_state.queue.seconds
         try:
-            self.site.desk.answer(person, item, labels, {}, None)
+            self.app_state.assignments.answer(person, item, labels, {}, None)
         finally:
-            store.clock = clock
+            database.clock = clock
 
-    def said(self) -> Label:
+    def labels(self) -> Label:
         """The labels of the newest answer."""
         return dict(self.answers()[0]["labels"])
 
@@ -146,15 +148,15 @@ class Killable(Served):
 
 
 def until(holds: Callable[[], Any], seconds: float = 120.0) -> None:
-    """Ask until it is true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < end, "it did not come true"
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.02)
 
 
 class Hand:
-    """A person before a tab: sees what is shown, presses keys, points at words."""
+    """Drives a browser tab: reads the page, presses keys, clicks words."""
 
     def __init__(self, tab: Any) -> None:
         self.tab = tab
@@ -170,7 +172,7 @@ class Hand:
         self.tab.on("request", self._note)
 
     def comes_to(self, url: str) -> Hand:
-        """Open the page anew, in a browser that remembers nothing of it."""
+        """Open the page with empty browser storage."""
         self.tab.goto("about:blank")
         engine = self.tab.context.new_cdp_session(self.tab)
         engine.send("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "local_storage"})
@@ -198,15 +200,15 @@ class Hand:
         return self if text is None else self.until(lambda: text in found.inner_text())
 
     def until(self, holds: Callable[[], Any]) -> Hand:
-        """Ask until it is true, while the tab goes on."""
+        """Wait until a condition is true, while the tab runs."""
         end = time.monotonic() + 120
         while not holds():
-            assert time.monotonic() < end, "it did not come true"
+            assert time.monotonic() < end, "the condition did not become true in time"
             self.tab.wait_for_timeout(20)
         return self
 
     def ready(self) -> Hand:
-        return self.sees("#bench .task.active")
+        return self.sees("#workspace .task.active")
 
     def text(self, selector: str) -> str:
         return str(self.tab.locator(selector).first.inner_text())

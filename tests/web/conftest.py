@@ -1,4 +1,4 @@
-"""What the tests of the page share: a small project, and a server around it in this process."""
+"""Shared fixtures of the web tests: a small project, and a server for it in this process."""
 
 from __future__ import annotations
 
@@ -55,46 +55,46 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_site() -> Iterator[Callable[..., AppState]]:
-    """Opens a project; it is closed again when the test is over."""
+def open_app_state() -> Iterator[Callable[..., AppState]]:
+    """Opens projects and closes them after the test."""
     opened: list[AppState] = []
 
     def open_project(folder: Path, **options: Any) -> AppState:
-        opened.append(AppState(folder, options.pop("door", HostPolicy()), hasher=QUICK, **options))
+        opened.append(AppState(folder, options.pop("host_policy", HostPolicy()), hasher=QUICK, **options))
         return opened[-1]
 
     yield open_project
-    for site in opened:
-        site.close()
+    for app_state in opened:
+        app_state.close()
 
 
 @pytest.fixture
-def site(project: Path, open_site: Callable[..., AppState]) -> AppState:
-    return open_site(project)
+def app_state(project: Path, open_app_state: Callable[..., AppState]) -> AppState:
+    return open_app_state(project)
 
 
 @pytest.fixture
-def browser_of(site: AppState) -> Iterator[Callable[[], Browser]]:
-    """Browsers before one server; they share nothing but the server."""
+def browser_of(app_state: AppState) -> Iterator[Callable[[], Browser]]:
+    """Separate browsers of one server."""
     with ExitStack() as stack:
-        app = make_app(site)
-        stack.enter_context(TestClient(app, base_url=HOME))  # which starts and ends the server
+        app = make_app(app_state)
+        stack.enter_context(TestClient(app, base_url=HOME))  # starts and stops the server
         yield lambda: Browser(app, base_url=HOME, headers={"Origin": HOME})
 
 
 @pytest.fixture
-def you(browser_of: Callable[[], Browser]) -> Browser:
-    """Whoever sits at the machine, in a project without accounts."""
+def local_user(browser_of: Callable[[], Browser]) -> Browser:
+    """The local user of a project without accounts."""
     browser = browser_of()
     browser.meet()
     return browser
 
 
 @pytest.fixture
-def crew(site: AppState, browser_of: Callable[[], Browser]) -> Callable[[str], Browser]:
-    """Anna, who leads, and Bob and Eve, who annotate: each signed in, in a browser of their own."""
+def crew(app_state: AppState, browser_of: Callable[[], Browser]) -> Callable[[str], Browser]:
+    """Anna, a lead, and Bob and Eve, annotators: each signed in with a separate browser."""
     for name, role in (("Anna", "lead"), ("Bob", "annotator"), ("Eve", "annotator")):
-        site.accounts.add(name, "lead" if role == "lead" else "annotator", PASSWORD)
+        app_state.accounts.add(name, "lead" if role == "lead" else "annotator", PASSWORD)
     known: dict[str, Browser] = {}
 
     def of(name: str) -> Browser:

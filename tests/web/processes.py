@@ -1,4 +1,4 @@
-"""A real server in a process of its own, and people who annotate over real connections."""
+"""A server in a separate process, and simulated annotators who use it over real connections."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from bursar.web.accounts import Accounts, Caller
+from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.queue import Overlap
-from bursar.web.store import STORE_FILE, Store
 from tests.web.conftest import QUICK
 from tests.web.small import right
 
@@ -33,9 +33,9 @@ def free_port() -> int:
 
 def people_with_tokens(folder: Path, names: list[str], overlap: Overlap) -> dict[str, str]:
     """Accounts of a project before it is served, a token each; the first of them leads."""
-    store = Store.open(folder / STORE_FILE)
-    accounts = Accounts(store, QUICK)
-    store.put("overlap", vars(overlap))
+    database = WebDatabase.open(folder / DATABASE_FILE)
+    accounts = Accounts(database, QUICK)
+    database.put("overlap", vars(overlap))
     tokens = {}
     for number, name in enumerate(names):
         role = "annotator" if number else "lead"
@@ -43,7 +43,7 @@ def people_with_tokens(folder: Path, names: list[str], overlap: Overlap) -> dict
         cookie = accounts.sign_in(name, "correct horse", "here")
         found = accounts.by_cookie(cookie)
         tokens[name] = accounts.make_token(Caller(name, role, None, found.number), "test")[1]
-    store.close()
+    database.close()
     return tokens
 
 

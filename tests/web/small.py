@@ -1,4 +1,4 @@
-"""A small project: forty short texts, a class and spans, a learner that is trained in a moment."""
+"""A small project: forty short texts, classification and spans, and a learner that trains in a moment."""
 
 from __future__ import annotations
 

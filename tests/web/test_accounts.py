@@ -1,14 +1,14 @@
-"""Accounts: passwords, sessions, tokens, and those who guess."""
+"""Accounts: passwords, sessions, tokens, and limits on guessing."""
 
 from __future__ import annotations
 
 import argon2
 import pytest
 
-from bursar.web import store as tables
-from bursar.web.accounts import IDLE, OLDEST, YOU, Accounts, Attempts, checked_name, folded
-from bursar.web.http_errors import Problem
-from bursar.web.store import STORE_FILE, Store
+from bursar.web import database as tables
+from bursar.web.accounts import IDLE_SECONDS, MAX_AGE, YOU, Accounts, Attempts, checked_name, folded
+from bursar.web.database import DATABASE_FILE, WebDatabase
+from bursar.web.http_errors import HTTPError
 
 QUICK = argon2.PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 PASSWORD = "correct horse"
@@ -28,9 +28,9 @@ def clock():
 
 @pytest.fixture
 def accounts(tmp_path, clock):
-    store = Store.open(tmp_path / STORE_FILE, clock)
-    yield Accounts(store, QUICK)
-    store.close()
+    database = WebDatabase.open(tmp_path / DATABASE_FILE, clock)
+    yield Accounts(database, QUICK)
+    database.close()
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def three(accounts):
 
 
 def refused(status, function, *arguments):
-    with pytest.raises(Problem) as wrong:
+    with pytest.raises(HTTPError) as wrong:
         function(*arguments)
     assert wrong.value.status == status
     return wrong.value
@@ -49,7 +49,7 @@ def refused(status, function, *arguments):
 
 # -- people ----------------------------------------------------------------------------------------------------------
 def test_without_accounts_there_is_you_who_leads(accounts):
-    assert (accounts.you.name, accounts.you.leads, accounts.exist()) == (YOU, True, False)
+    assert (accounts.local_user.name, accounts.local_user.is_lead, accounts.exist()) == (YOU, True, False)
 
 
 def test_the_first_account_has_to_lead(accounts):
@@ -96,11 +96,11 @@ def test_a_password_has_its_length(accounts, password):
 
 
 def test_passwords_are_kept_as_argon2_hashes_and_nothing_else(three, tmp_path):
-    with three.store.reading() as connection:
+    with three.database.reading() as connection:
         hashes = connection.execute(tables.people.select()).mappings().all()
     assert len({row["password"] for row in hashes}) == 3  # the same password, three salts
     assert all(row["password"].startswith("$argon2id$") for row in hashes)
-    three.store.close()
+    three.database.close()
     assert all(PASSWORD.encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
 
@@ -124,33 +124,33 @@ def test_signing_in_anew_ends_the_session_before(three):
 
 def test_the_cookie_is_not_in_the_database(three, tmp_path):
     cookie = three.sign_in("anna", PASSWORD, "1.2.3.4")
-    three.store.close()
+    three.database.close()
     assert all(cookie.encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
 
 def test_a_session_lasts_while_it_is_used_but_not_for_ever(three, clock):
     cookie = three.sign_in("anna", PASSWORD, "1.2.3.4")
     begun = clock.now
-    while clock.now + IDLE - 60 < begun + OLDEST:
-        clock.now += IDLE - 60
+    while clock.now + IDLE_SECONDS - 60 < begun + MAX_AGE:
+        clock.now += IDLE_SECONDS - 60
         assert three.by_cookie(cookie) is not None
-    clock.now = begun + OLDEST + 1
+    clock.now = begun + MAX_AGE + 1
     assert three.by_cookie(cookie) is None
 
 
 def test_a_session_that_is_not_used_ends(three, clock):
     cookie = three.sign_in("anna", PASSWORD, "1.2.3.4")
-    clock.now += IDLE + 1
+    clock.now += IDLE_SECONDS + 1
     assert three.by_cookie(cookie) is None
 
 
 def test_sessions_survive_the_server(tmp_path, three):
     cookie = three.sign_in("anna", PASSWORD, "1.2.3.4")
     csrf = three.by_cookie(cookie).csrf
-    three.store.close()
-    store = Store.open(tmp_path / STORE_FILE, three.store.clock)
-    assert Accounts(store, QUICK).by_cookie(cookie).csrf == csrf
-    store.close()
+    three.database.close()
+    database = WebDatabase.open(tmp_path / DATABASE_FILE, three.database.clock)
+    assert Accounts(database, QUICK).by_cookie(cookie).csrf == csrf
+    database.close()
 
 
 def test_a_new_password_ends_the_persons_other_sessions(three):
@@ -207,7 +207,7 @@ def test_after_a_few_guesses_one_has_to_wait_also_with_the_right_password(three,
 
 def test_guessing_elsewhere_locks_nobody_out(three):
     for _ in range(Attempts.MOST["pair"] + 1):
-        with pytest.raises(Problem):
+        with pytest.raises(HTTPError):
             three.sign_in("anna", "wrong password", "6.6.6.6")
     three.sign_in("anna", PASSWORD, "1.2.3.4")
 
@@ -243,7 +243,7 @@ def test_a_right_password_of_ones_own_does_not_buy_guesses_at_others(three):
 
 
 def test_what_is_remembered_of_guesses_is_bounded(clock, monkeypatch):
-    monkeypatch.setattr(Attempts, "ROOM", 30)
+    monkeypatch.setattr(Attempts, "MOST_KEYS", 30)
     attempts = Attempts(clock)
     for number in range(200):
         attempts.begin(f"name {number}", f"10.0.0.{number}")
@@ -251,9 +251,9 @@ def test_what_is_remembered_of_guesses_is_bounded(clock, monkeypatch):
 
 
 def test_an_old_hash_is_made_anew_when_its_owner_comes(three):
-    stronger = Accounts(three.store, argon2.PasswordHasher(time_cost=2, memory_cost=64, parallelism=1))
+    stronger = Accounts(three.database, argon2.PasswordHasher(time_cost=2, memory_cost=64, parallelism=1))
     stronger.sign_in("anna", PASSWORD, "1.2.3.4")
-    with three.store.reading() as connection:
+    with three.database.reading() as connection:
         row = connection.execute(tables.people.select().where(tables.people.c.folded == "anna")).mappings().one()
     assert argon2.extract_parameters(row["password"]).time_cost == 2
 
@@ -269,13 +269,13 @@ def test_a_token_is_its_makers_and_goes_when_it_is_taken_away(three, tmp_path):
     refused(404, three.remove_token, anna, made.id)
     three.remove_token(bob, made.id)
     assert three.by_token(secret) is None
-    three.store.close()
+    three.database.close()
     assert all(secret.encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
 
 def test_a_token_of_you_ends_with_the_first_account(accounts):
-    _, secret = accounts.make_token(accounts.you, "script")
-    assert accounts.by_token(secret).leads
-    assert [t.label for t in accounts.tokens(accounts.you)] == ["script"]
+    _, secret = accounts.make_token(accounts.local_user, "script")
+    assert accounts.by_token(secret).is_lead
+    assert [t.label for t in accounts.tokens(accounts.local_user)] == ["script"]
     accounts.add("Anna", "lead", PASSWORD)
     assert accounts.by_token(secret) is None

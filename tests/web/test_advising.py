@@ -13,9 +13,9 @@ import pytest
 from bursar.allocation import Estimates, Informativeness, Problem, Rate
 from bursar.allocation.answers import answer
 from bursar.allocation.split_inputs import material_of_run
-from bursar.web.advice_worker import advice_shown
+from bursar.web.advice_worker import advice_view
 from bursar.web.advising import ADVICE_FILE, STAGES, Advising
-from bursar.web.http_errors import Problem as Refusal
+from bursar.web.http_errors import HTTPError
 from tests.campaign.test_allocating import CAMPAIGN
 
 FOUND = {"budget": "€2.00", "shares": [], "gains": [], "whole": "", "reasons": [], "informs": {}, "tables": []}
@@ -91,7 +91,7 @@ def test_the_same_question_again_is_the_one_under_way_and_another_is_refused(adv
     asking = advising(STAYS)
     first = asking.start("2")
     assert asking.start("2") is first
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HTTPError) as refused:
         asking.start("3")
     assert (refused.value.status, refused.value.kind) == (409, "advice_under_way")
     assert asking.newest is first
@@ -100,8 +100,8 @@ def test_the_same_question_again_is_the_one_under_way_and_another_is_refused(adv
 def test_a_child_that_is_killed_leaves_a_reason_and_the_next_question_is_taken(advising, tmp_path):
     asking = advising(STAYS)
     first = asking.start("2")
-    until(lambda: asking._child is not None)
-    asking._child.kill()
+    until(lambda: asking._process is not None)
+    asking._process.kill()
     until(lambda: first.done)
     assert first.result is None
     assert "code -9" in first.wrong["error"]
@@ -129,8 +129,8 @@ def test_a_failure_does_not_throw_away_what_was_found_before(advising):
 def test_closing_ends_the_child_and_keeps_nothing_of_it(advising, tmp_path):
     asking = advising(STAYS)
     asking.start("2")
-    until(lambda: asking._child is not None)
-    child = asking._child
+    until(lambda: asking._process is not None)
+    child = asking._process
     asking.close()
     until(lambda: child.poll() is not None)
     assert not (tmp_path / ADVICE_FILE).exists()
@@ -168,7 +168,7 @@ def split(joint=None):
 @pytest.mark.parametrize("joint", [None, 12])
 def test_shares_of_the_money_add_up_whether_or_not_items_are_labelled_for_all_tasks(joint):
     found = split(joint)
-    shown = advice_shown(found, {})
+    shown = advice_view(found, {})
     assert sum(row["share"] for row in shown["shares"]) == pytest.approx(1)
     tasks = [row["task"] for row in shown["shares"]]
     assert tasks == (["a", "b"] if joint is None else [None, "a", "b"])
@@ -180,7 +180,7 @@ def test_shares_of_the_money_add_up_whether_or_not_items_are_labelled_for_all_ta
 
 def test_gains_and_who_informs_whom_are_those_of_the_split():
     found = split()
-    shown = advice_shown(found, {"informer": "given"})
+    shown = advice_view(found, {"informer": "given"})
     assert [(row["low"], row["middle"], row["high"]) for row in shown["gains"]] == [
         (gain.low, gain.value, gain.high) for gain in found.gains.values()
     ]
@@ -219,11 +219,11 @@ def test_the_child_says_what_is_wrong_with_a_folder(tmp_path):
     assert work(tmp_path)[0] == 2
 
 
-def test_money_is_split_at_the_prices_in_force(site):
-    before = material_of_run(site.live.folder).costs
-    site.desk.change({"costs": {"intent": {"per_item": 0.3}}}, "Anna", "ten-times-as-much")
-    after = material_of_run(site.live.folder).costs
-    intent = list(site.live.corpus.schema.values())[:1]
+def test_money_is_split_at_the_prices_in_force(app_state):
+    before = material_of_run(app_state.session.folder).costs
+    app_state.assignments.change({"costs": {"intent": {"per_item": 0.3}}}, "Anna", "ten-times-as-much")
+    after = material_of_run(app_state.session.folder).costs
+    intent = list(app_state.session.corpus.schema.values())[:1]
     words, counts = np.array([4]), {"intent": np.array([1])}
     prices = [int(costs.price(intent, words, counts).own[0, 0]) for costs in (before, after)]
     assert prices == [3, 30]
@@ -237,18 +237,18 @@ def test_nobody_asked_is_no_advice_and_only_a_lead_may_ask(crew):
 
 
 @pytest.mark.parametrize("amount", [0, -1, 1e12, "much"])
-def test_an_amount_that_is_none_is_refused(you, amount):
-    assert you.post("/api/advice", json={"amount": amount}).status_code == 422
+def test_an_amount_that_is_none_is_refused(local_user, amount):
+    assert local_user.post("/api/advice", json={"amount": amount}).status_code == 422
 
 
-def test_a_question_over_the_api_is_taken_a_second_refused_and_the_first_answered(you, site):
-    site.advising._command = lambda folder, money: [sys.executable, "-c", STAYS]
-    reply = you.post("/api/advice", json={"amount": 2.5})
+def test_a_question_over_the_api_is_taken_a_second_refused_and_the_first_answered(local_user, app_state):
+    app_state.advising._command = lambda folder, money: [sys.executable, "-c", STAYS]
+    reply = local_user.post("/api/advice", json={"amount": 2.5})
     assert (reply.status_code, reply.json()["amount"], reply.json()["done"]) == (202, "2.5", False)
     assert reply.json()["asked_at"] == {"round": 0, "spent": 0}
-    other = you.post("/api/advice", json={"amount": 3})
+    other = local_user.post("/api/advice", json={"amount": 3})
     assert (other.status_code, other.json()["kind"]) == (409, "advice_under_way")
-    until(lambda: site.advising._child is not None)
-    site.advising._child.kill()
-    until(lambda: you.get("/api/advice").json()["advice"]["done"])
-    assert you.get("/api/advice").json()["advice"]["wrong"]["kind"] == "no_advice"
+    until(lambda: app_state.advising._process is not None)
+    app_state.advising._process.kill()
+    until(lambda: local_user.get("/api/advice").json()["advice"]["done"])
+    assert local_user.get("/api/advice").json()["advice"]["wrong"]["kind"] == "no_advice"

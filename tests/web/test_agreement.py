@@ -1,4 +1,4 @@
-"""Agreement between people: against worked examples, scikit-learn and the definitions written out."""
+"""Inter-annotator agreement, compared with worked examples, scikit-learn and the definitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from bursar.tasks import make_task
 from bursar.web.agreement import (
-    Answer,
+    Rating,
     agreement,
     alike,
     cohen,
@@ -132,7 +132,7 @@ def test_spans_are_compared_word_by_word_and_nested_ones_together():
 def test_every_kind_tells_full_agreement_from_none(task, mine, yours):
     def found(first, second):
         said = [("u1", "ann", first), ("u1", "bob", second), ("u2", "ann", yours), ("u2", "bob", yours)]
-        return agreement(task, [Answer(*entry, words=2) for entry in said])
+        return agreement(task, [Rating(*entry, words=2) for entry in said])
 
     same, other = found(mine, mine), found(mine, yours)
     assert (same.items, same.people, same.same) == (2, 2, 1.0)
@@ -144,12 +144,12 @@ def test_every_kind_tells_full_agreement_from_none(task, mine, yours):
 
 
 def test_what_only_one_person_answered_says_nothing():
-    found = agreement(INTENT, [Answer("u1", "ann", "a"), Answer("u2", "bob", "b")])
+    found = agreement(INTENT, [Rating("u1", "ann", "a"), Rating("u2", "bob", "b")])
     assert (found.items, found.cohen, found.krippendorff, found.same) == (0, None, None, None)
 
 
 def test_the_newest_answer_of_a_person_counts():
-    said = [Answer("u1", "ann", "b"), Answer("u1", "bob", "a"), Answer("u1", "ann", "a")]
+    said = [Rating("u1", "ann", "b"), Rating("u1", "bob", "a"), Rating("u1", "ann", "a")]
     assert agreement(INTENT, said).same == 1.0
 
 

@@ -1,10 +1,8 @@
-"""The API as a page uses it: take, answer, correct, skip, review, lead."""
+"""The API for annotators: get, answer, correct, skip; overlap; accounts and tokens."""
 
 from __future__ import annotations
 
 import json
-import sys
-import time
 from uuid import uuid4
 
 import pytest
@@ -12,12 +10,12 @@ import pytest
 from bursar.annotation.session import Answer as LiveAnswer
 from bursar.web.queue import Overlap
 from tests.web.conftest import PASSWORD, refused
-from tests.web.small import HOSTILE, INTENTS, SLOTS, right
+from tests.web.small import INTENTS, SLOTS, right
 
 
 # -- taking and answering --------------------------------------------------------------------------------------------
-def test_somebody_alone_is_you_and_leads(you):
-    me = you.meet()
+def test_somebody_alone_is_you_and_leads(local_user):
+    me = local_user.meet()
     assert (me["name"], me["role"], me["accounts"]) == ("you", "lead", False)
     assert [(task["name"], task["kind"]) for task in me["project"]["tasks"]] == [
         ("intent", "classification"),
@@ -28,8 +26,8 @@ def test_somebody_alone_is_you_and_leads(you):
     assert (me["project"]["name"], me["project"]["currency"], me["project"]["unit"]) == ("Small project", "€", "0.01")
 
 
-def test_an_item_comes_with_all_that_a_page_needs(you):
-    taken = you.take()
+def test_an_item_comes_with_all_that_a_page_needs(local_user):
+    taken = local_user.take()
     assert taken["tasks"] == ["intent", "slots"]
     assert (taken["round"], taken["purpose"], taken["suggestions"]) == (0, "answer", {})
     assert taken["progress"] == {"round": 0, "answered": 0, "asked": 8, "skipped": 0, "mine": 0}
@@ -37,14 +35,14 @@ def test_an_item_comes_with_all_that_a_page_needs(you):
     item = taken["item"]
     letters = list(item["text"])
     assert all("".join(letters[start:end]).strip() for start, end in item["words"])
-    assert you.get(f"/api/items/{item['id']}").json() == item
+    assert local_user.get(f"/api/items/{item['id']}").json() == item
 
 
-def test_an_answer_is_charged_once_and_counted(you):
-    taken = you.take()
+def test_an_answer_is_charged_once_and_counted(local_user):
+    taken = local_user.take()
     body = {"key": str(uuid4()), "lease": taken["lease"]["id"], "item": taken["item"]["id"]}
     body["labels"] = right(body["item"])
-    first = you.post("/api/answers", json=body)
+    first = local_user.post("/api/answers", json=body)
     assert first.status_code == 200
     assert first.json()["key"] == body["key"]
     assert first.json()["repeated"] is False
@@ -52,25 +50,27 @@ def test_an_answer_is_charged_once_and_counted(you):
     assert first.json()["cost_units"] == words + 3 + len(body["labels"]["slots"])
     assert first.json()["cost"] == f"€{first.json()['cost_units'] / 100:.2f}"
     for again in (body, body | {"key": str(uuid4()), "lease": None}):
-        assert you.post("/api/answers", json=again).json()["repeated"] is True
-    state = you.get("/api/state").json()
+        assert local_user.post("/api/answers", json=again).json()["repeated"] is True
+    state = local_user.get("/api/state").json()
     assert (state["answered"], state["spent"]) == (1, first.json()["cost_units"])
-    assert you.take()["progress"] == {"round": 0, "answered": 1, "asked": 8, "skipped": 0, "mine": 1}
+    assert local_user.take()["progress"] == {"round": 0, "answered": 1, "asked": 8, "skipped": 0, "mine": 1}
 
 
-def test_a_lease_that_a_killed_server_left_behind_goes_with_the_repeated_answer(you, site):
-    taken = you.take()
-    site.desk.live.answer(LiveAnswer(taken["item"]["id"], right(taken["item"]["id"]), "you"))  # and then it was killed
-    site.desk._refresh(taken["item"]["id"])
-    assert len(site.queue.leases()) == 1
-    assert you.answer(taken).json()["repeated"] is True
-    assert site.queue.leases() == []
+def test_a_lease_that_a_killed_server_left_behind_goes_with_the_repeated_answer(local_user, app_state):
+    taken = local_user.take()
+    app_state.assignments.session.answer(
+        LiveAnswer(taken["item"]["id"], right(taken["item"]["id"]), "you")
+    )  # and then it was killed
+    app_state.assignments._reload(taken["item"]["id"])
+    assert len(app_state.queue.leases()) == 1
+    assert local_user.answer(taken).json()["repeated"] is True
+    assert app_state.queue.leases() == []
 
 
-def test_a_page_that_is_loaded_anew_gets_its_item_back_and_may_fetch_ahead(you):
-    first, again = you.take(), you.take()
+def test_a_page_that_is_loaded_anew_gets_its_item_back_and_may_fetch_ahead(local_user):
+    first, again = local_user.take(), local_user.take()
     assert again["lease"]["id"] == first["lease"]["id"]
-    ahead = you.take(known=[first["lease"]["id"]])
+    ahead = local_user.take(known=[first["lease"]["id"]])
     assert ahead["item"]["id"] != first["item"]["id"]
 
 
@@ -89,8 +89,8 @@ def test_a_lease_is_renewed_and_given_back(crew):
     assert crew("Eve").take()["item"]["id"] == taken["item"]["id"]
 
 
-def test_an_answer_after_its_lease_ran_out_is_taken_unless_somebody_else_was_faster(crew, site):
-    site.queue.seconds = -1.0  # every lease has run out when it is given
+def test_an_answer_after_its_lease_ran_out_is_taken_unless_somebody_else_was_faster(crew, app_state):
+    app_state.queue.seconds = -1.0  # every lease has run out when it is given
     bob, eve = crew("Bob").take(), crew("Eve").take()
     assert bob["item"]["id"] == eve["item"]["id"]
     assert crew("Bob").answer(bob).status_code == 200
@@ -104,17 +104,17 @@ def test_nobody_answers_an_item_that_somebody_else_has_before_them_without_a_lea
     assert crew("Bob").answer(taken, lease=None).status_code == 200
 
 
-def test_another_answer_to_the_same_item_is_a_correction_or_refused(you):
-    taken = you.take()
-    you.answer(taken)
+def test_another_answer_to_the_same_item_is_a_correction_or_refused(local_user):
+    taken = local_user.take()
+    local_user.answer(taken)
     other = {"intent": next(i for i in INTENTS if i != right(taken["item"]["id"])["intent"]), "slots": []}
-    refused(you.answer(taken, labels=other), 409, "answered_before")
+    refused(local_user.answer(taken, labels=other), 409, "answered_before")
     body = {"key": str(uuid4()), "item": taken["item"]["id"], "labels": other}
-    assert you.post("/api/corrections", json=body).json()["repeated"] is False
-    assert you.post("/api/corrections", json=body).json()["repeated"] is True
-    mine = you.get("/api/mine").json()["answers"]
+    assert local_user.post("/api/corrections", json=body).json()["repeated"] is False
+    assert local_user.post("/api/corrections", json=body).json()["repeated"] is True
+    mine = local_user.get("/api/mine").json()["answers"]
     assert [(entry["item"], entry["labels"]) for entry in mine] == [(taken["item"]["id"], other)]
-    exported = [json.loads(line) for line in you.get("/api/export").text.splitlines()][1:]
+    exported = [json.loads(line) for line in local_user.get("/api/export").text.splitlines()][1:]
     assert [item["labels"] for item in exported] == [other]
 
 
@@ -142,30 +142,30 @@ def test_only_those_who_answered_an_item_or_lead_correct_it(crew):
         ({"unknown": 1}, 422),
     ],
 )
-def test_a_wrong_answer_is_refused_and_leaves_nothing(you, changes, status):
-    taken = you.take()
-    reply = you.answer(taken, **changes)
+def test_a_wrong_answer_is_refused_and_leaves_nothing(local_user, changes, status):
+    taken = local_user.take()
+    reply = local_user.answer(taken, **changes)
     assert reply.status_code == status, reply.text
     assert set(reply.json()) == {"error", "fix", "kind"}
-    assert you.get("/api/state").json()["answered"] == 0
-    assert you.answer(taken).status_code == 200
+    assert local_user.get("/api/state").json()["answered"] == 0
+    assert local_user.answer(taken).status_code == 200
 
 
-def test_an_item_that_nobody_asked_about_is_not_answered(you, site):
-    wanted = {want.id for want in site.live.wanted()}
-    item = next(id for id in site.live.corpus.ids.tolist() if id not in wanted and id.startswith("u"))
+def test_an_item_that_nobody_asked_about_is_not_answered(local_user, app_state):
+    wanted = {want.id for want in app_state.session.wanted()}
+    item = next(id for id in app_state.session.corpus.ids.tolist() if id not in wanted and id.startswith("u"))
     body = {"key": str(uuid4()), "item": item, "labels": right(item)}
-    refused(you.post("/api/answers", json=body), 409, "not_asked")
+    refused(local_user.post("/api/answers", json=body), 409, "not_asked")
 
 
-def test_a_skipped_item_leaves_the_round(you):
-    taken = you.take()
+def test_a_skipped_item_leaves_the_round(local_user):
+    taken = local_user.take()
     body = {"key": str(uuid4()), "lease": taken["lease"]["id"], "item": taken["item"]["id"], "reason": "no language"}
     for _ in range(2):
-        assert you.post("/api/skips", json=body).json() == {}
-    state = you.get("/api/state").json()
+        assert local_user.post("/api/skips", json=body).json() == {}
+    state = local_user.get("/api/state").json()
     assert (state["skipped"], state["answered"], state["spent"]) == (1, 0, 0)
-    assert you.take()["item"]["id"] != taken["item"]["id"]
+    assert local_user.take()["item"]["id"] != taken["item"]["id"]
 
 
 def test_when_all_is_before_others_one_is_told_to_wait(crew):
@@ -186,9 +186,9 @@ def test_when_all_is_before_others_one_is_told_to_wait(crew):
 
 # -- several people --------------------------------------------------------------------------------------------------
 @pytest.fixture
-def twice(site):
-    site.queue.set_overlap(Overlap(1.0, 2))
-    return site
+def twice(app_state):
+    app_state.queue.set_overlap(Overlap(1.0, 2))
+    return app_state
 
 
 def test_where_overlap_is_asked_for_two_people_answer_and_a_third_is_not_asked(crew, twice):
@@ -200,7 +200,7 @@ def test_where_overlap_is_asked_for_two_people_answer_and_a_third_is_not_asked(c
     assert second.json()["repeated"] is False
     assert crew("Anna").take()["item"]["id"] != bob["item"]["id"]
     refused(crew("Anna").answer(bob), 409, "answered_by_other")
-    assert twice.live.state().answered == 1
+    assert twice.session.state().answered == 1
 
 
 def test_an_item_that_one_person_has_answered_is_offered_to_another_as_overlap(crew, twice):
@@ -259,7 +259,7 @@ def test_a_correction_is_for_whoever_gave_the_answer_and_before_a_lead_decides(c
     assert send("Anna").status_code == 200
 
 
-def test_agreement_is_told_task_by_task_also_after_the_server_was_started_anew(crew, twice, project, open_site):
+def test_agreement_is_told_task_by_task_also_after_the_server_was_started_anew(crew, twice, project, open_app_state):
     disagree(crew)
     found = crew("Anna").get("/api/agreement").json()
     assert found["intent"]["items"] == 2
@@ -267,12 +267,12 @@ def test_agreement_is_told_task_by_task_also_after_the_server_was_started_anew(c
     assert found["intent"]["same"] == 0.5
     assert found["slots"]["same"] == 1.0
     twice.close()
-    again = open_site(project)
-    assert again.desk.agreement()["intent"].same == 0.5
+    again = open_app_state(project)
+    assert again.assignments.agreement()["intent"].same == 0.5
     assert again.queue.overlap == Overlap(1.0, 2)
 
 
-def test_overlap_is_set_by_leads_within_bounds(crew, site):
+def test_overlap_is_set_by_leads_within_bounds(crew, app_state):
     chosen = {"share": 0.25, "people": 3}
     assert crew("Anna").put("/api/overlap/settings", json=chosen).json() == chosen
     assert crew("Anna").get("/api/overlap/settings").json() == chosen
@@ -282,12 +282,12 @@ def test_overlap_is_set_by_leads_within_bounds(crew, site):
 
 
 # -- people ----------------------------------------------------------------------------------------------------------
-def test_the_first_account_ends_being_you(you, site):
+def test_the_first_account_ends_being_you(local_user, app_state):
     body = {"name": "Anna", "role": "annotator", "password": PASSWORD}
-    refused(you.post("/api/people", json=body), 409, "first_leads")
-    assert you.post("/api/people", json=body | {"role": "lead"}).status_code == 201
-    refused(you.get("/api/state"), 401, "signed_out")
-    me = you.sign_in("Anna").meet()
+    refused(local_user.post("/api/people", json=body), 409, "first_leads")
+    assert local_user.post("/api/people", json=body | {"role": "lead"}).status_code == 201
+    refused(local_user.get("/api/state"), 401, "signed_out")
+    me = local_user.sign_in("Anna").meet()
     assert (me["name"], me["role"], me["accounts"]) == ("Anna", "lead", True)
 
 
@@ -358,155 +358,3 @@ def test_a_token_does_what_its_owner_may_and_needs_no_csrf(crew, browser_of):
     assert crew("Eve").get("/api/tokens").json()["tokens"] == []
     assert crew("Bob").delete(f"/api/tokens/{listed[0]['id']}").status_code == 204
     refused(program.get("/api/state"), 401, "signed_out")
-
-
-# -- leading ---------------------------------------------------------------------------------------------------------
-def test_the_next_round_is_not_begun_while_the_round_is_open(you):
-    refused(you.post("/api/rounds", json={"key": str(uuid4())}), 409, "open_items")
-    body = {"key": str(uuid4()), "close": True, "round": 5}
-    refused(you.post("/api/rounds", json=body), 409, "other_round")
-
-
-def test_a_training_that_fails_is_shown_and_tried_again_when_a_lead_asks(you, site):
-    said = json.dumps({"event": "failed", "error": "the disk is full", "fix": "make room"})
-    site.trainer._command = [sys.executable, "-c", f"print({said!r}); raise SystemExit(2)"]
-    for _ in range(8):
-        assert you.answer(you.take()).status_code == 200
-    state = wait_for(you, lambda state: state["phase"] == "failed")
-    assert state["why"] == "the disk is full. Fix: make room"
-    told = you.take()
-    assert (told["lease"], told["reason"]) == (None, "failed")
-    assert "the disk is full" in told["message"]
-    site.trainer._command = [sys.executable, "-c", "import time; time.sleep(60)"]
-    reply = you.post("/api/rounds", json={"key": str(uuid4()), "round": 0})
-    assert reply.status_code == 202
-    wait_for(you, lambda state: state["phase"] == "training" and state["why"] is None)
-
-
-def test_closing_a_round_returns_what_is_open_to_the_pool(you, site):
-    site.trainer._command = [sys.executable, "-c", "import time; time.sleep(60)"]
-    for _ in range(3):
-        you.answer(you.take())
-    reply = you.post("/api/rounds", json={"key": str(uuid4()), "close": True, "round": 0})
-    assert reply.status_code == 202
-    assert site.live.wanted() == []
-    assert wait_for(you, lambda state: state["phase"] == "training")["answered"] == 3
-
-
-def wait_for(browser, holds):
-    until = time.monotonic() + 60
-    while not holds(state := browser.get("/api/state").json()):
-        assert time.monotonic() < until, state
-        time.sleep(0.02)
-    return state
-
-
-def test_a_strategy_that_the_learner_cannot_serve_is_neither_offered_nor_taken_nor_previewed(you, site):
-    changes = {"strategy": {"name": "BALD"}}
-    said = refused(you.post("/api/settings", json={"changes": changes, "key": "k" * 8}), 400, "bad_config").json()
-    begun = you.post("/api/preview", json={"changes": changes}).json()
-    until = time.monotonic() + 60
-    while not (found := you.get(f"/api/preview/{begun['job']}").json())["done"]:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    for wrong in (said, found["wrong"]):
-        assert "strategy BALD needs dropout passes, which the learner 'scikit' does not give" in wrong["error"]
-        assert "transformer" in wrong["fix"]
-    assert site.live.books.amendments() == []
-    offered = [one["name"] for one in you.get("/api/settings").json()["choices"]["strategies"]]
-    assert "MT-AVG" in offered
-    assert not {"BALD", "K-CENTER"} & {*offered}
-
-
-def test_settings_are_changed_once_and_stand_in_the_ledger(you, site):
-    before = you.get("/api/settings").json()
-    assert before["settings"]["budget"]["per_round"] == 0.8
-    body = {"changes": {"budget": {"per_round": 1.6}}, "key": str(uuid4())}
-    for _ in range(2):
-        after = you.post("/api/settings", json=body).json()
-        assert after["settings"]["budget"]["per_round"] == 1.6
-        assert [(entry["number"], entry["by"]) for entry in after["history"]] == [(1, "you")]
-    wrong = {"changes": {"budget": {"per_round": -1}}, "key": str(uuid4())}
-    refused(you.post("/api/settings", json=wrong), 400, "bad_config")
-
-
-def test_a_change_by_somebody_who_does_not_know_the_newest_one_is_refused(crew, site):
-    anna = crew("Anna")
-    site.accounts.add("Carl", "lead", PASSWORD)
-    carl = crew("Carl")
-    first = {"changes": {"budget": {"per_round": 1.6}}, "key": str(uuid4()), "after": 0}
-    second = {"changes": {"budget": {"per_round": 2.4}}, "key": str(uuid4()), "after": 0}
-    assert anna.post("/api/settings", json=first).status_code == 200
-    said = refused(carl.post("/api/settings", json=second), 409, "changed_meanwhile")
-    assert "Anna" in said.json()["error"]
-    assert carl.get("/api/settings").json()["settings"]["budget"]["per_round"] == 1.6
-    assert anna.post("/api/settings", json=first).status_code == 200  # sent again: it was made, and knew all there was
-    assert carl.post("/api/settings", json=second | {"after": 1}).status_code == 200
-    assert anna.post("/api/settings", json=first | {"key": str(uuid4()), "after": None}).status_code == 200
-    assert [entry["by"] for entry in anna.get("/api/settings").json()["history"]] == ["Anna", "Carl", "Anna"]
-
-
-def test_a_preview_that_cannot_be_made_says_why(you):
-    begun = you.post("/api/preview", json={"changes": {"budget": {"per_round": -1}}})
-    assert begun.status_code == 202
-    until = time.monotonic() + 60
-    while not (found := you.get(f"/api/preview/{begun.json()['job']}").json())["done"]:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    assert found["result"] is None
-    assert "per_round" in found["wrong"]["error"]
-    refused(you.get("/api/preview/nothing"), 404, "no_preview")
-
-
-def test_the_dashboard_is_the_runs_result(you):
-    found = you.get("/api/dashboard").json()
-    assert found["state"]["phase"] == "annotating"
-    assert found["result"]["name"] == "Small project"
-    assert set(found["result"]["tasks"]) == {"intent", "slots"}
-
-
-# -- pages -----------------------------------------------------------------------------------------------------------
-def test_every_page_is_there_for_a_lead_and_holds_no_text_of_an_item(you):
-    for path in ("/start", "/annotate", "/watch", "/decide", "/review", "/people", "/api/docs"):
-        reply = you.get(path)
-        assert (reply.status_code, reply.headers["content-type"]) == (200, "text/html; charset=utf-8"), path
-        assert "onerror" not in reply.text
-        assert "<script>" not in reply.text  # no script but those in files
-        assert " style=" not in reply.text
-
-
-def test_the_text_of_an_item_travels_as_json_only(you, site):
-    reply = you.get("/api/items/u0")
-    assert reply.headers["content-type"] == "application/json"
-    assert reply.json()["text"] == HOSTILE
-    assert reply.headers["x-content-type-options"] == "nosniff"
-
-
-def test_one_is_led_to_where_one_goes_on(you, crew, browser_of):
-    home = browser_of().get("/", follow_redirects=False)
-    assert (home.status_code, home.headers["location"]) == (303, "/login")
-    assert crew("Bob").get("/", follow_redirects=False).headers["location"] == "/annotate"
-    assert crew("Anna").get("/", follow_redirects=False).headers["location"] == "/start"
-    crew("Bob").answer(crew("Bob").take())
-    assert crew("Anna").get("/", follow_redirects=False).headers["location"] == "/annotate"
-    assert browser_of().get("/watch", follow_redirects=False).headers["location"] == "/login?next=/watch"
-    assert crew("Bob").get("/watch").status_code == 403
-    assert crew("Bob").get("/people").status_code == 200
-    assert browser_of().get("/login").status_code == 200
-
-
-def test_a_page_that_is_not_there_says_so_to_people_and_to_programs(you):
-    page = you.get("/nothing", headers={"Accept": "text/html"})
-    assert (page.status_code, "<html" in page.text) == (404, True)
-    refused(you.get("/nothing", headers={"Accept": "*/*"}), 404, "no_page")
-    refused(you.get("/api/nothing", headers={"Accept": "text/html"}), 404, "no_page")
-    refused(you.delete("/api/state"), 405, "no_method")
-
-
-def test_the_description_of_the_api_is_whole(you):
-    api = you.get("/api/openapi.json").json()
-    assert len(api["paths"]) > 25
-    for methods in api["paths"].values():
-        for call in methods.values():
-            assert call["summary"]
-            assert call["description"]

@@ -1,4 +1,4 @@
-"""Connections that say nothing: they make room for those who do, are closed in time, and do not fill the log."""
+"""Idle connections: they make room for active ones, are closed in time, and do not fill the log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Server:
         self.port, self.log = free_port(), folder / "log"
         serve = f"sys.argv = ['bursar', 'serve', {str(folder)!r}, '--port', '{self.port}', *{options!r}]"
         script = "import sys; from bursar.web import connections; "
-        script += f"connections.HEAD, connections.BODY = {head}, {body}; {serve}; from bursar.cli import main; main()"
+        script += f"connections.HEAD_SECONDS, connections.BODY_SECONDS = {head}, {body}; {serve}; "
+        script += "from bursar.cli import main; main()"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", script],
@@ -165,11 +166,11 @@ def test_an_address_has_its_limit_and_another_has_its_own(serving):
 class One:
     """A connection, as far as the rule looks at it."""
 
-    def __init__(self, others, address, since, waits=True):
-        self.address, self.since, self.waits, self.others = address, since, waits, others
+    def __init__(self, others, address, since, idle=True):
+        self.address, self.since, self.idle, self.others = address, since, idle, others
         self.gone = False
 
-    def hang_up(self):
+    def abort(self):
         self.gone = True
         self.others.remove(self)
 
@@ -177,7 +178,7 @@ class One:
 def test_the_one_that_waited_longest_makes_room_and_nobody_who_is_busy():
     others = Connections(Limits(total=4, per_address=3))
     a = [One(others, "a", since) for since in (3, 1, 2)]
-    a[1].waits = False
+    a[1].idle = False
     assert all(others.admit(one) for one in a)
     assert others.admit(One(others, "a", 4))
     assert [one.gone for one in a] == [False, False, True]
@@ -185,7 +186,7 @@ def test_the_one_that_waited_longest_makes_room_and_nobody_who_is_busy():
     assert others.admit(One(others, "c", 6))  # all places are taken: the largest crowd gives one up
     assert a[0].gone
     busy = Connections(Limits(total=4, per_address=1))
-    assert busy.admit(One(busy, "a", 1, waits=False))
+    assert busy.admit(One(busy, "a", 1, idle=False))
     assert not busy.admit(One(busy, "a", 2))
 
 

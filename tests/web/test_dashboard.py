@@ -1,4 +1,4 @@
-"""What the watch page is told: numbers are the result's, and where there are none, what to do instead."""
+"""The contents of the watch page: numbers match the result, and empty sections say what to do."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_tiles_of_a_round_count_its_answers_and_its_money():
         result, phase="annotating", answered=4, skipped=1, open=5, spent=400, budget=1000
     )["tiles"]
     assert (answered["value"], answered["share"]) == ("4 of 10", 0.5)
-    assert "in round 3; 1 skipped; 40 items, 80 labels altogether" in answered["note"]
+    assert "in round 3; 1 skipped; 40 items, 80 labels in total" in answered["note"]
     assert (spent["value"], spent["note"], spent["share"]) == ("€4.00", "of €10.00, €6.00 left", 0.4)
     assert score["value"] == f"80.0{THIN}%"
 
@@ -127,15 +127,15 @@ def test_a_budget_that_counts_items_is_shown_in_items():
     shown = shown_of(result, phase="annotating", spent=12, budget=40, open=1)
     assert shown["tiles"][1]["value"] == "12 items"
     assert shown["by_item"] is True
-    assert shown["split"]["why"] == "as much as was spent so far"
+    assert shown["split"]["why"] == "the amount spent so far"
 
 
 # -- what is going on ------------------------------------------------------------------------------------------------
 def test_one_open_item_is_spoken_of_as_one():
     state = state_of(phase="annotating", answered=9, open=1)
     asked = train(state)["ask"]
-    assert asked.startswith("1 item is not answered yet. It returns to the pool, its money")
-    assert "1 item waits for an answer" in lead(make_result(), state | {"phase": "training"})
+    assert asked.startswith("1 item is not answered yet. It returns to the pool, and its cost")
+    assert "1 item left" in lead(make_result(), state | {"phase": "training"})
 
 
 def test_nothing_can_be_trained_before_the_first_answer_nor_while_training_nor_at_the_end():
@@ -143,7 +143,7 @@ def test_nothing_can_be_trained_before_the_first_answer_nor_while_training_nor_a
     assert train(state_of(phase="training"))["button"] is None
     assert train(state_of())["button"] is None
     assert train(state_of(phase="annotating", open=0)) | {"words": ""} == {
-        "title": "Training waits for answers",
+        "title": "Waiting for answers",
         "words": "",
         "button": "Train the next round now",
         "close": False,
@@ -156,7 +156,7 @@ def test_a_failure_says_why_and_offers_to_try_again():
     result = make_result(ended=None)
     shown = shown_of(result, phase="failed", why="the disk is full. Fix: make room.")
     assert shown["headline"] == "The next round could not be prepared"
-    assert shown["lead"] == "The disk is full. Fix: make room. Nothing is lost: try again below."
+    assert shown["lead"] == "The disk is full. Fix: make room. No answers are lost. Try again below."
     assert (shown["train"]["button"], shown["train"]["close"]) == ("Try again", False)
 
 
@@ -170,8 +170,8 @@ def test_rounds_that_were_added_later_are_counted():
 def test_before_the_first_model_every_part_says_what_to_do():
     shown = dashboard(empty_result(audit=5), state_of(**BEGINNING), "runs/pilot")
     assert [name for name in PARTS if not shown[name].get("empty")] == []
-    assert "answer the seed items under Annotate" in shown["curves"]["empty"]
-    assert "when the seed items are answered" in shown["next"]["empty"]
+    assert "Answer the seed items under Annotate" in shown["curves"]["empty"]
+    assert "once the seed items are answered" in shown["next"]["empty"]
     assert [tile["value"] for tile in shown["tiles"]] == ["0 of 10", "0 units", "–", "Not known yet"]
     assert shown["train"]["annotate"] is True
     assert shown["story"] == []
@@ -202,7 +202,7 @@ def test_bars_and_totals_add_up_to_what_was_spent():
     totals = {row["name"]: row for row in spending_totals(result)}
     things = sum(totals[name]["share"] for name in ("Reading", "Intent", "Slots"))
     assert things == pytest.approx(1)
-    assert totals["Of it, audit slices"]["share"] == pytest.approx(120 / sum(paid))
+    assert totals["Audit slices (included)"]["share"] == pytest.approx(120 / sum(paid))
 
 
 def test_the_table_of_spending_has_every_line_of_the_ledger():
@@ -274,13 +274,13 @@ def test_the_next_round_can_be_foreseen_while_the_campaign_goes_on_and_not_after
 
 def test_the_money_to_split_is_what_is_left_and_after_the_end_that_of_a_round():
     going = shown_of(make_result(ended=None, config=EUROS), phase="annotating", spent=400, budget=1000)["split"]
-    assert (going["amount"], going["why"]) == ("6.00", "what is left of the budget")
+    assert (going["amount"], going["why"]) == ("6.00", "the rest of the budget")
     over = shown_of(make_result(config=EUROS))["split"]
-    assert (over["amount"], over["why"]) == ("1.00", "as much as the last round had")
+    assert (over["amount"], over["why"]) == ("1.00", "the budget of the last round")
 
 
 def test_the_best_order_is_asked_for_where_the_campaign_is_over():
     assert shown_of(make_result())["oracle"]["command"] == "bursar oracle runs/pilot"
     assert "command" not in shown_of(make_result(ended=None), phase="annotating")["oracle"]
     refused = make_result() | {"oracle": {"refused": "the labels are not known"}}
-    assert shown_of(refused)["oracle"]["empty"] == "It cannot be told: the labels are not known."
+    assert shown_of(refused)["oracle"]["empty"] == "Not available: the labels are not known."

@@ -1,4 +1,4 @@
-"""The decide page in a real browser before a real server: settings changed, previewed, used, discarded, refused."""
+"""The decide page in a real browser: settings are changed, previewed, applied, discarded and refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Lead(Hand):
 
     def use(self):
         self.click("#use")
-        return self.sees("#told.good")
+        return self.sees("#notice.good")
 
     def preview(self):
         self.click("#preview")
@@ -59,15 +59,17 @@ class Lead(Hand):
 
 
 def answer_all(served):
-    for want in served.site.live.wanted():
+    for want in served.app_state.session.wanted():
         labels = {task: right(want.id)[task] for task in want.tasks}
         seconds = {"reading": 4.0, "intent": 3.0, "slots": 2.0}
-        served.site.desk.answer("Bob", want.id, labels, seconds, None)
+        served.app_state.assignments.answer("Bob", want.id, labels, seconds, None)
 
 
 def in_this_process(served):
     """Previews without a process of their own, which takes seconds to start; one test has the real thing."""
-    served.site.live.preview = lambda changes, progress=None: preview_round(served.folder, changes, lambda told: None)
+    served.app_state.session.preview = lambda changes, progress=None: preview_round(
+        served.folder, changes, lambda told: None
+    )
     return served
 
 
@@ -79,7 +81,7 @@ def opened_project(tmp_path_factory):
     answer_all(served)
     served.train()
     served.stop()
-    served.site.close()
+    served.app_state.close()
     return folder
 
 
@@ -88,7 +90,7 @@ def served(opened_project, tmp_path):
     server = in_this_process(Served(shutil.copytree(opened_project, tmp_path / "project")))
     yield server
     server.stop()
-    server.site.close()
+    server.app_state.close()
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def new_project(tmp_path):
     yield of
     for one in served:
         one.stop()
-        one.site.close()
+        one.app_state.close()
 
 
 @pytest.fixture
@@ -127,7 +129,7 @@ def lead(browser):
 
 
 def in_force(served):
-    return served.site.live.settings()["settings"]
+    return served.app_state.session.settings()["settings"]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -137,8 +139,8 @@ def test_a_changed_field_is_listed_with_what_it_was_until_it_is_taken_back(serve
     assert page.tab.locator("#use").is_disabled()
     page.write(PER_ROUND, "1.2").write("budget.rounds", "4")
     assert page.changes() == ["Per round €0.80 → €1.20", "Rounds 2 → 4"]
-    assert page.beside(PER_ROUND, "was") == "In force: €0.80"
-    page.click('[aria-label="Take back: Per round"]')
+    assert page.beside(PER_ROUND, "was") == "Current: €0.80"
+    page.click('[aria-label="Undo: Per round"]')
     assert page.changes() == ["Rounds 2 → 4"]
     assert page.field(PER_ROUND).input_value() == "0.8"
     assert page.sent == []
@@ -158,9 +160,9 @@ def test_what_is_used_stands_in_the_history_and_the_next_round_obeys(served, lea
     assert "the next round" in told
     answer_all(served)
     served.train()
-    assert served.site.live.books.terms_of(2).strategy.name == "RANDOM"
-    bought = served.site.live.ledger.decision(2, "selection")
-    saved = 80 - served.site.live.ledger.spent(round=1)
+    assert served.app_state.session.books.terms_of(2).strategy.name == "RANDOM"
+    bought = served.app_state.session.ledger.decision(2, "selection")
+    saved = 80 - served.app_state.session.ledger.spent(round=1)
     assert bought["budget"] == int((40 + saved) / 1.1)  # a tenth is kept back for overruns
     page.sees("#standing", "Round 2").sees("#history tr", "round 2")
 
@@ -186,8 +188,8 @@ def test_what_is_written_survives_a_look_at_another_page(served, lead):
 
 
 def test_the_newest_change_comes_first_in_the_history_and_names_are_no_markup(served, lead):
-    served.site.desk.change({"budget": {"rounds": 3}}, "Anna", "key-00001")
-    served.site.desk.change({"budget": {"rounds": 4}}, "<img src=x onerror=hacked=1>", "key-00002")
+    served.app_state.assignments.change({"budget": {"rounds": 3}}, "Anna", "key-00001")
+    served.app_state.assignments.change({"budget": {"rounds": 4}}, "<img src=x onerror=hacked=1>", "key-00002")
     page = lead(served)
     rows = page.tab.locator("#history tr").all_inner_texts()
     assert "3 becomes 4" in " ".join(rows[0].split())
@@ -199,22 +201,22 @@ def test_the_newest_change_comes_first_in_the_history_and_names_are_no_markup(se
 # -- looking ahead -----------------------------------------------------------------------------------------------------
 def test_a_preview_compares_both_rounds_beside_the_server_and_spends_nothing(opened_project, tmp_path, lead):
     served = Served(shutil.copytree(opened_project, tmp_path / "project"))
-    before = served.site.live.ledger.fingerprint()
+    before = served.app_state.session.ledger.fingerprint()
     page = lead(served).write(PER_ROUND, "1.6").preview().sees("table.compare")
     found = preview_round(served.folder, {"budget": {"per_round": 1.6}}, lambda told: None)
     now, then = found["now"], found["then"]
     assert then["items"] > now["items"]
     assert page.row("Items") == [str(now["items"]), str(then["items"]), f"+{then['items'] - now['items']}"]
-    assert page.row("May be spent")[:2] == [f"€{side['budget'] / 100:.2f}" for side in (now, then)]
+    assert page.row("Budget")[:2] == [f"€{side['budget'] / 100:.2f}" for side in (now, then)]
     assert page.row("Labels of slots")[1] == str(then["labels"]["slots"])
     assert page.row("Strategy") == ["MT-AVG", "MT-AVG", "same"]
     page.until(lambda: page.count(".only.then li .text") == found["added"])
     assert sorted(page.texts(".only.then li .mono")) == sorted(found["added_items"])
     assert "still open" in page.text("#preview-words")
-    assert served.site.live.ledger.fingerprint() == before
+    assert served.app_state.session.ledger.fingerprint() == before
     assert page.tab.evaluate("globalThis.hacked") is None
     served.stop()
-    served.site.close()
+    served.app_state.close()
 
 
 def test_with_nothing_changed_a_preview_shows_the_next_round_as_it_is(served, lead):
@@ -227,12 +229,12 @@ def test_with_nothing_changed_a_preview_shows_the_next_round_as_it_is(served, le
 def test_a_preview_that_no_longer_holds_says_so(served, lead):
     page = lead(served).write(PER_ROUND, "1.6").preview().sees("table.compare")
     assert not page.tab.locator("#preview-stale").is_visible()
-    page.write(PER_ROUND, "1.7").sees("#preview-stale", "preview again")
+    page.write(PER_ROUND, "1.7").sees("#preview-stale", "Preview again")
     page.write(PER_ROUND, "1.6").until(lambda: not page.tab.locator("#preview-stale").is_visible())
-    want = served.site.live.wanted()[0]
+    want = served.app_state.session.wanted()[0]
     served.answer_as("Bob", want.id, {task: right(want.id)[task] for task in want.tasks})
-    served.site.changed()
-    page.sees("#preview-stale", "Answers")
+    served.app_state.changed()
+    page.sees("#preview-stale", "new answers")
 
 
 def test_a_campaign_that_would_end_is_told_before_it_is_done(served, lead):
@@ -286,7 +288,7 @@ def test_what_the_server_refuses_is_shown_beside_its_field(new_project, lead):
 
 def test_a_strategy_that_cannot_keep_to_limits_is_marked_before_it_is_sent(served, lead):
     page = lead(served).write("at_most slots", "3").choose("base", "MT-PAR")
-    assert "cannot keep to limits" in page.beside("base", "wrong")
+    assert "does not support limits" in page.beside("base", "wrong")
     page.write("at_most slots", "")
     assert page.beside("base", "wrong") == ""
 
@@ -301,15 +303,15 @@ def test_an_unreachable_server_loses_nothing_and_the_change_is_made_once(served,
     page.use()
     keys = {body["key"] for path, body in page.sent if path == "/settings"}
     assert len(keys) == 1
-    assert len(served.site.live.settings()["history"]) == 1
+    assert len(served.app_state.session.settings()["history"]) == 1
 
 
 # -- two leads ---------------------------------------------------------------------------------------------------------
 def test_what_somebody_else_changes_is_told_at_once_and_what_was_written_stays(served, lead):
     page = lead(served).write(PER_ROUND, "1.2")
-    served.site.desk.change({"budget": {"per_round": 2, "rounds": 5}}, "Eve", "key-00001")
-    served.site.changed()
-    page.sees("#told", "Eve has changed Per round, Rounds")
+    served.app_state.assignments.change({"budget": {"per_round": 2, "rounds": 5}}, "Eve", "key-00001")
+    served.app_state.changed()
+    page.sees("#notice", "Eve has changed Per round, Rounds")
     assert page.changes() == ["Per round €2.00 → €1.20"]
     assert page.field("budget.rounds").input_value() == "5"
     page.use()
@@ -319,8 +321,8 @@ def test_what_somebody_else_changes_is_told_at_once_and_what_was_written_stays(s
 def test_who_did_not_hear_of_another_change_is_asked_to_look_before_using_theirs(served, lead):
     page = lead(served, deaf=True).write(PER_ROUND, "1.2")
     page.expected.append("409")
-    served.site.desk.change({"budget": {"per_round": 2}}, "Eve", "key-00001")
-    page.click("#use").sees("#refusal", "changed the settings meanwhile")
+    served.app_state.assignments.change({"budget": {"per_round": 2}}, "Eve", "key-00001")
+    page.click("#use").sees("#refusal", "settings have been changed")
     assert in_force(served)["budget"]["per_round"] == 2
     assert page.changes() == ["Per round €2.00 → €1.20"]
     assert "Eve" in page.text("#history")
@@ -337,7 +339,7 @@ def test_weights_are_sent_for_all_tasks_and_go_with_a_strategy_that_takes_none(s
     page.use()
     assert in_force(served)["strategy"]["weights"] == {"intent": 1, "slots": 3}
     page.choose("base", "MT-MAX")
-    assert page.changes() == ["Strategy MT-AVG → MT-MAX", "Weights of tasks intent 1, slots 3 → alike"]
+    assert page.changes() == ["Strategy MT-AVG → MT-MAX", "Task weights intent 1, slots 3 → equal"]
     assert not page.field("weight slots").is_visible()
     page.use()
     assert in_force(served)["strategy"] == {**in_force(served)["strategy"], "name": "MT-MAX", "weights": {}}
@@ -350,7 +352,7 @@ def test_a_slider_and_its_number_are_one_weight(served, lead):
     assert page.field("weight intent").input_value() == "0"
     assert page.texts(".weight .share") == ["0 %", "100 %"]
     page.write("weight slots", "0")
-    assert "Some task must count" in page.beside("weight intent", "wrong")
+    assert "Give at least one task" in page.beside("weight intent", "wrong")
 
 
 def test_a_way_of_spending_and_matching_make_the_strategys_name(served, lead):
@@ -370,7 +372,7 @@ def test_money_is_split_between_tasks_only_by_a_strategy_that_buys_labels_one_by
     page.choose("base", "UDJS").choose("split", "exact").use()
     assert in_force(served)["allocation"]["method"] == "exact"
     page.choose("base", "MT-AVG")
-    assert page.changes() == ["Strategy UDJS → MT-AVG", "Split between tasks exact → no"]
+    assert page.changes() == ["Strategy UDJS → MT-AVG", "Budget split between tasks exact → no"]
     page.use()
     assert in_force(served)["allocation"]["method"] == "none"
 
@@ -388,11 +390,11 @@ def test_a_limit_is_set_and_taken_away_again(served, lead):
 
 def test_measured_seconds_become_prices_at_what_an_hour_costs(served, lead):
     page = lead(served)
-    page.click("button:has-text('Take the measured prices')")
-    assert "what an hour costs" in page.beside("costs.hourly", "wrong")
+    page.click("button:has-text('Use measured prices')")
+    assert "the cost of an hour" in page.beside("costs.hourly", "wrong")
     page.write("costs.hourly", "36")  # a cent a second
     assert "3.0 s → €0.03" in page.text('.setting:has([data-field="price per_item intent"]) .makes')
-    page.click("button:has-text('Take the measured prices')")
+    page.click("button:has-text('Use measured prices')")
     assert page.field("price per_item intent").input_value() == "0.03"
     page.use()
     assert in_force(served)["costs"]["hourly"] == 36
@@ -413,7 +415,7 @@ def test_everything_works_by_keyboard_alone(served, lead):
     page.press("Control+a").types("1.6").press("Enter").sees("table.compare")
     assert page.tab.evaluate("document.activeElement.id") == "preview-title"
     tab_to("#use")
-    page.press("Enter").sees("#told.good")
+    page.press("Enter").sees("#notice.good")
     assert in_force(served)["budget"]["per_round"] == 1.6
     assert page.tab.evaluate("document.activeElement.id") == "panel-title"
 
@@ -436,8 +438,8 @@ def test_an_ended_campaign_says_how_it_goes_on(served, lead):
     served.train()
     answer_all(served)
     served.train()
-    page = lead(served).sees("#state", "The campaign is over: all rounds are done. Give it more rounds")
-    page.write("budget.rounds", "3").preview().sees("#preview-words", "this is what will be bought")
+    page = lead(served).sees("#state", "The campaign has ended: all rounds are done. To continue, raise the budget")
+    page.write("budget.rounds", "3").preview().sees("#preview-words", "The round will be exactly this")
     page.use()
-    until(lambda: served.site.state()["phase"] == "training")
+    until(lambda: served.app_state.state()["phase"] == "training")
     page.sees("#state", "is being prepared")

@@ -1,4 +1,4 @@
-"""News: how things stand first, everybody is told, nobody who reads slowly holds up the others."""
+"""Events: the current state comes first, every reader gets them, and slow readers do not hold up others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bursar.web import events
-from bursar.web.events import ROOM, Hub
-from bursar.web.http_errors import Problem
+from bursar.web.events import BUFFER, Hub
+from bursar.web.http_errors import HTTPError
 
 
 def read(text):
@@ -51,7 +51,7 @@ def test_whoever_comes_is_first_told_how_things_stand_and_how_far_the_training_i
             stream = hub.listen()
             assert await next_of(stream) == ("state", {"round": 3})
             assert await next_of(stream) == ("stage", {"done": 0.2})
-            hub.settle()  # the training is over
+            hub.clear_progress()  # the training is over
             late = hub.listen()
             assert await next_of(late) == ("state", {"round": 3})
             hub.publish("scored", {"round": 3})
@@ -100,11 +100,11 @@ def test_whoever_reads_slowly_misses_the_oldest_and_nothing_grows():
         async with running(hub):
             slow = hub.listen()
             await next_of(slow)
-            for number in range(ROOM + 100):
+            for number in range(BUFFER + 100):
                 hub.publish("scored", {"round": number})
             await asyncio.sleep(0.01)
             (reader,) = hub._readers
-            assert len(reader.waiting) == ROOM
+            assert len(reader.waiting) == BUFFER
             assert await next_of(slow) == ("scored", {"round": 100})
 
     play(story)
@@ -132,7 +132,7 @@ def test_whoever_leaves_is_forgotten_and_too_many_are_refused(monkeypatch):
             streams = [hub.listen(), hub.listen()]
             for stream in streams:
                 await next_of(stream)
-            with pytest.raises(Problem) as wrong:
+            with pytest.raises(HTTPError) as wrong:
                 await anext(hub.listen())
             assert wrong.value.status == 429
             await streams[0].aclose()

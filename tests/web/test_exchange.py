@@ -1,4 +1,4 @@
-"""What was annotated goes out in every tool's files, and what those files say comes in as the same answers."""
+"""Exports in every tool's format, imported again as the same answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from bursar.web.api_files import LOSSES
-from bursar.web.pages import LOSSES_SHOWN
+from bursar.web.pages import LOSS_NAMES
 from bursar.web.server import make_app
 from tests.web.annotating import write_project
 from tests.web.conftest import HOME, Browser
@@ -25,12 +25,12 @@ TEXTS = [{"text": text_of(number)} for number in range(8)]
 
 
 @pytest.fixture
-def twins(tmp_path, open_site):
+def twins(tmp_path, open_app_state):
     """Makes two projects of the same items: one to annotate here, one for what was annotated elsewhere."""
     with ExitStack() as stack:
 
         def make(name, tasks):
-            app = make_app(open_site(write_project(tmp_path / name, {task: KINDS[task] for task in tasks}, TEXTS)))
+            app = make_app(open_app_state(write_project(tmp_path / name, {task: KINDS[task] for task in tasks}, TEXTS)))
             stack.enter_context(TestClient(app, base_url=HOME))
             browser = Browser(app, base_url=HOME, headers={"Origin": HOME})
             browser.meet()
@@ -69,10 +69,10 @@ def test_tasks_that_a_format_cannot_tell_apart_are_refused_until_one_is_left_out
     item = here.take()
     assert here.answer(item, labels={"intent": "alarm", "tone": "calm"}, seconds={}).status_code == 200
     refused = here.get("/api/export", params={"format": "doccano"})
-    assert (refused.status_code, refused.json()["fix"]) == (400, "leave tasks out, with `tasks`")
+    assert (refused.status_code, refused.json()["fix"]) == (400, "export fewer tasks, with `tasks`")
     alone = here.get("/api/export", params={"format": "doccano", "tasks": "tone"})
     assert json.loads(alone.text.splitlines()[0])["label"] == ["calm"]
 
 
 def test_the_page_names_everything_that_a_format_may_lose():
-    assert tuple(LOSSES_SHOWN) == LOSSES
+    assert tuple(LOSS_NAMES) == LOSSES

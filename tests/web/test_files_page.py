@@ -1,4 +1,4 @@
-"""The page for files, in a real browser: what was annotated is downloaded, what was made elsewhere is brought in."""
+"""The files page in a real browser: export and import."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def tab(browser, served):
 
 
 def answer(served, count):
-    items = [want.id for want in served.site.live.wanted()[:count]]
+    items = [want.id for want in served.app_state.session.wanted()[:count]]
     for item in items:
-        served.site.desk.answer("you", item, right(item), {}, None)
+        served.app_state.assignments.answer("you", item, right(item), {}, None)
     return items
 
 
 def test_what_was_annotated_is_downloaded_in_the_format_and_for_the_tasks_that_are_chosen(served, tab):
     tab.click("#export button")
-    tab.locator("#told", has_text="Nothing has been annotated yet.").wait_for()
+    tab.locator("#notice", has_text="Nothing has been annotated yet.").wait_for()
     items = answer(served, 3)
     with tab.expect_download() as native:
         tab.click("#export button")
@@ -57,40 +57,40 @@ def test_what_was_annotated_is_downloaded_in_the_format_and_for_the_tasks_that_a
         tab.click("#export button")
     lines = [json.loads(line) for line in classes.value.path().read_text().splitlines()]
     assert {line["id"]: line["label"] for line in lines} == {item: [right(item)["intent"]] for item in items}
-    tab.locator("#told", has_text="Small-project.doccano is in your downloads.").wait_for()
+    tab.locator("#notice", has_text="Downloaded Small-project.doccano.").wait_for()
 
 
 def test_what_a_format_cannot_say_is_told_and_lost_only_when_that_is_ticked(served, tab):
     answer(served, 3)
     tab.select_option("#export [name=format]", "slots")
     tab.click("#export button")
-    tab.locator("#told.wrong", has_text="lose = ").wait_for()
+    tab.locator("#notice.wrong", has_text="lose = ").wait_for()
     for box in tab.locator("#export [name=lose]").all():
         box.check()
     tab.click("#export button")
-    tab.locator("#told.good", has_text="is in your downloads").wait_for()
+    tab.locator("#notice.good", has_text="Downloaded").wait_for()
 
 
 def test_a_file_of_answers_is_brought_in_once_and_a_wrong_one_leaves_nothing(served, tab, tmp_path):
-    asked = [want.id for want in served.site.live.wanted()][:4]
+    asked = [want.id for want in served.app_state.session.wanted()][:4]
     first = {"bursar": 1, "tasks": served_tasks(served)}
-    made = [{"id": item, "text": served.site.live.item(item)["text"], "labels": right(item)} for item in asked]
+    made = [{"id": item, "text": served.app_state.session.item(item)["text"], "labels": right(item)} for item in asked]
     file = tmp_path / "Bob’s answers (1).jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in [first, *made[:3], made[3] | {"labels": {}}]))
     tab.set_input_files("#import [name=file]", file)
     tab.fill("#import [name=annotator]", "Bob")
     tab.click("#import button")
-    tab.locator("#told.good", has_text="3 items are answered, for €").wait_for()
-    assert "1 lack a label for some task" in tab.locator("#told").inner_text()
-    assert {answer.annotator for answer in served.site.live.answers()} == {"Bob"}
+    tab.locator("#notice.good", has_text="Imported 3 answers, for €").wait_for()
+    assert "1 without a label for every requested task" in tab.locator("#notice").inner_text()
+    assert {answer.annotator for answer in served.app_state.session.answers()} == {"Bob"}
     tab.click("#import button")
-    tab.locator("#told", has_text="No item is answered by this file.").wait_for()
+    tab.locator("#notice", has_text="No answers were imported.").wait_for()
     file.write_text(json.dumps(first) + "\n" + json.dumps(made[3] | {"text": "a text of five other words"}) + "\n")
     tab.set_input_files("#import [name=file]", file)
     tab.click("#import button")
-    tab.locator("#told.wrong", has_text="has another text in this file than here").wait_for()
+    tab.locator("#notice.wrong", has_text="has a different text in this file").wait_for()
     assert served.get("/api/state")["answered"] == 3
 
 
 def served_tasks(served):
-    return {name: task.describe() for name, task in served.site.live.corpus.schema.items()}
+    return {name: task.describe() for name, task in served.app_state.session.corpus.schema.items()}

@@ -26,10 +26,10 @@ from bursar.corpus.formats.label_studio_results import design_of, results_of
 from bursar.corpus.words import find_words
 from bursar.errors import StudioError
 from bursar.ledger.records import CORRECTION, OVERLAP
-from bursar.web.labelstudio.bell import Bell
 from bursar.web.labelstudio.client import Studio
 from bursar.web.labelstudio.sync import Sync
-from bursar.web.labelstudio.tasks import design_for, said_in
+from bursar.web.labelstudio.tasks import annotations_in, design_for
+from bursar.web.labelstudio.webhook import WebhookListener
 from tests.web.annotating import write_project
 from tests.web.small import make_project, right
 
@@ -147,13 +147,13 @@ def open_run():
         return opened[-1]
 
     yield open_folder
-    for live in opened:
-        live.close()
+    for session in opened:
+        session.close()
 
 
-def said_as_results(live, item, labels):
+def said_as_results(session, item, labels):
     """Labels of an item as the results of an annotation."""
-    corpus = live.corpus
+    corpus = session.corpus
     at = int(corpus.positions([item])[0])
     places = corpus.texts.spans[at].tolist() if corpus.texts is not None else []
     return results_of(design_for(corpus), labels, corpus[at].text or "", places)
@@ -209,139 +209,139 @@ def test_an_address_is_told_of_annotations_once(studio, server):
 
 
 def test_an_annotation_there_rings_the_bell_here(small, server, studio):
-    live, sync, project = small
-    with Bell("http://127.0.0.1:0/annotated") as bell:
-        studio.register_webhook(project, bell.url)
-        bell.wait(0)
-        item = live.wanted()[0].id
+    session, sync, project = small
+    with WebhookListener("http://127.0.0.1:0/annotated") as webhook:
+        studio.register_webhook(project, webhook.url)
+        webhook.wait(0)
+        item = session.wanted()[0].id
         task = server.task(project, item)
-        server.annotate(task, said_as_results(live, item, right(item)))
-        assert bell.wait(60)
+        server.annotate(task, said_as_results(session, item, right(item)))
+        assert webhook.wait(60)
     assert sync.pull().answered == [item]
 
 
 # -- every kind of label -----------------------------------------------------------------------------------------------
 def test_all_kinds_go_there_as_suggestions_and_come_back_the_same(tmp_path, server, studio, open_run, monkeypatch):
-    live = open_run(write_project(tmp_path / "run", ALL, [{"text": text, "pair": "another text"} for text in TEXTS]))
-    labels = {item: labels_for(int(live.corpus.words[at])) for at, item in enumerate(live.corpus.ids.tolist())}
+    session = open_run(write_project(tmp_path / "run", ALL, [{"text": text, "pair": "another text"} for text in TEXTS]))
+    labels = {item: labels_for(int(session.corpus.words[at])) for at, item in enumerate(session.corpus.ids.tolist())}
     told = {item: {t: {"label": v, "confidence": 0.5} for t, v in own.items()} for item, own in labels.items()}
-    monkeypatch.setattr(live, "suggestions", told.get)
-    sync = Sync(live, studio)
+    monkeypatch.setattr(session, "suggestions", told.get)
+    sync = Sync(session, studio)
     pushed = sync.push()
     assert (pushed.new, pushed.suggested) == (3, 3)
     for item in labels:
         task = server.task(pushed.project, item)
         prediction = task["predictions"][0]
-        assert prediction["result"] == said_as_results(live, item, labels[item])
+        assert prediction["result"] == said_as_results(session, item, labels[item])
         server.annotate(task, prediction["result"])
     pulled = sync.pull()
     assert (sorted(pulled.answered), pulled.problems) == (sorted(labels), [])
-    found = live.view()
+    found = session.view()
     assert {found[at].id: found[at].labels for at in range(len(found))} == labels
 
 
 def test_nothing_marked_says_that_there_is_nothing(tmp_path, server, studio, open_run):
-    live = open_run(write_project(tmp_path / "run", {"slots": SLOTS}, [{"text": "seven"}, {"text": "x"}]))
-    sync = Sync(live, studio)
+    session = open_run(write_project(tmp_path / "run", {"slots": SLOTS}, [{"text": "seven"}, {"text": "x"}]))
+    sync = Sync(session, studio)
     project = sync.push().project
     server.annotate(server.task(project, "u0"), [])
     assert sync.pull().answered == ["u0"]
-    assert live.view()[0].labels == {"slots": []}
+    assert session.view()[0].labels == {"slots": []}
 
 
 def test_images_are_sent_and_their_classes_come_back(tmp_path, server, studio, open_run):
     kinds = {"kind": {"kind": "classification", "labels": ["cat", "dog"]}}
     image = np.arange(64, dtype=np.uint8).reshape(8, 8)
-    live = open_run(write_project(tmp_path / "run", kinds, [{"image": image}, {"image": image}]))
-    sync = Sync(live, studio)
+    session = open_run(write_project(tmp_path / "run", kinds, [{"image": image}, {"image": image}]))
+    sync = Sync(session, studio)
     project = sync.push().project
     task = server.tasks(project)[0]
-    server.annotate(task, said_as_results(live, task["data"]["id"], {"kind": "dog"}))
+    server.annotate(task, said_as_results(session, task["data"]["id"], {"kind": "dog"}))
     assert sync.pull().answered == [task["data"]["id"]]
-    assert live.view()[0].labels == {"kind": "dog"}
+    assert session.view()[0].labels == {"kind": "dog"}
 
 
 # -- what people do in between -----------------------------------------------------------------------------------------
 @pytest.fixture
 def small(tmp_path, studio, open_run):
-    live = open_run(make_project(tmp_path / "run"))
-    sync = Sync(live, studio)
-    return live, sync, sync.push().project
+    session = open_run(make_project(tmp_path / "run"))
+    sync = Sync(session, studio)
+    return session, sync, sync.push().project
 
 
 def test_pushing_twice_leaves_one_task_an_item(small, server):
-    live, sync, project = small
+    session, sync, project = small
     again = sync.push()
     assert (again.project, again.new, again.there) == (project, 0, 8)
-    assert sorted(t["data"]["id"] for t in server.tasks(project)) == sorted(want.id for want in live.wanted())
+    assert sorted(t["data"]["id"] for t in server.tasks(project)) == sorted(want.id for want in session.wanted())
 
 
 def test_pulling_twice_doubles_nothing(small, server):
-    live, sync, project = small
-    items = [want.id for want in live.wanted()[:3]]
+    session, sync, project = small
+    items = [want.id for want in session.wanted()[:3]]
     for item in items:
-        server.annotate(server.task(project, item), said_as_results(live, item, right(item)))
+        server.annotate(server.task(project, item), said_as_results(session, item, right(item)))
     assert sorted(sync.pull().answered) == sorted(items)
-    ledger = live.ledger.fingerprint()
+    ledger = session.ledger.fingerprint()
     assert not sync.pull().anything
-    assert live.ledger.fingerprint() == ledger
-    assert live.ledger.annotators() == [NAME]
+    assert session.ledger.fingerprint() == ledger
+    assert session.ledger.annotators() == [NAME]
 
 
 def test_an_item_that_is_skipped_is_declined(small, server):
-    live, sync, project = small
-    item = live.wanted()[0].id
+    session, sync, project = small
+    item = session.wanted()[0].id
     server.annotate(server.task(project, item), [], was_cancelled=True)
     assert sync.pull().skipped == [item]
     assert not sync.pull().anything
-    assert item not in [want.id for want in live.wanted()]
+    assert item not in [want.id for want in session.wanted()]
 
 
 def test_two_people_on_one_item_are_told_apart(small, server):
-    live, sync, project = small
-    item = live.wanted()[0].id
+    session, sync, project = small
+    item = session.wanted()[0].id
     task, bo = server.task(project, item), server.person("bo")
-    server.annotate(task, said_as_results(live, item, {"intent": "alarm", "slots": []}))
-    server.annotate(task, said_as_results(live, item, {"intent": "music", "slots": []}), completed_by=bo)
+    server.annotate(task, said_as_results(session, item, {"intent": "alarm", "slots": []}))
+    server.annotate(task, said_as_results(session, item, {"intent": "music", "slots": []}), completed_by=bo)
     pulled = sync.pull()
     assert (pulled.answered, pulled.beside) == ([item], [item])
     assert not sync.pull().anything
-    assert {(e.annotator, e.role, e.label) for e in live.answers(item) if e.task == "intent"} == {
+    assert {(e.annotator, e.role, e.label) for e in session.answers(item) if e.task == "intent"} == {
         (NAME, "answer", "alarm"),
         ("bo@example.com", OVERLAP, "music"),
     }
 
 
 def test_an_annotation_that_is_edited_later_is_a_correction(small, server):
-    live, sync, project = small
-    item = live.wanted()[0].id
+    session, sync, project = small
+    item = session.wanted()[0].id
     task = server.task(project, item)
-    annotation = server.annotate(task, said_as_results(live, item, {"intent": "alarm", "slots": []}))
+    annotation = server.annotate(task, said_as_results(session, item, {"intent": "alarm", "slots": []}))
     sync.pull()
-    changed = said_as_results(live, item, {"intent": "music", "slots": [[0, 1, "time"]]})
+    changed = said_as_results(session, item, {"intent": "music", "slots": [[0, 1, "time"]]})
     server.ask("PATCH", f"/api/annotations/{annotation}/", json={"result": changed})
     assert sync.pull().corrected == [item]
     assert not sync.pull().anything
-    assert live.view()[0].labels == {"intent": "music", "slots": [[0, 1, "time"]]}
-    assert CORRECTION in {entry.role for entry in live.answers(item)}
+    assert session.view()[0].labels == {"intent": "music", "slots": [[0, 1, "time"]]}
+    assert CORRECTION in {entry.role for entry in session.answers(item)}
 
 
 def test_an_annotation_that_is_deleted_later_stays_in_the_ledger(small, server):
-    live, sync, project = small
-    item = live.wanted()[0].id
-    annotation = server.annotate(server.task(project, item), said_as_results(live, item, right(item)))
+    session, sync, project = small
+    item = session.wanted()[0].id
+    annotation = server.annotate(server.task(project, item), said_as_results(session, item, right(item)))
     sync.pull()
     server.ask("DELETE", f"/api/annotations/{annotation}/")
     assert sync.pull().deleted == [item]
     assert not sync.pull().anything
-    assert live.view().ids.tolist() == [item]
+    assert session.view().ids.tolist() == [item]
 
 
 def test_how_long_it_took_is_known(small, server):
-    live, _, project = small
-    item = live.wanted()[0].id
-    server.annotate(server.task(project, item), said_as_results(live, item, right(item)), lead_time=4.75)
-    assert [said.seconds for said in said_in(live.corpus, server.task(project, item))] == [4.75]
+    session, _, project = small
+    item = session.wanted()[0].id
+    server.annotate(server.task(project, item), said_as_results(session, item, right(item)), lead_time=4.75)
+    assert [said.seconds for said in annotations_in(session.corpus, server.task(project, item))] == [4.75]
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -403,13 +403,13 @@ shadow = false
     )
 
     def annotate_all():
-        live = AnnotationSession.open(tmp_path / "runs" / "trial")
+        session = AnnotationSession.open(tmp_path / "runs" / "trial")
         try:
             for task in server.tasks(pushed["project"]):
                 if not task["annotations"]:
-                    server.annotate(task, said_as_results(live, task["data"]["id"], right(task["data"]["id"])))
+                    server.annotate(task, said_as_results(session, task["data"]["id"], right(task["data"]["id"])))
         finally:
-            live.close()
+            session.close()
 
     annotate_all()
     (pulled,) = bursar("pull", "trial.toml", "--json")
@@ -446,7 +446,7 @@ PLACE_OF = """(word) => {
 def test_what_a_person_marks_with_the_mouse_is_what_comes_back(
     tmp_path, server, studio, open_run, browser, monkeypatch
 ):
-    live = open_run(
+    session = open_run(
         write_project(
             tmp_path / "run",
             {"slots": SLOTS, "intent": INTENT, "score": ALL["score"]},
@@ -454,8 +454,8 @@ def test_what_a_person_marks_with_the_mouse_is_what_comes_back(
         )
     )
     first = {"slots": {"label": [[0, 1, "time"]], "confidence": 0.5}, "intent": {"label": "alarm", "confidence": 0.5}}
-    monkeypatch.setattr(live, "suggestions", lambda item: first)
-    sync = Sync(live, studio)
+    monkeypatch.setattr(session, "suggestions", lambda item: first)
+    sync = Sync(session, studio)
     project = sync.push().project
     page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
     page.set_default_timeout(180_000)
@@ -481,7 +481,7 @@ def test_what_a_person_marks_with_the_mouse_is_what_comes_back(
     page.close()
     pulled = sync.pull()
     assert (len(pulled.answered), pulled.problems) == (3, [])
-    found = live.view()
+    found = session.view()
     for at in range(len(found)):
         item = found[at]
         assert item.labels["intent"] == "alarm"

@@ -1,4 +1,4 @@
-"""Fifty people at once, and a server that is killed while they annotate: nothing is lost, doubled or given twice."""
+"""Fifty annotators at once, and a server that is killed meanwhile: nothing is lost, duplicated or assigned twice."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from bursar.annotation.session import AnnotationSession
+from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.queue import Overlap, Queue
-from bursar.web.store import STORE_FILE, Store
 from tests.postgres import PostgresServer
 from tests.web.processes import Crew, Server, people_with_tokens
 from tests.web.small import make_project, right
@@ -49,9 +49,9 @@ def annotate_and_kill(folder, *, items, seconds, kills, think, database=None):
 
 def check_books(folder, crew, items):
     """The ledger has what was acknowledged, once, and money was charged once."""
-    live = AnnotationSession.open(folder)
+    session = AnnotationSession.open(folder)
     try:
-        answers = live.answers()
+        answers = session.answers()
         said = {(a.item, a.annotator): a for a in answers if a.task == "intent"}
         told = {(item, name) for item, names in crew.acknowledged.items() for name in names}
         assert told <= set(said), "something acknowledged is missing"
@@ -62,17 +62,17 @@ def check_books(folder, crew, items):
         for item in {a.item for a in answers}:
             assert 1 <= sum(roles[item, role] for role in ("answer", "overlap")) <= SHARED.people_for(item)
         assert all(a.label == right(a.item)[a.task] for a in answers)
-        words = dict(zip(live.corpus.ids.tolist(), live.corpus.words.tolist(), strict=True))
+        words = dict(zip(session.corpus.ids.tolist(), session.corpus.words.tolist(), strict=True))
         spent = sum(words[item] + 3 + len(right(item)["slots"]) for item, _ in said)
-        assert live.ledger.spent() == spent
+        assert session.ledger.spent() == spent
         first = sum(role == "answer" for _, role in roles)
-        assert len(live.wanted()) == items - first
+        assert len(session.wanted()) == items - first
     finally:
-        live.close()
-    store = Store.open(folder / STORE_FILE)
-    leases = Queue(store).leases()
+        session.close()
+    database = WebDatabase.open(folder / DATABASE_FILE)
+    leases = Queue(database).leases()
     assert len({lease.id for lease in leases}) == len({(lease.item, lease.person) for lease in leases})
-    store.close()
+    database.close()
 
 
 def test_a_server_that_is_killed_under_load_loses_and_doubles_nothing(tmp_path):

@@ -1,4 +1,4 @@
-"""A project whose ledger a PostgreSQL server keeps, for a team, is annotated as one that keeps it in a file."""
+"""Annotating a project with its ledger on a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def kept(request, place_for_ledger, tmp_path):
     return make_project(tmp_path / "project"), SQLitePlace(tmp_path / "project" / "ledger.sqlite").raw
 
 
-def test_an_answer_is_in_the_database_when_it_is_acknowledged_and_there_for_the_next_server(kept, open_site):
+def test_an_answer_is_in_the_database_when_it_is_acknowledged_and_there_for_the_next_server(kept, open_app_state):
     folder, raw = kept
-    site = open_site(folder)
-    with TestClient(make_app(site), base_url=HOME):
-        browser = Browser(make_app(site), base_url=HOME, headers={"Origin": HOME})
+    app_state = open_app_state(folder)
+    with TestClient(make_app(app_state), base_url=HOME):
+        browser = Browser(make_app(app_state), base_url=HOME, headers={"Origin": HOME})
         browser.meet()
         taken = browser.take()
         item = taken["item"]["id"]
@@ -39,7 +39,7 @@ def test_an_answer_is_in_the_database_when_it_is_acknowledged_and_there_for_the_
         assert {task: json.loads(label) for task, label in raw(LABELS)} == right(item)
         seven = [browser.answer(browser.take()).status_code for _ in range(6)]
         assert seven == [200] * 6
-    live = AnnotationSession.open(folder)  # as another server would
-    assert (live.state().answered, len(live.wanted())) == (7, 1)
-    assert {answer.task: answer.label for answer in live.answers(item)} == right(item)
-    live.close()
+    session = AnnotationSession.open(folder)  # as another server would
+    assert (session.state().answered, len(session.wanted())) == (7, 1)
+    assert {answer.task: answer.label for answer in session.answers(item)} == right(item)
+    session.close()

@@ -1,4 +1,4 @@
-"""The pages for people and for reviewing, in a real browser before a real server."""
+"""The people and review pages in a real browser."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def sign_in(tab, name, password=PASSWORD):
 
 def differ(served):
     """Bob and Eve answer all items; about the hostile one they differ."""
-    site = served.site
+    app_state = served.app_state
     for name, role in (("Anna", "lead"), ("Bob", "annotator"), ("Eve", "annotator")):
-        site.accounts.add(name, role, PASSWORD)
-    site.queue.set_overlap(Overlap(1.0, 2))
-    for want in site.live.wanted():
+        app_state.accounts.add(name, role, PASSWORD)
+    app_state.queue.set_overlap(Overlap(1.0, 2))
+    for want in app_state.session.wanted():
         for name in ("Bob", "Eve"):
             labels = right(want.id)
             if name == "Eve" and want.id == "u0":
                 labels = {"intent": "alarm", "slots": [[0, 1, "time"]]}
-            site.desk.answer(name, want.id, labels, {}, None)
+            app_state.assignments.answer(name, want.id, labels, {}, None)
 
 
 def test_the_first_page_of_a_new_project_leads_on_to_its_first_item(served, tab_of):
@@ -77,7 +77,7 @@ def test_the_first_page_of_a_new_project_leads_on_to_its_first_item(served, tab_
     assert tab.locator("h1").inner_text() == "Small project"
     assert tab.locator(".schemes h3").all_inner_texts() == ["intent", "slots"]
     tab.get_by_role("link", name="Annotate", exact=True).last.click()
-    tab.locator("#bench .task.active").wait_for()
+    tab.locator("#workspace .task.active").wait_for()
     tab.keyboard.press("1")
     tab.keyboard.press("n")
     tab.keyboard.press("Enter")
@@ -97,7 +97,7 @@ def test_from_being_alone_to_being_several(served, tab_of):
     tab.wait_for_url("**/login?next=/people")
     sign_in(tab, "Anna", "wrong password")
     tab.locator("#wrong").wait_for()
-    assert tab.locator("#wrong").inner_text() == "The name or the password is wrong."
+    assert tab.locator("#wrong").inner_text() == "Wrong name or password."
     sign_in(tab, "anna")
     tab.wait_for_url("**/people")
     tab.locator("#rows tr").wait_for()
@@ -106,27 +106,27 @@ def test_from_being_alone_to_being_several(served, tab_of):
     tab.click("#new-person button")
     tab.locator("#rows tr").nth(1).wait_for()
     assert [row.split("\n")[0].split("\t")[0] for row in tab.locator("#rows tr").all_inner_texts()] == [
-        "Anna you",
+        "Anna (you)",
         "Bob",
     ]
     tab.click("#new-token button")
     tab.locator("#ask[open]").wait_for()
     secret = tab.locator("#ask-secret").inner_text()
-    assert served.site.accounts.by_token(secret).name == "Anna"
+    assert served.app_state.accounts.by_token(secret).name == "Anna"
     tab.click("#ask-yes")
     tab.locator("#token-rows tr").wait_for()
     assert secret not in tab.content()
     tab.locator("#rows tr").nth(1).get_by_role("button", name="Remove").click()
     tab.click("#ask-yes")
-    tab.locator("#told", has_text="Bob has no account any more").wait_for()
-    assert [person.name for person in served.site.accounts.people()] == ["Anna"]
+    tab.locator("#notice", has_text="Account of Bob removed.").wait_for()
+    assert [person.name for person in served.app_state.accounts.people()] == ["Anna"]
     tab.click("#sign-out")
     tab.wait_for_url("**/login")
     assert [error for error in complaints(found) if "401" not in error] == []
 
 
 def test_a_link_to_elsewhere_is_not_followed_after_signing_in(served, tab_of):
-    served.site.accounts.add("Anna", "lead", PASSWORD)
+    served.app_state.accounts.add("Anna", "lead", PASSWORD)
     tab = tab_of().tab
     for elsewhere in ("https://evil.example/", "//evil.example/", "/\\\\evil.example/", "javascript:alert(1)"):
         tab.context.clear_cookies()
@@ -148,14 +148,14 @@ def test_where_people_differ_a_lead_decides_and_no_text_is_run(served, tab_of):
     assert tab.evaluate("window.hacked") is None
     assert tab.locator("main img").count() == 0
     assert tab.locator("#agreement-rows tr").first.locator("td").first.inner_text() == "88 %"
-    stands = tab.get_by_role("button", name="This stands")
+    stands = tab.get_by_role("button", name="Use these labels")
     assert stands.is_disabled()
     for task in tab.locator(".case .task").all():
         task.locator(".choice", has_text="Bob").click()
     assert stands.is_enabled()
     stands.click()
     tab.locator("#no-cases").wait_for()
-    assert served.site.desk.adjudicated("u0").labels == right("u0")
+    assert served.app_state.assignments.adjudicated("u0").labels == right("u0")
     tab.check("#all")
     tab.locator(".case").nth(7).wait_for()
     assert complaints(found) == []
@@ -163,7 +163,7 @@ def test_where_people_differ_a_lead_decides_and_no_text_is_run(served, tab_of):
 
 def test_a_skip_reaches_the_lead_with_its_reason_and_is_asked_about_again(served, tab_of):
     for name, role in (("Anna", "lead"), ("Bob", "annotator")):
-        served.site.accounts.add(name, role, PASSWORD)
+        served.app_state.accounts.add(name, role, PASSWORD)
     bob, anna = tab_of(), tab_of(390)
     bob.tab.goto(f"{served.url}/annotate")
     sign_in(bob.tab, "Bob")
@@ -182,12 +182,12 @@ def test_a_skip_reaches_the_lead_with_its_reason_and_is_asked_about_again(served
     assert card.locator(".person").inner_text() == "Bob"
     assert card.locator("q").inner_text() == "None of the labels fits: is it <b>a song</b>?"
     assert anna.tab.evaluate(OVERFLOW) <= 0
-    card.get_by_role("button", name="Ask again").click()
-    anna.tab.locator("#told", has_text="is asked about again").wait_for()
+    card.get_by_role("button", name="Undo skip").click()
+    anna.tab.locator("#notice", has_text="is open again").wait_for()
     anna.tab.locator("#no-skips").wait_for()
-    assert served.site.live.state().skipped == 0
+    assert served.app_state.session.state().skipped == 0
     anna.tab.check("#all-skips")
-    anna.tab.locator(".skip", has_text="asked again by Anna").wait_for()
+    anna.tab.locator(".skip", has_text="undone by Anna").wait_for()
     anna.tab.goto(f"{served.url}/annotate")  # an item that nobody has comes in its old place: first
     anna.tab.locator(".task.active").wait_for()
     assert anna.tab.locator("#stage").inner_text() == text
@@ -202,7 +202,7 @@ def test_the_share_of_overlap_is_set(served, tab_of):
     tab.fill("#overlap [name=people]", "3")
     tab.click("#overlap button")
     tab.locator("#overlap-words", has_text="25 %").wait_for()
-    assert served.site.queue.overlap == Overlap(0.25, 3)
+    assert served.app_state.queue.overlap == Overlap(0.25, 3)
 
 
 def test_no_page_is_wider_than_the_screen_or_complains(served, tab_of):

@@ -1,4 +1,4 @@
-"""The queue: in order, no item twice, leases that run out, and fifty people at once."""
+"""The queue: order, no item twice, expiring leases, and fifty people at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.web.http_errors import Problem
-from bursar.web.queue import MOST_HELD, Listed, Overlap, Queue, Work, choose, draw
-from bursar.web.store import STORE_FILE, Store
+from bursar.web.database import DATABASE_FILE, WebDatabase
+from bursar.web.http_errors import HTTPError
+from bursar.web.queue import MAX_LEASES, Overlap, Queue, WorkItem, WorkList, choose, draw
 
 
 class Clock:
@@ -30,13 +30,13 @@ def clock():
 
 @pytest.fixture
 def queue(tmp_path, clock):
-    store = Store.open(tmp_path / STORE_FILE, clock)
-    yield Queue(store, seconds=600)
-    store.close()
+    database = WebDatabase.open(tmp_path / DATABASE_FILE, clock)
+    yield Queue(database, seconds=600)
+    database.close()
 
 
 def work(count, round=0):
-    return Listed([Work(round, f"u{number}") for number in range(count)])
+    return WorkList([WorkItem(round, f"u{number}") for number in range(count)])
 
 
 # -- the rule --------------------------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ pieces = st.lists(
 @given(people, pieces, st.dictionaries(st.integers(0, 9), st.frozensets(people)), st.integers(1, 3), st.floats(0, 1))
 def test_the_first_item_with_room_for_this_person_is_chosen(person, answered, holding, most, share):
     overlap = Overlap(share, most)
-    rows = [Work(0, f"u{number}", by) for number, by in answered]
+    rows = [WorkItem(0, f"u{number}", by) for number, by in answered]
     held = {(0, f"u{number}"): by for number, by in holding.items()}
     fits = []
     for row in rows:
@@ -86,10 +86,10 @@ def test_a_page_that_was_loaded_anew_gets_its_item_back(queue, clock):
 
 def test_a_page_that_names_what_it_holds_is_given_more_but_not_all(queue):
     known = []
-    for _ in range(MOST_HELD + 3):
+    for _ in range(MAX_LEASES + 3):
         known.append(queue.next("ann", work(20), known).id)
-    assert len(set(known)) == MOST_HELD
-    assert len(queue.leases()) == MOST_HELD
+    assert len(set(known)) == MAX_LEASES
+    assert len(queue.leases()) == MAX_LEASES
 
 
 def test_a_lease_that_runs_out_goes_to_the_next_person(queue, clock):
@@ -98,7 +98,7 @@ def test_a_lease_that_runs_out_goes_to_the_next_person(queue, clock):
     assert queue.next("bob", work(1)) is None
     clock.now += 1
     assert queue.next("bob", work(1)).item == "u0"
-    with pytest.raises(Problem, match="run out"):
+    with pytest.raises(HTTPError, match="expired"):
         queue.renew(lease.id, "ann")
 
 
@@ -115,7 +115,7 @@ def test_a_lease_is_renewed_and_even_revived_while_nobody_else_has_the_item(queu
 def test_nobody_renews_or_releases_the_lease_of_another(queue):
     lease = queue.next("ann", work(1))
     for act in (queue.renew, queue.release):
-        with pytest.raises(Problem) as refused:
+        with pytest.raises(HTTPError) as refused:
             act(lease.id, "bob")
         assert refused.value.status == 404
     queue.release(lease.id, "ann")
@@ -124,7 +124,7 @@ def test_nobody_renews_or_releases_the_lease_of_another(queue):
 
 def test_a_lease_for_work_that_is_gone_does_not_come_back(queue):
     queue.next("ann", work(2))
-    assert queue.next("ann", Listed([Work(0, "u1")])).item == "u1"
+    assert queue.next("ann", WorkList([WorkItem(0, "u1")])).item == "u1"
     assert queue.next("ann", work(2, round=1)).round == 1
 
 
@@ -132,8 +132,8 @@ def test_where_overlap_is_asked_for_so_many_people_get_an_item_and_nobody_twice(
     queue.set_overlap(Overlap(1.0, 2))
     assert [queue.next(name, work(2)).item for name in ("ann", "bob", "eve")] == ["u0", "u0", "u1"]
     queue.settle((0, "u0"), "ann", over=False)
-    answered = [Work(0, "u0", frozenset({"ann"})), Work(0, "u1")]
-    assert queue.next("ann", Listed(answered)).item == "u1"
+    answered = [WorkItem(0, "u0", frozenset({"ann"})), WorkItem(0, "u1")]
+    assert queue.next("ann", WorkList(answered)).item == "u1"
     assert queue.holders((0, "u0")) == ["bob"]
 
 
@@ -147,13 +147,13 @@ def test_settling_for_good_takes_the_item_from_everybody(queue):
 
 def test_leases_survive_the_server(tmp_path, clock):
     for run in range(2):
-        store = Store.open(tmp_path / STORE_FILE, clock)
-        queue = Queue(store)
+        database = WebDatabase.open(tmp_path / DATABASE_FILE, clock)
+        queue = Queue(database)
         lease = queue.next("ann", work(2))
         assert lease.item == "u0"
         assert queue.next("bob", work(2)).item == "u1"
         assert len(queue.leases()) == 2, run
-        store.close()
+        database.close()
 
 
 # -- everybody at once -----------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def annotate_all(queue, items, names, need):
     class Rest:
         def work(self):
             with turn:
-                return [Work(0, item, frozenset(by)) for item, by in answered.items() if len(by) < need(item)]
+                return [WorkItem(0, item, frozenset(by)) for item, by in answered.items() if len(by) < need(item)]
 
         def is_open(self, key):
             with turn:

@@ -1,4 +1,4 @@
-"""Whatever a program sends, the API never breaks: requests made up from its own description, by the thousand."""
+"""Fuzz test of the API: thousands of requests generated from its own description."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ LEADING = {  # calls whose answers depend on what a model said
 
 
 @pytest.fixture
-def site(tmp_path):
+def app_state(tmp_path):
     """A project with a few answers in it."""
-    site = AppState(make_project(tmp_path / "project"), hasher=QUICK)
-    answer(site, 3)
-    yield site
-    site.close()
+    app_state = AppState(make_project(tmp_path / "project"), hasher=QUICK)
+    answer(app_state, 3)
+    yield app_state
+    app_state.close()
 
 
 @pytest.fixture
 def later(tmp_path):
     """A project whose first round is over: there is a model, scores and a selection."""
     folder = make_project(tmp_path / "project", audit={"share": 0.2})
-    site = AppState(folder, hasher=QUICK)
-    answer(site, 8)
+    app_state = AppState(folder, hasher=QUICK)
+    answer(app_state, 8)
     next_round(folder, lambda told: None)
-    site.live.refresh()
-    answer(site, 2)
-    yield site
-    site.close()
+    app_state.session.refresh()
+    answer(app_state, 2)
+    yield app_state
+    app_state.close()
 
 
-def answer(site, items):
-    for want in site.live.wanted()[:items]:
-        site.desk.answer("you", want.id, right(want.id), {"reading": 2.0}, None)
+def answer(app_state, items):
+    for want in app_state.session.wanted()[:items]:
+        app_state.assignments.answer("you", want.id, right(want.id), {"reading": 2.0}, None)
 
 
-def fuzz(site, examples, only=None):
+def fuzz(app_state, examples, only=None):
     """Send made-up requests to every call of the API, as somebody who leads; how many were sent to each."""
-    _, token = site.accounts.make_token(site.accounts.you, "fuzz")
+    _, token = app_state.accounts.make_token(app_state.accounts.local_user, "fuzz")
     headers = {"Authorization": f"Bearer {token}", "Host": "127.0.0.1"}
-    schema = schemathesis.openapi.from_asgi("/api/openapi.json", make_app(site), headers=headers)
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", make_app(app_state), headers=headers)
     operations = [found.ok() for found in schema.get_all_operations()]
     named = {f"{o.method.upper()} {o.path}": o for o in operations if o.path != "/api/events"}
     return {name: send_to(o, headers, examples) for name, o in named.items() if only is None or name in only}
@@ -98,8 +98,8 @@ def send_to(operation, headers, examples):
     return len(sent)
 
 
-def test_no_made_up_request_breaks_the_server(site):
-    sent = fuzz(site, examples=12)
+def test_no_made_up_request_breaks_the_server(app_state):
+    sent = fuzz(app_state, examples=12)
     assert len(sent) > 25
     assert sum(sent.values()) > 300
     assert set(sent) >= LEADING
@@ -112,5 +112,5 @@ def test_no_made_up_request_breaks_the_server_after_a_round(later):
 
 
 @pytest.mark.soak
-def test_no_request_of_thousands_breaks_the_server(site):
-    assert sum(fuzz(site, examples=300).values()) > 5000
+def test_no_request_of_thousands_breaks_the_server(app_state):
+    assert sum(fuzz(app_state, examples=300).values()) > 5000

@@ -1,4 +1,4 @@
-"""Who is kept out: other sites, other names, those who guess, those who send too much; and what pages may do."""
+"""Requests that are refused: other sites and hosts, password guessing, too much data; and security headers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from bursar.errors import ConfigError
 from bursar.web.accounts import Attempts
-from bursar.web.http_errors import Problem
-from bursar.web.security import MOST_BYTES, POLICY, HostPolicy, check_request
+from bursar.web.http_errors import HTTPError
+from bursar.web.security import CONTENT_POLICY, MAX_REQUEST_BYTES, HostPolicy, check_request
 from bursar.web.server import make_app
 from tests.web.conftest import HOME, PASSWORD, Browser
 
@@ -26,7 +26,7 @@ CONTRACT = (
     "host", ["127.0.0.1:8000", "127.0.0.1", "localhost", "LOCALHOST:9000", "[::1]:8000", "192.168.1.7:8000", "box:8000"]
 )
 def test_numbers_and_our_own_names_are_ours(host):
-    assert HostPolicy("127.0.0.1", names=("box",)).knows(host)
+    assert HostPolicy("127.0.0.1", names=("box",)).accepts_host(host)
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,22 @@ def test_numbers_and_our_own_names_are_ours(host):
     ],
 )
 def test_other_names_are_not(host):
-    assert not HostPolicy("127.0.0.1", names=("box",)).knows(host)
+    assert not HostPolicy("127.0.0.1", names=("box",)).accepts_host(host)
 
 
 def test_a_public_address_adds_its_name_and_makes_cookies_secure():
-    door = HostPolicy("0.0.0.0", "https://label.example.org")
-    assert door.knows("label.example.org")
-    assert door.is_ours("https://label.example.org", "internal:8000")
-    assert not door.is_ours("https://label.example.org.evil.example", "internal:8000")
-    assert door.secure
-    assert not door.loopback
+    host_policy = HostPolicy("0.0.0.0", "https://label.example.org")
+    assert host_policy.accepts_host("label.example.org")
+    assert host_policy.is_same_origin("https://label.example.org", "internal:8000")
+    assert not host_policy.is_same_origin("https://label.example.org.evil.example", "internal:8000")
+    assert host_policy.secure
+    assert not host_policy.loopback
     assert not HostPolicy("127.0.0.1", "http://label.example.org").secure
 
 
 @pytest.mark.parametrize("public", ["label.example.org", "ftp://x", "https://", "https://x/path", "https://x?a=1", "*"])
 def test_a_public_address_that_is_none_is_refused(public):
-    with pytest.raises(ConfigError, match="no address"):
+    with pytest.raises(ConfigError, match="not a valid address"):
         HostPolicy(public=public)
 
 
@@ -82,7 +82,7 @@ def test_which_addresses_are_this_machine_alone(host, alone):
     ],
 )
 def test_a_page_of_another_site_changes_nothing(headers):
-    with pytest.raises(Problem) as wrong:
+    with pytest.raises(HTTPError) as wrong:
         check_request(HostPolicy(), "POST", {"host": "127.0.0.1:8000"} | headers)
     assert (wrong.value.status, wrong.value.kind) == (403, "cross_site")
     check_request(HostPolicy(), "GET", {"host": "127.0.0.1:8000"} | headers)  # to look is no change
@@ -107,16 +107,16 @@ def changing_calls(app):
     ]
 
 
-def test_every_call_that_changes_something_needs_the_token_also_without_accounts(you):
-    calls = changing_calls(you.app)
+def test_every_call_that_changes_something_needs_the_token_also_without_accounts(local_user):
+    calls = changing_calls(local_user.app)
     assert len(calls) > 15
     for token in (b"", b"wrong", "ä".encode()):
         for method, path in calls:
             if path == "/api/login":  # nobody is there yet whose token it could be
                 continue
-            reply = you.request(method, path, json={}, headers={"X-CSRF-Token": token})
+            reply = local_user.request(method, path, json={}, headers={"X-CSRF-Token": token})
             assert (reply.status_code, reply.json()["kind"]) == (403, "csrf"), (method, path)
-    assert you.get("/api/state").json()["answered"] == 0
+    assert local_user.get("/api/state").json()["answered"] == 0
 
 
 def test_the_token_of_another_session_does_not_do(crew):
@@ -142,12 +142,12 @@ def test_every_call_needs_somebody_who_is_signed_in(crew, browser_of):
         assert stranger.get("/api/state", headers=headers).status_code == 401
 
 
-def test_a_name_that_is_not_ours_is_refused_before_anything_is_done(site, browser_of):
+def test_a_name_that_is_not_ours_is_refused_before_anything_is_done(app_state, browser_of):
     evil = Browser(browser_of().app, base_url="http://evil.example:8000")
     for path in ("/", "/api/me", "/static/bursar.css", "/login"):
         reply = evil.get(path, follow_redirects=False)
         assert (reply.status_code, reply.json()["kind"]) == (421, "unknown_host")
-        assert reply.headers["content-security-policy"] == POLICY
+        assert reply.headers["content-security-policy"] == CONTENT_POLICY
 
 
 def test_nobody_learns_from_signing_in_who_is_there(crew, browser_of):
@@ -169,7 +169,7 @@ def test_too_many_guesses_have_to_wait(crew, browser_of):
     assert int(late.headers["retry-after"]) > 0
 
 
-def test_the_cookie_is_strict_and_out_of_reach_of_scripts(crew, browser_of, project, open_site, site):
+def test_the_cookie_is_strict_and_out_of_reach_of_scripts(crew, browser_of, project, open_app_state, app_state):
     crew("Anna")
     body = {"name": "Anna", "password": PASSWORD}
     cookie = browser_of().post("/api/login", json=body).headers["set-cookie"].lower()
@@ -177,8 +177,8 @@ def test_the_cookie_is_strict_and_out_of_reach_of_scripts(crew, browser_of, proj
     assert "samesite=strict" in cookie
     assert "path=/" in cookie
     assert "secure" not in cookie
-    site.close()
-    secure = open_site(project, door=HostPolicy("127.0.0.1", "https://label.example.org"))
+    app_state.close()
+    secure = open_app_state(project, host_policy=HostPolicy("127.0.0.1", "https://label.example.org"))
     browser = Browser(make_app(secure), base_url="https://label.example.org")
     assert "secure" in browser.post("/api/login", json=body).headers["set-cookie"].lower()
 
@@ -216,16 +216,16 @@ def test_a_form_of_another_site_cannot_sign_anybody_in(crew, browser_of):
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
-def test_a_request_that_is_too_large_is_refused_told_or_not(you):
-    large = b'{"key": "' + b"x" * MOST_BYTES + b'"}'
+def test_a_request_that_is_too_large_is_refused_told_or_not(local_user):
+    large = b'{"key": "' + b"x" * MAX_REQUEST_BYTES + b'"}'
     headers = {"Content-Type": "application/json"}
-    told = you.post("/api/answers", content=large, headers=headers)
+    told = local_user.post("/api/answers", content=large, headers=headers)
 
     def pieces():
         for start in range(0, len(large), 100_000):
             yield large[start : start + 100_000]
 
-    untold = you.post("/api/answers", content=pieces(), headers=headers)
+    untold = local_user.post("/api/answers", content=pieces(), headers=headers)
     assert [reply.status_code for reply in (told, untold)] == [413, 413]
     assert {reply.json()["kind"] for reply in (told, untold)} == {"too_large"}
 
@@ -245,17 +245,17 @@ def test_a_request_that_is_too_large_is_refused_told_or_not(you):
         b"1" * 5000,
     ],
 )
-def test_nonsense_is_refused_in_a_sentence(you, body):
+def test_nonsense_is_refused_in_a_sentence(local_user, body):
     for path in ("/api/answers", "/api/next", "/api/login", "/api/settings"):
-        reply = you.post(path, content=body, headers={"Content-Type": "application/json"})
+        reply = local_user.post(path, content=body, headers={"Content-Type": "application/json"})
         assert 400 <= reply.status_code < 500, (path, reply.text)
         assert set(reply.json()) == {"error", "fix", "kind"}
 
 
 # -- what pages may do -----------------------------------------------------------------------------------------------
-def test_every_answer_says_what_pages_may_do(you):
+def test_every_answer_says_what_pages_may_do(local_user):
     for path in ("/start", "/api/state", "/static/bursar.css", "/nothing", "/api/nothing"):
-        headers = you.get(path).headers
+        headers = local_user.get(path).headers
         assert headers["content-security-policy"] == CONTRACT, path
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
@@ -263,24 +263,24 @@ def test_every_answer_says_what_pages_may_do(you):
         assert headers["x-request-id"]
 
 
-def test_what_is_personal_is_kept_nowhere_and_files_are_asked_for_again(you):
-    assert you.get("/api/me").headers["cache-control"] == "no-store"
-    assert you.get("/start").headers["cache-control"] == "no-store"
-    style = you.get("/static/bursar.css")
+def test_what_is_personal_is_kept_nowhere_and_files_are_asked_for_again(local_user):
+    assert local_user.get("/api/me").headers["cache-control"] == "no-store"
+    assert local_user.get("/start").headers["cache-control"] == "no-store"
+    style = local_user.get("/static/bursar.css")
     assert style.headers["cache-control"] == "no-cache"
-    again = you.get("/static/bursar.css", headers={"If-None-Match": style.headers["etag"]})
+    again = local_user.get("/static/bursar.css", headers={"If-None-Match": style.headers["etag"]})
     assert again.status_code == 304
 
 
-def test_scripts_come_as_scripts_and_nothing_outside_the_folder_comes(you):
-    assert you.get("/static/theme.js").headers["content-type"].startswith("text/javascript")
-    assert you.get("/static/charts/charts.js").headers["content-type"].startswith("text/javascript")
+def test_scripts_come_as_scripts_and_nothing_outside_the_folder_comes(local_user):
+    assert local_user.get("/static/theme.js").headers["content-type"].startswith("text/javascript")
+    assert local_user.get("/static/charts/charts.js").headers["content-type"].startswith("text/javascript")
     for path in ("/static/../pages.py", "/static/%2e%2e/pages.py", "/static/..%2fpages.py", "/static//etc/passwd"):
-        assert you.get(path).status_code in (404, 405), path
+        assert local_user.get(path).status_code in (404, 405), path
 
 
-def test_the_report_is_in_a_box_of_its_own(you):
-    reply = you.get("/report")
+def test_the_report_is_in_a_box_of_its_own(local_user):
+    reply = local_user.get("/report")
     assert reply.status_code == 200
     assert reply.headers["content-security-policy"].startswith("sandbox allow-scripts;")
     assert "allow-same-origin" not in reply.headers["content-security-policy"]
@@ -306,5 +306,7 @@ def test_no_script_of_ours_makes_markup_of_text():
         assert not re.search(forbidden, path.read_text()), path.name
 
 
-def test_answers_are_packed_where_that_is_worth_it(you):
-    assert you.get("/api/openapi.json", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+def test_answers_are_packed_where_that_is_worth_it(local_user):
+    assert (
+        local_user.get("/api/openapi.json", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+    )

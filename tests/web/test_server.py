@@ -1,4 +1,4 @@
-"""The server as a process: a round from its first answer to the next, news, one at a time, and a clean end."""
+"""The server as a process: a round from its first answer to the next, events, locking, and shutdown."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bursar.annotation.session import AnnotationSession
 from bursar.cli import main
 from bursar.errors import BursarError, ConfigError
 from bursar.web.accounts import Accounts
+from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.server import find_port, serve
-from bursar.web.store import STORE_FILE, Store
 from tests.web.processes import Server
 from tests.web.small import make_project, right
 
@@ -97,9 +97,9 @@ def test_a_round_from_its_first_answer_to_the_next_and_a_clean_end(tmp_path):
         assert listener.over.wait(10)
     finally:
         server.process.kill()
-    live = AnnotationSession.open(folder)  # nobody holds it any more
-    assert live.state().round == 1
-    live.close()
+    session = AnnotationSession.open(folder)  # nobody holds it any more
+    assert session.state().round == 1
+    session.close()
 
 
 def csrf_free_token(server):
@@ -117,8 +117,8 @@ def test_a_folder_that_is_no_project_is_refused_in_a_sentence(bursar, tmp_path):
     for place in (tmp_path, tmp_path / "nothing"):
         code, _, err = bursar("serve", place)
         assert (code, err.count("\n")) == (2, 1)
-        assert "is no project" in err
-    assert not (tmp_path / STORE_FILE).exists()
+        assert "is not a project" in err
+    assert not (tmp_path / DATABASE_FILE).exists()
 
 
 def test_a_project_without_accounts_is_not_opened_to_others(bursar, project):
@@ -165,12 +165,12 @@ def test_people_are_added_listed_given_passwords_and_removed(bursar, project, mo
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("add", "Anna"), "there is a 'Anna' already"),
-        (("add", "a/b"), "cannot be a name"),
+        (("add", "Anna"), "the name 'Anna' is taken"),
+        (("add", "a/b"), "is not a valid name"),
         (("add", "Max", "--role", "king"), "unknown role"),
         (("remove", "Anna"), "only lead"),
-        (("remove", "Nobody"), "nobody called"),
-        (("password", "Nobody"), "nobody called"),
+        (("remove", "Nobody"), "no account"),
+        (("password", "Nobody"), "no account"),
     ],
 )
 def test_what_cannot_be_done_to_people_is_said_and_nothing_is_done(bursar, project, monkeypatch, arguments, words):
@@ -194,12 +194,12 @@ def test_a_password_comes_from_standard_input_where_nobody_can_be_asked(bursar, 
 
 def test_people_of_a_folder_that_is_no_project_are_refused(bursar, tmp_path):
     code, _, err = bursar("people", "list", tmp_path)
-    assert (code, "is no project" in err) == (2, True)
-    assert not (tmp_path / STORE_FILE).exists()
+    assert (code, "is not a project" in err) == (2, True)
+    assert not (tmp_path / DATABASE_FILE).exists()
 
 
-def test_accounts_made_while_the_project_is_served_count_at_once(you, project, site):
-    store = Store.open(project / STORE_FILE)
-    Accounts(store).add("Anna", "lead", "correct horse")
-    store.close()
-    assert you.get("/api/state").status_code == 401
+def test_accounts_made_while_the_project_is_served_count_at_once(local_user, project, app_state):
+    database = WebDatabase.open(project / DATABASE_FILE)
+    Accounts(database).add("Anna", "lead", "correct horse")
+    database.close()
+    assert local_user.get("/api/state").status_code == 401

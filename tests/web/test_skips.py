@@ -1,4 +1,4 @@
-"""What people skip reaches a lead with their reasons, and a lead has it asked about again."""
+"""Skips: leads see them with their reasons and can undo them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_a_lead_reads_why_an_item_was_skipped_and_has_it_asked_about_again(crew)
     assert crew("Eve").answer(again).status_code == 200
 
 
-def test_a_skip_that_comes_again_after_it_was_undone_takes_nobodys_item(crew, site):
+def test_a_skip_that_comes_again_after_it_was_undone_takes_nobodys_item(crew, app_state):
     taken = crew("Bob").take()
     sent = skip(crew("Bob"), taken)
     crew("Anna").post("/api/skips/undo", json={"skip": sent["key"]})
     lease = crew("Eve").take()["lease"]["id"]
     assert crew("Bob").post("/api/skips", json=sent).json() == {}
-    assert lease in [held.id for held in site.queue.leases()]
-    assert sent["item"] in [want.id for want in site.live.wanted()]
+    assert lease in [held.id for held in app_state.queue.leases()]
+    assert sent["item"] in [want.id for want in app_state.session.wanted()]
 
 
 def test_only_a_lead_undoes_a_skip_and_only_one_that_is_there(crew):
@@ -57,8 +57,8 @@ def test_only_a_lead_undoes_a_skip_and_only_one_that_is_there(crew):
     assert crew("Anna").get("/api/skips").json()["total"] == 1
 
 
-def test_a_skip_is_not_undone_while_the_next_round_is_being_trained(crew, site):
-    site.trainer._command = [sys.executable, "-c", "import time; time.sleep(60)"]  # which ends with the server
+def test_a_skip_is_not_undone_while_the_next_round_is_being_trained(crew, app_state):
+    app_state.trainer._command = [sys.executable, "-c", "import time; time.sleep(60)"]  # which ends with the server
     sent = skip(crew("Bob"), crew("Bob").take())
     while (taken := crew("Eve").take())["lease"]:
         crew("Eve").answer(taken)
@@ -68,14 +68,14 @@ def test_a_skip_is_not_undone_while_the_next_round_is_being_trained(crew, site):
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgresql"])
-def test_what_is_asked_about_again_is_so_for_the_next_server(place, tmp_path, open_site, place_for_ledger):
+def test_what_is_asked_about_again_is_so_for_the_next_server(place, tmp_path, open_app_state, place_for_ledger):
     kept = {"ledger": {"url": place_for_ledger(place).place}} if place == "postgresql" else {}
-    site = open_site(make_project(tmp_path / "project", **kept))
-    item = site.live.wanted()[2].id
-    site.desk.skip("Bob", "key-of-bob", item, "unclear")
-    assert site.desk.undo_skip("Anna", "key-of-bob")
-    asked = [want.id for want in site.live.wanted()]
-    site.close()
-    again = open_site(tmp_path / "project")
-    assert [want.id for want in again.live.wanted()] == asked
+    app_state = open_app_state(make_project(tmp_path / "project", **kept))
+    item = app_state.session.wanted()[2].id
+    app_state.assignments.skip("Bob", "key-of-bob", item, "unclear")
+    assert app_state.assignments.undo_skip("Anna", "key-of-bob")
+    asked = [want.id for want in app_state.session.wanted()]
+    app_state.close()
+    again = open_app_state(tmp_path / "project")
+    assert [want.id for want in again.session.wanted()] == asked
     assert item in asked

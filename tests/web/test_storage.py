@@ -1,4 +1,4 @@
-"""Storage that is full or gone: nothing is lost, everybody is told, and it goes on by itself when storage is back."""
+"""Full or unavailable storage: nothing is lost, users are informed, and work continues when storage is back."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 
 from bursar.errors import StorageError
 from bursar.web.accounts import Caller
-from bursar.web.api import RESENT
+from bursar.web.api import RETRIED_BY_PAGE
 from bursar.web.http_errors import RETRY
-from bursar.web.logs import STORAGE_LOG, AtMost
+from bursar.web.logs import STORAGE_LOG, RateLimitFilter
 from bursar.web.server import make_app
 from tests.postgres import PostgresServer
 from tests.small_disk import small_disk
@@ -60,7 +60,7 @@ class LostDatabase:
 def _every_line():
     """Lines of an earlier test do not count."""
     for known in STORAGE_LOG.filters:
-        if isinstance(known, AtMost):
+        if isinstance(known, RateLimitFilter):
             known._passed.clear()
 
 
@@ -71,12 +71,12 @@ def storage(request, tmp_path):
 
 
 @pytest.fixture
-def lead(storage, open_site):
+def lead(storage, open_app_state):
     """Anna, who leads a project with one answer of hers, before a server in this process."""
-    site = open_site(make_project(storage.folder, **storage.settings))
-    site.trainer.start = lambda: None
-    site.accounts.add("Anna", "lead", PASSWORD)
-    app = make_app(site)
+    app_state = open_app_state(make_project(storage.folder, **storage.settings))
+    app_state.trainer.start = lambda: None
+    app_state.accounts.add("Anna", "lead", PASSWORD)
+    app = make_app(app_state)
     with TestClient(app, base_url=HOME):
         yield Browser(app, base_url=HOME, headers={"Origin": HOME}).sign_in("Anna")
 
@@ -106,7 +106,7 @@ def test_a_storage_fault_is_answered_503_with_when_to_try_again_and_without_its_
             assert reply.headers["retry-after"] == str(RETRY)
             assert "storage is full or unavailable" in reply.text
             assert not any(secret in reply.text for secret in storage.secrets)
-            assert ("kept in this browser" in reply.text) == (path in RESENT)
+            assert ("kept in this browser" in reply.text) == (path in RETRIED_BY_PAGE)
     assert len(caplog.records) == 1  # one line for all of them
     assert any(secret in caplog.text for secret in storage.secrets)
     for path in ("/api/state", "/api/me", "/api/mine", "/api/export", "/api/people", "/annotate", "/watch"):
@@ -125,9 +125,9 @@ def test_a_storage_fault_is_answered_503_with_when_to_try_again_and_without_its_
 @pytest.mark.parametrize("storage", [LostDatabase], indirect=True)  # a file says at once whether it was written
 def test_an_answer_that_the_ledger_has_though_its_commit_broke_is_found_and_counted_once(storage, lead):
     """The database commits, and goes before it can say so."""
-    site = lead.app.app.state.site
+    app_state = lead.app.app.state.bursar
     taken = lead.take()
-    ledger, commit = site.live.ledger, site.live.ledger._store.writer.dialect.do_commit
+    ledger, commit = app_state.session.ledger, app_state.session.ledger._store.writer.dialect.do_commit
 
     def broken(connection):
         commit(connection)
@@ -145,12 +145,12 @@ def test_an_answer_that_the_ledger_has_though_its_commit_broke_is_found_and_coun
     assert lead.take()["item"]["id"] != taken["item"]["id"]
 
 
-def test_a_database_that_takes_connections_and_says_nothing_holds_nobody_up_for_long(tmp_path, open_site):
+def test_a_database_that_takes_connections_and_says_nothing_holds_nobody_up_for_long(tmp_path, open_app_state):
     """As behind a network that swallows everything."""
     with ExitStack() as stack:
         lost = LostDatabase(stack, tmp_path)
         url = lost.server.url(schema="team", connect_timeout="2")
-        site = open_site(make_project(lost.folder, ledger={"url": url}))
+        app_state = open_app_state(make_project(lost.folder, ledger={"url": url}))
         lost.cut()
         mute = stack.enter_context(socket.socket(socket.AF_UNIX))
         place = lost.server.folder / ".s.PGSQL.5432"
@@ -161,7 +161,7 @@ def test_a_database_that_takes_connections_and_says_nothing_holds_nobody_up_for_
 
         def ask(number):
             with pytest.raises(StorageError):
-                site.desk.next(f"person {number}")
+                app_state.assignments.next(f"person {number}")
 
         began = time.monotonic()
         with ThreadPoolExecutor(8) as pool:
@@ -169,7 +169,7 @@ def test_a_database_that_takes_connections_and_says_nothing_holds_nobody_up_for_
         assert time.monotonic() - began < 8  # one of them waits for two seconds, not each after the other
         place.unlink()
         lost.mend()
-        until(lambda: outcome(lambda: site.desk.next("Ann")) is not None)
+        until(lambda: outcome(lambda: app_state.assignments.next("Ann")) is not None)
 
 
 def outcome(act):
@@ -180,26 +180,26 @@ def outcome(act):
 
 
 def test_a_session_is_known_though_its_last_use_cannot_be_written_down(storage, lead):
-    site = lead.app.app.state.site
-    _, secret = site.accounts.make_token(Caller("Anna", "lead", None, 1), "program")
-    clock = site.store.clock
-    site.store.clock = lambda: clock() + 24 * 3600
+    app_state = lead.app.app.state.bursar
+    _, secret = app_state.accounts.make_token(Caller("Anna", "lead", None, 1), "program")
+    clock = app_state.database.clock
+    app_state.database.clock = lambda: clock() + 24 * 3600
     storage.cut()
     assert lead.get("/api/me").json()["name"] == "Anna"
-    assert site.accounts.by_token(secret).name == "Anna"
+    assert app_state.accounts.by_token(secret).name == "Anna"
 
 
-def test_training_waits_for_the_storage_and_then_goes_on(storage, open_site, caplog):
-    site = open_site(make_project(storage.folder, **storage.settings))
-    site.trainer._later = 0.2
-    for want in site.live.wanted():
-        site.desk.answer("Ann", want.id, right(want.id), {}, None)
+def test_training_waits_for_the_storage_and_then_goes_on(storage, open_app_state, caplog):
+    app_state = open_app_state(make_project(storage.folder, **storage.settings))
+    app_state.trainer._later = 0.2
+    for want in app_state.session.wanted():
+        app_state.assignments.answer("Ann", want.id, right(want.id), {}, None)
     storage.cut()
-    site.trainer.start()
-    until(lambda: "training waits for the storage" in caplog.text)
+    app_state.trainer.start()
+    until(lambda: "training is waiting for storage" in caplog.text)
     storage.mend()
-    until(lambda: site.live.state().round == 1)
-    assert site.trainer.failure is None
+    until(lambda: app_state.session.state().round == 1)
+    assert app_state.trainer.failure is None
 
 
 # -- with the page open ------------------------------------------------------------------------------------------------
@@ -223,9 +223,9 @@ def test_the_page_keeps_an_answer_while_storage_is_out_says_so_and_sends_it_once
     hand.tab.wait_for_timeout(100)
     storage.cut()
     hand.press("2", "Enter").sees("#unsent", "Saving failed: storage is full or unavailable.")
-    assert hand.text("#unsent").endswith(f"Your answer is kept in this browser; trying again in {RETRY} s.")
-    hand.sees("#bench").press("3", "Enter")  # the item that was fetched ahead; no other is given out
-    hand.sees("#waiting h1", "Storage is full or unavailable").sees("#waiting", "2 answers wait to be sent")
+    assert hand.text("#unsent").endswith(f"Your answer is kept in this browser. Trying again in {RETRY} s.")
+    hand.sees("#workspace").press("3", "Enter")  # the item that was fetched ahead; no other is given out
+    hand.sees("#waiting h1", "Storage is full or unavailable").sees("#waiting", "2 unsent answers")
     assert "Your 2 answers are kept" in hand.text("#unsent")
     assert (hand.kept("/outbox/"), hand.kept("/kept/")) == (2, 0)
     storage.mend()
@@ -239,14 +239,14 @@ def test_the_page_keeps_an_answer_while_storage_is_out_says_so_and_sends_it_once
     assert len(served.answers()) == 4
 
 
-def test_why_a_training_failed_is_told_to_leads_alone(crew, site):
-    site.trainer._command = [sys.executable, "-c", "raise SystemExit('cannot read /srv/secret')"]
-    site.trainer._pauses = ()
+def test_why_a_training_failed_is_told_to_leads_alone(crew, app_state):
+    app_state.trainer._command = [sys.executable, "-c", "raise SystemExit('cannot read /srv/secret')"]
+    app_state.trainer._pauses = ()
     anna, bob = crew("Anna"), crew("Bob")
     while (taken := bob.take())["lease"]:
         bob.answer(taken)
-    until(lambda: site.trainer.failure is not None)
+    until(lambda: app_state.trainer.failure is not None)
     assert "/srv/secret" in anna.take()["message"]
     assert "/srv/secret" in anna.get("/api/state").json()["why"]
-    assert "could not be prepared. The lead can try again." in bob.take()["message"]
+    assert "could not be prepared. A lead can try again." in bob.take()["message"]
     assert bob.get("/api/state").json() == anna.get("/api/state").json() | {"why": None}

@@ -1,4 +1,4 @@
-"""Training beside the server: one child at a time, started again after a crash, shown when it fails, ended with us."""
+"""The training process: one at a time, restarted after a crash, failures shown, ends with the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.training import Trainer
 from tests.web.annotating import until
 
@@ -138,7 +138,7 @@ def test_a_round_that_cannot_be_asked_about_is_a_failure_and_not_silence():
 def test_stopping_ends_the_child_at_once(begin):
     round = begin(STAYS)
     round.wait(lambda: round.told)
-    child = round.trainer._child
+    child = round.trainer._process
     assert round.trainer.phase == "training"
     began = time.monotonic()
     round.trainer.stop()
@@ -170,11 +170,11 @@ def test_no_training_begins_while_it_is_held_and_none_is_held_while_it_runs():
         return len(asked) == 1
 
     trainer = Trainer([sys.executable, "-c", "import time; time.sleep(60)"], ready, lambda *told: None, lambda: None)
-    with trainer.held():
+    with trainer.paused():
         trainer.start()
         time.sleep(0.2)
         assert (asked, trainer.phase) == ([], "idle")
     until(lambda: trainer.phase == "training")
-    with pytest.raises(Problem, match="being trained"), trainer.held():
+    with pytest.raises(HTTPError, match="being trained"), trainer.paused():
         pass
     trainer.stop()

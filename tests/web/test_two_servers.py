@@ -1,4 +1,4 @@
-"""One ledger on a PostgreSQL server, two servers that want it: the second is refused, whatever its folder."""
+"""One ledger on a PostgreSQL server and two servers: the second is refused, whatever its folder."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_a_server_that_lost_the_ledger_to_another_hands_nothing_out_and_goes_on_
 
 # -- whoever else works with a ledger ----------------------------------------------------------------------------------
 def test_a_campaign_that_runs_by_itself_is_refused_beside_a_server_and_the_other_way_round(folders):
-    live = AnnotationSession.open(folders[0])
+    session = AnnotationSession.open(folders[0])
     run = Run.open(folders[1])
     campaign = Campaign(run.config, folders[1], parts=run.parts)
     try:
         with pytest.raises(LedgerError, match=f"another process works with this ledger: .*process {os.getpid()}"):
             campaign.begin()
-        live.close()
+        session.close()
         campaign.begin()
         with pytest.raises(LedgerError, match="another process works with this ledger"):
             AnnotationSession.open(folders[0])
@@ -102,9 +102,9 @@ def test_a_campaign_that_runs_by_itself_is_refused_beside_a_server_and_the_other
 
 
 def test_reading_needs_no_right_to_a_ledger(folders):
-    live = AnnotationSession.open(folders[0])
+    session = AnnotationSession.open(folders[0])
     assert Run.open(folders[1]).result()["name"] == "Small project"
-    live.close()
+    session.close()
 
 
 def test_ledgers_in_other_schemas_are_held_apart(database, tmp_path):
@@ -112,19 +112,19 @@ def test_ledgers_in_other_schemas_are_held_apart(database, tmp_path):
     lives = [
         AnnotationSession.open(make_project(tmp_path / str(at), ledger={"url": url})) for at, url in enumerate(urls)
     ]
-    for live in lives:
-        live.close()
+    for session in lives:
+        session.close()
 
 
 def test_after_a_restart_of_the_database_nothing_is_written_before_the_ledger_is_held_again(folders, database):
-    live = AnnotationSession.open(folders[0])
+    session = AnnotationSession.open(folders[0])
     restart(database)
     with pytest.raises(StorageError, match="the connection that holds this ledger broke") as lost:
-        live.ledger.decide((7, "trial", "nothing"))
+        session.ledger.decide((7, "trial", "nothing"))
     assert lost.value.in_doubt
-    assert live.ledger.decision(7, "trial") is None
-    live.catch_up()
-    live.ledger.decide((7, "trial", "something"))
+    assert session.ledger.decision(7, "trial") is None
+    session.catch_up()
+    session.ledger.decide((7, "trial", "something"))
     with pytest.raises(LedgerError, match="another process works with this ledger"):
         AnnotationSession.open(folders[1])
-    live.close()
+    session.close()

@@ -1,4 +1,4 @@
-"""The watch page in a real browser before a real server: what came of a campaign, and what goes on meanwhile."""
+"""The watch page in a real browser: results and live updates."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ class Live(Served):
     """A project whose trainings are processes of the test's choice, as the server starts them."""
 
     def answer(self, most=None):
-        for want in self.site.live.wanted()[:most]:
+        for want in self.app_state.session.wanted()[:most]:
             labels = {task: right(want.id)[task] for task in want.tasks}
-            self.site.desk.answer("Eve", want.id, labels, {}, None)
-        self.site.changed()
+            self.app_state.assignments.answer("Eve", want.id, labels, {}, None)
+        self.app_state.changed()
 
     def trains_by(self, script):
         """Let the trainer run a script instead of training, from now on."""
         from bursar.web.training import Trainer
 
-        self.site.trainer._command = [sys.executable, "-c", script]
-        self.site.trainer.start = lambda: Trainer.start(self.site.trainer)
-        self.site.trainer.start()
+        self.app_state.trainer._command = [sys.executable, "-c", script]
+        self.app_state.trainer.start = lambda: Trainer.start(self.app_state.trainer)
+        self.app_state.trainer.start()
 
     def stop(self):
-        self.site.trainer.stop()
+        self.app_state.trainer.stop()
         super().stop()
 
 
@@ -122,7 +122,7 @@ def watch(browser):
 def test_curves_and_tiles_say_what_the_audit_slices_say(serve, watch, learned):
     served = serve(learned)
     page = watch(served)
-    result = served.site.result()
+    result = served.app_state.result()
     slices = result["arms"][result["strategy"]]["audit"]
     assert page.count("#curves .plot svg") == 3  # all tasks, and each
     assert page.count("#curves figure:first-of-type .dot") > 0
@@ -130,15 +130,15 @@ def test_curves_and_tiles_say_what_the_audit_slices_say(serve, watch, learned):
     mean = sum(score["score"] for score in newest.values()) / len(newest)
     assert page.texts("#tiles .value")[2].replace("\u202f", " ") == f"{100 * mean:.1f} %"
     assert "Round 3 of 4 is being annotated" in page.text("#headline")
-    assert page.texts("#tiles dt") == ["Answered", "Spent", "Score now", "Cost against random"]
+    assert page.texts("#tiles dt") == ["Answered", "Spent", "Score", "Cost against random"]
     rows = page.table("curves", "Audit slices")
     assert [row[2] for row in rows] == [str(part["items"]) for part in slices]
 
 
 def test_the_table_behind_the_bars_has_the_ledgers_numbers(serve, watch, learned):
     served = serve(learned)
-    lines = served.site.live.ledger.spending()
-    rows = watch(served).table("spending", "Every amount")
+    lines = served.app_state.session.ledger.spending()
+    rows = watch(served).table("spending", "All charges")
     assert sorted(row[-1] for row in rows) == sorted(f"€{line['actual'] / 100:.2f}" for line in lines)
     assert len(rows) == len(lines) > 8
 
@@ -165,10 +165,10 @@ def test_words_that_look_like_markup_stay_text(tmp_path, serve, watch):
     tasks = {HOSTILE: KIND, "other": KIND}
     place = write_project(tmp_path / "hostile", tasks, [{"text": f"text {k}"} for k in range(8)], learner=BAYES)
     served = serve(place)
-    for want in served.site.live.wanted():
+    for want in served.app_state.session.wanted():
         labels = dict.fromkeys(want.tasks, "a" if int(want.id[1:]) % 2 else "b")
-        served.site.desk.answer("Eve", want.id, labels, {}, None)
-    served.site.trainer.failure = HOSTILE
+        served.app_state.assignments.answer("Eve", want.id, labels, {}, None)
+    served.app_state.trainer.failure = HOSTILE
     page = watch(served)
     assert HOSTILE in page.text("#lead")
     assert HOSTILE.lower() in page.text("#spending").lower()
@@ -181,7 +181,7 @@ def test_a_new_project_says_what_to_do_and_leads_there(serve, watch):
     page = watch(serve())
     assert page.text("#headline") == "The seed items are being annotated"
     assert page.count(".empty") == 7
-    assert "answer the seed items under Annotate" in page.text("#curves")
+    assert "Answer the seed items under Annotate" in page.text("#curves")
     assert page.tab.locator("#train").is_hidden()
     page.click("#live-annotate")
     page.tab.wait_for_url("**/annotate")
@@ -190,9 +190,9 @@ def test_a_new_project_says_what_to_do_and_leads_there(serve, watch):
 def test_an_ended_campaign_offers_no_training(serve, watch):
     served = rounds_of(serve(budget={"rounds": 1}), 2)
     page = watch(served)
-    assert page.text("#headline") == "The campaign is over"
+    assert page.text("#headline") == "The campaign has ended"
     assert page.tab.locator("#live").is_hidden()
-    assert "No round follows: all rounds are done" in page.text("#next")
+    assert "There is no next round: all rounds are done" in page.text("#next")
     assert "bursar oracle" in page.text("#oracle")
 
 
@@ -205,12 +205,12 @@ def test_progress_moves_while_a_round_trains_and_people_go_on_annotating(serve, 
     served.answer(4)
     page.sees("#live-what", "training, 25 %")
     assert page.tab.locator("#live-bar").evaluate("bar => bar.value") == 0.25
-    page.sees("#live-words", "4 items are open").sees("#headline", "The model learns from the seed items")
+    page.sees("#live-words", "4 items are open").sees("#headline", "The model is being trained on the seed items")
     served.answer(1)  # while the round is being trained
     page.sees("#live-words", "3 items are open")
     page.until(lambda: page.texts("#tiles .value")[0] == "5 of 8")
-    served.site.trainer._child.stdin.write("\n")
-    served.site.trainer._child.stdin.flush()
+    served.app_state.trainer._process.stdin.write("\n")
+    served.app_state.trainer._process.stdin.flush()
     page.sees("#live-what", "training, 75 %")
     later = watch(served)  # whoever comes later is told how far it is
     later.sees("#live-what", "training, 75 %")
@@ -221,14 +221,14 @@ def test_training_now_asks_when_items_are_open_and_then_trains_without_them(serv
     served.answer(6)
     served.trains_by(SLOW.format(STAGE.format("training", 0.5)))
     page = watch(served)
-    page.sees("#live-words", "2 items are still to be answered")
+    page.sees("#live-words", "2 items left to answer")
     page.click("#train").sees("#ask-words", "2 items are not answered yet")
     page.press("Escape")  # to leave it leaves it
-    assert served.site.state()["open"] == 2
+    assert served.app_state.state()["open"] == 2
     page.click("#train").click("#ask-yes")
     page.sees("#live-what", "training, 50 %")
-    assert served.site.state()["open"] == 0
-    page.sees("#headline", "The model learns from the seed items")
+    assert served.app_state.state()["open"] == 0
+    page.sees("#headline", "The model is being trained on the seed items")
 
 
 def test_a_training_that_fails_says_why_and_can_be_tried_again(serve, watch):
@@ -237,8 +237,8 @@ def test_a_training_that_fails_says_why_and_can_be_tried_again(serve, watch):
     served.trains_by(f"import sys; print({failure!r}); sys.exit(2)")
     page = watch(served)
     served.answer()
-    page.sees("#lead", "The disk is full. Fix: make room. Nothing is lost")
-    served.site.trainer._command = [sys.executable, "-c", SLOW.format(STAGE.format("training", 0.5))]
+    page.sees("#lead", "The disk is full. Fix: make room. No answers are lost")
+    served.app_state.trainer._command = [sys.executable, "-c", SLOW.format(STAGE.format("training", 0.5))]
     assert page.text("#train") == "Try again"
     page.click("#train").sees("#live-what", "training, 50 %")
 
@@ -261,7 +261,7 @@ def test_the_next_round_is_shown_with_items_money_and_what_the_model_is_unsure_o
     page = watch(served).click("#next button").sees("#next .shares")
     titles = page.texts("#next .tile dt")
     values = dict(zip(titles, page.texts("#next .tile .value"), strict=True))
-    found = served.site.live.preview({})["now"]
+    found = served.app_state.session.preview({})["now"]
     assert values["Items of round 4"] == str(found["items"])
     assert values["Labels"] == str(sum(found["labels"].values()))
     assert values["Cost"] == f"€{found['cost'] / 100:.2f}"
@@ -273,7 +273,7 @@ def test_what_was_found_of_the_next_round_stays_while_others_annotate(serve, wat
     served = serve(learned)
     page = watch(served).click("#next button").sees("#next .shares")
     served.answer(1)
-    page.sees("#next .note", "").until(lambda: "look again" in page.text("#next"))
+    page.sees("#next .note", "").until(lambda: "Preview again" in page.text("#next"))
     page.until(lambda: page.texts("#tiles .value")[0].startswith("1 of"))
     assert page.count("#next .shares") == 1
 
@@ -293,11 +293,11 @@ def advice_script(served):
         "whole": "24 labels’ worth",
         "reasons": ["A label of intent advances slots by 0.40."],
         "informs": informs,
-        "tables": [{"title": "The split", "columns": ["Task"], "rows": [["intent"], ["slots"]]}],
+        "tables": [{"title": "Split", "columns": ["Task"], "rows": [["intent"], ["slots"]]}],
     }
     last = json.dumps({"event": "advice", "found": found})
     stage = STAGE.format("who informs whom", 0.6)
-    served.site.advising._command = lambda folder, money: [
+    served.app_state.advising._command = lambda folder, money: [
         sys.executable,
         "-c",
         "import select, sys\n"
@@ -316,12 +316,12 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
     served.answer(1)  # what somebody else does leaves the question and its amount alone
     page.until(lambda: page.texts("#tiles .value")[0].startswith("1 of"))
     assert page.tab.input_value("#split input") == "2"
-    served.site.advising._child.stdin.write("\n")
-    served.site.advising._child.stdin.flush()
+    served.app_state.advising._process.stdin.write("\n")
+    served.app_state.advising._process.stdin.flush()
     page.sees("#split .heat")
     assert page.texts("#split .shares .value") == ["€1.50", "€0.50"]
     assert page.texts("#split .reasons li") == ["A label of intent advances slots by 0.40."]
-    assert page.table("split", "The split") == [["intent"], ["slots"]]
+    assert page.table("split", "Split") == [["intent"], ["slots"]]
     assert (served.folder / ADVICE_FILE).exists()
     served.stop()
     page.sees("#line", "Connection lost")
@@ -329,13 +329,17 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
     page.until(lambda: page.text("#line") == "")
     later = watch(served).sees("#split .heat")
     assert later.texts("#split .shares .value") == ["€1.50", "€0.50"]
-    assert "was spent: ask again for newer advice" in later.text("#split")
+    assert "was spent. Get new advice." in later.text("#split")
 
 
 def test_a_split_that_cannot_be_told_says_why(serve, watch, learned):
     served = serve(learned)
     failure = '{"event": "failed", "error": "too few labels of slots", "fix": "annotate more"}'
-    served.site.advising._command = lambda *_: [sys.executable, "-c", f"import sys; print({failure!r}); sys.exit(2)"]
+    served.app_state.advising._command = lambda *_: [
+        sys.executable,
+        "-c",
+        f"import sys; print({failure!r}); sys.exit(2)",
+    ]
     page = watch(served).click("#split form button")
     page.sees("#split .notice.wrong", "Too few labels of slots. Annotate more.")
     assert page.tab.locator("#split form button").is_enabled()
@@ -346,7 +350,7 @@ def test_a_line_that_is_lost_is_found_again_and_the_page_catches_up(serve, watch
     served = serve()
     page = watch(served)
     served.stop()
-    page.sees("#line", "Connection lost, trying again")
+    page.sees("#line", "Connection lost. Reconnecting")
     served.start()
     served.answer(3)
     page.until(lambda: page.text("#line") == "")
@@ -356,7 +360,7 @@ def test_a_line_that_is_lost_is_found_again_and_the_page_catches_up(serve, watch
 def test_an_open_table_and_the_focus_stay_when_numbers_change(serve, watch, learned):
     served = serve(learned)
     page = watch(served)
-    before = page.table("spending", "Every amount")
+    before = page.table("spending", "All charges")
     page.tab.locator("#spending .plot").focus()
     served.answer(2)
     rows = page.tab.locator("#spending details[open] tbody tr")

@@ -1,4 +1,4 @@
-"""A whole campaign on the built-in corpus: `bursar serve`, a browser, keys, and models trained in a process beside."""
+"""A whole campaign on the built-in corpus: `bursar serve`, a browser, keyboard input, and background training."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def test_three_rounds_are_annotated_by_keys_and_trained_beside_until_the_end_is_
     page = Hand(browser.new_page(viewport={"width": 1280, "height": 800})).opens(served.url)
     person, seen = Annotator(page, corpus), []
     while True:
-        page.until(lambda: page.count("#bench:not([hidden]) .task.active") or "ended" in page.text("#waiting"))
-        if page.count("#bench:not([hidden])") == 0:
+        page.until(lambda: page.count("#workspace:not([hidden]) .task.active") or "ended" in page.text("#waiting"))
+        if page.count("#workspace:not([hidden])") == 0:
             break
         seen.append(page.text("#round"))
         person.answer_one()
     page.sees("#waiting h1", "The campaign has ended").sees('#waiting a[href="/watch"]')
-    assert list(dict.fromkeys(seen)) == ["First items", *(f"Round {number}" for number in range(1, ROUNDS + 1))]
+    assert list(dict.fromkeys(seen)) == ["Seed items", *(f"Round {number}" for number in range(1, ROUNDS + 1))]
     assert page.errors == []
     assert 0 < person.helped < len(seen)  # the models were trained, and had an idea at times
     page.tab.close()
@@ -93,18 +93,18 @@ def test_three_rounds_are_annotated_by_keys_and_trained_beside_until_the_end_is_
 
 def check_books(folder, corpus, answered):
     """Every answer is in the ledger as it was meant, with its seconds; prices follow them; every round was scored."""
-    live = AnnotationSession.open(folder)
+    session = AnnotationSession.open(folder)
     try:
-        view = live.view()
-        assert len(view) == answered == len(live.answers()) / len(TASKS)
+        view = session.view()
+        assert len(view) == answered == len(session.answers()) / len(TASKS)
         gold = corpus.take(corpus.positions(view.ids.tolist()))
         assert [view[at].labels for at in range(len(view))] == [gold[at].labels for at in range(len(view))]
-        assert [number for number, _ in live.ledger.decisions("scores")] == list(range(ROUNDS + 1))
-        pace = live.measured_pace()
+        assert [number for number, _ in session.ledger.decisions("scores")] == list(range(ROUNDS + 1))
+        pace = session.measured_pace()
         assert pace["reading"]["observations"] == answered
-        assert live.prices()["now"] == live.ledger.decision(ROUNDS, "prices") != PRICES
+        assert session.prices()["now"] == session.ledger.decision(ROUNDS, "prices") != PRICES
     finally:
-        live.close()
+        session.close()
 
 
 def test_the_project_of_the_demo_opens_where_it_ended_and_can_be_gone_on_with(tmp_path, browser):

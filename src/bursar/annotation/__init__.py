@@ -1,1 +1,1 @@
-"""People who annotate: projects, sessions, previews and suggestions, trained rounds beside them."""
+"""Campaigns with human annotators: projects, sessions, previews, suggestions, and the training process."""

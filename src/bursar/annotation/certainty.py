@@ -1,4 +1,4 @@
-"""Keeps memory and ledger in step across storage faults."""
+"""Keeps memory and ledger consistent across storage faults."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bursar.ledger import Ledger
 
 
 class Certainty:
-    """Whether what a process has in memory is what the ledger says; ``read`` loads all of it again.
+    """Tracks whether memory matches the ledger; ``read`` reloads everything.
 
-    A broken connection leaves two questions open: was the last write kept, and has another process written since?
-    ``doubts`` counts these cases, for callers that cache more of the ledger.
+    After a broken connection it is unknown whether the last write was kept, and whether another process has written
+    since. ``doubts`` counts these cases, for callers that cache more of the ledger.
     """
 
     def __init__(self, ledger: Ledger, read: Callable[[], None]) -> None:
@@ -23,21 +23,21 @@ class Certainty:
         self.doubts = 0
 
     def catch_up(self) -> None:
-        """Hold the ledger and know what it says. Call it before handing out or writing; raises while storage is out."""
+        """Own the ledger and reload if necessary. Call it before assigning or writing; raises while storage is down."""
         if self._ledger.own():
             self._doubt()
         if self._stale:
             self.read()
 
     def read(self) -> None:
-        """Read the ledger again. If that fails half-way, the next call starts over."""
+        """Reload from the ledger. If that fails, the next call tries again."""
         self._stale = True
         self._read()
         self._stale = False
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """Around a write: memory is current before it, and marked as uncertain if the connection breaks in it."""
+        """Wrap a write: memory is current before it, and marked as stale if the connection breaks."""
         self.catch_up()
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a lead can choose from: strategies, ways of spending and of splitting, each with what it says of itself."""
+"""The choices for a lead: strategies, ways of spending, and budget splits, each with a description."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from bursar.selection.strategy import DECISIONS, FAMILIES, MATCHING, split_name
 from bursar.tasks import Classification, Task
 
 WAYS = {
-    "greedy": "the highest score first, for as long as the money lasts",
-    "ratio": "the highest score for its price first",
-    "exact": "the highest sum of scores that the money buys, proven",
+    "greedy": "the highest score first, until the budget is spent",
+    "ratio": "the highest score per price first",
+    "exact": "the highest total score within the budget, proven optimal",
 }
 SPLITS = {
-    NO_SPLIT: "each task gets what the strategy chooses for it",
-    "robust": "by what a label of each task is worth; little is lost where that was measured wrong",
-    "exact": "by what a label of each task is worth, as if that were known for sure",
-    "greedy": "label after label, where it is worth most for its price",
-    "together": "some items for all tasks, whose reading is paid once, and others for one task alone",
+    NO_SPLIT: "the strategy decides",
+    "robust": "by the measured value of a label of each task, robust to measurement errors",
+    "exact": "by the measured value of a label of each task, taken as exact",
+    "greedy": "label by label, where the value per price is highest",
+    "together": "some items for all tasks, which are read only once, and others for a single task",
 }
 
 
 def strategies(tasks: Iterable[str]) -> list[dict[str, Any]]:
-    """All strategies by name, those of one task with each of these tasks.
+    """All strategies by name; single-task strategies once for each of these tasks.
 
     >>> known = {entry["name"]: entry for entry in strategies(["intent"])}
     >>> known["MT-MAX"]["about"], known["MT-MAX"]["weighted"]
@@ -47,7 +47,7 @@ def _described(name: str, strategy: Strategy, task: str | None) -> dict[str, Any
         "about": strategy.summary if task is None else strategy.summary.replace("of one task", f"of {task}"),
         "task": task,
         "weighted": strategy.weighted,
-        "scores": scores,  # so that it can be spent in any way
+        "scores": scores,  # supports all ways of spending
         "spend": strategy.spend,
         "limits": task is not None or strategy.keeps_limits,
         "splits": task is None and strategy.by_label and strategy.keeps_limits,
@@ -57,7 +57,7 @@ def _described(name: str, strategy: Strategy, task: str | None) -> dict[str, Any
 
 
 def spendings() -> list[dict[str, Any]]:
-    """The ways of spending that may follow a strategy's name, after a +.
+    """The ways of spending, which are appended to a strategy's name with a +.
 
     >>> [entry["name"] for entry in spendings()]
     ['GRD_AL', 'RATIO_AL', 'BLP_AL', 'BLP']
@@ -69,7 +69,7 @@ def spendings() -> list[dict[str, Any]]:
 
 
 def splits(config: CampaignConfig, tasks: Iterable[str]) -> list[dict[str, str]]:
-    """The ways to split a round's money between tasks, the usual one first; none where nothing can be split.
+    """The ways to split a round's budget between tasks, the default first; empty if it cannot be split.
 
     >>> [entry["name"] for entry in splits(CampaignConfig(), ["intent", "slots"])]
     ['none', 'robust', 'exact', 'greedy', 'together']
@@ -81,7 +81,7 @@ def splits(config: CampaignConfig, tasks: Iterable[str]) -> list[dict[str, str]]
 
 
 def parts_of(name: str) -> dict[str, Any]:
-    """A strategy's name taken apart.
+    """The parts of a strategy name.
 
     >>> parts_of("mt-min+BLP_AL+IDMR")
     {'base': 'MT-MIN', 'spending': 'BLP_AL', 'matching': True}
@@ -96,18 +96,18 @@ def parts_of(name: str) -> dict[str, Any]:
 
 
 def choices(config: CampaignConfig, tasks: Mapping[str, Task], has_groups: bool) -> dict[str, Any]:
-    """All of this for the tasks of a corpus, and what their items can be grouped by."""
+    """All choices for the tasks of a corpus, including the ways to group items."""
     classes = [f"label:{name}" for name, task in tasks.items() if isinstance(task, Classification)]
     chosen = parts_of(config.strategy.name)
     base = make_strategy(chosen["base"])
     offered = [
         one for one in strategies(tasks) if one["name"] == base.name or not lacks(config, make_strategy(one["name"]))
     ]
-    if base.name not in [one["name"] for one in offered]:  # it has a modifier
+    if base.name not in [one["name"] for one in offered]:  # its name has a modifier
         offered.append(_described(base.name, base, None))
     by_place = not lacks(config, make_strategy("RANDOM+IDMR", bins="cluster"))
     return {
-        "strategies": offered,  # those that the learner can serve, and the one in force
+        "strategies": offered,  # those that the learner supports, and the current one
         "spendings": spendings(),
         "splits": splits(config, tasks),
         "strategy": chosen,

@@ -1,4 +1,4 @@
-"""What other settings would buy: the next round as it would be chosen now, under them and under those in force."""
+"""Previews the next round under the current settings and under changed ones."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
 from bursar.selection import Candidates
 
-SHOWN = 20  # ids of items that come or go
+SHOWN = 20  # ids listed per side
 
 
 def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What the next round would buy now and with these changes, by the newest model; nothing is decided.
+    """The next round with the current settings and with changes, selected by the latest model. Writes nothing.
 
-    With no changes both are the same. ``folder`` holds what that model left. Items that are open count as bought at
-    what they are thought to cost. Where none is open and the model of all answers is there, it is ``settled``: the
-    next round will buy just that.
+    Without changes, both are the same. ``folder`` holds the files of that model. Open items count as bought at their
+    estimated cost. If no item is open and a model of all answers exists, the result is ``settled``: the next round will
+    be exactly this.
     """
     books = campaign.books
-    campaign.scoring.folder = None  # nothing is decided, so nothing is kept
+    campaign.scoring.folder = None  # a preview stores nothing
     now = then = books.terms()
     if changes:
         earlier = [amendment.changes for amendment in books.amendments()]
@@ -39,10 +39,10 @@ def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dic
     known = campaign.known()
     left = left_for(folder, round)
     newest = None if known.asked or known.unlabelled_tasks else campaign.models.known(known.annotated, known.dev)
-    if newest is not None:  # nothing will change until the next round is chosen
+    if newest is not None:  # the next round will use this model
         left = Left(round, newest)
     if left.model is None:
-        raise ConfigError("there is no model yet to choose by", fix="look again when the first round is trained")
+        raise ConfigError("there is no model yet", fix="try again when the first round is trained")
     view = _View(campaign, folder, left, known, settled=newest is not None)
     mine = view.summary(now)
     others = view.summary(then) if changes else dict(mine)
@@ -61,7 +61,7 @@ def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dic
 
 
 def doubt_of(offer: Offer) -> dict[str, float]:
-    """How unsure the model is on average of the labels that were chosen, task by task; nothing if it was not asked."""
+    """The mean uncertainty of the selected labels by task; empty if the model was not used."""
     if offer.measure is None:
         return {}
     unsure = 1 - offer.pool.confidence[offer.chosen.items]
@@ -70,7 +70,7 @@ def doubt_of(offer: Offer) -> dict[str, float]:
 
 
 class _View:
-    """The pool as the newest model saw it; the model itself is only taken up where that is not enough."""
+    """The pool as scored by the latest model. Loads the model itself only if necessary."""
 
     def __init__(self, campaign: Campaign, folder: Path, left: Left, known: Known, settled: bool) -> None:
         self.campaign, self.folder, self.left, self.known, self.settled = campaign, folder, left, known, settled
@@ -78,7 +78,7 @@ class _View:
         self._label_value: dict[str, Any] | None = None
 
     def summary(self, terms: RoundSettings) -> dict[str, Any]:
-        """The next round under some terms: how many items and labels, what they cost, or why there is none."""
+        """The next round under these settings: items, labels and cost, or why there is none."""
         found: dict[str, Any] = {"strategy": terms.strategy.name, "budget": 0, "items": 0, "labels": {}, "cost": 0}
         found |= {"certificate": None, "measure": None, "doubt": {}}
         found |= {"audit": 0, "why": self.campaign.books.reason_to_end(self.left.round, terms), "ids": set()}
@@ -101,7 +101,7 @@ class _View:
             "certificate": written(offer.chosen.certificate),
             "measure": offer.measure,
             "doubt": doubt_of(offer),
-            "why": None if entries else "nothing that is left can be afforded",
+            "why": None if entries else "no remaining item is affordable",
             "ids": {entry["id"] for entry in entries},
         }
 
@@ -117,7 +117,7 @@ class _View:
         return campaign.planner.offer(following, terms, self.known, self._model(), split=self._split)
 
     def _split(self, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
-        """The split by what was last measured; measured now for the first split, or if the round would measure."""
+        """The budget split by the last measurement, or by a new one if there is none or the round would measure."""
         if self._label_value is None:
             following = self.left.round + 1
             decided = self.campaign.ledger.decisions(ALLOCATION)
@@ -131,7 +131,5 @@ class _View:
         if self._learner is None:
             self._learner = self.campaign.models.named(str(self.left.model))
         if self._learner is None:
-            raise ConfigError(
-                "the newest model is not on disk any more", fix="look again when the next round is trained"
-            )
+            raise ConfigError("the latest model is no longer on disk", fix="try again when the next round is trained")
         return self._learner

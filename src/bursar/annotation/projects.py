@@ -1,8 +1,7 @@
-"""A project: the folder of a campaign that people annotate, made from a corpus and a few wishes.
+"""Creates projects: folders of campaigns with human annotators, from a corpus and a few options.
 
-Labels that come with the corpus are not thrown away: some are held out to measure models by, the others are given to
-the first model for nothing. Where there are none, a few random items are annotated first as development items, and
-scores come from the audit slices.
+Labels in the corpus are used: some are held out to evaluate models, the others train the first model at no cost. If
+there are none, a few random items can be annotated as development items, and scores come from the audit slices.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ from bursar.tasks.task import make_task
 DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
 BEFORE = -1  # the round of labels that came with the corpus
 UNIT = 0.0001
-# Seconds an item and a thing counted: guesses, until annotators are measured.
+# Seconds per item and per counted unit: guesses until annotators are timed.
 READING = (1.0, 0.25)
 SECONDS = {"classification": (3.0, 0.0), "regression": (4.0, 0.0), "tagging": (2.0, 3.0)}
 SECONDS |= {"parsing": (2.0, 4.0), "relations": (3.0, 6.0)}
 OTHER_KINDS = (3.0, 3.0)
-FEWEST_HELD_OUT = 40  # labelled items, fewer than which are all given to the model
-HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # the share of labelled items, and the most of them
+FEWEST_HELD_OUT = 40  # labelled items; if there are fewer, none are held out
+HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # share of labelled items, and maximum number
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What somebody says of a project; what is not said has a sensible default."""
+    """The options of a new project."""
 
     name: str
     budget: float
@@ -61,25 +60,25 @@ class Wishes:
     learner: str | None = None
     forget_labels: bool = False
     seed: int = 0
-    ledger: str | None = None  # the address of a PostgreSQL server, for a team; a file in the project if not
+    ledger: str | None = None  # URL of a PostgreSQL server, for a team; default: a file in the project
 
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A project that could be made."""
+    """A checked project that has not been created yet."""
 
     corpus: Corpus
     config: CampaignConfig
 
     @property
     def given(self) -> IntArray:
-        """Items that people are not asked about, or not for all tasks, because their labels came with the corpus."""
+        """Items outside dev and test that came with labels for some or all tasks."""
         there = np.any([column.present for column in self.corpus.labels.values()], axis=0)
         apart = np.isin([self.corpus.splits[code] for code in self.corpus.split_codes], list(HELD_OUT))
         return np.flatnonzero(there & ~apart)
 
     def counts(self) -> dict[str, int]:
-        """How many items play which part."""
+        """The number of items by role."""
         counts = dict.fromkeys(("train", *HELD_OUT, GIVEN), 0) | self.corpus.split_counts()
         return {"to choose from": counts["train"], "development": counts["dev"], "test": counts["test"]} | {
             "labelled already": counts[GIVEN]
@@ -88,7 +87,7 @@ class Draft:
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
 def task_of(text: str) -> Task:
-    """A task as people write it: its name, its kind, and its labels or, for a number, its range.
+    """Parse a task: name, kind, and labels or, for regression, the range.
 
     >>> task_of("intent:classification:alarm,music").labels
     ('alarm', 'music')
@@ -99,11 +98,11 @@ def task_of(text: str) -> Task:
     >>> task_of("mood")
     Traceback (most recent call last):
         ...
-    bursar.errors.ConfigError: 'mood' is no task. Fix: write NAME:KIND:LABELS, as in intent:classification:alarm,music
+    bursar.errors.ConfigError: 'mood' is not a task. Fix: write NAME:KIND:LABELS, as in mood:classification:good,bad
     """
     name, *rest = (part.strip() for part in text.split(":"))
     if not name or not rest:
-        raise ConfigError(f"{text!r} is no task", fix="write NAME:KIND:LABELS, as in intent:classification:alarm,music")
+        raise ConfigError(f"{text!r} is not a task", fix="write NAME:KIND:LABELS, as in mood:classification:good,bad")
     kind, *lists = rest
     names = [[label.strip() for label in part.split(",") if label.strip()] for part in lists]
     about: dict[str, Any] = {"kind": kind}
@@ -111,7 +110,7 @@ def task_of(text: str) -> Task:
         try:
             low, high = (float(end) for end in names[0]) if names else (0.0, 1.0)
         except ValueError:
-            raise ConfigError(f"{text!r}: a number needs a range", fix=f"as in {name}:regression:0,5") from None
+            raise ConfigError(f"{text!r}: regression needs a range", fix=f"as in {name}:regression:0,5") from None
         about |= {"low": low, "high": high}
     else:
         if not names or not names[0]:
@@ -126,7 +125,7 @@ def task_of(text: str) -> Task:
 
 
 def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
-    """The corpus with the tasks that are wished for: its own by name, others by description; all of its own if none."""
+    """The corpus with the requested tasks: its own by name, new ones by description; all of its own by default."""
     if not wished:
         return corpus
     schema: dict[str, Task] = {}
@@ -145,19 +144,19 @@ def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
 
 def _recoded(corpus: Corpus, own: Task, task: Task) -> Labels:
     if own.kind != task.kind:
-        raise ConfigError(f"task {own.name!r} is {own.kind} in the data, and not {task.kind}")
+        raise ConfigError(f"task {own.name!r} is {own.kind} in the data, not {task.kind}")
     for vocabulary in task.vocabularies:
         if unknown := [label for label in getattr(own, vocabulary) if label not in getattr(task, vocabulary)]:
             raise ConfigError(
                 f"task {own.name!r}: the data has the label {unknown[0]!r}, which is not among those given",
-                fix="name all labels, or give the task's name alone to take those of the data",
+                fix="list all labels, or give only the name of the task to use the labels of the data",
             )
     return recode(corpus.labels[own.name], own, task)
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
 def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
-    """The corpus in the splits of a project: train to choose from, dev and test to measure by, and what is given."""
+    """The corpus in the splits of a project: train (the pool), dev and test for evaluation, and given labels."""
     names = np.array([corpus.splits[code] for code in corpus.split_codes])
     known = np.all([column.present for column in corpus.labels.values()], axis=0)
     parts = np.where(np.isin(names, list(HELD_OUT)) & known, names, "train")
@@ -167,8 +166,8 @@ def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
         labelled = np.flatnonzero(known & (parts == "train"))
         if len(labelled) and len(labelled) == (parts == "train").sum():
             raise ConfigError(
-                "all items are labelled for all tasks already",
-                fix="add items, or have them labelled anew with --forget-labels",
+                "all items are already labelled for all tasks",
+                fix="add items, or label them again with --forget-labels",
             )
         parts[labelled] = GIVEN
         if len(labelled) >= FEWEST_HELD_OUT and not np.isin(parts, list(HELD_OUT)).any():
@@ -183,7 +182,7 @@ def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
 
 
 def _without_labels(corpus: Corpus, which: BoolArray) -> Corpus:
-    """The corpus with the labels of some items forgotten."""
+    """The corpus without the labels of some items."""
     labels = {}
     for name, column in corpus.labels.items():
         kept = Labels.none(len(corpus), corpus.schema[name])
@@ -199,18 +198,18 @@ def _without_labels(corpus: Corpus, which: BoolArray) -> Corpus:
 
 # -- settings ----------------------------------------------------------------------------------------------------------
 def draft_project(corpus: Corpus, wishes: Wishes) -> Draft:
-    """The project that these wishes make of a corpus, all of it checked."""
+    """Plan a project from a corpus and options, and check it."""
     if not corpus.schema:
-        raise ConfigError("the data states no task", fix="say which labels are wanted: --tasks NAME:KIND:LABEL,LABEL")
+        raise ConfigError("the data has no tasks", fix="define them: --tasks NAME:KIND:LABEL,LABEL")
     for name, task in corpus.schema.items():
         if "labels" in task.vocabularies and not task.labels:
-            raise ConfigError(f"task {name!r} has no labels", fix=f"name them: --tasks {name}:{task.kind}:LABEL,LABEL")
+            raise ConfigError(f"task {name!r} has no labels", fix=f"list them: --tasks {name}:{task.kind}:LABEL,LABEL")
     if not 0 < wishes.budget < 1e12:
-        raise ConfigError(f"{wishes.budget:g} is no budget", fix="say how much money there is: --budget 200")
+        raise ConfigError(f"{wishes.budget:g} is not a valid budget", fix="give a positive amount: --budget 200")
     corpus = parted(corpus, wishes.forget_labels, wishes.seed)
     counts = corpus.split_counts()
     if counts["train"] < 2:
-        raise ConfigError(f"there are {counts['train']} items to choose from", fix="give data with more items")
+        raise ConfigError(f"the pool has only {counts['train']} items", fix="use data with more items")
     table = _table(corpus, wishes, counts)
     return Draft(corpus, parse_config(table, "the project"))
 
@@ -226,7 +225,7 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
         prices = prices_at(guessed, tasks, wishes.hourly, Decimal(str(UNIT))) | prices
         costs |= {"hourly": wishes.hourly, "measured": True}
     elif not prices:
-        raise ConfigError("annotation has no price", fix="say what an hour costs: --hourly 20")
+        raise ConfigError("annotation has no price", fix="give the cost of an hour: --hourly 20")
     costs |= prices
     model = parse_config({"costs": costs}, "the project").costs.model(tasks)
     if wishes.hourly is not None:
@@ -238,8 +237,8 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
     left = wishes.budget - (seed_items + dev_items) * price
     if left <= price:
         raise ConfigError(
-            f"a budget of {wishes.budget:g} buys about {int(wishes.budget / price)} items, too few to begin with",
-            fix="raise the budget, or ask for fewer seed items",
+            f"a budget of {wishes.budget:g} buys about {int(wishes.budget / price)} items, which is too few",
+            fix="raise the budget, or use fewer seed items",
         )
     most = int(min(left / price, max(1, counts["train"] - seed_items - dev_items)))
     rounds = wishes.rounds or int(np.clip(round(most / 40), 1, 10))
@@ -258,17 +257,17 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
 
 
 def _audit(rounds: int, count: float, pool: int) -> dict[str, Any]:
-    """Random items for as many rounds again, in case the budget is raised; unless that is too much of the pool."""
+    """Audit settings for twice the rounds, in case the budget is raised; unless that uses too much of the pool."""
     return {"audit": {"rounds": 2 * rounds}} if 2 * rounds * count <= 0.2 * pool else {}
 
 
 def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tuple[int, int]:
-    """How many random items come before the first model: to train it, and to decide when training is over."""
+    """The number of random items before the first model: seed items, and development items for early stopping."""
     affordable = int(0.3 * wishes.budget / max(price, 1e-9))
     most = max(2, min(affordable, counts["train"] // 2))
-    dev = wishes.dev_items or 0  # training needs none
+    dev = wishes.dev_items or 0  # training does not need any
     if dev and counts["dev"]:
-        raise ConfigError("the data has development items already", fix="leave --dev-items out")
+        raise ConfigError("the data already has development items", fix="omit --dev-items")
     seed = wishes.seed_items if wishes.seed_items is not None else max(2, min(40, most - dev))
     return seed, dev
 
@@ -279,9 +278,9 @@ def _learner(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
 
 # -- making it ---------------------------------------------------------------------------------------------------------
 def create_project(folder: Path, draft: Draft) -> Run:
-    """Write a project, all of it or nothing: it appears under its name when it can be opened."""
+    """Write a project atomically: its folder appears when it is complete."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} is there already", fix="choose another folder")
+        raise ConfigError(f"{folder} already exists", fix="choose another folder")
     place = folder.absolute()
     place.parent.mkdir(parents=True, exist_ok=True)
     workshop = place.with_name(f".{place.name}.new-{os.getpid()}")
@@ -300,7 +299,7 @@ def create_project(folder: Path, draft: Draft) -> Run:
 
 
 def _begin(folder: Path, draft: Draft) -> None:
-    """Pin the run, check that its learner can be trained, choose the seed items, and give what was labelled before."""
+    """Pin the run, check its learner, select the seed items, and record the given labels."""
     config = draft.config
     here = config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(folder / DATA_FILE)})})
     run = Run(folder, config, Run(folder, here).parts)
@@ -320,7 +319,7 @@ def _begin(folder: Path, draft: Draft) -> None:
 
 
 def toml_of(config: CampaignConfig) -> str:
-    """The campaign's file: what was said of it, and no defaults.
+    """The configuration file of a campaign, without defaults.
 
     >>> print(toml_of(parse_config({"name": "spring", "budget": {"rounds": 3}, "costs": {"reading": {"per_word": 2}}})))
     name = "spring"

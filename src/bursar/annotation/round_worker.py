@@ -1,10 +1,10 @@
-"""The process that trains the next round of a campaign which people annotate, beside the one that serves them.
+"""Worker process that trains the next round of a campaign with human annotators.
 
-``python -m bursar.annotation.round_worker FOLDER`` concludes the round and opens the next one. With ``--preview`` and
-changes as JSON it tells what they would buy and decides nothing. What it does is told on standard output, a JSON
-object a line: ``stage``, ``scored``, then ``opened``, ``waiting``, ``ended`` or ``preview``. Exit codes are those of
-the command line, and 75 where the storage was at fault. It may be killed at any time: run again, it comes to the same
-end. ``--trust`` loads saved models that could run code, ``--engine`` says where the pool is scored.
+``python -m bursar.annotation.round_worker FOLDER`` closes the round and opens the next one. With ``--preview`` and
+changes as JSON, it only previews the next round. It prints events to standard output, one JSON object per line:
+``stage``, ``scored``, then ``opened``, ``waiting``, ``ended`` or ``preview``. Exit codes are those of the command line,
+and 75 after a storage fault. It may be killed at any time; running it again gives the same result. ``--trust`` loads
+saved models that could run code, ``--engine`` selects where the pool is scored.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from bursar.compute import HERE, Engine, make_engine
 from bursar.errors import BursarError, ConfigError, is_storage_fault
 from bursar.learners import Learner
 
-NO_STORAGE = os.EX_TEMPFAIL  # the exit code that says: this may work as soon as the storage does
-SUGGESTIONS = "suggestions"  # the folder of what models leave for people
+NO_STORAGE = os.EX_TEMPFAIL  # exit code for storage faults, which are worth a retry
+SUGGESTIONS = "suggestions"  # folder of the suggestions
 ProgressCallback = Callable[[Mapping[str, Any]], None]
 
 
 def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, engine: Engine = HERE) -> str:
-    """Train, score and select; what came of it: ``opened``, ``ended``, or ``waiting`` for the rest of the answers."""
+    """Train, score and select. Returns ``opened``, ``ended``, or ``waiting`` if answers are missing."""
     run = Run.open(folder, trust=trust)
-    lock = Lock(folder / "training.lock", patience=30)  # whoever was killed with its server needs a moment to go
+    lock = Lock(folder / "training.lock", patience=30)  # an earlier process may still be ending
     try:
         campaign = Campaign(
             run.config, folder, parts=run.parts, watcher=_ProgressTeller(tell), lock=False, trust=trust, engine=engine
@@ -54,7 +54,8 @@ def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, eng
             waiting = len(campaign.books.open())
             if not campaign.books.complete(waiting, campaign.books.terms()):
                 raise ConfigError(
-                    f"round {campaign.rounds_opened} waits for {waiting} answers", fix="answer the rest, or close it"
+                    f"round {campaign.rounds_opened} still has {waiting} open items",
+                    fix="answer them, or close the round",
                 )
             outcome = campaign.advance()
             tell({"event": outcome, "round": campaign.rounds_opened, "why": campaign.ended})
@@ -68,7 +69,7 @@ def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, eng
 def preview_round(
     folder: Path, changes: Mapping[str, Any], tell: ProgressCallback, *, trust: bool = False
 ) -> dict[str, Any]:
-    """What the next round would buy under changed settings, beside what it would buy now."""
+    """Preview the next round under changed settings and under the current ones."""
     run = Run.open(folder, trust=trust)
     campaign = Campaign(run.config, folder, parts=run.parts, watcher=_ProgressTeller(tell), lock=False, trust=trust)
     try:
@@ -80,7 +81,7 @@ def preview_round(
 
 
 class _ProgressTeller:
-    """A watcher that passes on what it sees."""
+    """An observer that forwards events."""
 
     def __init__(self, tell: ProgressCallback) -> None:
         self.tell = tell
@@ -93,12 +94,12 @@ class _ProgressTeller:
 
 
 def round_done(done: float) -> float:
-    """In thousandths: a line for each would be lines enough."""
+    """Progress rounded to thousandths, to limit the number of events."""
     return round(float(done), 3)
 
 
 def main(arguments: list[str]) -> int:
-    """Work as a child; the exit code."""
+    """Run as a worker process; returns the exit code."""
     reader = argparse.ArgumentParser(prog="python -m bursar.annotation.round_worker")
     reader.add_argument("folder", type=Path)
     reader.add_argument("--trust", action="store_true")
@@ -106,7 +107,7 @@ def main(arguments: list[str]) -> int:
     reader.add_argument("--preview", metavar="CHANGES", type=json.loads)
     given = reader.parse_args(arguments)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what anybody else prints is no event
+    os.dup2(2, 1)  # other output must not mix with the events
     last = {"line": ""}
 
     def tell(event: Mapping[str, Any]) -> None:
@@ -118,7 +119,7 @@ def main(arguments: list[str]) -> int:
 
     end_with_parent()
     with suppress(OSError):
-        os.nice(5)  # whoever annotates comes first
+        os.nice(5)  # lower priority than the server
     try:
         if given.preview is not None:
             preview_round(given.folder, given.preview, tell, trust=given.trust)
@@ -139,7 +140,7 @@ def main(arguments: list[str]) -> int:
 
 
 def end_with_parent() -> None:
-    """Where standard input is a pipe, whoever started this holds its other end: when it is gone, so is this."""
+    """If standard input is a pipe, exit when the parent closes it or ends."""
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return
 

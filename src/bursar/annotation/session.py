@@ -1,7 +1,7 @@
-"""A campaign that people annotate: all that a page needs of it, safe under threads, and nothing of how it gets there.
+"""A campaign with human annotators: a thread-safe interface for pages and other front ends.
 
-What is open is kept in memory, so that an answer takes one transaction and no search. Training is another process's
-work (``live_worker``), which shares the ledger; when it is done, ``refresh`` looks at what has been decided.
+Open items are kept in memory, so an answer takes one transaction and no search. Training runs in another process
+(``round_worker``) that shares the ledger; call ``refresh`` when it is done.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ from bursar.ledger.schema import now
 from bursar.tasks import CostModel
 
 Phase = Literal["annotating", "training", "ended", "failed"]
-PREVIEWS = 16  # that are remembered
+PREVIEWS = 16  # kept in memory
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one person says of one item: a label for every task that was asked for, and how long each thing took."""
+    """One person's answer to an item: a label for every requested task, and the time taken."""
 
     item: str
     labels: Mapping[str, Any]
     annotator: str
-    seconds: Mapping[str, float] = field(default_factory=dict)  # of reading and of tasks
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by task, and for reading
     role: str = ANSWER
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a campaign stands. Money is in whole units; where the budget counts items, it is items."""
+    """The state of a campaign. Amounts are in whole units of money, or in items if the budget counts items."""
 
     round: int
     phase: Phase
-    asked: int  # items of the newest round, and how many of them were answered and declined
+    asked: int  # items of the latest round, then those answered and skipped
     answered: int
     skipped: int
     spent: int
     budget: int
-    why: str | None = None  # it has ended or failed
-    open: int = 0  # items of all rounds that are waited for
-    written: int = 0  # how often something was written since the campaign was opened here
+    why: str | None = None  # the reason why it has ended or failed
+    open: int = 0  # unanswered items of all rounds
+    written: int = 0  # number of writes since the session was opened
 
 
 class AnnotationSession:
-    """A run's campaign, open to people. It holds the folder until it is closed."""
+    """The campaign of a run, open for annotation. Locks the folder until closed."""
 
     def __init__(self, run: Run, lock: Lock) -> None:
         self.run, self.folder, self.config, self.parts = run, run.folder, run.config, run.parts
@@ -82,15 +82,15 @@ class AnnotationSession:
         self._written = 0
         self._certainty = Certainty(self.ledger, self._read)
         self._failure: str | None = None
-        self._training = threading.Lock()  # one child at a time
+        self._training = threading.Lock()  # one training process at a time
         self._pace: tuple[int, dict[str, Any]] | None = None
         self._previews: dict[str, dict[str, Any]] = {}
 
     @classmethod
     def open(cls, folder: str | Path, *, trust: bool = False) -> AnnotationSession:
-        """The campaign of a run's folder; a new one has its seed items chosen.
+        """Open the campaign of a run's folder; selects the seed items of a new one.
 
-        ``trust`` lets its trainings load saved models that could run code, which are refused otherwise.
+        ``trust`` allows training to load saved models that could run code.
         """
         folder = Path(folder)
         run = Run.open(folder, trust=trust)
@@ -109,19 +109,19 @@ class AnnotationSession:
         return live
 
     def close(self) -> None:
-        """Let go of the ledger and the folder."""
+        """Release the ledger and the folder."""
         self._campaign.close()
         self._folder_lock.release()
 
     def refresh(self) -> None:
-        """Look at what the ledger says now: a round may have been opened, or the campaign ended."""
+        """Reload from the ledger, after a round was opened or the campaign ended."""
         with self._turn:
             self._certainty.read()
 
     def catch_up(self) -> int:
-        """Hold the ledger and know what it says; call it before handing out or writing. Reads again after a fault.
+        """Own the ledger and reload after a fault; call it before assigning or writing.
 
-        Returns how often a fault made that necessary.
+        Returns how often a fault made a reload necessary.
         """
         with self._turn:
             self._certainty.catch_up()
@@ -129,12 +129,12 @@ class AnnotationSession:
 
     def _read(self) -> None:
         self.books.look_again()
-        self._open = {want.id: want for want in self.books.open()}  # an item is open in one round at a time
+        self._open = {want.id: want for want in self.books.open()}  # an item is open in at most one round
         self._terms = self.books.terms()
         self._ended = self.books.ended
         round = self.books.rounds_opened
-        told = self.ledger.keys()
-        self._answered = sum(want.key in told for want in self.books.wanted(round).values())
+        recorded = self.ledger.keys()
+        self._answered = sum(want.key in recorded for want in self.books.wanted(round).values())
         self._skipped = sum(skip.round == round for skip in self.ledger.skips())
         self._count_money()
         self._suggestions: dict[str, Mapping[str, Any]] = {}
@@ -152,9 +152,9 @@ class AnnotationSession:
         total = self._terms.config.budget.total
         self._budget = self.books.purse(self._terms) + (seeds if total is None else 0)
 
-    # -- where it stands ---------------------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------------------------
     def state(self) -> State:
-        """Where the campaign stands."""
+        """The current state."""
         with self._turn:
             round = self.books.rounds_opened
             phase: Phase = "annotating"
@@ -169,29 +169,29 @@ class AnnotationSession:
             return State(round, phase, *numbers, why, len(self._open), self._written)
 
     def wanted(self) -> list[ItemRequest]:
-        """What people are asked for and nobody has answered or declined, in the order of selection."""
+        """The open items, in order of selection."""
         with self._turn:
             return list(self._open.values())
 
     def want(self, id: str) -> ItemRequest | None:
-        """What people are asked for of one item, if they are."""
+        """The request for an item, if it is open."""
         with self._turn:
             return self._open.get(id)
 
     def ready(self) -> bool:
-        """Whether the next round may be trained: all is answered or declined, or as much as the budget asks for."""
+        """Whether the next round can be trained: all items are answered or skipped, or enough for ``budget.ahead``."""
         with self._turn:
             self.catch_up()
             return self._ended is None and self.books.complete(len(self._open), self._terms)
 
     @property
     def in_force(self) -> CampaignConfig:
-        """The settings that the next round is decided by."""
+        """The settings of the next round."""
         return self._terms.config
 
     @property
     def costs(self) -> CostModel:
-        """The prices of the newest round."""
+        """The prices of the latest round."""
         return self.books.terms_of(self.books.rounds_opened).costs
 
     def tasks(self) -> list[dict[str, Any]]:
@@ -203,17 +203,17 @@ class AnnotationSession:
         return shown_item(self.corpus, id)
 
     def suggestions(self, id: str) -> dict[str, Any]:
-        """What the newest model says of an open item: by task a label and how sure it is, where it has an idea.
+        """The latest model's suggestions for an open item: label and confidence by task, if above chance.
 
-        Nothing of what measures the model.
+        Items that evaluate the model have none.
         """
         return offered(self._suggestions.get(id, {}))
 
-    # -- what people say ---------------------------------------------------------------------------------------------
+    # -- answers -----------------------------------------------------------------------------------------------------
     def answer(self, answer: Answer) -> Receipt:
         """Record an answer; when this returns, it is on disk. The same answer again changes nothing.
 
-        The first answer of an item is what is bought; an ``overlap`` is somebody else's answer beside it.
+        The first answer to an item counts; an ``overlap`` is another person's answer to the same item.
         """
         with self._turn, self._certainty.deciding():
             if answer.role == OVERLAP:
@@ -227,7 +227,7 @@ class AnnotationSession:
             return receipt
 
     def check(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuse answers, by item and task, that could not be taken as they are; nothing is written."""
+        """Raise if any of these answers, by item and task, is invalid. Writes nothing."""
         for item, labels in answers.items():
             self._submission(self.books.asked(item, labels), Answer(item, labels, "somebody"))
 
@@ -239,40 +239,42 @@ class AnnotationSession:
         return submission
 
     def _check_trainable(self, item: str, labels: Mapping[str, Any]) -> None:
-        """Refuse labels that could not be trained on."""
+        """Raise if the learner cannot be trained on these labels."""
         one = self.corpus.take(self.corpus.positions([item]))
         columns = {task: Labels.of(one, task, label) for task, label in labels.items()}
         self._campaign.models.check_label(one.with_labels(columns))
 
     def _again(self, answer: Answer) -> Receipt:
-        """An answer to what is not open: one that is there already, or one that comes too late."""
+        """Handle an answer to an item that is not open: a repeated or a late answer."""
         want = self.books.asked(answer.item, answer.labels)
         said = [entry for entry in self.ledger.answers(answer.item) if entry.key == want.key]
         if not said:
             declined = any(skip.round == want.round for skip in self.ledger.skips(answer.item))
-            what = "was declined by somebody" if declined else f"is given up: round {want.round} went on without it"
+            what = "was skipped" if declined else f"is closed: round {want.round} went on without it"
             raise LedgerError(f"item {answer.item!r} {what}", fix="take the next item")
         if said[0].annotator != answer.annotator:
-            raise LedgerError(f"somebody else has answered item {answer.item!r} meanwhile", fix="take the next item")
+            raise LedgerError(
+                f"someone else has answered item {answer.item!r} in the meantime", fix="take the next item"
+            )
         if {entry.task: entry.label for entry in said} != dict(answer.labels):
-            raise LedgerError(f"item {answer.item!r} was answered before, and otherwise", fix="send a correction")
+            raise LedgerError(f"item {answer.item!r} has already been answered differently", fix="send a correction")
         return Receipt(want.key, repeated=True)
 
     def _overlap(self, answer: Answer) -> Receipt:
         want = self.books.asked(answer.item, answer.labels)
         if any(said.key == want.key and said.annotator == answer.annotator for said in self.answers(want.id)):
-            return self._again(answer)  # whoever answered has nobody beside them
+            return self._again(answer)  # a person cannot overlap with themselves
         key = f"{want.key}: overlap by {answer.annotator}"
         receipt = self.ledger.submit(self._submission(want, answer, role=OVERLAP, key=key, purpose=OVERLAP))
         self._note(0 if self._by_item else receipt.cost)
         return receipt
 
     def correct(self, key: str, item: str, labels: Mapping[str, Any], annotator: str) -> Receipt:
-        """Say something else in the place of what was said; it costs nothing, and the next model learns of it."""
+        """Replace labels at no cost; the next model is trained on the new ones."""
         return self._restate(key, item, labels, annotator, CORRECTION)
 
     def adjudicate(self, key: str, item: str, labels: Mapping[str, Any], annotator: str) -> Receipt:
-        """Say what stands where people disagreed."""
+        """Set the final labels of an item on which people disagree."""
         return self._restate(key, item, labels, annotator, ADJUDICATION)
 
     def _restate(self, key: str, item: str, labels: Mapping[str, Any], annotator: str, role: str) -> Receipt:
@@ -284,7 +286,7 @@ class AnnotationSession:
             said = {entry.task: entry for entry in self.ledger.answers(item)}
             if strangers := [task for task in labels if task not in said]:
                 raise LedgerError(
-                    f"item {item!r} has no answer for task {strangers[0]!r} that could be another",
+                    f"item {item!r} has no answer for task {strangers[0]!r} to replace",
                     fix=f"it was answered for {', '.join(said)}" if said else "answer it first",
                 )
             round = max(said[task].round for task in labels)
@@ -295,14 +297,14 @@ class AnnotationSession:
             return receipt
 
     def skip(self, key: str, item: str, reason: str, annotator: str) -> Receipt:
-        """Take an item out of its round: nobody is asked about it again for these tasks, and its money is free."""
+        """Remove an item from its round; it is not requested again for these tasks, and its cost is freed."""
         with self._turn, self._certainty.deciding():
             self.corpus.positions([item])
             if self.was_skipped(key, item):
                 return Receipt(key, repeated=True)
             want = self._open.get(item)
             if want is None:
-                raise LedgerError(f"nobody waits for item {item!r} any more", fix="take the next item")
+                raise LedgerError(f"item {item!r} is not open", fix="take the next item")
             skip = Skip(key, item, reason.strip() or "no reason given", None, want.round, annotator)
             receipt = self.ledger.skip(skip)
             self._settle(want, None)
@@ -310,14 +312,14 @@ class AnnotationSession:
             return receipt
 
     def was_skipped(self, key: str, item: str) -> bool:
-        """Whether this skip is on record, even if it was undone since."""
+        """Whether this skip is recorded, even if it was undone since."""
         return any(skip.key == key for skip in self.ledger.skips(item, undone=True))
 
     def undo_skip(self, key: str, by: str) -> Skip:
-        """Ask again about what was skipped, for the tasks of then; if its round is closed, it returns to the pool."""
+        """Undo a skip: the item is open again for the same tasks, or back in the pool if its round is closed."""
         with self._turn, self._certainty.deciding():
             if self._training.locked():
-                raise LedgerError("the next round is being trained", fix="ask again when it is open")
+                raise LedgerError("the next round is being trained", fix="try again when training is done")
             self.refresh()  # another process may have opened a round
             self.books.check_undo(key, self._terms)
             undone = self.ledger.undo_skip(key, by)
@@ -325,7 +327,7 @@ class AnnotationSession:
             return undone
 
     def _settle(self, want: ItemRequest, cost: int | None) -> None:
-        """An item is open no more: it was bought at this cost, or declined."""
+        """Close an item that was answered at this cost, or skipped."""
         del self._open[want.id]
         paid = int(cost is not None) if self._by_item else cost or 0
         if want.purpose in SEEDS and self._terms.config.budget.total is None:
@@ -341,20 +343,20 @@ class AnnotationSession:
         self._written += 1
 
     def answers(self, item: str | None = None) -> list[Said]:
-        """Everything that people said, of all items or one."""
+        """All recorded answers, or those to one item."""
         return self.ledger.answers(item)
 
     def view(self) -> Corpus:
-        """The annotated items with the labels that stand."""
+        """The annotated items with their current labels."""
         return self.ledger.view()
 
     def result(self) -> dict[str, Any]:
-        """Everything that a report shows."""
+        """The result of the run, as used by the report."""
         return self.run.result()
 
-    # -- what the lead decides ---------------------------------------------------------------------------------------
+    # -- decisions of leads ------------------------------------------------------------------------------------------
     def close_round(self, by: str = "somebody") -> None:
-        """Go on without what is not answered: it returns to the pool."""
+        """Close the round; unanswered items return to the pool."""
         with self._turn, self._certainty.deciding():
             returned: dict[int, list[str]] = {}
             for want in self._open.values():
@@ -377,14 +379,14 @@ class AnnotationSession:
             self.refresh()
 
     def _checked(self, changes: Mapping[str, Any]) -> str:
-        """Refuse changes that a campaign could not go on with; a fingerprint of the settings that they make."""
+        """Raise if the changes are invalid; returns a digest of the resulting settings."""
         earlier = [amendment.changes for amendment in self.books.amendments()]
         after = amended(self.config, [*earlier, changes])
         check_amended(self._terms.config, after, self.corpus)
         return after.digest
 
     def settings(self) -> dict[str, Any]:
-        """What the next round is decided by, what was changed when and by whom, and what measured seconds say."""
+        """The settings of the next round, the history of changes, prices, measured times and choices."""
         with self._turn:
             in_force = self._terms.config.model_dump(mode="json", include=set(FIXED))
             history = self.books.history()
@@ -401,15 +403,15 @@ class AnnotationSession:
         }
 
     def _simulated(self) -> bool:
-        """Whether the corpus's own labels answered its first round, as in a study."""
+        """Whether the first round was answered with the labels of the corpus, as in a simulation."""
         first = next(iter(self.books.wanted(0)), None)
         return first is not None and any(said.annotator == GoldAnnotator.name for said in self.answers(first))
 
     # -- prices and pace ---------------------------------------------------------------------------------------------
     def prices(self) -> dict[str, Any]:
-        """What reading and each task cost, in money: in the newest round, in the next as things stand, and as stated.
+        """Prices of reading and of each task: in the latest round, in the next round, and as configured.
 
-        What is stated is not what holds where prices follow the seconds that annotators take.
+        The configured prices do not apply if prices follow the measured times.
         """
         with self._turn:
             stated = self._terms.config.costs.model(self.corpus.schema.values())
@@ -422,7 +424,7 @@ class AnnotationSession:
         return self.books.measured(config, changes) if config.costs.measured else self._terms
 
     def measured_pace(self) -> dict[str, Any]:
-        """Seconds of reading and of each task, with their errors and how often they were measured."""
+        """Measured seconds of reading and of each task, with standard errors and counts."""
         with self._turn:
             written, costs = self._written, self._terms.config.costs
         if self._pace is None or self._pace[0] != written:
@@ -434,10 +436,12 @@ class AnnotationSession:
 
     # -- training ----------------------------------------------------------------------------------------------------
     def next_round(self, progress: Progress = no_progress) -> None:
-        """Train, score and select in a process of its own, and wait for it. It may be stopped and run again."""
+        """Train, score and select in a separate process, and wait for it. Can be interrupted and repeated."""
         with self._turn:  # not while a skip is being undone
             if not self._training.acquire(blocking=False):
-                raise LedgerError(f"{self.folder}: the next round is being trained already", fix="wait for it")
+                raise LedgerError(
+                    f"{self.folder}: the next round is already being trained", fix="wait until it is done"
+                )
         try:
             self._failure = None
             run_child(self.folder, None, progress, trust=self.run.trust)
@@ -449,7 +453,7 @@ class AnnotationSession:
             self.refresh()
 
     def preview(self, changes: Mapping[str, Any], progress: Progress = no_progress) -> dict[str, Any]:
-        """What the next round would buy with these changes, beside what it would buy without; nothing is decided."""
+        """Preview the next round with and without these changes. Writes nothing."""
         with self._turn:
             key = f"{self._written} {self._checked(changes) if changes else 'as it is'}"
         if key not in self._previews:
@@ -462,9 +466,9 @@ class AnnotationSession:
 
 
 def _check_given(item: str, labels: Mapping[str, Any]) -> None:
-    """Refuse no label at all, and nothing in the place of one: that would take back what was said."""
+    """Raise if there are no labels or a label is None, which would delete earlier labels."""
     if not labels:
-        raise LabelError(f"item {item!r}: there is no label", fix="give one for every task, or skip the item")
+        raise LabelError(f"item {item!r}: no labels given", fix="give one for every task, or skip the item")
     for task, label in labels.items():
         if label is None:
-            raise LabelError(f"item {item!r}: there is no label for task {task!r}", fix="give one, or skip the item")
+            raise LabelError(f"item {item!r}: no label for task {task!r}", fix="give one, or skip the item")

@@ -1,4 +1,4 @@
-"""Starts the process that trains beside a live campaign, listens to it and hands back what it found."""
+"""Runs the worker process, reads its events, and returns its result."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Any
 from bursar.errors import ComputeError, ConfigError
 from bursar.learners.learner import Progress
 
-WRONG = 2  # the exit code that says: this will not get better by trying again
-PYTHON = (sys.executable, "-P", "-m")  # -P: never a module from the folder that the command is given in
-TAIL = 20  # lines of what a child complained of
+WRONG = 2  # exit code for errors that a retry cannot fix
+PYTHON = (sys.executable, "-P", "-m")  # -P: do not import modules from the current folder
+TAIL = 20  # lines of standard error
 
 
 def run_child(
     folder: Path, changes: Mapping[str, Any] | None, progress: Progress, *, trust: bool = False
 ) -> dict[str, Any]:
-    """Let a child train the next round, or preview it with changes; what it told last, apart from its stages."""
+    """Train the next round, or preview it with changes, in a worker process; returns its result."""
     return listen(training_command(folder, trust, changes), progress)
 
 
 def training_command(
     folder: Path, trust: bool = False, changes: Mapping[str, Any] | None = None, engine: str = "here"
 ) -> list[str]:
-    """What trains the next round of a project, its pool scored by an engine, or previews it with changes."""
+    """The command that trains the next round of a project, or previews it with changes."""
     options = (["--trust"] if trust else []) + ([] if changes is None else ["--preview", json.dumps(changes)])
     options += [] if engine == "here" else ["--engine", engine]
     return [*PYTHON, "bursar.annotation.round_worker", *options, "--", str(folder)]
@@ -38,10 +38,10 @@ def training_command(
 def listen(
     command: Sequence[str], progress: Progress, started: Callable[[subprocess.Popen[str]], None] = lambda child: None
 ) -> dict[str, Any]:
-    """Start a child that tells its stages as JSON, a line each; what it told last, apart from those."""
+    """Run a process that prints events as JSON lines; returns the last event that is not progress."""
     child = subprocess.Popen(
         list(command),
-        stdin=subprocess.PIPE,  # open for as long as this process lives: the child ends with it
+        stdin=subprocess.PIPE,  # the child ends when this closes
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -74,6 +74,6 @@ def listen(
         raise ConfigError(last["error"], fix=last["fix"])
     if code != 0:
         said = [line.strip() for line in words if line.strip()]
-        raise ComputeError(said[-1] if said else f"the training process ended with code {code}", fix="try again")
+        raise ComputeError(said[-1] if said else f"the training process exited with code {code}", fix="try again")
     found: dict[str, Any] = last.get("found", last)
     return found

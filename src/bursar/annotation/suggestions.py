@@ -1,8 +1,8 @@
-"""What a round's model leaves for people: suggestions for the items they are asked about, and what it says of the pool.
+"""Stores a model's suggestions for the items of a round, and its scores of the pool.
 
-Both are files in the run's folder that are whole before the round is open. Items that measure the model get no
-suggestions: whoever sees the model's answer leans towards it, and the model would be judged by its own words. For the
-same reason a suggestion that is hardly better than a guess is not offered: ``how_sure`` is the rule.
+Both files are written to the run's folder before the round is opened. Items that evaluate the model get no suggestions:
+people lean towards suggestions, so the evaluation would be biased. For the same reason, suggestions close to chance are
+not shown; see ``how_sure``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Task
 from bursar.uncertainty import above_chance
 
-MEASURING = ("audit", "dev")  # what is asked about to judge the model by
-WORDS = ((0.8, "very likely"), (0.5, "likely"), (0.25, "possible"))  # from so far above chance on
+MEASURING = ("audit", "dev")  # purposes of items that evaluate the model
+WORDS = ((0.8, "very likely"), (0.5, "likely"), (0.25, "possible"))  # by minimum distance from chance
 
 Suggestions = Mapping[str, Mapping[str, Mapping[str, Any]]]  # item to task to its label and confidence
 
 
 @dataclass(frozen=True)
 class Left:
-    """What a model left for a round."""
+    """The stored output of a model for a round."""
 
     round: int
-    model: str | None = None  # by which it is found again
+    model: str | None = None  # name under which it is saved
     measure: str | None = None  # of the pool's confidences; None where there are none
     items: Suggestions = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ class Left:
 def leave(
     folder: Path, corpus: Corpus, offer: Offer, asked: tuple[ItemRequest, ...], learner: Learner, model: str
 ) -> None:
-    """Write down what a model says of the items that a round will ask for, of those still open, and of the pool."""
+    """Store the model's suggestions for the new and the open items of a round, and its scores of the pool."""
     folder.mkdir(parents=True, exist_ok=True)
     chosen = offer.items[offer.chosen.items]
     still = corpus.positions([want.id for want in asked if want.purpose not in MEASURING])
@@ -55,23 +55,23 @@ def leave(
     about = {"round": offer.round, "model": model, "measure": offer.measure, "items": items}
     with replacing(folder / f"round-{offer.round:02}.json") as file:
         file.write(json.dumps(about, ensure_ascii=False))
-    for old in folder.glob("pool-*.npz"):  # the round before is open until this one is
+    for old in folder.glob("pool-*.npz"):  # keep those of the previous round, which is still open
         if old.name not in (_pool(offer.round), _pool(offer.round - 1)):
             old.unlink()
 
 
 def left_for(folder: Path, round: int) -> Left:
-    """What was left for a round; nothing where no model came before it."""
+    """The stored output for a round; empty if there was no model before it."""
     with suppress(OSError, ValueError, TypeError):
         return Left(**json.loads((folder / f"round-{round:02}.json").read_text(encoding="utf-8")))
     return Left(round)
 
 
 def how_sure(confidence: float) -> str | None:
-    """How sure the model is, in words; ``None`` where its suggestion is too close to a guess to be offered.
+    """The confidence in words; ``None`` if the suggestion is too close to chance to be shown.
 
-    Confidence counts from a guess among the task's labels, 0, to certainty, 1: see ``above_chance``. A quarter of that
-    way is the least: a probability of 0.63 for one of two labels, of 0.33 for one of ten, of 0.25 for one of hundreds.
+    Confidence ranges from chance, 0, to certainty, 1: see ``above_chance``. The minimum is a quarter: a probability of
+    0.63 for two labels, of 0.33 for ten, of 0.25 for hundreds.
 
     >>> [how_sure(confidence) for confidence in (0.1, 0.3, 0.6, 0.9)]
     [None, 'possible', 'likely', 'very likely']
@@ -80,13 +80,13 @@ def how_sure(confidence: float) -> str | None:
 
 
 def offered(said: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The suggestions for one item, by task, that are worth offering, each with how sure the model is in words."""
+    """The suggestions to show for one item, by task, with their confidence in words."""
     words = {task: how_sure(about["confidence"]) for task, about in said.items()}
     return {task: {**about, "sure": words[task]} for task, about in said.items() if words[task] is not None}
 
 
 def suggestions_for(learner: Learner, items: Corpus) -> dict[str, dict[str, dict[str, Any]]]:
-    """Of every item and task the label that the model would give, and how far that is above chance, from 0 to 1."""
+    """The model's label for every item and task, with its confidence from chance (0) to certainty (1)."""
     if not len(items):
         return {}
     beliefs = learner.predict_proba(items.unlabelled())
@@ -99,9 +99,9 @@ def suggestions_for(learner: Learner, items: Corpus) -> dict[str, dict[str, dict
 
 
 def confidence_of(tasks: Mapping[str, Task], beliefs: Mapping[str, AnyBeliefs], name: str) -> FloatArray:
-    """How far above chance a model's answers to one task are: (items,), from 0, a guess, to 1, certainty.
+    """Confidence of a model's predictions for one task, from chance (0) to certainty (1): (items,).
 
-    That there are no relations where fewer than two spans were found to link is as sure as the spans are.
+    If there are fewer than two spans to link, the confidence in "no relations" is that of the spans.
     """
     task, partner = tasks[name], tasks[name].partner(tasks)
     own = above_chance(beliefs[name], task.may_be_empty)
@@ -112,7 +112,7 @@ def confidence_of(tasks: Mapping[str, Task], beliefs: Mapping[str, AnyBeliefs], 
 
 # -- the pool ----------------------------------------------------------------------------------------------------------
 def pool_left_for(folder: Path, round: int, corpus: Corpus) -> tuple[IntArray, Scored] | None:
-    """The items that a round was chosen from, and what its model said of them; ``None`` if that is not there."""
+    """The candidates of a round and their scores; ``None`` if they are not stored."""
     try:
         with np.load(folder / _pool(round), allow_pickle=False) as file:
             guesses = {

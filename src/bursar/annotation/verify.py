@@ -1,4 +1,4 @@
-"""Verifies a project on demand: settings, data, ledgers, money, models and whatever else its folder holds."""
+"""Verifies a project: settings, data, ledgers, charges, models and other files in its folder."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find
 from bursar.ledger.records import ANSWER, OVERLAP
 
 PAID = (ANSWER, OVERLAP)
-SHOWN = 5  # problems of one kind that are named; the rest is counted
+SHOWN = 5  # problems of one kind that are listed; the rest is counted
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked, what was found, and what is wrong with it."""
+    """The result of one check, with its problems."""
 
     what: str
     found: str
@@ -40,7 +40,7 @@ class Finding:
 class Kept:
     """The ledger of one campaign in a project, and what is needed to read it."""
 
-    arm: str  # " of RANDOM", say; nothing for the project's own campaign
+    arm: str  # such as " of RANDOM"; empty for the project's own campaign
     folder: Path
     place: str | Path
     begun: bool
@@ -48,20 +48,20 @@ class Kept:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         return f"ledger{self.arm}"
 
     @property
     def head(self) -> HeadFile:
-        """What the folder knows of the ledger."""
+        """The head file, which records the state of the ledger."""
         found = HeadFile.of_ledger(self.place, self.folder)
-        assert found is not None  # only a ledger in memory has none
+        assert found is not None  # only in-memory ledgers have none
         return found
 
 
 # -- the whole project -------------------------------------------------------------------------------------------------
 def verify_project(folder: Path) -> list[Finding]:
-    """Check everything in a project's folder; nothing is changed but the tables of an older ledger."""
+    """Check everything in a project folder. Changes nothing, except that an older ledger is migrated."""
     run, settings = _settings(folder)
     found = [settings]
     for kept in _ledgers(folder, run):
@@ -71,18 +71,18 @@ def verify_project(folder: Path) -> list[Finding]:
 
 
 def accept_losses(folder: Path) -> list[str]:
-    """Go on with the ledgers of a project as they are, and record that in each one that has lost entries."""
+    """Accept lost entries: record the loss in each ledger that has lost some."""
     run, _ = _settings(folder)
     lock = Lock(folder / "run.lock", patience=0.5)
-    told = []
+    accepted = []
     try:
         for kept in _ledgers(folder, run):
             if lost := _lost(kept):
                 entry = accept_loss(kept.place, kept.head, lost)
-                told.append(f"{lost}. Accepted: this is entry {entry} of the ledger")
+                accepted.append(f"{lost}. Accepted: this is entry {entry} of the ledger")
     finally:
         lock.release()
-    return told
+    return accepted
 
 
 def _lost(kept: Kept) -> str | None:
@@ -93,17 +93,17 @@ def _lost(kept: Kept) -> str | None:
 
 
 def _settings(folder: Path) -> tuple[Run | None, Finding]:
-    """The run in a folder; none where there is only a ledger, or where settings or data cannot be read."""
+    """The run in a folder; None if there is only a ledger, or if settings or data cannot be read."""
     what = "settings and data"
     if not (folder / CONFIG_FILE).exists():
         if not Ledger.exists(folder / LEDGER_FILE):
-            raise ConfigError(f"{folder} holds no run", fix="name the folder of a run or a project")
-        return None, Finding(what, f"no {CONFIG_FILE}: the ledger alone is checked")
+            raise ConfigError(f"{folder} is not a run or project", fix="give the folder of a run or a project")
+        return None, Finding(what, f"no {CONFIG_FILE}: only the ledger is checked")
     try:
         run = Run.open(folder)
     except BursarError as wrong:
-        return None, Finding(what, "cannot be used", (str(wrong),))
-    return run, Finding(what, f"{len(run.parts.corpus):,} items, as at the start")
+        return None, Finding(what, "not usable", (str(wrong),))
+    return run, Finding(what, f"{len(run.parts.corpus):,} items, unchanged")
 
 
 def _ledgers(folder: Path, run: Run | None) -> Iterator[Kept]:
@@ -149,7 +149,7 @@ def _verify_entries(kept: Kept) -> Finding:
 
 
 def _wrong_answers(books: CampaignState) -> tuple[str, list[str]]:
-    """Answers that are of no item or task of the corpus, or cannot be decoded."""
+    """Answers to unknown items or tasks, and labels that cannot be decoded."""
     ledger, problems = books.ledger, []
     answers = ledger.answers()
     for answer in answers:
@@ -161,22 +161,22 @@ def _wrong_answers(books: CampaignState) -> tuple[str, list[str]]:
 
 
 def _wrong_charges(books: CampaignState) -> tuple[str, list[str]]:
-    """Answers that were not charged what their labels cost at the prices of the round that asked."""
+    """Answers whose charge differs from the price of their labels in that round."""
     charged, problems = books.ledger.charged(), []
     for key, answers in groupby(books.ledger.answers(), key=lambda answer: answer.key):
         paid = charged.pop(key, {})
         try:
             due = _due(books, list(answers))
-        except BursarError:  # it cannot be decoded, which the check of answers says
+        except BursarError:  # cannot be decoded: reported by the check of answers
             continue
         if paid != due:
-            problems.append(f"{key!r}: {sum(paid.values())} was charged, and {sum(due.values())} is due")
-    problems += [f"{key!r}: {sum(paid.values())} was charged for no answer" for key, paid in charged.items()]
+            problems.append(f"{key!r}: {sum(paid.values())} was charged, but {sum(due.values())} is due")
+    problems += [f"{key!r}: {sum(paid.values())} was charged without an answer" for key, paid in charged.items()]
     return f"{books.terms().costs.show(books.ledger.spent())} spent, charge by charge", problems
 
 
 def _due(books: CampaignState, answers: list[Answer]) -> dict[str, int]:
-    """What one submission costs, by thing; nothing if it is a correction, or labels that came with the data."""
+    """The cost of a submission by cost item; empty for corrections and labels that came with the data."""
     first, corpus = answers[0], books.ledger.corpus
     want = books.wanted(first.round).get(first.item)
     if want is None or first.purpose == GIVEN or first.role not in PAID:
@@ -189,7 +189,7 @@ def _due(books: CampaignState, answers: list[Answer]) -> dict[str, int]:
 
 # -- other files -------------------------------------------------------------------------------------------------------
 def _verify_files(kept: Kept) -> Iterator[Finding]:
-    """What models left, and the server's own database."""
+    """Models, suggestions and the database of the web server."""
     models = sorted((kept.folder / "models").glob("*/fit.json"))
     if models:
         yield _readable(f"models{kept.arm}", models, lambda file: json.loads(file.read_text())["best"])
@@ -200,7 +200,7 @@ def _verify_files(kept: Kept) -> Iterator[Finding]:
         )
     pools = sorted((kept.folder / SUGGESTIONS).glob("pool-*.npz"))
     if pools:
-        yield _readable("what models say of the pool", pools, _read_arrays)
+        yield _readable("scores of the pool", pools, _read_arrays)
     server = kept.folder / "web.sqlite"
     if server.exists():
         yield Finding("accounts and leases", server.name, _few(file_problems(server)))
@@ -217,7 +217,7 @@ def _readable(what: str, files: Sequence[Path], read: Callable[[Path], object]) 
     for file in files:
         try:
             read(file)
-        except Exception as wrong:  # whatever a damaged file makes its reader say
+        except Exception as wrong:  # a damaged file can raise anything
             problems.append(f"{file} cannot be read: {wrong}")
     return Finding(what, f"{len(files):,} read", _few(problems))
 

@@ -66,10 +66,10 @@ def push(
     from bursar.cli.progress import ProgressBar
 
     with _open(run, folder, url, token) as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
-        if sync.live.ready():
-            sync.live.next_round(bar.update)
+        if sync.session.ready():
+            sync.session.next_round(bar.update)
         pushed = sync.push(bar.update)
-    _print_pushed(sync.live, studio, pushed, as_json)
+    _print_pushed(sync.session, studio, pushed, as_json)
 
 
 @app.command()
@@ -82,7 +82,7 @@ def pull(
         bool, typer.Option("--watch", "-w", help="Keep pulling, and push each next round, until the campaign ends.")
     ] = False,
     every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between pulls with --watch.")] = 10.0,
-    bell: Annotated[
+    webhook: Annotated[
         str | None,
         typer.Option(
             "--webhook",
@@ -105,37 +105,37 @@ def pull(
     You can interrupt it at any time: the same command resumes.
     """
     from bursar.cli.progress import ProgressBar
-    from bursar.web.labelstudio.sync import Pulled, keep_in_step
+    from bursar.web.labelstudio.sync import Pulled, watch_project
 
-    if bell is not None and not watch:
+    if webhook is not None and not watch:
         raise ConfigError("--webhook needs --watch", fix="add --watch")
     with _open(run, folder, url, token) as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
         if not watch:
-            _print_pulled(sync.live, sync.pull(bar.update), as_json)
+            _print_pulled(sync.session, sync.pull(bar.update), as_json)
             return
 
         def report(event: Pulled | Pushed) -> None:
             if isinstance(event, Pulled):
-                _print_pulled(sync.live, event, as_json)
+                _print_pulled(sync.session, event, as_json)
             else:
-                _print_pushed(sync.live, studio, event, as_json)
+                _print_pushed(sync.session, studio, event, as_json)
 
-        with _bell(sync, studio, bell, every) as pause:
-            why = keep_in_step(sync, pause=pause, told=report, progress=bar.update)
+        with _wait_for_webhook(sync, studio, webhook, every) as pause:
+            why = watch_project(sync, pause=pause, report=report, progress=bar.update)
     typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign has ended: {why}.")
 
 
 @contextmanager
-def _bell(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
+def _wait_for_webhook(sync: Sync, studio: Studio, url: str | None, every: float) -> Iterator[Callable[[], object]]:
     """Give a function that waits for the next pull: a fixed time, or until Label Studio calls the webhook."""
     if url is None:
         yield lambda: time.sleep(every)
         return
-    from bursar.web.labelstudio.bell import Bell
+    from bursar.web.labelstudio.webhook import WebhookListener
 
-    with Bell(url) as bell:
-        studio.register_webhook(sync.project(), bell.url)
-        yield lambda: bell.wait(every)
+    with WebhookListener(url) as webhook:
+        studio.register_webhook(sync.project(), webhook.url)
+        yield lambda: webhook.wait(every)
 
 
 @contextmanager
@@ -143,10 +143,10 @@ def _open(run: Path, folder: Path | None, url: str | None, token: str | None) ->
     """Open the campaign and the server. The server comes first, so that a wrong token creates no run."""
     from bursar.annotation.session import AnnotationSession
     from bursar.web.labelstudio.client import Studio
-    from bursar.web.labelstudio.sync import Memory, Sync
+    from bursar.web.labelstudio.sync import Sync, SyncState
 
     place = _place(run, folder)
-    known = Memory.load(place)
+    known = SyncState.load(place)
     address = url or (known.url if known is not None else None)
     if address is None:
         raise ConfigError("the address of Label Studio is not known", fix=f"pass --url or set ${URL}")
@@ -155,11 +155,11 @@ def _open(run: Path, folder: Path | None, url: str | None, token: str | None) ->
     studio = Studio(address, token)
     studio.whoami()
     _start(run, place)
-    live = AnnotationSession.open(place)
+    session = AnnotationSession.open(place)
     try:
-        yield Sync(live, studio), studio
+        yield Sync(session, studio), studio
     finally:
-        live.close()
+        session.close()
 
 
 def _place(run: Path, folder: Path | None) -> Path:
@@ -189,10 +189,10 @@ def _start(run: Path, place: Path) -> None:
 
 
 # -- output ------------------------------------------------------------------------------------------------------------
-def _print_pushed(live: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
-    state, page = live.state(), studio.page_of(pushed.project)
+def _print_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
+    state, page = session.state(), studio.page_of(pushed.project)
     if as_json:
-        typer.echo(json.dumps(_state(live) | asdict(pushed) | {"page": page}, ensure_ascii=False))
+        typer.echo(json.dumps(_state(session) | asdict(pushed) | {"page": page}, ensure_ascii=False))
     elif state.phase == "ended":
         typer.echo(f"The campaign has ended: {state.why}.")
     else:
@@ -201,31 +201,31 @@ def _print_pushed(live: AnnotationSession, studio: Studio, pushed: Pushed, as_js
         typer.echo(f"Round {state.round}: {_items(pushed.new)} sent{suggested}{there}. {page}")
 
 
-def _print_pulled(live: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
+def _print_pulled(session: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(_state(live) | asdict(pulled), ensure_ascii=False))
+        typer.echo(json.dumps(_state(session) | asdict(pulled), ensure_ascii=False))
         return
     for problem in pulled.problems:
         typer.echo(f"not imported: {problem}", err=True)
     done = [
-        (pulled.answered, f"answered for {live.costs.show(pulled.cost)}" if pulled.cost else "answered"),
+        (pulled.answered, f"answered for {session.costs.show(pulled.cost)}" if pulled.cost else "answered"),
         (pulled.beside, "with a second opinion"),
         (pulled.corrected, "corrected"),
         (pulled.skipped, "skipped"),
         (pulled.deleted, "deleted in Label Studio but kept"),
     ]
     words = ", ".join(f"{len(items):,} {what}" for items, what in done if items) or "nothing new"
-    state = live.state()
+    state = session.state()
     typer.echo(
         f"Round {state.round}: {words}. {_items(state.open)} open, {state.answered:,} of {state.asked:,} answered."
     )
-    if live.ready():
+    if session.ready():
         typer.echo("The round is complete. Push to train and send the next one.")
 
 
-def _state(live: AnnotationSession) -> dict[str, Any]:
-    state = live.state()
-    return {"round": state.round, "phase": state.phase, "open": state.open, "ready": live.ready()}
+def _state(session: AnnotationSession) -> dict[str, Any]:
+    state = session.state()
+    return {"round": state.round, "phase": state.phase, "open": state.open, "ready": session.ready()}
 
 
 def _items(count: int) -> str:

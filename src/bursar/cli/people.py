@@ -78,14 +78,14 @@ def _accounts(project: Path) -> Iterator[Accounts]:
     """Open the accounts of a project, whether or not it is being served."""
     from bursar.web.accounts import Accounts
     from bursar.web.app_state import check_project
-    from bursar.web.store import STORE_FILE, Store
+    from bursar.web.database import DATABASE_FILE, WebDatabase
 
     check_project(project)
-    store = Store.open(project / STORE_FILE)
+    database = WebDatabase.open(project / DATABASE_FILE)
     try:
-        yield Accounts(store)
+        yield Accounts(database)
     finally:
-        store.close()
+        database.close()
 
 
 def _known(accounts: Accounts, name: str) -> None:

@@ -69,6 +69,6 @@ def serve(
         log=log,
         trust=trust,
         engine=engine,
-        opened=opened,
+        on_start=opened,
     )
     typer.echo("Stopped.", err=True)

@@ -53,8 +53,9 @@ class Money:
         """
         if not count:
             return "–"
+        amount = self.amount(units / count)
         digits = max(1, -int(self.unit.normalize().as_tuple().exponent))
-        return f"{self.currency}{self.amount(units / count):,.{digits}f}"
+        return f"{self.currency}{amount:,.{min(2, digits) if amount >= 0.1 else digits}f}"
 
     def amount(self, units: float) -> float:
         """For the axis of a chart."""

@@ -13,6 +13,7 @@ from bursar.errors import ConfigError
 from bursar.ragged import BoolArray, IntArray, Ragged
 from bursar.tasks.task import Task
 
+CENT = Decimal("0.01")
 MOST_UNITS = 10**9  # largest price; a million items of a thousand words then still sum within 64 bits
 
 
@@ -117,10 +118,18 @@ class CostModel:
     def show(self, units: int) -> str:
         """Whole units formatted as money.
 
+        Two decimals are enough, except for small fractions such as prices.
+
         >>> CostModel({}, {}, Decimal("0.01"), "€").show(123456)
         '€1,234.56'
+        >>> fine = CostModel({}, {}, Decimal("0.0001"), "€")
+        >>> fine.show(12_345_678), fine.show(56)
+        ('€1,234.57', '€0.0056')
         """
-        return f"{self.currency}{self.money(units):,f}"
+        amount = self.money(units)
+        if self.unit < CENT and abs(amount) >= 10 * CENT:
+            amount = amount.quantize(CENT)
+        return f"{self.currency}{amount:,f}"
 
 
 def counts_of(tasks: Sequence[Task], labels: Mapping[str, Ragged]) -> dict[str, IntArray]:

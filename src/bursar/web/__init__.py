@@ -1,1 +1,1 @@
-"""The page: annotate, watch, decide."""
+"""The web pages and the HTTP API: annotate, watch, decide."""

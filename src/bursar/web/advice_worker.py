@@ -1,7 +1,7 @@
-"""The process that works out how to split money between the tasks of a project, beside the one that serves it.
+"""Worker process that computes how to split a budget between the tasks of a project.
 
-``python -m bursar.web.advice_worker FOLDER MONEY`` tells its stages and then what it found on standard output, a JSON
-object a line. It writes nothing else, and may be killed at any time.
+``python -m bursar.web.advice_worker FOLDER MONEY`` prints its progress and then its result to standard output, one JSON
+object per line. It writes no files and may be killed at any time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from bursar.report.tables import Table
 from bursar.report.wording import amount, counted, percent
 
 
-# -- what the page shows ---------------------------------------------------------------------------------------------
-def advice_shown(found: Answer, about: Mapping[str, str]) -> dict[str, Any]:
-    """A split as the page shows it: where the money goes, what each task gains, who informs whom, and why."""
+# -- view ------------------------------------------------------------------------------------------------------------
+def advice_view(found: Answer, about: Mapping[str, str]) -> dict[str, Any]:
+    """A split as the page shows it: shares, gains by task, informativeness between tasks, and reasons."""
     split, problem = found.split, found.split.problem
     known, whole, off = problem.estimates.informativeness, found.whole, moves_table(found)
     gains = [
@@ -54,16 +54,16 @@ def advice_shown(found: Answer, about: Mapping[str, str]) -> dict[str, Any]:
             "error": [[round(value, 3) for value in row] for row in known.error.tolist()],
         },
         "tables": [
-            _table("The split", split_table(found)),
-            _table("Plain splits, by the same estimates", others_table(found)),
-            *([_table("If an estimate is off", off)] if off.rows else []),
+            _table("Split", split_table(found)),
+            _table("Simple splits, by the same estimates", others_table(found)),
+            *([_table("If an estimate is wrong", off)] if off.rows else []),
         ],
         "about": dict(about),
     }
 
 
 def _shares(split: Split) -> list[dict[str, Any]]:
-    """Where the money goes: first to items that are labelled for all tasks at once, the others to one task alone."""
+    """Shares of the budget: first items labelled for all tasks at once, then labels for single tasks."""
     problem = split.problem
     shares: list[tuple[str | None, int, str]] = []
     if split.together and problem.joint is not None:
@@ -84,7 +84,7 @@ def _shares(split: Split) -> list[dict[str, Any]]:
 
 
 def _money(problem: Problem, units: int) -> str:
-    """Money that can stand in a sentence."""
+    """An amount for a sentence: with its currency, or in units."""
     shown = problem.show(units)
     return shown if problem.costs.currency else f"{shown} units"
 
@@ -93,17 +93,17 @@ def _table(title: str, table: Table) -> dict[str, Any]:
     return {"title": title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
 
 
-# -- the child -------------------------------------------------------------------------------------------------------
+# -- process ---------------------------------------------------------------------------------------------------------
 def main(arguments: list[str]) -> int:
-    """Work as a child; the exit code."""
+    """Run as a worker process; returns the exit code."""
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m bursar.web.advice_worker FOLDER MONEY\n")
         return 2
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what anybody else prints is no event
+    os.dup2(2, 1)  # other output must not mix with the events
     last = ""
 
-    def tell(event: Mapping[str, Any]) -> None:
+    def send(event: Mapping[str, Any]) -> None:
         nonlocal last
         line = json.dumps(event, ensure_ascii=False)
         if line != last:
@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> int:
 
     end_with_parent()
     with suppress(OSError):
-        os.nice(10)  # whoever annotates comes first, then the training
+        os.nice(10)  # lower priority than the server and the training
     try:
         material = material_of_run(Path(arguments[0]))
         stage = {"event": "stage", "round": 0}
@@ -121,14 +121,14 @@ def main(arguments: list[str]) -> int:
         material.check(money, material.method)
 
         def progress(what: str, done: float) -> None:
-            tell(stage | {"what": what, "done": round(done, 3)})
+            send(stage | {"what": what, "done": round(done, 3)})
 
         measured = measure(material, progress=progress)
         about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
         found = answer(measured.problem(money), measured.context, method=material.method, progress=progress)
-        tell({"event": "advice", "found": advice_shown(found, about)})
-    except BursarError as wrong:
-        tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
+        send({"event": "advice", "found": advice_view(found, about)})
+    except BursarError as error:
+        send({"event": "failed", "error": error.message, "fix": error.fix})
         return 2
     except BrokenPipeError:
         return 1

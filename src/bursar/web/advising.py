@@ -1,7 +1,7 @@
-"""How should the budget be split between the tasks? Asked beside the server, in a process of its own.
+"""Advice on splitting the budget between tasks, computed in a separate process.
 
-Measuring trains many small models, so it takes a while: one question at a time, and what came of the newest is kept in
-the project's folder with the state that it was asked at. ``bursar.web.advice_worker`` is what the process runs.
+It trains many small models, so only one request runs at a time. The latest result is kept in the project folder with
+the campaign state at the time of the request. The process runs ``bursar.web.advice_worker``.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from typing import Any
 from bursar.annotation.subprocess_events import PYTHON, listen
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError
-from bursar.web.api_models import AdviceShown
+from bursar.web.api_models import AdviceOut
 from bursar.web.events import Hub
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 
 ADVICE_FILE = "advice.json"
 STAGES = ("who informs whom", "how fast tasks saturate", "how hard tasks are", "if one estimate is off")
 ASKED_AT = {"round", "spent"}
-SHOWN = {"budget", "shares", "gains", "whole", "reasons", "informs", "tables"}  # what the page needs of a split
-EVERY = 0.5  # seconds between two news of the progress
+SHOWN = {"budget", "shares", "gains", "whole", "reasons", "informs", "tables"}  # keys that the page needs
+PUBLISH_EVERY = 0.5  # seconds between two progress events
 
 
 @dataclass
 class Advice:
-    """Advice that was asked for: under way, found, or why there is none."""
+    """Requested advice: running, finished or failed."""
 
-    amount: str  # of money, as it was asked
-    asked_at: dict[str, Any]  # the round, and what had been spent
+    amount: str  # of money, as requested
+    asked_at: dict[str, Any]  # round and amount spent at the request
     done: bool = False
     progress: float = 0.0
     what: str = ""
@@ -44,7 +44,7 @@ class Advice:
 
 
 class Advising:
-    """Asks a child how to split money, and keeps its newest answer."""
+    """Runs the advice process and keeps its latest result."""
 
     def __init__(
         self,
@@ -58,71 +58,71 @@ class Advising:
         self._hub = hub
         self._state = state
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[str] | None = None
         self._closed = False
-        self._told = 0.0
-        self.newest = _kept(folder / ADVICE_FILE)
+        self._published_at = 0.0
+        self.newest = _load(folder / ADVICE_FILE)
 
     def start(self, amount: str) -> Advice:
-        """Begin, unless the same is being asked already."""
+        """Start, unless the same request is already running."""
         state = self._state()
         with self._lock:
             if self.newest is not None and not self.newest.done:
                 if self.newest.amount == amount:
                     return self.newest
-                raise Problem(409, "advice_under_way", "another split is being worked out", fix="wait for it")
-            asked = Advice(amount, {"round": state["round"], "spent": state["spent"]})
-            self.newest = asked
-        threading.Thread(target=self._work, args=(asked,), name="advice", daemon=True).start()
-        return asked
+                raise HTTPError(409, "advice_under_way", "another split is being computed", fix="wait until it is done")
+            advice = Advice(amount, {"round": state["round"], "spent": state["spent"]})
+            self.newest = advice
+        threading.Thread(target=self._work, args=(advice,), name="advice", daemon=True).start()
+        return advice
 
     def close(self) -> None:
-        """End the child, if there is one."""
+        """Stop the process, if it is running."""
         self._closed = True
-        child = self._child
-        if child is not None:
-            child.kill()
+        process = self._process
+        if process is not None:
+            process.kill()
 
-    def _work(self, asked: Advice) -> None:
-        command = self._command(self._folder, asked.amount)
+    def _work(self, advice: Advice) -> None:
+        command = self._command(self._folder, advice.amount)
         try:
-            asked.result = listen(command, lambda what, done: self._note(asked, what, done), self._started)
-        except BursarError as wrong:
-            asked.wrong = {"error": wrong.message, "fix": wrong.fix, "kind": "no_advice"}
-        except Exception as broken:  # people must see it, whatever it is
-            asked.wrong = {"error": f"{type(broken).__name__}: {broken}", "fix": None, "kind": "broken"}
-        self._child = None
+            advice.result = listen(command, lambda what, done: self._note(advice, what, done), self._started)
+        except BursarError as error:
+            advice.wrong = {"error": error.message, "fix": error.fix, "kind": "no_advice"}
+        except Exception as error:  # show any failure on the page
+            advice.wrong = {"error": f"{type(error).__name__}: {error}", "fix": None, "kind": "broken"}
+        self._process = None
         if self._closed:
             return
-        if asked.result is not None:  # on disk before anybody is told
-            found = asdict(replace(asked, done=True, progress=1.0, what=""))
+        if advice.result is not None:  # save it before listeners are notified
+            found = asdict(replace(advice, done=True, progress=1.0, what=""))
             with suppress(OSError), replacing(self._folder / ADVICE_FILE) as file:
                 json.dump(found, file)
-        asked.progress, asked.done = 1.0, True
+        advice.progress, advice.done = 1.0, True
         self._hub.publish("advice", {"done": True, "progress": 1.0, "what": ""})
 
-    def _started(self, child: subprocess.Popen[str]) -> None:
-        self._child = child
+    def _started(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
         if self._closed:
-            child.kill()
+            process.kill()
 
-    def _note(self, asked: Advice, what: str, done: float) -> None:
+    def _note(self, advice: Advice, what: str, done: float) -> None:
         at = STAGES.index(what) if what in STAGES else 0
-        asked.what, asked.progress = what, round((at + done) / len(STAGES), 3)
-        if time.monotonic() - self._told >= EVERY:
-            self._told = time.monotonic()
-            self._hub.publish("advice", {"done": False, "progress": asked.progress, "what": what})
+        advice.what, advice.progress = what, round((at + done) / len(STAGES), 3)
+        if time.monotonic() - self._published_at >= PUBLISH_EVERY:
+            self._published_at = time.monotonic()
+            self._hub.publish("advice", {"done": False, "progress": advice.progress, "what": what})
 
 
 def advice_command(folder: Path, amount: str) -> list[str]:
-    """What works out how to split so much money."""
+    """The command that computes a split of this amount."""
     return [*PYTHON, "bursar.web.advice_worker", str(folder), amount]
 
 
-def _kept(path: Path) -> Advice | None:
-    """What was found when the project was last open; a file that is not as we write it is none."""
+def _load(path: Path) -> Advice | None:
+    """The saved advice; None if there is none or the file is incomplete."""
     try:
-        known = AdviceShown.model_validate_json(path.read_bytes())
+        known = AdviceOut.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
     whole = known.done and known.result is not None and known.result.keys() >= SHOWN

@@ -1,7 +1,7 @@
-"""How far people who labelled the same items agree: Cohen's kappa, Krippendorff's alpha, F1 of spans. Pure functions.
+"""Inter-annotator agreement: Cohen's kappa, Krippendorff's alpha, pairwise F1 of spans. Pure functions.
 
-Labels are the JSON labels of tasks. Where a label is one choice an item, the item is what people are compared on;
-where it is spans or heads, its words are. Numbers have distances, so alpha takes those.
+Labels are the JSON labels of tasks. The unit of comparison is the item for classification and the word for spans and
+heads. For numbers, alpha uses squared distances.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 
 from bursar.tasks import Task
 
-Unit = Mapping[str, Hashable]  # what each person said of one thing, by name
+Unit = Mapping[str, Hashable]  # label of one unit by person
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one person said of one item for one task; ``words`` is the item's number of words."""
+class Rating:
+    """One person's label of one item for one task; ``words`` is the item's number of words."""
 
     item: str
     person: str
@@ -31,73 +31,75 @@ class Answer:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far people agree on one task. A figure is ``None`` where it does not exist for the task or these answers."""
+    """Agreement on one task. A value is ``None`` where it is undefined for the task or these ratings."""
 
-    items: int  # that two or more people answered
+    items: int  # rated by two or more people
     people: int
-    cohen: float | None = None  # the mean over pairs of people, by what they share
+    cohen: float | None = None  # mean over pairs of people, weighted by shared units
     krippendorff: float | None = None
     span_f1: float | None = None
-    same: float | None = None  # share of pairs of answers that are alike altogether
+    same: float | None = None  # share of pairs of answers that are identical
 
 
-def agreement(task: Task, answers: Iterable[Answer]) -> Agreement:
-    """How far people agree on one task; only items with two answers or more count.
+def agreement(task: Task, ratings: Iterable[Rating]) -> Agreement:
+    """Agreement of people on one task. Only items with two or more ratings count.
 
     >>> from bursar.tasks import Classification
-    >>> said = [Answer("u1", "ann", "a"), Answer("u1", "bob", "a"), Answer("u2", "ann", "b"), Answer("u2", "bob", "a")]
-    >>> agreement(Classification("intent", ("a", "b")), said)
+    >>> labels = [("u1", "ann", "a"), ("u1", "bob", "a"), ("u2", "ann", "b"), ("u2", "bob", "a")]
+    >>> agreement(Classification("intent", ("a", "b")), [Rating(*label) for label in labels])
     Agreement(items=2, people=2, cohen=0.0, krippendorff=0.0, span_f1=None, same=0.5)
     """
-    shared = shared_answers(answers)
-    people = len({person for said in shared.values() for person in said})
+    shared = shared_ratings(ratings)
+    people = len({person for by_person in shared.values() for person in by_person})
     if not shared:
         return Agreement(0, people)
-    words = {item: max(answer.words for answer in said.values()) for item, said in shared.items()}
-    labels = {item: {who: answer.label for who, answer in said.items()} for item, said in shared.items()}
+    words = {item: max(rating.words for rating in by_person.values()) for item, by_person in shared.items()}
+    labels = {
+        item: {person: rating.label for person, rating in by_person.items()} for item, by_person in shared.items()
+    }
     same = _share_alike(labels.values())
     if task.kind == "regression":
-        alpha = krippendorff_interval([list(said.values()) for said in labels.values()])
+        alpha = krippendorff_interval([list(by_person.values()) for by_person in labels.values()])
         return Agreement(len(shared), people, None, alpha, None, same)
     f1 = span_f1(labels.values()) if has_spans(task) else None
-    if task.kind == "relations":  # no choice a unit: the pairs that somebody may link are not written down
+    if task.kind == "relations":  # no units: the candidate pairs are not recorded
         return Agreement(len(shared), people, None, None, f1, same)
-    units = [unit for item, said in labels.items() for unit in units_of(task, said, words[item])]
+    units = [unit for item, by_person in labels.items() for unit in units_of(task, by_person, words[item])]
     alpha = krippendorff_nominal([list(unit.values()) for unit in units])
     return Agreement(len(shared), people, mean_cohen(units), alpha, f1, same)
 
 
 def has_spans(task: Task) -> bool:
-    """Whether a task's label is a set of things that are marked, some of which two people may share."""
+    """Whether a label is a set of spans or relations, so that F1 is defined."""
     return task.kind == "relations" or (task.kind == "tagging" and not getattr(task, "every_word", False))
 
 
-def shared_answers(answers: Iterable[Answer]) -> dict[str, dict[str, Answer]]:
-    """By item and person, the newest answers of items that two people or more answered."""
-    by_item: dict[str, dict[str, Answer]] = defaultdict(dict)
-    for answer in answers:
-        by_item[answer.item][answer.person] = answer
-    return {item: said for item, said in by_item.items() if len(said) > 1}
+def shared_ratings(ratings: Iterable[Rating]) -> dict[str, dict[str, Rating]]:
+    """The latest ratings by item and person, for items rated by two or more people."""
+    by_item: dict[str, dict[str, Rating]] = defaultdict(dict)
+    for rating in ratings:
+        by_item[rating.item][rating.person] = rating
+    return {item: by_person for item, by_person in by_item.items() if len(by_person) > 1}
 
 
-def units_of(task: Task, said: Mapping[str, Any], words: int) -> list[dict[str, Hashable]]:
-    """What people are compared on: the item where there is one choice for it, else its words one by one.
+def units_of(task: Task, by_person: Mapping[str, Any], words: int) -> list[dict[str, Hashable]]:
+    """The units on which people are compared: the item itself, or each of its words.
 
     >>> from bursar.tasks import Tagging
     >>> units_of(Tagging("slots", ("time",)), {"ann": [[1, 3, "time"]], "bob": []}, 3)
     [{'ann': '', 'bob': ''}, {'ann': 'time', 'bob': ''}, {'ann': 'time', 'bob': ''}]
     """
     if task.kind == "classification":
-        return [{who: str(label) for who, label in said.items()}]
+        return [{person: str(label) for person, label in by_person.items()}]
     if task.kind == "tagging" and has_spans(task):
-        tags = {who: _tags(label, words) for who, label in said.items()}
+        tags = {person: _tags(label, words) for person, label in by_person.items()}
     else:  # a label, or a head and a label, for every word
-        tags = {who: [_fixed(word) for word in label] for who, label in said.items()}
+        tags = {person: [_hashable(word) for word in label] for person, label in by_person.items()}
     return [dict(zip(tags, column, strict=True)) for column in zip(*tags.values(), strict=True)]
 
 
 def _tags(spans: Sequence[Any], words: int) -> list[Hashable]:
-    """The labels over each word; where spans are nested, all of them together."""
+    """The labels of each word; nested spans are joined."""
     over: list[set[str]] = [set() for _ in range(words)]
     for start, end, label in spans:
         for word in range(start, end):
@@ -107,9 +109,9 @@ def _tags(spans: Sequence[Any], words: int) -> list[Hashable]:
 
 # -- two people ------------------------------------------------------------------------------------------------------
 def cohen(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Cohen's kappa of two people who labelled the same things: agreement beyond chance over the most there could be.
+    """Cohen's kappa of two people who rated the same units: (observed - chance) / (1 - chance) agreement.
 
-    ``None`` where both gave one and the same label to everything, for chance then leaves nothing to be better at.
+    ``None`` where both gave the same single label to everything, because chance agreement is then 1.
 
     >>> cohen(["a", "a", "b", "b"], ["a", "a", "b", "a"])
     0.5
@@ -124,8 +126,8 @@ def cohen(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None
 
 
 def mean_cohen(units: Sequence[Unit]) -> float | None:
-    """The mean of Cohen's kappa over all pairs of people, each by the number of things that both labelled."""
-    people = sorted({who for unit in units for who in unit})
+    """Mean of Cohen's kappa over all pairs of people, weighted by the number of units that both rated."""
+    people = sorted({person for unit in units for person in unit})
     total, weight = 0.0, 0
     for one, other in combinations(people, 2):
         both = [unit for unit in units if one in unit and other in unit]
@@ -136,16 +138,16 @@ def mean_cohen(units: Sequence[Unit]) -> float | None:
 
 
 def span_f1(items: Iterable[Mapping[str, Any]]) -> float | None:
-    """F1 between people over all pairs that share an item: twice what both marked over what either did.
+    """Pairwise F1 over all pairs of people that share an item: 2 |A ∩ B| / (|A| + |B|).
 
-    It takes no side: F1 is the same whichever of two people is taken for the truth. ``None`` if nobody marked anything.
+    Symmetric: it does not matter who is taken as the reference. ``None`` if nothing was marked.
 
     >>> span_f1([{"ann": [[0, 1, "x"], [2, 3, "x"]], "bob": [[0, 1, "x"]]}])
     0.6666666666666666
     """
     both = either = 0
-    for said in items:
-        marked = [{_fixed(entry) for entry in label} for label in said.values()]
+    for by_person in items:
+        marked = [{_hashable(entry) for entry in label} for label in by_person.values()]
         for mine, yours in combinations(marked, 2):
             both += 2 * len(mine & yours)
             either += len(mine) + len(yours)
@@ -154,9 +156,9 @@ def span_f1(items: Iterable[Mapping[str, Any]]) -> float | None:
 
 # -- any number of people --------------------------------------------------------------------------------------------
 def krippendorff_nominal(units: Iterable[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's alpha of labels that are alike or not; people may be missing anywhere.
+    """Krippendorff's alpha for nominal labels; ratings may be missing.
 
-    ``None`` where nothing was labelled twice, or everything alike, so that there is no disagreement to expect.
+    ``None`` where no unit has two ratings, or all ratings are equal, so that no disagreement is expected.
 
     >>> krippendorff_nominal([["a", "a"], ["b", "b"], ["a", "b"], ["b"]])
     0.4444444444444444
@@ -173,7 +175,7 @@ def krippendorff_nominal(units: Iterable[Sequence[Hashable]]) -> float | None:
 
 
 def krippendorff_interval(units: Iterable[Sequence[float]]) -> float | None:
-    """Krippendorff's alpha of numbers, whose squared distance is how far people disagree.
+    """Krippendorff's alpha for interval data, with squared distance as the disagreement.
 
     >>> krippendorff_interval([[1, 1], [2, 2], [3, 3]])
     1.0
@@ -184,7 +186,7 @@ def krippendorff_interval(units: Iterable[Sequence[float]]) -> float | None:
     pooled = np.concatenate(shared)
     middle, n = pooled.mean(), len(pooled)
     expected = _squares(pooled - middle)
-    if expected <= (4 * n * np.finfo(float).eps * np.abs(pooled).max()) ** 2:  # all alike, but for rounding
+    if expected <= (4 * n * np.finfo(float).eps * np.abs(pooled).max()) ** 2:  # all equal up to rounding
         return None
     observed = sum(_squares(values - middle) / (len(values) - 1) for values in shared)
     return float(1 - observed * (n - 1) / expected)
@@ -195,16 +197,18 @@ def _squares(values: Any) -> float:
     return float(2 * len(values) * (values**2).sum() - 2 * values.sum() ** 2)
 
 
-# -- small things ----------------------------------------------------------------------------------------------------
+# -- comparing labels ------------------------------------------------------------------------------------------------
 def _share_alike(items: Iterable[Mapping[str, Any]]) -> float:
     pairs = [
-        _comparable(mine) == _comparable(yours) for said in items for mine, yours in combinations(said.values(), 2)
+        _comparable(mine) == _comparable(yours)
+        for by_person in items
+        for mine, yours in combinations(by_person.values(), 2)
     ]
     return sum(pairs) / len(pairs)
 
 
 def alike(labels: Iterable[Any]) -> bool:
-    """Whether all of these labels say the same; spans may stand in any order.
+    """Whether all labels are equal; the order of spans does not matter.
 
     >>> alike([[[0, 1, "x"], [2, 3, "y"]], [[2, 3, "y"], [0, 1, "x"]]]), alike(["a", "b"])
     (True, False)
@@ -214,12 +218,12 @@ def alike(labels: Iterable[Any]) -> bool:
 
 
 def _comparable(label: Any) -> Hashable:
-    """A label such that those that say the same are equal. Spans stand in any order, words in theirs."""
-    fixed = _fixed(label)
+    """A hashable form in which equal labels compare equal. Spans are unordered, words are ordered."""
+    fixed = _hashable(label)
     spans = isinstance(label, list) and label and isinstance(label[0], list) and len(label[0]) == 3
     return frozenset(fixed) if spans and isinstance(fixed, tuple) else fixed
 
 
-def _fixed(value: Any) -> Hashable:
-    """JSON as something that can stand in a set."""
-    return tuple(_fixed(entry) for entry in value) if isinstance(value, list | tuple) else value
+def _hashable(value: Any) -> Hashable:
+    """JSON with lists turned into tuples."""
+    return tuple(_hashable(entry) for entry in value) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""The API: who asks, what is refused and how, and the routes of its parts."""
+"""Shared parts of the API: dependencies that identify the caller, and error handling."""
 
 from __future__ import annotations
 
@@ -14,147 +14,154 @@ from starlette.exceptions import HTTPException
 
 from bursar.errors import BursarError, DataError, StorageError, is_storage_fault
 from bursar.ledger import Receipt
-from bursar.web.accounts import Caller, same_text
-from bursar.web.api_models import ReceiptShown, Wrong
+from bursar.web.accounts import Caller, same_secret
+from bursar.web.api_models import ErrorBody, ReceiptOut
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import Problem, storage_unavailable
+from bursar.web.http_errors import HTTPError, storage_unavailable
 from bursar.web.logs import STORAGE_LOG
-from bursar.web.security import LOG, SAFE
+from bursar.web.security import LOG, SAFE_METHODS
 
 CSRF = "X-CSRF-Token"
-RESENT = ("/api/next", "/api/answers", "/api/corrections", "/api/skips")  # the annotate page sends these again
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Wrong, "description": "What was given is wrong."},
-    401: {"model": Wrong, "description": "Nobody is signed in."},
-    403: {"model": Wrong, "description": "Not allowed to you, or not from one of our pages."},
-    404: {"model": Wrong, "description": "There is no such thing."},
-    409: {"model": Wrong, "description": "It does not fit what is there already."},
-    422: {"model": Wrong, "description": "The request is not of the form that is described here."},
-    429: {"model": Wrong, "description": "Too often; Retry-After says when."},
-    503: {"model": Wrong, "description": "Storage is full or unavailable; Retry-After says when to try again."},
+RETRIED_BY_PAGE = (
+    "/api/next",
+    "/api/answers",
+    "/api/corrections",
+    "/api/skips",
+)  # the annotate page retries these on its own
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorBody, "description": "The input is invalid."},
+    401: {"model": ErrorBody, "description": "Not signed in."},
+    403: {"model": ErrorBody, "description": "Not allowed for you, or not sent by one of our pages."},
+    404: {"model": ErrorBody, "description": "Not found."},
+    409: {"model": ErrorBody, "description": "Conflicts with the current state."},
+    422: {"model": ErrorBody, "description": "The request does not match the schema."},
+    429: {"model": ErrorBody, "description": "Too many requests; see Retry-After."},
+    503: {"model": ErrorBody, "description": "Storage is full or unavailable; see Retry-After."},
 }
 
 _token = HTTPBearer(auto_error=False, description="A token from POST /api/tokens.")
-_csrf = APIKeyHeader(name=CSRF, auto_error=False, description="With a session cookie: `csrf` of GET /api/me.")
+_csrf = APIKeyHeader(
+    name=CSRF, auto_error=False, description="Required with a session cookie: `csrf` from GET /api/me."
+)
 
 
-# -- who asks --------------------------------------------------------------------------------------------------------
-async def site_of(request: Request) -> AppState:  # what does not block need not go to a thread
-    """The project that is served."""
-    site: AppState = request.app.state.site
-    return site
+# -- dependencies ----------------------------------------------------------------------------------------------------
+async def get_app_state(request: Request) -> AppState:  # async: it does not block, so it needs no thread
+    """The state of the project that is served."""
+    app_state: AppState = request.app.state.bursar
+    return app_state
 
 
-SiteHere = Annotated[AppState, Depends(site_of)]
+AppStateDep = Annotated[AppState, Depends(get_app_state)]
 
 
-def who(request: Request, site: AppState) -> Caller | None:
-    """Whoever sends this request, by cookie or token."""
+def find_caller(request: Request, app_state: AppState) -> Caller | None:
+    """The sender of a request, by cookie or token; None if unknown."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     given = token.strip() if scheme.lower() == "bearer" else None
-    return site.caller(request.cookies.get(site.cookie), given)
+    return app_state.caller(request.cookies.get(app_state.cookie), given)
 
 
-def caller(
+def require_caller(
     request: Request,
-    site: SiteHere,
+    app_state: AppStateDep,
     token: Annotated[Any, Depends(_token)] = None,
     csrf: Annotated[str | None, Depends(_csrf)] = None,
 ) -> Caller:
-    """Whoever sends this request, if they may; a browser proves that the page it comes from is ours."""
-    found = who(request, site)
+    """The signed-in sender of a request. A browser must also send the CSRF token."""
+    found = find_caller(request, app_state)
     if found is None:
-        raise Problem(401, "signed_out", "nobody is signed in", fix="sign in, or send a token")
-    if request.method not in SAFE and found.csrf is not None and not same_text(found.csrf, csrf or ""):
-        raise Problem(403, "csrf", f"the header {CSRF} is missing or wrong", fix="send csrf of GET /api/me")
+        raise HTTPError(401, "signed_out", "you are not signed in", fix="sign in, or send a token")
+    if request.method not in SAFE_METHODS and found.csrf is not None and not same_secret(found.csrf, csrf or ""):
+        raise HTTPError(403, "csrf", f"the header {CSRF} is missing or wrong", fix="send csrf from GET /api/me")
     return found
 
 
-async def lead(found: Annotated[Caller, Depends(caller)]) -> Caller:
-    """Whoever sends this request, if they lead the project."""
-    if not found.leads:
-        raise Problem(403, "leads_only", "only a lead may do this", fix="ask one")
+async def require_lead(found: Annotated[Caller, Depends(require_caller)]) -> Caller:
+    """The sender of a request, who must be a lead."""
+    if not found.is_lead:
+        raise HTTPError(403, "leads_only", "only a lead may do this", fix="ask a lead")
     return found
 
 
-CallerHere = Annotated[Caller, Depends(caller)]
-LeadHere = Annotated[Caller, Depends(lead)]
+CallerDep = Annotated[Caller, Depends(require_caller)]
+LeadDep = Annotated[Caller, Depends(require_lead)]
 
 
-# -- what is refused -------------------------------------------------------------------------------------------------
-Shown = Callable[[Request, Problem], Response | None]
+# -- errors ----------------------------------------------------------------------------------------------------------
+ErrorPage = Callable[[Request, HTTPError], Response | None]
 
 
-def refuse(app: FastAPI, shown: Shown) -> None:
-    """Every refusal has one form, whoever refuses; to a person who typed an address it is ``shown`` as a page."""
+def add_error_handlers(app: FastAPI, error_page: ErrorPage) -> None:
+    """Answer every exception in one form: as a page for a browser that opens an address, else as JSON."""
 
-    def answer(problem: Callable[[Request, Any], Problem]) -> Callable[[Request, Exception], Response]:
-        def handle(request: Request, wrong: Exception) -> Response:
-            found = problem(request, wrong)
-            return shown(request, found) or reply(found)
+    def handler(convert: Callable[[Request, Any], HTTPError]) -> Callable[[Request, Exception], Response]:
+        def handle(request: Request, error: Exception) -> Response:
+            converted = convert(request, error)
+            return error_page(request, converted) or error_response(converted)
 
         return handle
 
-    app.add_exception_handler(BursarError, answer(lambda _, wrong: problem_of(wrong)))
+    app.add_exception_handler(BursarError, handler(lambda _, error: to_http_error(error)))
     for fault in (StorageError, OSError):
-        app.add_exception_handler(fault, answer(_no_storage))
-    app.add_exception_handler(RequestValidationError, answer(_not_of_the_form))
-    app.add_exception_handler(HTTPException, answer(_http))
-    app.add_exception_handler(Exception, answer(_broken))
+        app.add_exception_handler(fault, handler(_storage_error))
+    app.add_exception_handler(RequestValidationError, handler(_validation_error))
+    app.add_exception_handler(HTTPException, handler(_http_exception))
+    app.add_exception_handler(Exception, handler(_internal_error))
 
 
-def problem_of(wrong: BursarError) -> Problem:
-    """An error of any room as a refusal."""
-    if isinstance(wrong, Problem):
-        return wrong
-    if isinstance(wrong, DataError) and wrong.path is None and wrong.item is not None:
-        return Problem(404, "no_item", wrong.message, fix=wrong.fix)
-    kind = type(wrong).__name__.removesuffix("Error").lower()
-    return Problem(400, f"bad_{kind}", wrong.message, fix=wrong.fix)
+def to_http_error(error: BursarError) -> HTTPError:
+    """Any Bursar error as an HTTP error."""
+    if isinstance(error, HTTPError):
+        return error
+    if isinstance(error, DataError) and error.path is None and error.item is not None:
+        return HTTPError(404, "no_item", error.message, fix=error.fix)
+    kind = type(error).__name__.removesuffix("Error").lower()
+    return HTTPError(400, f"bad_{kind}", error.message, fix=error.fix)
 
 
-def reply(problem: Problem) -> JSONResponse:
-    """A refusal as it is sent."""
-    headers = {"retry-after": str(problem.retry_after)} if problem.retry_after is not None else None
-    return JSONResponse(problem.body, problem.status, headers)
+def error_response(error: HTTPError) -> JSONResponse:
+    """An HTTP error as a JSON response."""
+    headers = {"retry-after": str(error.retry_after)} if error.retry_after is not None else None
+    return JSONResponse(error.body, error.status, headers)
 
 
-def _not_of_the_form(request: Request, wrong: RequestValidationError) -> Problem:
-    first = wrong.errors()[0]
+def _validation_error(request: Request, error: RequestValidationError) -> HTTPError:
+    first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
-    return Problem(422, "bad_request", f"{place[:200]}: {first['msg']}", fix="see /api/docs")
+    return HTTPError(422, "bad_request", f"{place[:200]}: {first['msg']}", fix="see /api/docs")
 
 
-def _http(request: Request, wrong: HTTPException) -> Problem:
+def _http_exception(request: Request, error: HTTPException) -> HTTPError:
     kinds = {404: "no_page", 405: "no_method", 413: "too_large"}
-    words = {404: "there is nothing at this address", 405: "this address does not take that method"}
-    message = words.get(wrong.status_code, str(wrong.detail))
-    return Problem(wrong.status_code, kinds.get(wrong.status_code, "bad_request"), message)
+    messages = {404: "page not found", 405: "method not allowed here"}
+    message = messages.get(error.status_code, str(error.detail))
+    return HTTPError(error.status_code, kinds.get(error.status_code, "bad_request"), message)
 
 
-def _no_storage(request: Request, wrong: Exception) -> Problem:
-    """The disk or the database is at fault. Where it is and what it said is in the log alone."""
-    if not is_storage_fault(wrong):
-        return _broken(request, wrong)
-    STORAGE_LOG.error("storage fault: %s", wrong)
-    return storage_unavailable(request.url.path in RESENT)
+def _storage_error(request: Request, error: Exception) -> HTTPError:
+    """A disk or database failure. Paths and details go to the log only."""
+    if not is_storage_fault(error):
+        return _internal_error(request, error)
+    STORAGE_LOG.error("storage fault: %s", error)
+    return storage_unavailable(request.url.path in RETRIED_BY_PAGE)
 
 
-def _broken(request: Request, wrong: Exception) -> Problem:
-    """A mistake of ours. It is in the log under the request's number."""
+def _internal_error(request: Request, error: Exception) -> HTTPError:
+    """A bug. The traceback is logged under the request id."""
     number = request.scope.get("state", {}).get("request_id", "")
-    LOG.error("%s broke", number, exc_info=wrong)
-    return Problem(500, "broken", f"the server made a mistake (request {number}); its log says which")
+    LOG.error("request %s failed", number, exc_info=error)
+    return HTTPError(500, "broken", f"internal server error (request {number})", fix="see the server log")
 
 
-# -- how things are shown --------------------------------------------------------------------------------------------
-def moment(at: float | None) -> str:
-    """A time as it is sent: UTC, to the second."""
+# -- formatting ------------------------------------------------------------------------------------------------------
+def timestamp(at: float | None) -> str:
+    """A time in UTC, ISO 8601, to the second."""
     return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
-def receipt_shown(site: AppState, key: str, receipt: Receipt) -> ReceiptShown:
-    """A receipt under the sender's key."""
-    return ReceiptShown(
-        key=key, repeated=receipt.repeated, cost=site.live.costs.show(receipt.cost), cost_units=receipt.cost
+def receipt_out(app_state: AppState, key: str, receipt: Receipt) -> ReceiptOut:
+    """A receipt as sent, under the sender's key."""
+    return ReceiptOut(
+        key=key, repeated=receipt.repeated, cost=app_state.session.costs.show(receipt.cost), cost_units=receipt.cost
     )

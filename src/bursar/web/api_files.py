@@ -1,4 +1,4 @@
-"""The API for files: what was annotated, in every format; and answers that were made elsewhere."""
+"""The API for files: export annotations, import answers."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ from bursar.corpus import FORMATS, Corpus, read, write
 from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
 from bursar.errors import BursarError, DataError
 from bursar.web.accounts import Caller
-from bursar.web.api import REFUSALS, LeadHere, SiteHere, problem_of
+from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, to_http_error
 from bursar.web.api_models import Imported
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import Problem
-from bursar.web.security import MOST_IMPORTED
+from bursar.web.http_errors import HTTPError
+from bursar.web.security import MAX_IMPORT_BYTES
 
-router = APIRouter(prefix="/api", tags=["files"], responses=REFUSALS)
+router = APIRouter(prefix="/api", tags=["files"], responses=ERROR_RESPONSES)
 BLOCK = 1 << 16
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 @router.get("/formats", summary="File formats")
-def formats(site: SiteHere, me: LeadHere) -> dict[str, str]:
-    """Every format by name, and what it is."""
+def formats(app_state: AppStateDep, me: LeadDep) -> dict[str, str]:
+    """All formats by name, each with a one-line summary."""
     return {name: FORMATS[name].summary for name in FORMATS}
 
 
 @router.get(
     "/export",
-    summary="Everything that was annotated",
+    summary="Export annotations",
     response_class=StreamingResponse,
-    responses={200: {"description": "A file, or a ZIP file of several.", "content": BINARY}},
+    responses={200: {"description": "A file, or a ZIP of several files.", "content": BINARY}},
 )
 def export(
-    site: SiteHere,
-    me: LeadHere,
+    app_state: AppStateDep,
+    me: LeadDep,
     format: Annotated[str, Query(max_length=50, description="One of GET /api/formats.")] = "jsonl",
     lose: Annotated[
-        list[str] | None, Query(max_length=4, description=f"What may be lost: {', '.join(LOSSES)}.")
+        list[str] | None, Query(max_length=4, description=f"What the export may drop: {', '.join(LOSSES)}.")
     ] = None,
     tasks: Annotated[list[str] | None, Query(max_length=100, description="Only these tasks.")] = None,
 ) -> StreamingResponse:
-    """The labels that stand, in any format. What the format cannot say is refused, unless it is named in `lose`.
+    """The current labels in any format. Refused if the format cannot hold everything, unless `lose` lists the loss.
 
-    Where a format has names of its own for tasks, the one task that each can only mean goes under it.
+    Where a format has fixed task names, each is filled with the one task that fits it.
     """
-    corpus = site.live.view()
+    corpus = app_state.session.view()
     if tasks:
         corpus = corpus.with_tasks(list(dict.fromkeys(tasks)))
     if not len(corpus):
-        raise Problem(409, "nothing_there", "nothing has been annotated yet")
+        raise HTTPError(409, "nothing_there", "nothing has been annotated yet", fix="annotate an item first")
     folder = tempfile.TemporaryDirectory(prefix="bursar-export-")
     try:
-        path = _written(corpus, format, lose or [], Path(folder.name), _stem(site))
+        path = _export_file(corpus, format, lose or [], Path(folder.name), _stem(app_state))
     except BaseException:
         folder.cleanup()
         raise
@@ -70,16 +70,16 @@ def export(
     return StreamingResponse(_blocks(path, folder), media_type="application/octet-stream", headers=headers)
 
 
-def _written(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: str) -> Path:
-    """A corpus in one file: what the format writes, or a ZIP file of all that it writes."""
+def _export_file(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: str) -> Path:
+    """Write a corpus to one file, or to a ZIP if the format writes several."""
     target = folder / "files" / f"{stem}.{format}"
     target.parent.mkdir()
     try:
         _write(corpus, target, format, lose)
-    except UnknownTaskError as wrong:  # the format names its tasks itself: rename where the choice is unambiguous
-        names = suggest_task_names(corpus.schema, wrong.places)
+    except UnknownTaskError as error:  # the format names its tasks itself: rename where the choice is unambiguous
+        names = suggest_task_names(corpus.schema, error.places)
         if not names:
-            raise Problem(400, "bad_data", wrong.message, fix="leave tasks out, with `tasks`") from None
+            raise HTTPError(400, "bad_data", error.message, fix="export fewer tasks, with `tasks`") from None
         _write(corpus.with_renamed_tasks(names), target, format, lose)
     written = sorted(path for path in target.parent.rglob("*") if path.is_file())
     if written == [target]:
@@ -92,17 +92,17 @@ def _written(corpus: Corpus, format: str, lose: list[str], folder: Path, stem: s
 
 
 def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
-    may_lose = "lose" in signature(FORMATS[format].write).parameters  # others lose nothing
+    may_lose = "lose" in signature(FORMATS[format].write).parameters  # other formats never drop anything
     try:
         write(corpus, target, format, **({"lose": lose} if lose and may_lose else {}))
     except UnknownTaskError:
         raise
-    except DataError as wrong:  # which names the item, and not that there is no such one
-        raise Problem(400, "bad_data", wrong.message, fix=wrong.fix) from None
+    except DataError as error:  # its item is in the message, and is not a missing item
+        raise HTTPError(400, "bad_data", error.message, fix=error.fix) from None
 
 
-def _stem(site: AppState) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", site.live.config.name).strip("-") or "annotations"
+def _stem(app_state: AppState) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", app_state.session.config.name).strip("-") or "annotations"
 
 
 def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:
@@ -111,58 +111,60 @@ def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[by
             yield block
 
 
-# -- the other way ---------------------------------------------------------------------------------------------------
+# -- import ----------------------------------------------------------------------------------------------------------
 @router.post(
     "/import",
-    summary="Answers that were made elsewhere",
+    summary="Import answers",
     openapi_extra={"requestBody": {"required": True, "content": BINARY}},
 )
 async def import_answers(
     request: Request,
-    site: SiteHere,
-    me: LeadHere,
+    app_state: AppStateDep,
+    me: LeadDep,
     name: Annotated[str, Query(min_length=1, max_length=100, pattern=NAME, description="The file's name.")],
-    format: Annotated[str | None, Query(max_length=50, description="Guessed if it is not given.")] = None,
-    annotator: Annotated[str | None, Query(min_length=1, max_length=64, description="Who made them; you.")] = None,
+    format: Annotated[str | None, Query(max_length=50, description="Detected if not given.")] = None,
+    annotator: Annotated[
+        str | None, Query(min_length=1, max_length=64, description="Who made the answers; default: you.")
+    ] = None,
 ) -> Imported:
-    """A file with labels of items that are asked about now: each is an answer, as if it had been made here.
+    """Record the labels of a file as answers to the items of the open round.
 
-    The file is read and every label checked before the first is recorded. A format of several files comes as ZIP. Where
-    a file has another name for a task, as doccano's `label` and `entities`, the one task that can be meant is meant.
+    The whole file is checked before anything is recorded. Send formats of several files as a ZIP. Where a format has
+    fixed task names, such as doccano's `label` and `entities`, each is matched with the one task that fits.
     """
     with tempfile.TemporaryDirectory(prefix="bursar-import-") as folder:
         path = Path(folder) / name
         with open(path, "wb") as file:
             async for block in request.stream():
                 file.write(block)
-        return await run_in_threadpool(_imported, site, me, path, format, annotator)
+        return await run_in_threadpool(_import_file, app_state, me, path, format, annotator)
 
 
-def _imported(site: AppState, me: Caller, path: Path, format: str | None, annotator: str | None) -> Imported:
+def _import_file(app_state: AppState, me: Caller, path: Path, format: str | None, annotator: str | None) -> Imported:
     try:
-        corpus = read(_unpacked(path), format)
-    except BursarError as wrong:
-        message = problem_of(wrong).message.replace(f"{path.parent}/", "")
-        raise Problem(400, "bad_file", message, fix=wrong.fix) from None
-    corpus = corpus.with_renamed_tasks(suggest_task_names(corpus.schema, site.live.corpus.schema))
-    found = site.desk.take_in(corpus, annotator or me.name)
-    site.changed()
-    return Imported(**vars(found) | {"cost": site.live.costs.show(found.cost_units)})
+        corpus = read(_unzipped(path), format)
+    except BursarError as error:
+        message = to_http_error(error).message.replace(f"{path.parent}/", "")
+        raise HTTPError(400, "bad_file", message, fix=error.fix) from None
+    corpus = corpus.with_renamed_tasks(suggest_task_names(corpus.schema, app_state.session.corpus.schema))
+    found = app_state.assignments.import_corpus(corpus, annotator or me.name)
+    app_state.changed()
+    return Imported(**vars(found) | {"cost": app_state.session.costs.show(found.cost_units)})
 
 
-def _unpacked(path: Path) -> Path:
-    """The file, or the folder that a ZIP file holds; what would be too large or lie elsewhere is refused."""
+def _unzipped(path: Path) -> Path:
+    """The file itself, or the folder extracted from a ZIP; refuses archives that are too large."""
     if path.suffix.lower() != ".zip":
         return path
     target = path.parent / "unpacked"
     try:
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if len(entries) > 1000 or sum(entry.file_size for entry in entries) > 4 * MOST_IMPORTED:
-                raise Problem(413, "too_large", "the ZIP file holds too much", fix="send fewer files")
+            if len(entries) > 1000 or sum(entry.file_size for entry in entries) > 4 * MAX_IMPORT_BYTES:
+                raise HTTPError(413, "too_large", "the ZIP file is too large", fix="send fewer files at a time")
             for entry in entries:
-                archive.extract(entry, target)  # which keeps within the folder
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as wrong:
-        raise Problem(400, "bad_file", f"{path.name} is no ZIP file that can be read: {wrong}") from None
+                archive.extract(entry, target)  # never extracts outside the folder
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+        raise HTTPError(400, "bad_file", f"{path.name} cannot be read as a ZIP file: {error}") from None
     inside = list(target.iterdir()) if target.is_dir() else []
     return inside[0] if len(inside) == 1 else target

@@ -1,4 +1,4 @@
-"""The API for watching, deciding and reviewing."""
+"""The API for leads: watching, deciding and reviewing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fastapi.responses import StreamingResponse
 
 from bursar.ledger.records import Skip
 from bursar.web.agreement import alike
-from bursar.web.api import REFUSALS, CallerHere, LeadHere, SiteHere, receipt_shown
+from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, LeadDep, receipt_out
 from bursar.web.api_models import (
+    AdviceOut,
     AdviceRequest,
-    AdviceShown,
-    AgreementShown,
+    AgreementOut,
     CorrectionRequest,
     Job,
     NewestAdvice,
@@ -25,199 +25,201 @@ from bursar.web.api_models import (
     OverlapList,
     OverlapSettings,
     PreviewRequest,
-    ReceiptShown,
+    ReceiptOut,
     RoundRequest,
     SettingsRequest,
     SkipList,
-    SkipShown,
-    StateShown,
-    Undone,
+    SkipOut,
+    SkipUndone,
+    StateOut,
     UndoRequest,
 )
 from bursar.web.app_state import AppState
-from bursar.web.assignments import Entry
+from bursar.web.assignments import PersonAnswer
 from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.events import for_annotators
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.queue import Overlap
 
-router = APIRouter(prefix="/api", responses=REFUSALS)
+router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
 
 
 # -- watching --------------------------------------------------------------------------------------------------------
-@router.get("/events", tags=["watching"], summary="News as it comes", response_class=StreamingResponse)
-async def events(site: SiteHere, me: CallerHere, request: Request) -> StreamingResponse:
+@router.get("/events", tags=["watching"], summary="Live events", response_class=StreamingResponse)
+async def events(app_state: AppStateDep, me: CallerDep, request: Request) -> StreamingResponse:
     """Server-sent events: `state` (first, and whenever it changes), `stage`, `scored`, `preview`, `advice`, `ping`."""
-    stream = site.hub.listen()
-    first = await anext(stream)  # whoever is one too many is refused before anything is sent
+    stream = app_state.hub.listen()
+    first = await anext(stream)  # raises before anything is sent if there are too many listeners
 
-    async def all_of_it() -> AsyncIterator[str]:
-        yield first if me.leads else for_annotators(first)
+    async def events_for_caller() -> AsyncIterator[str]:
+        yield first if me.is_lead else for_annotators(first)
         async for text in stream:
-            yield text if me.leads else for_annotators(text)
+            yield text if me.is_lead else for_annotators(text)
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(all_of_it(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(events_for_caller(), media_type="text/event-stream", headers=headers)
 
 
 @router.get("/dashboard", tags=["watching"], summary="Everything about the run")
 def dashboard(
-    site: SiteHere,
-    me: LeadHere,
-    whole: Annotated[bool, Query(description="With `result`, all that a report is made of.")] = True,
+    app_state: AppStateDep,
+    me: LeadDep,
+    whole: Annotated[bool, Query(description="Include `result`, the data of the full report.")] = True,
 ) -> dict[str, Any]:
-    """What the report shows, as JSON; where the campaign stands; and, `shown`, what the watch page makes of both."""
-    state, result = site.state(), site.result()
-    in_force = site.live.in_force.model_dump(mode="json")  # a result has those of the beginning
-    shown = dashboard_of(result | {"config": in_force}, state, str(site.live.folder))
+    """The campaign state, the contents of the watch page (`shown`) and the data of the report (`result`)."""
+    state, result = app_state.state(), app_state.result()
+    in_force = app_state.session.in_force.model_dump(mode="json")  # the result holds the initial settings
+    shown = dashboard_of(result | {"config": in_force}, state, str(app_state.session.folder))
     return {"state": state, "shown": shown} | ({"result": result} if whole else {})
 
 
-@router.post("/advice", tags=["watching"], status_code=202, summary="How should money be split between the tasks?")
-def ask_advice(site: SiteHere, me: LeadHere, sent: AdviceRequest) -> AdviceShown:
-    """Begins to measure that; events `advice` tell how far it is. One at a time."""
-    return AdviceShown(**vars(site.advising.start(f"{Decimal(str(sent.amount)):f}")))
+@router.post("/advice", tags=["watching"], status_code=202, summary="Ask for advice on splitting the budget")
+def ask_advice(app_state: AppStateDep, me: LeadDep, sent: AdviceRequest) -> AdviceOut:
+    """Start working out how to split the budget between tasks. Progress comes as `advice` events. One at a time."""
+    return AdviceOut(**vars(app_state.advising.start(f"{Decimal(str(sent.amount)):f}")))
 
 
-@router.get("/advice", tags=["watching"], summary="The newest advice on a split")
-def advice(site: SiteHere, me: LeadHere) -> NewestAdvice:
-    """How far it is, what it found, and at which state it was asked for."""
-    newest = site.advising.newest
-    return NewestAdvice(advice=None if newest is None else AdviceShown(**vars(newest)))
+@router.get("/advice", tags=["watching"], summary="The latest budget split advice")
+def advice(app_state: AppStateDep, me: LeadDep) -> NewestAdvice:
+    """Its progress or result, and the campaign state when it was requested."""
+    newest = app_state.advising.newest
+    return NewestAdvice(advice=None if newest is None else AdviceOut(**vars(newest)))
 
 
 # -- deciding --------------------------------------------------------------------------------------------------------
-@router.get("/settings", tags=["deciding"], summary="What the next round is run with")
-def settings(site: SiteHere, me: LeadHere) -> dict[str, Any]:
-    """Budget, prices, strategy, weights, limits; what else could be chosen; and what the measured seconds say."""
-    return dict(site.live.settings())
+@router.get("/settings", tags=["deciding"], summary="Settings of the next round")
+def settings(app_state: AppStateDep, me: LeadDep) -> dict[str, Any]:
+    """Budget, prices, strategy, weights and limits; the available choices; and the measured annotation times."""
+    return dict(app_state.session.settings())
 
 
-@router.post("/settings", tags=["deciding"], summary="Change the next round")
-def change_settings(site: SiteHere, me: LeadHere, sent: SettingsRequest) -> dict[str, Any]:
-    """Changes count from the next round on, and stand in the ledger. The same changes again change nothing."""
-    site.desk.change(sent.changes, me.name, sent.key, sent.after)
-    site.changed()
-    return dict(site.live.settings())
+@router.post("/settings", tags=["deciding"], summary="Change settings")
+def change_settings(app_state: AppStateDep, me: LeadDep, sent: SettingsRequest) -> dict[str, Any]:
+    """Changes apply from the next round on and are recorded in the ledger. Repeating a request has no effect."""
+    app_state.assignments.change(sent.changes, me.name, sent.key, sent.after)
+    app_state.changed()
+    return dict(app_state.session.settings())
 
 
-@router.post("/preview", tags=["deciding"], status_code=202, summary="What would these settings choose?")
-def preview(site: SiteHere, me: LeadHere, sent: PreviewRequest) -> Job:
-    """Begins a preview; an event `preview` tells when it is done."""
-    return Job(**vars(site.previews.start(sent.changes)))
+@router.post("/preview", tags=["deciding"], status_code=202, summary="Preview settings")
+def preview(app_state: AppStateDep, me: LeadDep, sent: PreviewRequest) -> Job:
+    """Start a preview of the next round. A `preview` event is sent when it is done."""
+    return Job(**vars(app_state.previews.start(sent.changes)))
 
 
-@router.get("/preview/{job}", tags=["deciding"], summary="What a preview found")
-def preview_found(site: SiteHere, me: LeadHere, job: Annotated[str, Path(max_length=100)]) -> Job:
-    """How far it is, or what it found."""
-    return Job(**vars(site.previews.get(job)))
+@router.get("/preview/{job}", tags=["deciding"], summary="Preview result")
+def preview_found(app_state: AppStateDep, me: LeadDep, job: Annotated[str, Path(max_length=100)]) -> Job:
+    """The progress or the result of a preview."""
+    return Job(**vars(app_state.previews.get(job)))
 
 
 @router.post("/rounds", tags=["deciding"], status_code=202, summary="Train the next round now")
-def next_round(site: SiteHere, me: LeadHere, sent: RoundRequest) -> StateShown:
-    """Also the way to try again after a training has failed. With `close`, what is not answered returns to the pool."""
-    state = site.state()
+def next_round(app_state: AppStateDep, me: LeadDep, sent: RoundRequest) -> StateOut:
+    """Also retries a failed training. With `close`, unanswered items return to the pool."""
+    state = app_state.state()
     if sent.round is not None and sent.round != state["round"]:
-        raise Problem(409, "other_round", f"round {state['round']} is open, not round {sent.round}")
+        raise HTTPError(409, "other_round", f"round {state['round']} is open, not round {sent.round}")
     if state["phase"] == "ended":
-        raise Problem(409, "ended", "the campaign is over", fix="give it more money under Decide")
+        raise HTTPError(409, "ended", "the campaign has ended", fix="raise the budget or the rounds under Decide")
     if sent.close:
-        site.desk.close_round(me.name)
-    elif site.live.wanted():
-        raise Problem(409, "open_items", "the round is not complete", fix="answer the rest, or send close: true")
-    if site.trainer.failure is not None:
-        site.trainer.retry()
-    site.changed()
-    return StateShown(**site.state())
+        app_state.assignments.close_round(me.name)
+    elif app_state.session.wanted():
+        raise HTTPError(
+            409, "open_items", "the round is not complete", fix="answer the remaining items, or send close: true"
+        )
+    if app_state.trainer.failure is not None:
+        app_state.trainer.retry()
+    app_state.changed()
+    return StateOut(**app_state.state())
 
 
 # -- reviewing -------------------------------------------------------------------------------------------------------
-@router.get("/overlap", tags=["reviewing"], summary="What several people answered")
+@router.get("/overlap", tags=["reviewing"], summary="Items answered by several people")
 def overlap(
-    site: SiteHere,
-    me: LeadHere,
+    app_state: AppStateDep,
+    me: LeadDep,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
-    which: Annotated[str, Query(pattern="^(all|open)$", description="All of them, or those to adjudicate.")] = "all",
+    which: Annotated[str, Query(pattern="^(all|open)$", description="All items, or only those to adjudicate.")] = "all",
 ) -> OverlapList:
-    """Items with two answers or more: first those on which people differ and nobody has decided."""
+    """Items with two or more answers; unresolved disagreements first."""
     found = []
-    for item, said in site.desk.shared().items():
-        tasks = dict.fromkeys(task for entry in said.values() for task in entry.labels)
-        differ = [task for task in tasks if not alike([entry.labels.get(task) for entry in said.values()])]
-        decided = site.desk.adjudicated(item)
-        found.append((item, said, differ, decided))
+    for item, answers in app_state.assignments.shared().items():
+        tasks = dict.fromkeys(task for answer in answers.values() for task in answer.labels)
+        differ = [task for task in tasks if not alike([answer.labels.get(task) for answer in answers.values()])]
+        decided = app_state.assignments.adjudicated(item)
+        found.append((item, answers, differ, decided))
     undecided = [entry for entry in found if entry[2] and entry[3] is None]
     rest = [entry for entry in found if not (entry[2] and entry[3] is None)] if which == "all" else []
     return OverlapList(
         items=[
             OverlapItem(
-                item=site.live.item(item),
-                answers=[_said(entry) for entry in said.values()],
+                item=app_state.session.item(item),
+                answers=[_answer_out(answer) for answer in answers.values()],
                 disagree=differ,
-                adjudicated=None if decided is None else _said(decided),
+                adjudicated=None if decided is None else _answer_out(decided),
             )
-            for item, said, differ, decided in [*undecided, *rest][offset : offset + limit]
+            for item, answers, differ, decided in [*undecided, *rest][offset : offset + limit]
         ],
         total=len(undecided) + len(rest),
         disagree=len(undecided),
-        settings=_overlap(site),
+        settings=_overlap(app_state),
     )
 
 
-@router.get("/overlap/settings", tags=["reviewing"], summary="How much several people answer")
-def overlap_settings(site: SiteHere, me: LeadHere) -> OverlapSettings:
-    """The share of items that several people answer."""
-    return _overlap(site)
+@router.get("/overlap/settings", tags=["reviewing"], summary="Overlap settings")
+def overlap_settings(app_state: AppStateDep, me: LeadDep) -> OverlapSettings:
+    """The share of items that several people answer, and how many people."""
+    return _overlap(app_state)
 
 
-@router.put("/overlap/settings", tags=["reviewing"], summary="Let several people answer")
-def set_overlap(site: SiteHere, me: LeadHere, sent: OverlapSettings) -> OverlapSettings:
-    """Which items those are follows from their ids, so the same share gives the same items."""
-    site.queue.set_overlap(Overlap(sent.share, sent.people))
-    return _overlap(site)
+@router.put("/overlap/settings", tags=["reviewing"], summary="Change overlap settings")
+def set_overlap(app_state: AppStateDep, me: LeadDep, sent: OverlapSettings) -> OverlapSettings:
+    """Items are chosen by their ids, so the same share always gives the same items."""
+    app_state.queue.set_overlap(Overlap(sent.share, sent.people))
+    return _overlap(app_state)
 
 
-@router.post("/adjudications", tags=["reviewing"], summary="Decide what stands")
-def adjudicate(site: SiteHere, me: LeadHere, sent: CorrectionRequest) -> ReceiptShown:
-    """What stands where people differ. All that they said stays in the ledger."""
-    receipt = site.desk.adjudicate(me.name, sent.key, sent.item, sent.labels)
-    site.changed()
-    return receipt_shown(site, sent.key, receipt)
+@router.post("/adjudications", tags=["reviewing"], summary="Adjudicate an item")
+def adjudicate(app_state: AppStateDep, me: LeadDep, sent: CorrectionRequest) -> ReceiptOut:
+    """Set the final labels where people disagree. All answers stay in the ledger."""
+    receipt = app_state.assignments.adjudicate(me.name, sent.key, sent.item, sent.labels)
+    app_state.changed()
+    return receipt_out(app_state, sent.key, receipt)
 
 
-@router.get("/skips", tags=["reviewing"], summary="What people skipped, and why")
+@router.get("/skips", tags=["reviewing"], summary="Skipped items")
 def skips(
-    site: SiteHere,
-    me: LeadHere,
+    app_state: AppStateDep,
+    me: LeadDep,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
-    which: Annotated[str, Query(pattern="^(all|open)$", description="All, or those that were not undone.")] = "open",
+    which: Annotated[str, Query(pattern="^(all|open)$", description="All skips, or only those not undone.")] = "open",
 ) -> SkipList:
-    """The newest first."""
-    found = site.live.ledger.skips(undone=which == "all")[::-1]
-    return SkipList(skips=[_skip_shown(site, skip) for skip in found[offset : offset + limit]], total=len(found))
+    """Skipped items with their reasons, newest first."""
+    found = app_state.session.ledger.skips(undone=which == "all")[::-1]
+    return SkipList(skips=[_skip_out(app_state, skip) for skip in found[offset : offset + limit]], total=len(found))
 
 
-@router.post("/skips/undo", tags=["reviewing"], summary="Ask again about what was skipped")
-def undo_skip(site: SiteHere, me: LeadHere, sent: UndoRequest) -> Undone:
-    """The item is asked about again for the same tasks; what was said with the skip stays in the ledger.
+@router.post("/skips/undo", tags=["reviewing"], summary="Undo a skip")
+def undo_skip(app_state: AppStateDep, me: LeadDep, sent: UndoRequest) -> SkipUndone:
+    """Ask for the item again, for the same tasks. The skip and its reason stay in the ledger.
 
-    Where its round has been closed since, it goes back to the pool. Refused while the next round is being trained. To
-    undo the same skip again changes nothing.
+    If its round has been closed since, the item returns to the pool. Refused while the next round is being trained.
+    Undoing the same skip again has no effect.
     """
-    with site.trainer.held():
-        asked = site.desk.undo_skip(me.name, sent.skip)
-    site.changed()
-    return Undone(asked=asked)
+    with app_state.trainer.paused():
+        asked = app_state.assignments.undo_skip(me.name, sent.skip)
+    app_state.changed()
+    return SkipUndone(asked=asked)
 
 
-def _skip_shown(site: AppState, skip: Skip) -> SkipShown:
-    want = site.live.books.wanted(skip.round).get(skip.item)
+def _skip_out(app_state: AppState, skip: Skip) -> SkipOut:
+    want = app_state.session.books.wanted(skip.round).get(skip.item)
     tasks = [skip.task] if skip.task is not None else list(want.tasks) if want is not None else []
-    return SkipShown(
+    return SkipOut(
         key=skip.key,
-        item=site.live.item(skip.item),
+        item=app_state.session.item(skip.item),
         tasks=tasks,
         person=skip.annotator,
         reason=skip.reason,
@@ -228,15 +230,15 @@ def _skip_shown(site: AppState, skip: Skip) -> SkipShown:
     )
 
 
-@router.get("/agreement", tags=["reviewing"], summary="How far people agree")
-def agreement(site: SiteHere, me: LeadHere) -> dict[str, AgreementShown]:
-    """Task by task: Cohen's kappa, Krippendorff's alpha, F1 of spans between people."""
-    return {task: AgreementShown(**asdict(found)) for task, found in site.desk.agreement().items()}
+@router.get("/agreement", tags=["reviewing"], summary="Inter-annotator agreement")
+def agreement(app_state: AppStateDep, me: LeadDep) -> dict[str, AgreementOut]:
+    """By task: Cohen's kappa, Krippendorff's alpha, and pairwise F1 of spans."""
+    return {task: AgreementOut(**asdict(found)) for task, found in app_state.assignments.agreement().items()}
 
 
-def _said(entry: Entry) -> OverlapAnswer:
-    return OverlapAnswer(person=entry.person, labels=dict(entry.labels), at=entry.at)
+def _answer_out(answer: PersonAnswer) -> OverlapAnswer:
+    return OverlapAnswer(person=answer.person, labels=dict(answer.labels), at=answer.at)
 
 
-def _overlap(site: AppState) -> OverlapSettings:
-    return OverlapSettings(**asdict(site.queue.overlap))
+def _overlap(app_state: AppState) -> OverlapSettings:
+    return OverlapSettings(**asdict(app_state.queue.overlap))

@@ -1,4 +1,4 @@
-"""What requests and answers look like, with how large each part may be."""
+"""Request and response bodies of the API, with their size limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bursar.web.accounts import LONGEST, SHORTEST
+from bursar.web.accounts import MAX_PASSWORD, MIN_PASSWORD
 
 MOST_TASKS = 100
 
@@ -16,55 +16,55 @@ Key = Annotated[
         min_length=8,
         max_length=100,
         pattern=r"^[A-Za-z0-9_.:-]+$",
-        description="The sender's own name for this request, such as a UUID: the same again does nothing again.",
+        description="Idempotency key chosen by the sender, such as a UUID. Repeating a key has no effect.",
     ),
 ]
 ItemId = Annotated[str, Field(min_length=1, max_length=1000, description="The item's id.")]
 Labels = Annotated[
     dict[str, Any],
-    Field(min_length=1, max_length=MOST_TASKS, description="A label for every task, as JSON of the task's kind."),
+    Field(min_length=1, max_length=MOST_TASKS, description="A label for every task, in the JSON form of its kind."),
 ]
 Seconds = Annotated[
     dict[str, Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]],
     Field(
         default_factory=dict,
         max_length=MOST_TASKS + 1,
-        description="How long reading and each task took, in seconds.",
+        description="Seconds spent on reading and on each task.",
     ),
 ]
-Changes = Annotated[dict[str, Any], Field(max_length=100, description="Settings by name, and what they shall be.")]
+Changes = Annotated[dict[str, Any], Field(max_length=100, description="New values by setting.")]
 LeaseId = Annotated[str, Field(min_length=1, max_length=100)]
-Password = Annotated[str, Field(min_length=SHORTEST, max_length=LONGEST)]
+Password = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD)]
 RoleName = Literal["lead", "annotator"]
 
 
-class Message(BaseModel):
-    """A request: unknown parts are mistakes."""
+class RequestBody(BaseModel):
+    """Base of request bodies: unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Wrong(BaseModel):
-    """Every refusal looks like this."""
+class ErrorBody(BaseModel):
+    """The body of every error response."""
 
-    error: str = Field(description="What is wrong, in a sentence.")
+    error: str = Field(description="What went wrong, in a sentence.")
     fix: str | None = Field(description="What to do about it.")
-    kind: str = Field(description="The same in a word, for machines.")
+    kind: str = Field(description="Machine-readable kind of the error.")
 
 
 # -- annotating ------------------------------------------------------------------------------------------------------
-class NextRequest(Message):
-    """Ask for something to annotate."""
+class NextRequest(RequestBody):
+    """Ask for an item to annotate."""
 
     known: list[LeaseId] = Field(
         default_factory=list,
         max_length=20,
-        description="Leases that you hold and know of. One that you hold and do not name comes back first.",
+        description="Leases you hold and know of. Any other lease you hold is returned first.",
     )
 
 
-class LeaseShown(BaseModel):
-    """The promise that nobody else is given the item for a while."""
+class LeaseOut(BaseModel):
+    """A time-limited reservation of an item."""
 
     id: str
     expires_at: str
@@ -72,36 +72,36 @@ class LeaseShown(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far the newest round is; what was skipped is among what was asked."""
+    """Progress of the latest round; `asked` includes skipped items."""
 
     round: int
     answered: int
     asked: int
     skipped: int
-    mine: int = Field(description="Items of the round that you answered.")
+    mine: int = Field(description="Items of the round answered by you.")
 
 
 class NextReply(BaseModel):
-    """An item to annotate; or no lease, and why."""
+    """An item to annotate; or no lease, and the reason."""
 
-    lease: LeaseShown | None
+    lease: LeaseOut | None
     item: dict[str, Any] | None = None
     tasks: list[str] | None = None
     suggestions: dict[str, Any] | None = Field(
         default=None,
-        description="By task, where the model does better than a guess: `label`, `confidence` from a guess among the "
-        "labels (0) to certainty (1), and `sure`, the same in words.",
+        description="By task, where the model is better than chance: `label`, `confidence` from chance (0) to "
+        "certainty (1), and `sure`, the confidence in words.",
     )
     round: int | None = None
     purpose: Literal["answer", "overlap"] | None = None
     progress: Progress | None = None
     reason: Literal["training", "ended", "failed", "all_leased", "none"] | None = None
     message: str | None = None
-    retry_after: int | None = Field(default=None, description="Ask again after so many seconds.")
+    retry_after: int | None = Field(default=None, description="Seconds to wait before asking again.")
 
 
-class AnswerRequest(Message):
-    """An answer to an item: labels for all tasks that were asked for."""
+class AnswerRequest(RequestBody):
+    """An answer to an item: labels for all requested tasks."""
 
     key: Key
     lease: LeaseId | None = None
@@ -110,16 +110,16 @@ class AnswerRequest(Message):
     seconds: Seconds
 
 
-class CorrectionRequest(Message):
-    """Something else in the place of what was said before."""
+class CorrectionRequest(RequestBody):
+    """New labels that replace earlier ones."""
 
     key: Key
     item: ItemId
     labels: Labels
 
 
-class SkipRequest(Message):
-    """Would rather not: the item leaves the round, and its money returns to the budget."""
+class SkipRequest(RequestBody):
+    """Skip an item: it leaves the round, and its cost returns to the budget."""
 
     key: Key
     lease: LeaseId | None = None
@@ -127,12 +127,12 @@ class SkipRequest(Message):
     reason: str = Field(default="", max_length=2000)
 
 
-class SkipShown(BaseModel):
-    """An item that somebody skipped."""
+class SkipOut(BaseModel):
+    """A skipped item."""
 
-    key: str = Field(description="By which it is undone.")
+    key: str = Field(description="Send it to undo the skip.")
     item: dict[str, Any]
-    tasks: list[str] = Field(description="For which it was asked about.")
+    tasks: list[str] = Field(description="The requested tasks.")
     person: str
     reason: str
     at: str
@@ -142,98 +142,98 @@ class SkipShown(BaseModel):
 
 
 class SkipList(BaseModel):
-    """What people skipped, the newest first."""
+    """Skipped items, newest first."""
 
-    skips: list[SkipShown]
+    skips: list[SkipOut]
     total: int
 
 
-class UndoRequest(Message):
-    """Ask again about an item that was skipped."""
+class UndoRequest(RequestBody):
+    """Undo a skip."""
 
     skip: str = Field(min_length=1, max_length=1000, description="The skip's `key`.")
 
 
-class Undone(BaseModel):
-    """The skip counts no more."""
+class SkipUndone(BaseModel):
+    """The skip was undone."""
 
-    asked: bool = Field(description="The item is asked about now; otherwise it is back in the pool.")
+    asked: bool = Field(description="The item is open again; otherwise it is back in the pool.")
 
 
-class ReceiptShown(BaseModel):
-    """It is on disk."""
+class ReceiptOut(BaseModel):
+    """Confirms that the request is on disk."""
 
     key: str
-    repeated: bool = Field(description="It was there already; nothing was written or charged again.")
+    repeated: bool = Field(description="Already recorded: nothing was written or charged again.")
     cost: str
     cost_units: int
 
 
 class MyAnswer(BaseModel):
-    """One item that you annotated."""
+    """An item annotated by you."""
 
     item: str
     labels: dict[str, Any]
     at: str
     round: int
     key: str
-    text: str | None = Field(description="How the item begins, to know it by.")
+    text: str | None = Field(description="The beginning of the item's text.")
 
 
-class Mine(BaseModel):
-    """What you annotated, the newest first."""
+class MyAnswers(BaseModel):
+    """Your answers, newest first."""
 
     answers: list[MyAnswer]
 
 
 # -- people ----------------------------------------------------------------------------------------------------------
-class SignIn(Message):
-    """Who you are."""
+class SignIn(RequestBody):
+    """Credentials."""
 
     name: str = Field(min_length=1, max_length=200)
-    password: str = Field(min_length=1, max_length=LONGEST)
+    password: str = Field(min_length=1, max_length=MAX_PASSWORD)
 
 
-class NewPerson(Message):
-    """Somebody to add."""
+class NewPerson(RequestBody):
+    """A new account."""
 
     name: str = Field(min_length=1, max_length=64)
     role: RoleName = "annotator"
     password: Password
 
 
-class NewPassword(Message):
-    """Another password; whoever changes their own says the old one."""
+class NewPassword(RequestBody):
+    """A new password. The old one is required to change your own."""
 
     password: Password
-    old: str | None = Field(default=None, max_length=LONGEST)
+    old: str | None = Field(default=None, max_length=MAX_PASSWORD)
 
 
-class PersonShown(BaseModel):
-    """Somebody with an account, and what they did."""
+class PersonOut(BaseModel):
+    """An account and its activity."""
 
     name: str
     role: RoleName
     created_at: str
     answers: int
-    holds: int = Field(description="Items before them now.")
+    holds: int = Field(description="Items the person holds now.")
 
 
 class People(BaseModel):
-    """Everybody."""
+    """All accounts."""
 
-    people: list[PersonShown]
+    people: list[PersonOut]
     accounts: bool
 
 
-class TokenRequest(Message):
-    """A key for a program."""
+class TokenRequest(RequestBody):
+    """A new API token."""
 
     label: str = Field(default="", max_length=100)
 
 
-class TokenShown(BaseModel):
-    """A token as it is listed."""
+class TokenOut(BaseModel):
+    """A listed token, without its secret."""
 
     id: str
     label: str
@@ -241,8 +241,8 @@ class TokenShown(BaseModel):
     used_at: str | None
 
 
-class TokenMade(TokenShown):
-    """A new token: it is shown now and never again."""
+class TokenMade(TokenOut):
+    """A new token with its secret, which is shown only once."""
 
     token: str
 
@@ -250,13 +250,13 @@ class TokenMade(TokenShown):
 class Tokens(BaseModel):
     """Your tokens."""
 
-    tokens: list[TokenShown]
+    tokens: list[TokenOut]
 
 
-class ProjectShown(BaseModel):
-    """What is annotated."""
+class ProjectOut(BaseModel):
+    """The project and its tasks."""
 
-    id: str = Field(description="This project's alone, whatever its name: what a browser keeps, it keeps under it.")
+    id: str = Field(description="Unique id of the project; pages use it as a prefix for browser storage.")
     name: str
     currency: str
     unit: str
@@ -264,18 +264,18 @@ class ProjectShown(BaseModel):
 
 
 class Me(BaseModel):
-    """Who you are, and in which project."""
+    """The caller and the project."""
 
     name: str
     role: RoleName
-    csrf: str | None = Field(description="To be sent as X-CSRF-Token by a browser; a token needs none.")
-    project: ProjectShown
+    csrf: str | None = Field(description="Send it as X-CSRF-Token from a browser; not needed with an API token.")
+    project: ProjectOut
     accounts: bool
 
 
 # -- leading ---------------------------------------------------------------------------------------------------------
-class StateShown(BaseModel):
-    """Where the campaign stands."""
+class StateOut(BaseModel):
+    """The state of the campaign."""
 
     round: int
     phase: Literal["annotating", "training", "ended", "failed"]
@@ -285,77 +285,80 @@ class StateShown(BaseModel):
     spent: int
     budget: int
     why: str | None = Field(default=None, description="Why it has ended or failed.")
-    open: int = Field(description="Items of all rounds that are waited for.")
-    written: int = Field(description="Counts what was written; another number, another state.")
+    open: int = Field(description="Unanswered items of all rounds.")
+    written: int = Field(description="Increases with every write; compare it to detect changes.")
 
 
-class RoundRequest(Message):
+class RoundRequest(RequestBody):
     """Train the next round now."""
 
     key: Key
-    close: bool = Field(default=False, description="Go on without what is not answered.")
-    round: int | None = Field(default=None, ge=-1, le=1_000_000, description="The round that is meant.")
+    close: bool = Field(default=False, description="Continue without the unanswered items.")
+    round: int | None = Field(default=None, ge=-1, le=1_000_000, description="The round that is open, as you know it.")
 
 
-class SettingsRequest(Message):
-    """Change what the next round is run with."""
+class SettingsRequest(RequestBody):
+    """Change the settings of the next round."""
 
     changes: Changes
     key: Key
     after: int | None = Field(
-        default=None, ge=0, le=1_000_000, description="The number of the newest change that is known; else refused."
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="Number of the latest change you know of; refused if there is a newer one.",
     )
 
 
-class PreviewRequest(Message):
-    """What if?"""
+class PreviewRequest(RequestBody):
+    """Preview the next round with changed settings."""
 
     changes: Changes
 
 
 class Job(BaseModel):
-    """A preview under way, or what it found."""
+    """A running preview, or its result."""
 
     job: str
     done: bool
     progress: float = 0.0
     result: dict[str, Any] | None = None
-    wrong: Wrong | None = None
+    wrong: ErrorBody | None = None
 
 
-class AdviceRequest(Message):
-    """Ask how to split money between the tasks."""
+class AdviceRequest(RequestBody):
+    """Ask how to split an amount between the tasks."""
 
-    amount: float = Field(gt=0, le=1_000_000_000, allow_inf_nan=False, description="In the money of the prices.")
+    amount: float = Field(gt=0, le=1_000_000_000, allow_inf_nan=False, description="In the currency of the prices.")
 
 
-class AdviceShown(BaseModel):
-    """Advice on a split under way, or what was found."""
+class AdviceOut(BaseModel):
+    """Running or finished advice on a budget split."""
 
     amount: str
-    asked_at: dict[str, Any] = Field(description="The round it was asked in, and what had been spent by then.")
+    asked_at: dict[str, Any] = Field(description="The round and the amount spent when it was requested.")
     done: bool
     progress: float = 0.0
     what: str = ""
     result: dict[str, Any] | None = None
-    wrong: Wrong | None = None
+    wrong: ErrorBody | None = None
 
 
 class NewestAdvice(BaseModel):
-    """The newest advice on a split, if any was asked for."""
+    """The latest advice on a budget split, if any."""
 
-    advice: AdviceShown | None = None
+    advice: AdviceOut | None = None
 
 
-class OverlapSettings(Message):
-    """The share of items that several people answer, and how many those are."""
+class OverlapSettings(RequestBody):
+    """The share of items that several people answer, and how many people."""
 
     share: float = Field(default=0.0, ge=0, le=1)
     people: int = Field(default=2, ge=2, le=20)
 
 
 class OverlapAnswer(BaseModel):
-    """What one person said."""
+    """One person's answer."""
 
     person: str
     labels: dict[str, Any]
@@ -367,12 +370,12 @@ class OverlapItem(BaseModel):
 
     item: dict[str, Any]
     answers: list[OverlapAnswer]
-    disagree: list[str] = Field(description="The tasks on which they differ.")
+    disagree: list[str] = Field(description="Tasks with different labels.")
     adjudicated: OverlapAnswer | None
 
 
 class OverlapList(BaseModel):
-    """Items that several people answered, those on which they differ first."""
+    """Items that several people answered, disagreements first."""
 
     items: list[OverlapItem]
     total: int
@@ -380,8 +383,8 @@ class OverlapList(BaseModel):
     settings: OverlapSettings
 
 
-class AgreementShown(BaseModel):
-    """How far people agree on one task."""
+class AgreementOut(BaseModel):
+    """Inter-annotator agreement on one task."""
 
     items: int
     people: int
@@ -392,11 +395,11 @@ class AgreementShown(BaseModel):
 
 
 class Imported(BaseModel):
-    """What became of a file."""
+    """The result of an import."""
 
     answered: int
     repeated: int
-    not_asked: int = Field(description="Items that nobody is asked about now.")
-    incomplete: int = Field(description="Items without a label for every task that is asked for.")
+    not_asked: int = Field(description="Items that are not open.")
+    incomplete: int = Field(description="Items that lack a label for a requested task.")
     cost: str
     cost_units: int

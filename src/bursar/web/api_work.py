@@ -1,4 +1,4 @@
-"""The API for annotating: take an item, hand in an answer."""
+"""The API for annotating: get an item, send an answer."""
 
 from __future__ import annotations
 
@@ -8,134 +8,134 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
 from bursar.web.accounts import Caller
-from bursar.web.api import REFUSALS, CallerHere, SiteHere, moment, receipt_shown
+from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, receipt_out, timestamp
 from bursar.web.api_models import (
     AnswerRequest,
     CorrectionRequest,
-    LeaseShown,
-    Mine,
+    LeaseOut,
     MyAnswer,
+    MyAnswers,
     NextReply,
     NextRequest,
     Progress,
-    ReceiptShown,
+    ReceiptOut,
     SkipRequest,
-    StateShown,
+    StateOut,
 )
 from bursar.web.app_state import AppState
 from bursar.web.events import without_reason
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.images import png
 from bursar.web.queue import Lease
 
-router = APIRouter(prefix="/api", tags=["annotating"], responses=REFUSALS)
+router = APIRouter(prefix="/api", tags=["annotating"], responses=ERROR_RESPONSES)
 LEASE = Path(min_length=1, max_length=100)
 ITEM = Path(min_length=1, max_length=1000)
-BEGINNING = 120  # characters of a text that tell which item it is
+BEGINNING = 120  # characters of a text that are shown to identify an item
 
 
-@router.post("/next", summary="Take the next item")
-def take_next(site: SiteHere, me: CallerHere, asked: NextRequest) -> NextReply:
-    """An item for you to annotate, yours for a while; or why there is none now.
+@router.post("/next", summary="Get the next item")
+def take_next(app_state: AppStateDep, me: CallerDep, asked: NextRequest) -> NextReply:
+    """An item for you to annotate, reserved for you by a lease; or the reason why there is none.
 
-    An item that you hold and do not name in `known` comes back first, so a page that is loaded anew goes on where it
-    was. Nobody else is given the item while your lease holds, unless the project wants several answers to it.
+    An item that you hold and do not list in `known` is returned first, so a reloaded page continues where it was. While
+    your lease lasts, the item goes to no one else, unless the project wants several answers to it.
     """
-    given = site.desk.next(me.name, asked.known)
-    state = state_for(site, me)
-    progress = _progress(site, me, state)
+    given = app_state.assignments.next(me.name, asked.known)
+    state = state_for(app_state, me)
+    progress = _progress(app_state, me, state)
     if given is None:
-        return _nothing(state, bool(site.live.wanted())).model_copy(update={"progress": progress})
+        return _no_item(state, bool(app_state.session.wanted())).model_copy(update={"progress": progress})
     item = given.lease.item
     return NextReply(
-        lease=_lease_shown(site, given.lease),
-        item=site.live.item(item),
+        lease=_lease_out(app_state, given.lease),
+        item=app_state.session.item(item),
         tasks=list(given.tasks),
-        suggestions=site.live.suggestions(item),
+        suggestions=app_state.session.suggestions(item),
         round=given.lease.round,
         purpose="answer" if given.purpose == "answer" else "overlap",
         progress=progress,
     )
 
 
-@router.get("/progress", summary="How far the round is")
-def progress(site: SiteHere, me: CallerHere) -> Progress:
-    """The same that comes with the next item, for a page that goes on with one that it has."""
-    return _progress(site, me, site.state())
+@router.get("/progress", summary="Progress of the round")
+def progress(app_state: AppStateDep, me: CallerDep) -> Progress:
+    """The same as in POST /api/next, for a page that continues with an item it already has."""
+    return _progress(app_state, me, app_state.state())
 
 
-def _progress(site: AppState, me: Caller, state: dict[str, Any]) -> Progress:
+def _progress(app_state: AppState, me: Caller, state: dict[str, Any]) -> Progress:
     counts = {name: state[name] for name in ("round", "answered", "asked", "skipped")}
-    return Progress(**counts, mine=site.desk.answered_by(me.name, state["round"]))
+    return Progress(**counts, mine=app_state.assignments.count_in_round(me.name, state["round"]))
 
 
-def _nothing(state: dict[str, Any], wanted: bool) -> NextReply:
-    """Why there is nothing to annotate, and when to ask again."""
+def _no_item(state: dict[str, Any], wanted: bool) -> NextReply:
+    """Why there is no item to annotate, and when to ask again."""
     why = state["why"] or ""
     if state["phase"] == "ended":
-        words = f"The campaign is over: {why}. A lead can go on with more money or rounds under Decide."
+        words = f"The campaign has ended: {why}. A lead can raise the budget or the rounds under Decide."
         return NextReply(lease=None, reason="ended", message=words, retry_after=60)
     if state["phase"] == "failed":
-        words = f"The next round could not be prepared{f': {why}' if why else '.'} The lead can try again."
+        words = f"The next round could not be prepared{f': {why}' if why else '.'} A lead can try again."
         return NextReply(lease=None, reason="failed", message=words, retry_after=15)
     if wanted:
-        words = "Everything that is left of this round is before somebody else."
+        words = "Other people are working on the remaining items of this round."
         return NextReply(lease=None, reason="all_leased", message=words, retry_after=10)
     if state["phase"] == "training" or state["answered"] + state["skipped"] >= state["asked"]:
-        words = "The round is complete. The next one is being prepared."
+        words = "This round is complete. The next one is being prepared."
         return NextReply(lease=None, reason="training", message=words, retry_after=3)
-    return NextReply(lease=None, reason="none", message="There is nothing for you to annotate now.", retry_after=10)
+    return NextReply(lease=None, reason="none", message="There is nothing to annotate right now.", retry_after=10)
 
 
-@router.post("/leases/{id}/renew", summary="Keep an item for longer")
-def renew(site: SiteHere, me: CallerHere, id: Annotated[str, LEASE]) -> LeaseShown:
-    """Hold an item for as long again as when it was given to you."""
-    return _lease_shown(site, site.queue.renew(id, me.name))
+@router.post("/leases/{id}/renew", summary="Renew a lease")
+def renew(app_state: AppStateDep, me: CallerDep, id: Annotated[str, LEASE]) -> LeaseOut:
+    """Extend a lease to its full length from now."""
+    return _lease_out(app_state, app_state.queue.renew(id, me.name))
 
 
-@router.delete("/leases/{id}", status_code=204, summary="Give an item back")
-def release(site: SiteHere, me: CallerHere, id: Annotated[str, LEASE]) -> None:
-    """Let somebody else have the item."""
-    site.queue.release(id, me.name)
+@router.delete("/leases/{id}", status_code=204, summary="Release a lease")
+def release(app_state: AppStateDep, me: CallerDep, id: Annotated[str, LEASE]) -> None:
+    """Return the item so that others can get it."""
+    app_state.queue.release(id, me.name)
 
 
-@router.post("/answers", summary="Hand in an answer")
-def answer(site: SiteHere, me: CallerHere, sent: AnswerRequest) -> ReceiptShown:
-    """Labels for all tasks that were asked for. When this is answered, it is on disk.
+@router.post("/answers", summary="Send an answer")
+def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> ReceiptOut:
+    """Labels for all requested tasks. The answer is on disk when the response is sent.
 
-    The same answer again is no mistake: `repeated` says that it was there. A lease must be one that you were given for
-    this item. An answer under a lease that has run out is taken unless the item was given to somebody else meanwhile.
+    Sending the same answer again is harmless: `repeated` is true. The lease must be one that you were given for this
+    item. After a lease expires, the answer is still accepted unless the item has gone to someone else.
     """
-    _check_seconds(site, sent.seconds)
-    receipt = site.desk.answer(me.name, sent.item, sent.labels, sent.seconds, sent.lease)
-    site.changed()
-    return receipt_shown(site, sent.key, receipt)
+    _check_seconds(app_state, sent.seconds)
+    receipt = app_state.assignments.answer(me.name, sent.item, sent.labels, sent.seconds, sent.lease)
+    app_state.changed()
+    return receipt_out(app_state, sent.key, receipt)
 
 
 @router.post("/corrections", summary="Correct an answer")
-def correct(site: SiteHere, me: CallerHere, sent: CorrectionRequest) -> ReceiptShown:
-    """Put something else in the place of what you said; the ledger keeps both. A lead may correct everybody."""
-    receipt = site.desk.correct(me.name, me.leads, sent.key, sent.item, sent.labels)
-    site.changed()
-    return receipt_shown(site, sent.key, receipt)
+def correct(app_state: AppStateDep, me: CallerDep, sent: CorrectionRequest) -> ReceiptOut:
+    """Replace your labels; the ledger keeps both versions. A lead may correct any answer."""
+    receipt = app_state.assignments.correct(me.name, me.is_lead, sent.key, sent.item, sent.labels)
+    app_state.changed()
+    return receipt_out(app_state, sent.key, receipt)
 
 
-@router.post("/skips", summary="Leave an item out")
-def skip(site: SiteHere, me: CallerHere, sent: SkipRequest) -> dict[str, Any]:
-    """The item leaves the round, and its money returns to the budget. An item that only others hold is refused."""
-    site.desk.skip(me.name, sent.key, sent.item, sent.reason, sent.lease)
-    site.changed()
+@router.post("/skips", summary="Skip an item")
+def skip(app_state: AppStateDep, me: CallerDep, sent: SkipRequest) -> dict[str, Any]:
+    """The item leaves the round, and its cost returns to the budget. Refused if only others hold the item."""
+    app_state.assignments.skip(me.name, sent.key, sent.item, sent.reason, sent.lease)
+    app_state.changed()
     return {}
 
 
-@router.get("/mine", summary="What you annotated")
-def mine(site: SiteHere, me: CallerHere, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Mine:
-    """The newest first; a correction has taken the place of what it corrects."""
-    entries = site.desk.mine(me.name, limit)
-    return Mine(
+@router.get("/mine", summary="Your answers")
+def mine(app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> MyAnswers:
+    """Newest first; a corrected answer appears with its correction."""
+    entries = app_state.assignments.mine(me.name, limit)
+    return MyAnswers(
         answers=[
             MyAnswer(
-                item=e.item, labels=dict(e.labels), at=e.at, round=e.round, key=e.key, text=beginning(site, e.item)
+                item=e.item, labels=dict(e.labels), at=e.at, round=e.round, key=e.key, text=beginning(app_state, e.item)
             )
             for e in entries
         ]
@@ -143,43 +143,45 @@ def mine(site: SiteHere, me: CallerHere, limit: Annotated[int, Query(ge=1, le=10
 
 
 @router.get("/items/{id:path}/image", summary="The image of an item", response_class=Response)
-def image(site: SiteHere, me: CallerHere, id: Annotated[str, ITEM]) -> Response:
-    """As PNG."""
-    corpus = site.live.corpus
+def image(app_state: AppStateDep, me: CallerDep, id: Annotated[str, ITEM]) -> Response:
+    """The image as PNG."""
+    corpus = app_state.session.corpus
     at = int(corpus.positions([id])[0])
     if corpus.images is None:
-        raise Problem(404, "no_image", f"item {id!r} is not an image")
+        raise HTTPError(404, "no_image", f"item {id!r} is not an image")
     return Response(png(corpus.images[at]), media_type="image/png", headers={"cache-control": "private, max-age=3600"})
 
 
-@router.get("/items/{id:path}", summary="An item")
-def item(site: SiteHere, me: CallerHere, id: Annotated[str, ITEM]) -> dict[str, Any]:
-    """Its text with the places of its words, its pair, or where its image is."""
-    return dict(site.live.item(id))
+@router.get("/items/{id:path}", summary="Get an item")
+def item(app_state: AppStateDep, me: CallerDep, id: Annotated[str, ITEM]) -> dict[str, Any]:
+    """The text with its word offsets and second text, or the address of the image."""
+    return dict(app_state.session.item(id))
 
 
-@router.get("/state", summary="Where the campaign stands")
-def state(site: SiteHere, me: CallerHere) -> StateShown:
-    """Round, phase, how much of the round is answered, and the money."""
-    return StateShown(**state_for(site, me))
+@router.get("/state", summary="Campaign state")
+def state(app_state: AppStateDep, me: CallerDep) -> StateOut:
+    """Round, phase, progress of the round, and spending."""
+    return StateOut(**state_for(app_state, me))
 
 
-def state_for(site: AppState, me: Caller) -> dict[str, Any]:
-    """Where the campaign stands, as far as it is for this person."""
-    return site.state() if me.leads else without_reason(site.state())
+def state_for(app_state: AppState, me: Caller) -> dict[str, Any]:
+    """The campaign state, as this person may see it."""
+    return app_state.state() if me.is_lead else without_reason(app_state.state())
 
 
-def beginning(site: AppState, id: str) -> str | None:
-    """How an item's text begins."""
-    text = site.live.item(id).get("text")
+def beginning(app_state: AppState, id: str) -> str | None:
+    """The beginning of an item's text."""
+    text = app_state.session.item(id).get("text")
     return None if text is None else text if len(text) <= BEGINNING else text[:BEGINNING] + "…"
 
 
-def _lease_shown(site: AppState, lease: Lease) -> LeaseShown:
-    return LeaseShown(id=lease.id, expires_at=moment(lease.expires_at), seconds=site.queue.seconds)
+def _lease_out(app_state: AppState, lease: Lease) -> LeaseOut:
+    return LeaseOut(id=lease.id, expires_at=timestamp(lease.expires_at), seconds=app_state.queue.seconds)
 
 
-def _check_seconds(site: AppState, seconds: dict[str, float]) -> None:
+def _check_seconds(app_state: AppState, seconds: dict[str, float]) -> None:
     for what in seconds:
-        if what != "reading" and what not in site.live.corpus.schema:
-            raise Problem(422, "bad_request", f"seconds.{what[:100]}: there is no such task", fix="reading, or a task")
+        if what != "reading" and what not in app_state.session.corpus.schema:
+            raise HTTPError(
+                422, "bad_request", f"seconds.{what[:100]}: unknown task", fix="use reading or the name of a task"
+            )

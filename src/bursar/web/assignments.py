@@ -1,7 +1,7 @@
-"""The desk where people are given items and hand in answers. It knows leases and the campaign, and no HTTP.
+"""Assigns items to people and records their answers. Independent of HTTP.
 
-What is acknowledged is on disk: an answer goes to the ledger first, and only then is its lease settled. If the server
-dies in between, the lease runs out and the same answer, sent again, is found to be there.
+An answer is written to the ledger before its lease is settled. If the server dies in between, the lease expires, and
+the same answer sent again is recognized as a repeat.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from bursar.campaign.state import GIVEN
 from bursar.corpus import Corpus
 from bursar.ledger import Receipt
 from bursar.ledger.records import ADJUDICATION, ANSWER, CORRECTION, OVERLAP
-from bursar.ledger.records import Answer as Said
+from bursar.ledger.records import Answer as LedgerAnswer
 from bursar.ledger.schema import now
 from bursar.web import agreement
-from bursar.web.http_errors import Problem
-from bursar.web.queue import Key, Lease, Overlap, Queue, Work
+from bursar.web.http_errors import HTTPError
+from bursar.web.queue import Key, Lease, Overlap, Queue, WorkItem
 
 
 @dataclass(frozen=True)
-class Given:
-    """An item that a person was given, and why."""
+class Assignment:
+    """An item assigned to a person."""
 
     lease: Lease
     tasks: tuple[str, ...]
-    purpose: str  # answer, or overlap where somebody else answers as well
+    purpose: str  # answer; or overlap, beside another person's answer
 
 
 @dataclass
-class TakenIn:
-    """What became of a corpus that was labelled elsewhere, item by item."""
+class ImportResult:
+    """Counts of imported items, by outcome."""
 
     answered: int = 0
     repeated: int = 0
@@ -44,8 +44,8 @@ class TakenIn:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What one person said of one item, all tasks together; the newest where it was corrected."""
+class PersonAnswer:
+    """One person's labels for one item, all tasks together; the latest version if corrected."""
 
     item: str
     person: str
@@ -57,88 +57,88 @@ class Entry:
 
 
 class Assignments:
-    """Hands out items of the open round and takes in what people say of them, one at a time."""
+    """Assigns the items of the open round and records answers, one write at a time."""
 
-    def __init__(self, live: AnnotationSession, queue: Queue) -> None:
-        self.live = live
+    def __init__(self, session: AnnotationSession, queue: Queue) -> None:
+        self.session = session
         self.queue = queue
-        self._turn = threading.Lock()  # whoever writes: who comes first is then a fact
-        self._said: dict[str, list[Entry]] = {}  # by item: all that was said of it, in order
-        self._items: dict[str, dict[str, None]] = {}  # by person: the items they said something of, in order
-        self._answered: dict[int, dict[str, set[str]]] = {}  # by round and item: who answered
-        self._short = _Short()
-        self._doubts = live.catch_up()
-        for said in _entries(live.answers()):
-            self._note(said)
+        self._write_lock = threading.Lock()  # serializes writes
+        self._by_item: dict[str, list[PersonAnswer]] = {}  # by item: all answers, in order
+        self._items: dict[str, dict[str, None]] = {}  # by person: the items they answered, in order
+        self._answered: dict[int, dict[str, set[str]]] = {}  # by round and item: people who answered
+        self._underanswered = _Underanswered()
+        self._faults_seen = session.catch_up()
+        for answer in _person_answers(session.answers()):
+            self._record(answer)
 
     def _catch_up(self) -> None:
-        """Where a fault of the storage left open what the ledger says, read it again. The caller has the turn."""
-        if self.live.catch_up() != self._doubts:
-            again = Assignments(self.live, self.queue)
-            self._said, self._items, self._answered = again._said, again._items, again._answered
-            self._short, self._doubts = again._short, again._doubts
+        """Reload if a storage fault made memory and ledger differ. The caller holds the write lock."""
+        if self.session.catch_up() != self._faults_seen:
+            again = Assignments(self.session, self.queue)
+            self._by_item, self._items, self._answered = again._by_item, again._items, again._answered
+            self._underanswered, self._faults_seen = again._underanswered, again._faults_seen
 
-    # -- handing out -------------------------------------------------------------------------------------------------
-    def next(self, person: str, known: Collection[str] = ()) -> Given | None:
-        """What a person does next; nothing where all that is open is somebody's, or theirs already."""
-        with self._turn:
+    # -- assigning ---------------------------------------------------------------------------------------------------
+    def next(self, person: str, known: Collection[str] = ()) -> Assignment | None:
+        """The next item for a person; None if every open item is taken or already answered by them."""
+        with self._write_lock:
             self._catch_up()
         lease = self.queue.next(person, self, known)
         if lease is None:
             return None
-        tasks = self.live.books.wanted(lease.round)[lease.item].tasks
-        return Given(lease, tasks, ANSWER if self._is_wanted(lease.key) else OVERLAP)
+        tasks = self.session.books.wanted(lease.round)[lease.item].tasks
+        return Assignment(lease, tasks, ANSWER if self._is_wanted(lease.key) else OVERLAP)
 
-    def work(self) -> Iterator[Work]:
-        """What can be given out: what others have answered and more should, then what nobody has, as it was chosen."""
-        round = self.live.books.rounds_opened
+    def work(self) -> Iterator[WorkItem]:
+        """Items to assign: first those that need more people's answers, then unanswered ones in order of selection."""
+        round = self.session.books.rounds_opened
         answered = self._answered.get(round, {})
-        for item in self._short.of(round, self.queue.overlap, answered):
-            yield Work(round, item, frozenset(answered[item]))
-        for want in self.live.wanted():
-            yield Work(want.round, want.id)
+        for item in self._underanswered.of(round, self.queue.overlap, answered):
+            yield WorkItem(round, item, frozenset(answered[item]))
+        for want in self.session.wanted():
+            yield WorkItem(want.round, want.id)
 
     def is_open(self, key: Key) -> bool:
-        """Whether an item of a round can still be given out to somebody."""
+        """Whether an item of a round can still be assigned."""
         if self._is_wanted(key):
             return True
         answered = self._answered.get(key[0], {}).get(key[1], ())
-        newest = key[0] == self.live.books.rounds_opened
+        newest = key[0] == self.session.books.rounds_opened
         return newest and 0 < len(answered) < self.queue.overlap.people_for(key[1])
 
     def _is_wanted(self, key: Key) -> bool:
-        want = self.live.want(key[1])
+        want = self.session.want(key[1])
         return want is not None and want.round == key[0]
 
-    # -- taking in ---------------------------------------------------------------------------------------------------
+    # -- recording ---------------------------------------------------------------------------------------------------
     def answer(
         self, person: str, item: str, labels: Mapping[str, Any], seconds: Mapping[str, float], lease: str | None
     ) -> Receipt:
         """Record an answer; when this returns, it is on disk. The same answer again changes nothing."""
-        with self._turn:
+        with self._write_lock:
             self._catch_up()
-            round, role = self._place_of(person, item, labels, lease)
+            round, role = self._round_and_role(person, item, labels, lease)
             if role is None:
-                receipt = Receipt(self._own(person, item).key, repeated=True)
+                receipt = Receipt(self._latest_by(person, item).key, repeated=True)
             else:
-                receipt = self.live.answer(Answer(item, dict(labels), person, dict(seconds), role))
-                self._note(Entry(item, person, dict(labels), now(), round, receipt.key, role))
+                receipt = self.session.answer(Answer(item, dict(labels), person, dict(seconds), role))
+                self._record(PersonAnswer(item, person, dict(labels), now(), round, receipt.key, role))
             enough = len(self._answered[round][item]) >= self.queue.overlap.people_for(item)
         self.queue.settle((round, item), person, over=enough)
         return receipt
 
-    def _place_of(self, person: str, item: str, labels: Mapping[str, Any], lease: str | None) -> tuple[int, str | None]:
-        """The round that an answer belongs to, and whether it is the first, one beside it, or there already."""
-        want = self.live.want(item)
+    def _round_and_role(
+        self, person: str, item: str, labels: Mapping[str, Any], lease: str | None
+    ) -> tuple[int, str | None]:
+        """The round of an answer and its role: first answer, overlap, or None if it is already recorded."""
+        want = self.session.want(item)
         if want is not None:
             self._check_lease(person, (want.round, item), lease, self.queue.overlap.people_for(item))
             return want.round, ANSWER
-        answers = [e for e in self._said.get(item, ()) if e.role in (ANSWER, OVERLAP)]
+        answers = [e for e in self._by_item.get(item, ()) if e.role in (ANSWER, OVERLAP)]
         if not answers:
-            self.live.item(item)  # an item that does not exist is another mistake
-            raise Problem(
-                409, "not_asked", f"nobody is asked about item {item!r} now", fix="take what POST /api/next gives"
-            )
+            self.session.item(item)  # raises if the item does not exist
+            raise HTTPError(409, "not_asked", f"item {item!r} is not open", fix="get an item from POST /api/next")
         round = answers[-1].round
         before = [e for e in answers if e.round == round]
         mine = next((e for e in before if e.person == person), None)
@@ -146,18 +146,18 @@ class Assignments:
             if mine.labels.keys() != labels.keys() or not all(
                 agreement.alike([mine.labels[task], labels[task]]) for task in labels
             ):
-                raise Problem(
+                raise HTTPError(
                     409,
                     "answered_before",
-                    f"you have answered item {item!r} before, and otherwise",
+                    f"you have already answered item {item!r} differently",
                     fix="send a correction to POST /api/corrections",
                 )
             return round, None
         if len(before) >= self.queue.overlap.people_for(item):
-            raise Problem(
+            raise HTTPError(
                 409,
                 "answered_by_other",
-                f"somebody else has answered item {item!r} meanwhile",
+                f"someone else has answered item {item!r} in the meantime",
                 fix="take the next item",
             )
         people = {entry.person for entry in before}
@@ -167,94 +167,92 @@ class Assignments:
     def _check_lease(
         self, person: str, key: Key, lease: str | None, room: int, answered: Collection[str] = frozenset()
     ) -> None:
-        """Refuse a lease that this person was not given, and an item that others have taken meanwhile.
+        """Refuse a lease that was not issued to this person, and an item that others have taken since.
 
-        A lease that ran out still counts while the item is free, so that late work is not lost.
+        An expired lease stays valid while the item is free, so that late work is not lost.
         """
-        if lease is not None and not self.queue.gave(lease, key[1], person):
-            raise Problem(
-                409, "no_lease", f"you were not given item {key[1]!r} under this lease", fix="take the next item"
-            )
+        if lease is not None and not self.queue.was_issued(lease, key[1], person):
+            raise HTTPError(409, "no_lease", f"this lease is not for you and item {key[1]!r}", fix="take the next item")
         holders = self.queue.holders(key)
         if person not in holders and len({*holders, *answered}) >= room:
-            raise Problem(
-                409, "leased_by_other", f"somebody else is annotating item {key[1]!r} now", fix="take the next item"
+            raise HTTPError(
+                409, "leased_by_other", f"someone else is annotating item {key[1]!r}", fix="take the next item"
             )
 
-    def correct(self, person: str, leads: bool, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
-        """Put something else in the place of what the person said before; a lead may correct everybody."""
-        with self._turn:
+    def correct(self, person: str, is_lead: bool, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
+        """Replace a person's labels; a lead may correct any answer."""
+        with self._write_lock:
             self._catch_up()
-            if not leads:
-                self._check_correctable(person, item)
-            receipt = self.live.correct(key, item, dict(labels), person)
-            self._refresh(item)
+            if not is_lead:
+                self._check_may_correct(person, item)
+            receipt = self.session.correct(key, item, dict(labels), person)
+            self._reload(item)
         return receipt
 
-    def _check_correctable(self, person: str, item: str) -> None:
-        """What a correction says stands: so it is for whoever gave the answer, and before a lead has decided."""
-        mine = [entry for entry in self._said.get(item, ()) if entry.person == person]
+    def _check_may_correct(self, person: str, item: str) -> None:
+        """Allow corrections only by the person who gave the first answer, and only before adjudication."""
+        mine = [entry for entry in self._by_item.get(item, ()) if entry.person == person]
         if not mine:
-            raise Problem(403, "not_yours", f"item {item!r} was not answered by you")
+            raise HTTPError(403, "not_yours", f"you have not answered item {item!r}")
         if self.adjudicated(item) is not None:
-            raise Problem(409, "adjudicated", f"a lead has decided what stands for item {item!r}", fix="ask them")
+            raise HTTPError(409, "adjudicated", f"item {item!r} has been adjudicated", fix="ask a lead")
         if not any(entry.role == ANSWER for entry in mine):
-            raise Problem(
+            raise HTTPError(
                 409,
                 "only_compared",
-                f"your answer to item {item!r} is compared with somebody else's and stays as it was",
-                fix="tell a lead, who decides what stands",
+                f"your answer to item {item!r} is used to measure agreement and cannot be changed",
+                fix="ask a lead to adjudicate the item",
             )
 
     def adjudicate(self, person: str, key: str, item: str, labels: Mapping[str, Any]) -> Receipt:
-        """Say what stands where people disagreed."""
-        with self._turn:
+        """Set the final labels of an item on which people disagree."""
+        with self._write_lock:
             self._catch_up()
-            receipt = self.live.adjudicate(key, item, dict(labels), person)
-            self._refresh(item)
+            receipt = self.session.adjudicate(key, item, dict(labels), person)
+            self._reload(item)
         return receipt
 
     def skip(self, person: str, key: str, item: str, reason: str, lease: str | None = None) -> None:
-        """Take an item out of the round; its money returns to the budget. Refused while only others hold the item."""
-        with self._turn:
+        """Remove an item from the round; its cost returns to the budget. Refused while only others hold the item."""
+        with self._write_lock:
             self._catch_up()
-            want = self.live.want(item)
-            if want is not None and not self.live.was_skipped(key, item):
+            want = self.session.want(item)
+            if want is not None and not self.session.was_skipped(key, item):
                 self._check_lease(person, (want.round, item), lease, room=1)
-            receipt = self.live.skip(key, item, reason, person)
+            receipt = self.session.skip(key, item, reason, person)
         if want is not None and not receipt.repeated:
             self.queue.settle((want.round, item), person, over=True)
 
     def undo_skip(self, by: str, key: str) -> bool:
-        """Ask again about what was skipped; whether it is asked about now, or back in the pool."""
-        with self._turn:
+        """Undo a skip. Returns whether the item is open again; otherwise it is back in the pool."""
+        with self._write_lock:
             self._catch_up()
-            skip = self.live.undo_skip(key, by)
+            skip = self.session.undo_skip(key, by)
         return self._is_wanted((skip.round, skip.item))
 
     def close_round(self, by: str) -> None:
-        """Go on without what is not answered."""
-        with self._turn:
-            self.live.close_round(by)
+        """Close the round without its unanswered items."""
+        with self._write_lock:
+            self.session.close_round(by)
 
     def change(self, changes: Mapping[str, Any], by: str, key: str, after: int | None = None) -> None:
-        """Change what the next round is decided by; with ``after``, only if nobody changed it after that change."""
-        with self._turn:
-            made = self.live.books.amendments()
+        """Change settings from the next round on; with ``after``, only if that is the latest change."""
+        with self._write_lock:
+            made = self.session.books.amendments()
             if after is not None and after != len(made) and all(one.key != key for one in made):
                 who = made[-1].by if made else "nobody"
-                raise Problem(
+                raise HTTPError(
                     409,
                     "changed_meanwhile",
-                    f"change {len(made)}, by {who}, is the newest, not change {after}",
-                    fix="look at what is in force now, and send it again",
+                    f"the latest change is number {len(made)}, by {who}, not number {after}",
+                    fix="check the current settings and send your change again",
                 )
-            self.live.change(dict(changes), by, key)
+            self.session.change(dict(changes), by, key)
 
-    def take_in(self, corpus: Corpus, annotator: str) -> TakenIn:
-        """Answers from a corpus that was labelled elsewhere, to what is asked now. All is checked first."""
-        wanted = {want.id: want for want in self.live.wanted()}
-        ours, found = self.live.corpus, TakenIn()
+    def import_corpus(self, corpus: Corpus, annotator: str) -> ImportResult:
+        """Record the labels of a corpus as answers to open items. Everything is checked first."""
+        wanted = {want.id: want for want in self.session.wanted()}
+        ours, found = self.session.corpus, ImportResult()
         answers: dict[str, dict[str, Any]] = {}
         for at in range(len(corpus)):
             item = corpus[at]
@@ -266,9 +264,9 @@ class Assignments:
             else:
                 mine = ours[int(ours.positions([item.id])[0])]
                 if (item.text, item.pair) != (mine.text, mine.pair):
-                    raise Problem(400, "other_item", f"item {item.id!r} has another text in this file than here")
+                    raise HTTPError(400, "other_item", f"item {item.id!r} has a different text in this file")
                 answers[item.id] = {task: item.labels[task] for task in want.tasks}
-        self.live.check(answers)
+        self.session.check(answers)
         for id, labels in answers.items():
             receipt = self.answer(annotator, id, labels, {}, None)
             found.answered += not receipt.repeated
@@ -276,89 +274,89 @@ class Assignments:
             found.cost_units += receipt.cost
         return found
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------------------------
     def state(self) -> State:
-        """Where the campaign stands, as the ledger has it."""
-        return self.live.state()
+        """The campaign state, from the ledger."""
+        return self.session.state()
 
-    def mine(self, person: str, limit: int) -> list[Entry]:
-        """What a person said, the newest first; a correction has taken the place of what it corrects."""
+    def mine(self, person: str, limit: int) -> list[PersonAnswer]:
+        """A person's answers, newest first; corrected answers in their latest version."""
         items = list(self._items.get(person, {}))[::-1][:limit]
-        return [self._own(person, item) for item in items]
+        return [self._latest_by(person, item) for item in items]
 
-    def answered_by(self, person: str, round: int) -> int:
-        """How many items of a round a person has answered."""
+    def count_in_round(self, person: str, round: int) -> int:
+        """The number of items of a round that a person has answered."""
         return sum(person in people for people in list(self._answered.get(round, {}).values()))
 
-    def answers_of(self, person: str) -> int:
-        """How many items a person has said something of."""
+    def count_answers(self, person: str) -> int:
+        """The number of items that a person has answered."""
         return len(self._items.get(person, ()))
 
-    def shared(self) -> dict[str, dict[str, Entry]]:
-        """By item and person, the answers to items that two people or more have answered."""
-        found: dict[str, dict[str, Entry]] = {}
-        for round in sorted(self._answered):  # the newest round that an item was asked about in is what counts
+    def shared(self) -> dict[str, dict[str, PersonAnswer]]:
+        """Answers by item and person, for items answered by two or more people."""
+        found: dict[str, dict[str, PersonAnswer]] = {}
+        for round in sorted(self._answered):  # the latest round of an item counts
             for item, people in list(self._answered[round].items()):
                 found.pop(item, None)
                 if len(people) > 1:
-                    found[item] = {person: self._own(person, item) for person in sorted(people)}
+                    found[item] = {person: self._latest_by(person, item) for person in sorted(people)}
         return found
 
-    def adjudicated(self, item: str) -> Entry | None:
-        """What was decided about an item on which people disagreed."""
-        return next((e for e in reversed(self._said.get(item, [])) if e.role == ADJUDICATION), None)
+    def adjudicated(self, item: str) -> PersonAnswer | None:
+        """The adjudicated labels of an item, if any."""
+        return next((e for e in reversed(self._by_item.get(item, [])) if e.role == ADJUDICATION), None)
 
     def agreement(self) -> dict[str, agreement.Agreement]:
-        """How far people agree, task by task, on what they said before anybody adjudicated."""
+        """Agreement by task, on answers before adjudication."""
         shared = self.shared()
-        corpus = self.live.corpus
+        corpus = self.session.corpus
         words = dict(zip(shared, corpus.words[corpus.positions(shared)].tolist(), strict=True))
         return {
             name: agreement.agreement(
                 task,
                 [
-                    agreement.Answer(item, person, entry.labels[name], words[item])
-                    for item, said in shared.items()
-                    for person, entry in said.items()
-                    if entry.labels.get(name) is not None
+                    agreement.Rating(item, person, answer.labels[name], words[item])
+                    for item, answers in shared.items()
+                    for person, answer in answers.items()
+                    if answer.labels.get(name) is not None
                 ],
             )
             for name, task in corpus.schema.items()
         }
 
-    # -- what was said, in memory --------------------------------------------------------------------------------------
-    def _own(self, person: str, item: str) -> Entry:
-        """The newest that a person said of an item for themselves."""
-        return next(e for e in reversed(self._said[item]) if e.person == person and e.role != ADJUDICATION)
+    # -- answers in memory -------------------------------------------------------------------------------------------
+    def _latest_by(self, person: str, item: str) -> PersonAnswer:
+        """A person's latest own answer to an item."""
+        return next(e for e in reversed(self._by_item[item]) if e.person == person and e.role != ADJUDICATION)
 
-    def _refresh(self, item: str) -> None:
-        self._said.pop(item, None)
-        for entry in _entries(self.live.answers(item)):
-            self._note(entry)
+    def _reload(self, item: str) -> None:
+        self._by_item.pop(item, None)
+        for entry in _person_answers(self.session.answers(item)):
+            self._record(entry)
 
-    def _note(self, entry: Entry) -> None:
-        self._said.setdefault(entry.item, []).append(entry)
+    def _record(self, entry: PersonAnswer) -> None:
+        self._by_item.setdefault(entry.item, []).append(entry)
         if entry.role != ADJUDICATION:
             self._items.setdefault(entry.person, {})[entry.item] = None
         if entry.role in (ANSWER, OVERLAP):
             people = self._answered.setdefault(entry.round, {}).setdefault(entry.item, set())
             people.add(entry.person)
-            self._short.note(entry.round, entry.item, len(people))
+            self._underanswered.note(entry.round, entry.item, len(people))
 
 
-class _Short:
-    """Items of a round that fewer people have answered than should, in the order of their first answers.
+class _Underanswered:
+    """Items of a round that need answers from more people, in the order of their first answers.
 
-    To look for them among all that were answered would take the longer, the more there are; so they are kept.
+    Kept up to date, because searching all answered items would get slower as their number grows.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # whoever asks and whoever notes are different threads
-        self._rule: tuple[int, Overlap] = (-1, Overlap())  # the round, and how many people an item needs there
+        self._lock = threading.Lock()  # read and updated by different threads
+        self._rule: tuple[int, Overlap] = (-1, Overlap())  # the round and its overlap settings
         self._items: dict[str, None] = {}
 
     def of(self, round: int, overlap: Overlap, answered: Mapping[str, Collection[str]]) -> list[str]:
-        """Those of a round, looked for anew only when the round or the overlap is another than before."""
+        """The items of a round; searched again only if the round or the overlap has changed."""
         with self._lock:
             if self._rule != (round, overlap):
                 found = list(answered.items()) if overlap.share else []
@@ -367,7 +365,7 @@ class _Short:
             return list(self._items)
 
     def note(self, round: int, item: str, people: int) -> None:
-        """So many people have answered an item."""
+        """Update an item that this number of people has answered."""
         with self._lock:
             known, overlap = self._rule
             if round == known and people < overlap.people_for(item):
@@ -376,21 +374,21 @@ class _Short:
                 self._items.pop(item, None)
 
 
-def _entries(answers: Iterable[Said]) -> list[Entry]:
-    """What people said task by task, put together by submission; a correction takes over what it does not say.
+def _person_answers(answers: Iterable[LedgerAnswer]) -> list[PersonAnswer]:
+    """Ledger answers, which are per task, grouped by submission. A correction keeps the labels it does not change.
 
-    Labels that came with the corpus are nobody's answer.
+    Leaves out labels that came with the corpus.
     """
-    found: dict[tuple[str, str], Entry] = {}
+    found: dict[tuple[str, str], PersonAnswer] = {}
     latest: dict[tuple[str, str], dict[str, Any]] = {}
-    for said in answers:
-        if said.purpose == GIVEN:
+    for answer in answers:
+        if answer.purpose == GIVEN:
             continue
-        known = found.get((said.key, said.item))
-        own = latest.setdefault((said.annotator, said.item), {}) if said.role == CORRECTION else {}
-        labels = {**own, **(known.labels if known else {}), said.task: said.label}
-        found[said.key, said.item] = Entry(
-            said.item, said.annotator, labels, said.created_at, said.round, said.key, said.role
+        known = found.get((answer.key, answer.item))
+        own = latest.setdefault((answer.annotator, answer.item), {}) if answer.role == CORRECTION else {}
+        labels = {**own, **(known.labels if known else {}), answer.task: answer.label}
+        found[answer.key, answer.item] = PersonAnswer(
+            answer.item, answer.annotator, labels, answer.created_at, answer.round, answer.key, answer.role
         )
-        latest[said.annotator, said.item] = labels
+        latest[answer.annotator, answer.item] = labels
     return list(found.values())

@@ -1,9 +1,9 @@
-"""Limits on connections: how many there are, and how long an idle one lasts.
+"""Limits the number of connections and closes slow or idle ones.
 
-uvicorn waits for the head of a request for ever, and accepts connections until no descriptors are left. Here the head
-and the body of a request have to arrive in time, a response has to be read, and an address has a limit. At the limit,
-the connection that has been idle longest is closed in favour of the new one. A connection whose request is being
-answered, such as a stream of events, is never closed for that.
+uvicorn waits for the head of a request without a time limit, and accepts connections until no file descriptors are
+left. Here, requests must arrive and responses must be read in time, and each address has a limit. At the limit, the
+connection that has been idle longest is closed in favour of the new one. A connection whose request is being answered,
+such as a stream of events, is never closed for that reason.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bursar.web.logs import limited
+from bursar.web.logs import rate_limited
 
-LOG = limited("bursar.web.connections")
-HEAD = 15.0  # seconds for the head of a request, from its first byte or from the connection's beginning
-BODY = 30.0  # seconds between two pieces of a request's body
-UNREAD = 60.0  # seconds that an answer may wait for its reader
+LOG = rate_limited("bursar.web.connections")
+HEAD_SECONDS = 15.0  # for the head of a request, from its first byte or from the start of the connection
+BODY_SECONDS = 30.0  # between two pieces of a request body
+UNREAD_SECONDS = 60.0  # that a response may wait to be read
 PER_ADDRESS = 500
-ACCEPTED_AT_ONCE = 16  # connections, so that the surplus is closed before the descriptors run out
-RESERVED = 128  # descriptors for databases, files, trainings, and for connections that are being closed
-ENOUGH = 8192  # descriptors that are asked of the system
-BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n"
+ACCEPTED_AT_ONCE = 16  # so that surplus connections are closed before descriptors run out
+RESERVED = 128  # descriptors for databases, files, training, and connections being closed
+WANTED_DESCRIPTORS = 8192  # requested from the system
+TOO_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many connections may be open in all and from one address; those of our own proxy are not counted by address.
+    """How many connections may be open in total and per address. A local proxy is exempt from the address limit.
 
     >>> Limits.under(1024, 500), Limits.under(256, 500)
     (Limits(total=896, per_address=500, proxy=False), Limits(total=128, per_address=96, proxy=False))
@@ -43,23 +43,23 @@ class Limits:
 
     @classmethod
     def under(cls, descriptors: int, per_address: int, proxy: bool = False) -> Limits:
-        """The limits that this number of descriptors allows; no address gets all of them."""
+        """The limits for this number of descriptors; no single address gets all of them."""
         total = max(descriptors // 2, descriptors - RESERVED)
         return cls(total, min(per_address, 3 * total // 4), proxy)
 
     def of(self, address: str) -> int:
-        """How many an address may have."""
+        """The limit for an address."""
         return self.total if self.proxy and address in ("127.0.0.1", "::1") else self.per_address
 
 
 def descriptors() -> int:
-    """How many descriptors this process may have, after asking for enough."""
+    """The number of file descriptors of this process, after raising the soft limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(ENOUGH, hard)
+    wanted = WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(WANTED_DESCRIPTORS, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
-    return ENOUGH if soft == resource.RLIM_INFINITY else soft
+    return WANTED_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
 class Connections:
@@ -71,62 +71,62 @@ class Connections:
         self._count = 0
 
     def admit(self, new: Connection) -> bool:
-        """Count a connection in, if need be in the place of one that waits; false if all are busy."""
-        mine = self._open.setdefault(new.address, set())
-        if len(mine) >= self._limits.of(new.address):
-            crowd = mine
+        """Add a connection, closing an idle one if necessary. False if all are busy."""
+        same_address = self._open.setdefault(new.address, set())
+        if len(same_address) >= self._limits.of(new.address):
+            candidates = same_address
         elif self._count >= self._limits.total:
-            crowd = max(self._open.values(), key=len)
+            candidates = max(self._open.values(), key=len)
         else:
-            crowd = None
-        if crowd is not None:
-            waiting = [one for one in crowd if one.waits]
-            LOG.warning("%d connections are open, %d from %s", self._count, len(mine), new.address)
-            if not waiting:
+            candidates = None
+        if candidates is not None:
+            idle = [connection for connection in candidates if connection.idle]
+            LOG.warning("%d connections are open, %d from %s", self._count, len(same_address), new.address)
+            if not idle:
                 return False
-            min(waiting, key=lambda one: one.since).hang_up()
-        mine.add(new)
+            min(idle, key=lambda connection: connection.since).abort()
+        same_address.add(new)
         self._count += 1
         return True
 
-    def remove(self, gone: Connection) -> None:
-        """A connection is closed."""
-        mine = self._open.get(gone.address, set())
-        if gone in mine:
-            mine.remove(gone)
+    def remove(self, connection: Connection) -> None:
+        """Remove a closed connection."""
+        same_address = self._open.get(connection.address, set())
+        if connection in same_address:
+            same_address.remove(connection)
             self._count -= 1
-        if not mine:
-            self._open.pop(gone.address, None)
+        if not same_address:
+            self._open.pop(connection.address, None)
 
 
 class Connection(H11Protocol):
-    """A connection that is closed when nothing comes over it for too long, or when another needs its place."""
+    """A connection that is closed on timeout, or to make room for another."""
 
     others: Connections
     address = ""
-    since = 0.0  # when it last began to wait for a request
-    _overdue: asyncio.TimerHandle | None = None
-    _unread: asyncio.TimerHandle | None = None
+    since = 0.0  # when it became idle
+    _timeout: asyncio.TimerHandle | None = None
+    _write_timeout: asyncio.TimerHandle | None = None
 
     @property
-    def waits(self) -> bool:
-        """Whether no request is being answered."""
+    def idle(self) -> bool:
+        """Whether it has no request in progress."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
-    def hang_up(self) -> None:
-        """Close at once; whoever sends slowly has had their time."""
+    def abort(self) -> None:
+        """Close immediately."""
         self.others.remove(self)
         self.transport.abort()
 
-    # -- what happens to it ------------------------------------------------------------------------------------------
+    # -- protocol callbacks ------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self.since = self.loop.time()
         if self.others.admit(self):
-            self._allow(HEAD)
+            self._set_timeout(HEAD_SECONDS)
         else:
-            transport.write(BUSY)
+            transport.write(TOO_BUSY)
             transport.close()
 
     def data_received(self, data: bytes) -> None:
@@ -134,41 +134,41 @@ class Connection(H11Protocol):
         if self.transport.is_closing():
             return
         if self.conn.their_state is h11.SEND_BODY:
-            self._allow(BODY)
-        elif not self.waits:
-            self._allow(None)  # all of the request is there: the rest is ours
-        elif self._overdue is None:
-            self._allow(HEAD)  # counted from the first byte, however many follow
+            self._set_timeout(BODY_SECONDS)
+        elif not self.idle:
+            self._set_timeout(None)  # the request is complete
+        elif self._timeout is None:
+            self._set_timeout(HEAD_SECONDS)  # from the first byte
 
     def on_response_complete(self) -> None:
         self.since = self.loop.time()
         if self.conn.their_state is not h11.SEND_BODY:
-            self._allow(None)  # the next head is waited for as long as the server keeps connections
+            self._set_timeout(None)  # uvicorn's keep-alive timeout applies from here
         super().on_response_complete()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self._unread or self.loop.call_later(UNREAD, self.hang_up)
+        self._write_timeout = self._write_timeout or self.loop.call_later(UNREAD_SECONDS, self.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+        if self._write_timeout is not None:
+            self._write_timeout.cancel()
+            self._write_timeout = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.others.remove(self)
-        self._allow(None)
+        self._set_timeout(None)
         super().connection_lost(exc)
         self.resume_writing()
 
-    def _allow(self, seconds: float | None) -> None:
-        """So long until something has to come; for ever with ``None``."""
-        if self._overdue is not None:
-            self._overdue.cancel()
-        self._overdue = None if seconds is None else self.loop.call_later(seconds, self.hang_up)
+    def _set_timeout(self, seconds: float | None) -> None:
+        """Close the connection after this time; never with ``None``."""
+        if self._timeout is not None:
+            self._timeout.cancel()
+        self._timeout = None if seconds is None else self.loop.call_later(seconds, self.abort)
 
 
 def protocol(limits: Limits) -> type[Any]:
-    """The protocol of a server with these limits."""
+    """A protocol class for a server with these limits."""
     return type("LimitedConnection", (Connection,), {"others": Connections(limits)})

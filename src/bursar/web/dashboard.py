@@ -1,6 +1,6 @@
-"""What the watch page shows: the result of a run and where it stands in, sentences and charts out.
+"""The contents of the watch page: turns the result and the state of a run into sentences, charts and tables.
 
-Every part either has something to show, or says under ``empty`` why not and what to do.
+A section without data says why under ``empty``, and what to do.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from bursar.report.story import (
 )
 from bursar.report.tables import Table, audit_table, curve_table, reliability_table, trust_table
 from bursar.report.wording import THIN, Money, Scale, percent, sentence
-from bursar.web.dashboard_now import Part, answered, headline, lead, tile, tiles, train, which
+from bursar.web.dashboard_now import Section, answered_clause, headline, lead, round_phrase, tile, tiles, train
 
 
 def dashboard(result: Mapping[str, Any], state: Mapping[str, Any], folder: str = "PROJECT") -> dict[str, Any]:
-    """The page of a run: ``state`` as the API shows it, ``folder`` as somebody would type it."""
+    """The watch page of a run. ``state`` is that of the API; ``folder`` is used in suggested commands."""
     money = Money.of(result)
     return {
         "name": result["name"],
@@ -67,11 +67,11 @@ def dashboard(result: Mapping[str, Any], state: Mapping[str, Any], folder: str =
 
 # -- sections --------------------------------------------------------------------------------------------------------
 def _story(result: Mapping[str, Any]) -> list[str]:
-    """What came of it so far; nothing before the first model."""
+    """A summary of the results; empty before the first model."""
     return list(tell(result).lead[:2]) if result["arms"][result["strategy"]]["rounds"] else []
 
 
-def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
+def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     panels, main = learning_charts(result), result["arms"][result["strategy"]]
     if not panels:
         return {"empty": _no_curves(result, state)}
@@ -80,11 +80,11 @@ def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
     if drawn:
         where = "Light circles" if curve_table(result).rows else "Points"
         note = (
-            f"{where} are audit slices: the model’s score on items drawn at random, taken before their labels were "
-            f"known, so that it is unbiased; with a 90{THIN}% interval."
+            f"{where} are audit slices: the model’s score on randomly drawn items, taken before they were labelled. It "
+            f"is unbiased, and has a 90{THIN}% interval."
         )
     elif slices:
-        note = f"Audit slices of fewer than {FEWEST_FOR_INTERVAL} items are in the table only."
+        note = f"Audit slices with fewer than {FEWEST_FOR_INTERVAL} items are shown in the table only."
     tables = [
         _table("Points of the curves", curve_table(result)),
         _table("Audit slices", audit_table(result)),
@@ -101,17 +101,17 @@ def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
 
 def _no_curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     if not result["arms"][result["strategy"]]["rounds"]:
-        return f"The first point comes with the first model: answer {which(state['round'])} under Annotate."
+        return f"The curve starts with the first model. Answer {round_phrase(state['round'])} under Annotate."
     if result["config"]["audit"]["share"]:
-        return "The first audit slice is scored when this round is answered; curves begin there."
+        return "The first audit slice is scored when this round is answered. The curve starts there."
     return (
-        "There is neither a test set nor an audit slice, so nobody can say without bias how good the model is. Give "
-        "the audit a share of the next round under Decide: items drawn at random tell it, and what was saved."
+        "There is no test set and no audit slice, so the model’s score cannot be measured without bias. Give the audit "
+        "a share of the next round under Decide to measure the score and the savings."
     )
 
 
-def _saved_rows(result: Mapping[str, Any]) -> list[Part]:
-    """What was saved against random, as a share with its interval where it has one; none where nothing is known."""
+def _saved_rows(result: Mapping[str, Any]) -> list[Section]:
+    """Savings against random selection, with an interval if there is one; empty if unknown."""
     found, shown = saved_against_random(result), saved_tile(result)
     if found is None or shown is None or (found["share"] is None and found["low"] is None):
         return []
@@ -123,21 +123,21 @@ def _saved_rows(result: Mapping[str, Any]) -> list[Part]:
     return [{"name": name, "value": shown[0], "note": note, "low": low, "middle": middle, "high": high}]
 
 
-def _spending(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
+def _spending(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     chart = spending_chart(result)
     if chart is None:
-        return {"empty": "Nothing has been paid for yet: every answer is, from the first on."}
+        return {"empty": "Nothing has been spent yet. Every answer adds to the spending."}
     return {
         "words": spending_words(result),
         "chart": chart.to_json(),
         "totals": spending_totals(result),
         "audited": any(bar.hatched for bar in chart.bars),
-        "tables": [_table("Every amount", _amounts(result))],
+        "tables": [_table("All charges", _amounts(result))],
     }
 
 
 def _amounts(result: Mapping[str, Any]) -> Table:
-    """The ledger's lines: what each round paid for, and why."""
+    """All charges by round, purpose and task."""
     money, columns = Money.of(result), ("Round", "Why", "For", "Items", "Estimated", "Paid")
     order = {name: at for at, name in enumerate([*WHY, READING, *result["tasks"]])}
     lines = sorted(
@@ -158,29 +158,29 @@ def _amounts(result: Mapping[str, Any]) -> Table:
     return Table(columns, tuple(rows))
 
 
-def _next(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
-    """Whether the next round can be foreseen, and what it is expected to bring."""
+def _next(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
+    """Whether the next round can be previewed, and its predicted gain."""
     main = result["arms"][result["strategy"]]
-    part: Part = {"may": False, "gain": _gain(result), "empty": None}
+    part: Section = {"may": False, "gain": _gain(result), "empty": None}
     if state["phase"] == "ended":
         why = f": {state['why']}" if state["why"] else ""
-        part["empty"] = f"No round follows{why}. With more money or rounds, set under Decide, the campaign goes on."
+        part["empty"] = f"There is no next round{why}. To continue, raise the budget or the rounds under Decide."
     elif not main["rounds"]:
-        part["empty"] = f"There is no model yet to choose by. It is trained when {answered(state['round'])}."
+        part["empty"] = f"There is no model yet. It is trained once {answered_clause(state['round'])}."
     else:
         part["may"] = True
     return part
 
 
-def _gain(result: Mapping[str, Any]) -> Part | None:
-    """What the curve of scores promises of another round."""
+def _gain(result: Mapping[str, Any]) -> Section | None:
+    """The gain predicted for another round."""
     main = result["arms"][result["strategy"]]
-    told, ahead = main.get("stopping"), main.get("forecast")
-    if not told or ahead is None:
+    advice, ahead = main.get("stopping"), main.get("forecast")
+    if not advice or ahead is None:
         return None
-    newest = told[-1]
+    newest = advice[-1]
     if newest["gain"] is None:
-        return tile("Predicted gain", "–", f"no telling yet: {newest['why']}")
+        return tile("Predicted gain", "–", f"not known yet: {newest['why']}")
     scale = Scale.of(*(task["metric"] for task in result["tasks"].values()))
     ends = [f"{100 * newest[key]:.1f}" if scale.percent else f"{newest[key]:.3f}" for key in ("low", "high")]
     note = (
@@ -190,20 +190,20 @@ def _gain(result: Mapping[str, Any]) -> Part | None:
     return tile("Predicted gain", f"+{scale.difference(newest['gain'])}", note)
 
 
-def _split(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
-    """Whether there is something to split, and how much money would be."""
+def _split(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
+    """Whether there is a budget to split, and how much."""
     tasks, main, money = result["tasks"], result["arms"][result["strategy"]], Money.of(result)
     if len(tasks) < 2:
-        return {"empty": "There is one task, so all money is for it: nothing to split."}
+        return {"empty": "There is only one task, so there is nothing to split."}
     if not main["rounds"]:
-        return {"empty": f"It takes labels of every task to tell. Ask when {answered(state['round'])}."}
+        return {"empty": f"Advice needs labels of every task. It is available once {answered_clause(state['round'])}."}
     by_item = result["config"]["budget"]["counts"] == "items"
     left = 0 if by_item or state["phase"] == "ended" else max(0, state["budget"] - state["spent"])
     given = [body["budget"] for body in main["selections"] if body["budget"]] if not by_item else []
-    units, why = (left, "what is left of the budget") if left else (main["spent"], "as much as was spent so far")
+    units, why = (left, "the rest of the budget") if left else (main["spent"], "the amount spent so far")
     if given and not left:
-        units, why = given[-1], "as much as the last round had"
-    digits = max(0, -int(money.unit.normalize().as_tuple().exponent))
+        units, why = given[-1], "the budget of the last round"
+    digits = min(2, max(0, -int(money.unit.normalize().as_tuple().exponent)))
     past = split_table(result)
     return {
         "empty": None,
@@ -214,32 +214,32 @@ def _split(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
     }
 
 
-def _trust(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
+def _trust(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     charts = reliability_charts(result)
     if not charts:
         if not result["arms"][result["strategy"]]["rounds"]:
-            return {"empty": f"There is no model yet to look at: answer {which(state['round'])} first."}
+            return {"empty": f"There is no model yet. Answer {round_phrase(state['round'])} first."}
         return {
-            "empty": "It takes items with known labels that the model has not learned from, development or test items, "
-            "and this project has none."
+            "empty": "Calibration is measured on development or test items, which are not used for training. This "
+            "project has none."
         }
     return {
         "words": trust_words(result),
         "panels": [chart.to_json() for chart in charts.values()],
         "tables": [
-            _table("How sure, and how right", trust_table(result)),
+            _table("Confidence and accuracy", trust_table(result)),
             _table("Points of the diagrams", reliability_table(result)),
         ],
     }
 
 
-def _stopping(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
+def _stopping(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     words = stopping_words(result)
     if not words:
-        return {"empty": f"The first advice comes with the first model: answer {which(state['round'])} under Annotate."}
+        return {"empty": f"Advice starts with the first model. Answer {round_phrase(state['round'])} under Annotate."}
     newest = result["arms"][result["strategy"]]["stopping"][-1]
     verdict = "unknown" if newest["gain"] is None else "stop" if newest["stop"] else "go on"
-    words = [sentence(words[0].removeprefix("Go on: ").removeprefix("Stop: ")), *words[1:]]  # the verdict says so
+    words = [sentence(words[0].removeprefix("Go on: ").removeprefix("Stop: ")), *words[1:]]  # shown as the verdict
     charts = stopping_charts(result)
     return {
         "verdict": verdict,
@@ -250,7 +250,7 @@ def _stopping(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
     }
 
 
-def _oracle(result: Mapping[str, Any], state: Mapping[str, Any], folder: str) -> Part:
+def _oracle(result: Mapping[str, Any], state: Mapping[str, Any], folder: str) -> Section:
     answer, command = oracle_of(result), f"bursar oracle {folder}"
     if answer is not None:
         return {
@@ -258,21 +258,20 @@ def _oracle(result: Mapping[str, Any], state: Mapping[str, Any], folder: str) ->
             "note": oracle_note(answer),
             "chart": oracle_chart(answer, list(result["arms"])).to_json(),
             "more": [search_words(answer), *oracle_cautions(answer)],
-            "tables": [_table("Orders side by side", oracle_table(answer))],
+            "tables": [_table("Comparison of orders", oracle_table(answer))],
         }
     if (result.get("oracle") or {}).get("refused"):
-        return {"empty": f"It cannot be told: {str(result['oracle']['refused']).rstrip('.')}."}
+        return {"empty": f"Not available: {str(result['oracle']['refused']).rstrip('.')}."}
     if state["phase"] != "ended":
         return {
-            "empty": "That can be looked for when the campaign is over, if the labels of the whole pool are known.",
+            "empty": "Available once the campaign has ended, if the labels of the whole pool are known.",
         }
     return {
-        "empty": "How far the strategy came from random to the best order of labelling has not been looked for. It "
-        "needs the labels of the whole pool, as a simulated run has them, and takes a while; the page then shows what "
-        "it finds. End this server, and run:",
+        "empty": "The best labelling order has not been computed yet. The search needs the labels of the whole pool, "
+        "as in a simulated run, and takes a while. Its result then appears here. Stop this server and run:",
         "command": command,
     }
 
 
-def _table(title: str, table: Table) -> Part:
+def _table(title: str, table: Table) -> Section:
     return {"title": title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}

@@ -1,4 +1,4 @@
-"""The top of the watch page: what is going on, whether the next round can be trained now, and four numbers."""
+"""The top of the watch page: headline, key figures, and whether the next round can be trained."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from bursar.report.spending import items_of, labels_of
 from bursar.report.story import final_scores, luck_of
 from bursar.report.wording import Money, Scale, counted, listed, metric_name, sentence
 
-Part = dict[str, Any]
+Section = dict[str, Any]
 
 
-def which(round: int) -> str:
-    """A round as a sentence says it."""
+def round_phrase(round: int) -> str:
+    """A round as it is called in a sentence."""
     return "the seed items" if round <= 0 else f"round {round}"
 
 
-def answered(round: int) -> str:
-    """That a round is answered, as a clause.
+def answered_clause(round: int) -> str:
+    """The clause that a round is answered.
 
-    >>> answered(0), answered(3)
+    >>> answered_clause(0), answered_clause(3)
     ('the seed items are answered', 'round 3 is answered')
     """
-    return f"{which(round)} {'are' if round <= 0 else 'is'} answered"
+    return f"{round_phrase(round)} {'are' if round <= 0 else 'is'} answered"
 
 
 def amount(result: Mapping[str, Any], units: int) -> str:
-    """What a state counts: money, or items where the budget counts those."""
+    """An amount of the budget: money, or items where the budget counts items."""
     if result["config"]["budget"]["counts"] == "items":
         return counted(units, "item")
     return Money.of(result).show(units)
 
 
-# -- what is going on ------------------------------------------------------------------------------------------------
+# -- headline --------------------------------------------------------------------------------------------------------
 def headline(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """What is going on, in a line."""
+    """The state of the campaign in one line."""
     round, planned = state["round"], result["config"]["budget"]["rounds"]
     match state["phase"]:
         case "annotating" if round <= 0:
@@ -46,96 +46,95 @@ def headline(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
         case "annotating":
             return f"Round {round} of {max(planned, round)} is being annotated"
         case "training":
-            return f"The model learns from {which(round)}"
+            return f"The model is being trained on {round_phrase(round)}"
         case "failed":
             return "The next round could not be prepared"
-    return "The campaign is over"
+    return "The campaign has ended"
 
 
 def lead(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """What that means, in a sentence or two."""
+    """What happens next, in a sentence or two."""
     waiting = state["open"]
     match state["phase"]:
         case "annotating":
             model = "The first model" if state["round"] <= 0 else "The next model"
-            waits = f"{waiting:,} more" if state["answered"] else "the first answer"
-            return f"{model} is trained by itself when {answered(state['round'])}; it waits for {waits}."
+            left = f" {waiting:,} to go." if state["answered"] else ""
+            return f"{model} is trained automatically once {answered_clause(state['round'])}.{left}"
         case "training":
             if waiting:
-                waits = f"{counted(waiting, 'item')} {'waits' if waiting == 1 else 'wait'} for an answer"
-                return f"Meanwhile people go on annotating: {waits}."
-            return "The next items are chosen as soon as it has learned; nobody needs to do anything."
+                return f"People can go on annotating: {counted(waiting, 'item')} left."
+            return "The next items are selected when it is done. There is nothing to do."
         case "failed":
-            why = sentence(str(state["why"] or "nobody knows why")).rstrip(".")
-            return f"{why}. Nothing is lost: try again below."
+            why = sentence(str(state["why"] or "the reason is unknown")).rstrip(".")
+            return f"{why}. No answers are lost. Try again below."
     why = f" ({state['why']})" if state["why"] else ""
-    return f"It spent {amount(result, state['spent'])}{why}. Give it more money or rounds under Decide to go on."
+    return f"{amount(result, state['spent'])} spent{why}. To continue, raise the budget or the rounds under Decide."
 
 
-def train(state: Mapping[str, Any]) -> Part:
-    """The strip below the tiles: what to do now, whether the next round can be trained, and what that would cost."""
+def train(state: Mapping[str, Any]) -> Section:
+    """The strip below the tiles: what to do now, and whether the next round can be trained."""
     phase, waiting, round = state["phase"], state["open"], state["round"]
-    strip: Part = {"title": "", "words": "", "button": None, "close": False, "ask": None, "annotate": False}
+    strip: Section = {"title": "", "words": "", "button": None, "close": False, "ask": None, "annotate": False}
     if phase == "failed":
         return strip | {
-            "title": "Training has stopped",
-            "words": "What people answered is safe.",
+            "title": "Training failed",
+            "words": "All answers are safe.",
             "button": "Try again",
         }
     if phase != "annotating":
         return strip
-    items = f"{counted(waiting, 'item')} {'is' if waiting == 1 else 'are'} still to be answered."
+    items = f"{counted(waiting, 'item')} left to answer."
     if not state["answered"]:
-        begins = "It begins with the seed items" if round <= 0 else f"Round {round} has been chosen"
+        begins = "Start with the seed items" if round <= 0 else f"Round {round} is ready"
         return strip | {"title": begins, "words": items, "annotate": True}
-    strip |= {"title": "Training waits for answers", "button": "Train the next round now", "close": bool(waiting)}
+    strip |= {"title": "Waiting for answers", "button": "Train the next round now", "close": bool(waiting)}
     if not waiting:
-        return strip | {"words": "All is answered."}
+        return strip | {"words": "All items are answered."}
     strip["ask"] = (
         f"{counted(waiting, 'item')} {'is' if waiting == 1 else 'are'} not answered yet. "
-        f"{'It returns' if waiting == 1 else 'They return'} to the pool, {'its' if waiting == 1 else 'their'} money to "
-        "the budget, and the model learns from what there is."
+        f"{'It returns' if waiting == 1 else 'They return'} to the pool, and {'its' if waiting == 1 else 'their'} cost "
+        "to the budget. The model is trained on the answers so far."
     )
-    return strip | {"words": f"{items} You need not wait for all of them.", "annotate": True}
+    return strip | {"words": f"{items} You can train without them.", "annotate": True}
 
 
 # -- tiles -----------------------------------------------------------------------------------------------------------
-def tile(title: str, value: str, note: str, tone: str = "", share: float | None = None) -> Part:
-    """A number with what it is and what it means; ``share`` is drawn as a bar."""
+def tile(title: str, value: str, note: str, tone: str = "", share: float | None = None) -> Section:
+    """A key figure with a note; ``share`` is drawn as a bar."""
     return {"title": title, "value": value, "note": note, "tone": tone, "share": share}
 
 
-def tiles(result: Mapping[str, Any], state: Mapping[str, Any]) -> list[Part]:
-    """How far it is, what it cost, how good it is, and what that is beside random."""
+def tiles(result: Mapping[str, Any], state: Mapping[str, Any]) -> list[Section]:
+    """The four key figures: progress, spending, score, and cost against random."""
     return [_answered(result, state), _spent(result, state), _score(result), _saved(result)]
 
 
-def _answered(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
+def _answered(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     lines = result["arms"][result["strategy"]]["spending"]
     items, labels = counted(items_of(lines), "item"), counted(labels_of(lines), "label")
     if state["phase"] == "ended" or not state["asked"]:
-        return tile("Answered", items, f"{labels} altogether")
-    where = [f"in {which(state['round'])}"]
+        return tile("Answered", items, f"{labels} in total")
+    where = [f"in {round_phrase(state['round'])}"]
     where += [f"{state['skipped']:,} skipped"] if state["skipped"] else []
-    where += [f"{items}, {labels} altogether"] if state["round"] > 0 else [labels] if state["answered"] else []
+    where += [f"{items}, {labels} in total"] if state["round"] > 0 else [labels] if state["answered"] else []
     share = min(1.0, (state["answered"] + state["skipped"]) / state["asked"])
     return tile("Answered", f"{state['answered']:,} of {state['asked']:,}", "; ".join(where), share=share)
 
 
-def _spent(result: Mapping[str, Any], state: Mapping[str, Any]) -> Part:
+def _spent(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     spent, budget = state["spent"], state["budget"]
     note = f"of {amount(result, budget)}, {amount(result, max(0, budget - spent))} left"
     return tile(
         "Spent",
         amount(result, spent),
-        note if budget else "there is no budget",
+        note if budget else "no budget set",
         share=min(1.0, spent / budget) if budget else None,
     )
 
 
-def _score(result: Mapping[str, Any]) -> Part:
-    """The newest score: on test items, else on the audit slice, else on development items."""
-    scores, title = final_scores(result), "Score now"
+def _score(result: Mapping[str, Any]) -> Section:
+    """The latest score: on test items, else on the audit slice, else on development items."""
+    scores, title = final_scores(result), "Score"
     scale = Scale.of(*(task["metric"] for task in result["tasks"].values()))
     if scores:
         mean = scale.show(float(np.mean([score.score for score in scores])))
@@ -144,12 +143,12 @@ def _score(result: Mapping[str, Any]) -> Part:
             tells = f"±{scale.difference(luck_of(result))} on {counted(result['corpus']['test'], 'test item')}"
             return tile(title, mean, f"{tells}; {each}")
         each = listed([f"{score.task} {score}{_between(score.metric, score.interval)}" for score in scores])
-        return tile(title, mean, f"on the newest audit slice: {each}")
+        return tile(title, mean, f"on the latest audit slice: {each}")
     rounds = result["arms"][result["strategy"]]["rounds"]
     dev = rounds[-1].get("dev") if rounds else None
     if dev is None:
-        return tile(title, "–", "there is no model yet" if not rounds else "no test items, no audit slice to tell")
-    return tile(title, scale.show(dev), "on development items, which the training sees: a little flattering")
+        return tile(title, "–", "no model yet" if not rounds else "no test items and no audit slice")
+    return tile(title, scale.show(dev), "on development items; slightly optimistic, because training uses them")
 
 
 def _between(metric: str, interval: tuple[float, float] | None) -> str:
@@ -159,7 +158,7 @@ def _between(metric: str, interval: tuple[float, float] | None) -> str:
     return f" ({show(interval[0])} to {show(interval[1])})"
 
 
-def _saved(result: Mapping[str, Any]) -> Part:
-    """What it cost beside random, or why that is not known."""
+def _saved(result: Mapping[str, Any]) -> Section:
+    """The cost against random selection, or why it is unknown."""
     shown = saved_tile(result)
-    return tile(TITLE, *shown) if shown is not None else tile(TITLE, "–", "this campaign chooses at random")
+    return tile(TITLE, *shown) if shown is not None else tile(TITLE, "–", "this campaign selects at random")

@@ -1,7 +1,7 @@
-"""News for whoever watches: server-sent events, to many at a time, from any thread.
+"""Server-sent events for many readers, published from any thread.
 
-Nobody who reads slowly holds up the others: everyone has room for so many events, and where that is full the oldest
-are left out. Whoever comes later is first told how things stand.
+Each reader has a buffer; when it is full, the oldest events are dropped, so a slow reader does not hold up the others.
+A new reader first receives the current state.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from bursar.errors import StorageError
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.logs import STORAGE_LOG
 
-ROOM = 64  # events that wait for one reader
+BUFFER = 64  # events per reader
 MOST_READERS = 500
-HEARTBEAT = 15.0  # seconds after which a silent line gives a sign of life
-PAUSE = 0.3  # seconds between two states at least: fifty annotators change it fifty times a second
+HEARTBEAT = 15.0  # seconds without events before a ping is sent
+PAUSE = 0.3  # minimum seconds between two state events: many annotators change it many times a second
 
 
 class Reader:
-    """One who listens."""
+    """One listener and its buffer."""
 
     def __init__(self) -> None:
-        self.waiting: deque[str] = deque(maxlen=ROOM)
+        self.waiting: deque[str] = deque(maxlen=BUFFER)
         self.woken = asyncio.Event()
 
-    def tell(self, text: str) -> None:
+    def send(self, text: str) -> None:
         self.waiting.append(text)
         self.woken.set()
 
 
 class Hub:
-    """Passes events on to everybody who listens. ``state`` tells how things stand now."""
+    """Sends events to all readers. ``state`` returns the current campaign state."""
 
     def __init__(self, state: Callable[[], Mapping[str, Any]]) -> None:
         self._state = state
@@ -43,48 +43,48 @@ class Hub:
         self._readers: set[Reader] = set()
         self._changed = asyncio.Event()
         self._closed = False
-        self._latest: dict[str, str] = {}  # what newcomers are told after the state
+        self._latest: dict[str, str] = {}  # sent to new readers after the state
 
     async def run(self) -> None:
-        """Send the state when it has changed, for as long as the server runs."""
+        """Send the state whenever it has changed, until closed."""
         self._loop = asyncio.get_running_loop()
         while not self._closed:
             await self._changed.wait()
             self._changed.clear()
             if self._readers:
                 try:
-                    self._spread(encode("state", await asyncio.to_thread(self._state)))
-                except StorageError as fault:  # the next change is told again
+                    self._broadcast(encode("state", await asyncio.to_thread(self._state)))
+                except StorageError as fault:  # the next change triggers another try
                     STORAGE_LOG.error("storage fault: %s", fault)
             await asyncio.sleep(PAUSE)
 
     def changed(self) -> None:
-        """Something about the state may have changed. From any thread."""
-        self._call(self._changed.set)
+        """Signal that the state may have changed. Thread-safe."""
+        self._call_in_loop(self._changed.set)
 
     def publish(self, event: str, data: Mapping[str, Any]) -> None:
-        """Tell everybody. From any thread."""
+        """Send an event to all readers. Thread-safe."""
         text = encode(event, data)
         if event == "stage":
             self._latest[event] = text
         elif event == "state":
             self._latest.pop("stage", None)
-        self._call(self._spread, text)
+        self._call_in_loop(self._broadcast, text)
 
-    def settle(self) -> None:
-        """What was under way is over: newcomers need not be told how far it was."""
+    def clear_progress(self) -> None:
+        """Forget the last progress event, since the work is done."""
         self._latest.clear()
         self.changed()
 
     def close(self) -> None:
-        """Hang up on everybody, so that the server can end."""
+        """End all streams, so that the server can shut down."""
         self._closed = True
-        self._call(self._hang_up)
+        self._call_in_loop(self._wake_readers)
 
     async def listen(self) -> AsyncIterator[str]:
-        """The events for one reader, beginning with how things stand."""
+        """The events for one reader, starting with the current state."""
         if len(self._readers) >= MOST_READERS:
-            raise Problem(429, "too_many_readers", "too many pages listen already", retry_after=30)
+            raise HTTPError(429, "too_many_readers", "too many open pages", retry_after=30)
         reader = Reader()
         self._readers.add(reader)
         try:
@@ -102,22 +102,22 @@ class Hub:
         finally:
             self._readers.discard(reader)
 
-    def _spread(self, text: str) -> None:
+    def _broadcast(self, text: str) -> None:
         for reader in self._readers:
-            reader.tell(text)
+            reader.send(text)
 
-    def _hang_up(self) -> None:
+    def _wake_readers(self) -> None:
         self._changed.set()
         for reader in self._readers:
             reader.woken.set()
 
-    def _call(self, function: Callable[..., object], *arguments: Any) -> None:
+    def _call_in_loop(self, function: Callable[..., object], *arguments: Any) -> None:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
 def encode(event: str, data: Mapping[str, Any]) -> str:
-    """An event as it goes over the line.
+    """An event in the server-sent events format.
 
     >>> encode("stage", {"done": 0.5})
     'event: stage\\ndata: {"done":0.5}\\n\\n'
@@ -126,7 +126,7 @@ def encode(event: str, data: Mapping[str, Any]) -> str:
 
 
 def without_reason(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A state as annotators see it: why a training failed may hold paths and addresses, and is for leads.
+    """The state for annotators: without the reason of a failure, which may hold paths and addresses.
 
     >>> without_reason({"phase": "failed", "why": "/srv/project: Permission denied"})
     {'phase': 'failed', 'why': None}
@@ -135,6 +135,6 @@ def without_reason(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def for_annotators(text: str) -> str:
-    """An event as annotators see it."""
+    """An event for annotators."""
     head, _, data = text.partition("data: ")
     return encode("state", without_reason(json.loads(data))) if head == "event: state\n" else text

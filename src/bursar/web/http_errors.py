@@ -1,17 +1,17 @@
-"""What a request can be refused with: a sentence, the way out, a word for machines and the status of HTTP."""
+"""The error that a request is answered with: HTTP status, machine-readable kind, message and fix."""
 
 from __future__ import annotations
 
 from bursar.errors import BursarError
 
-RETRY = 5  # seconds after which a request that met a fault of the storage is sent again
+RETRY = 5  # seconds before a request that failed on storage is sent again
 
 
-class Problem(BursarError):
-    """A request that is refused.
+class HTTPError(BursarError):
+    """An error response: every failed request has this form.
 
-    >>> Problem(409, "answered_by_other", "somebody else has answered this item").body
-    {'error': 'somebody else has answered this item', 'fix': None, 'kind': 'answered_by_other'}
+    >>> HTTPError(409, "answered_by_other", "someone else has answered this item").body
+    {'error': 'someone else has answered this item', 'fix': None, 'kind': 'answered_by_other'}
     """
 
     def __init__(
@@ -24,12 +24,12 @@ class Problem(BursarError):
 
     @property
     def body(self) -> dict[str, str | None]:
-        """What is sent."""
+        """The JSON body."""
         return {"error": self.message, "fix": self.fix, "kind": self.kind}
 
 
-def storage_unavailable(resent: bool) -> Problem:
-    """The disk or the database cannot be used now; ``resent`` if the page will try again by itself."""
-    kept = "your answer is kept in this browser, and the page sends it again by itself"
-    fix = f"{kept if resent else f'try again in {RETRY} seconds'}; the server's log says what is wrong"
-    return Problem(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)
+def storage_unavailable(resent: bool) -> HTTPError:
+    """The error for an unusable disk or database; ``resent`` if the page retries the request on its own."""
+    kept = "your answer is kept in this browser and will be sent again automatically"
+    fix = f"{kept if resent else f'try again in {RETRY} seconds'}; see the server log for the cause"
+    return HTTPError(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)

@@ -1,4 +1,4 @@
-"""Arrays as PNG files, for pages."""
+"""Encodes image arrays as PNG."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels to PNG's kinds: grey, grey with alpha, RGB, RGB with alpha
+_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels to PNG colour types: grey, grey with alpha, RGB, RGB with alpha
 
 
 def png(image: NDArray[Any]) -> bytes:
-    """An image of bytes, (height, width) or (height, width, channels), as a PNG file.
+    """A PNG file of an image, (height, width) or (height, width, channels).
 
     >>> png(np.zeros((2, 3), np.uint8))[:8]
     b'\\x89PNG\\r\\n\\x1a\\n'
@@ -29,7 +29,7 @@ def png(image: NDArray[Any]) -> bytes:
 
 
 def _bytes_of(image: NDArray[Any]) -> NDArray[np.uint8]:
-    """Numbers of any kind from their lowest (black) to their highest (white)."""
+    """Values scaled to bytes, from the lowest (black) to the highest (white)."""
     low, high = float(image.min(initial=np.inf)), float(image.max(initial=-np.inf))
     scaled = (image - low) / (high - low) if high > low else np.zeros(image.shape)
     return np.asarray(np.rint(255 * scaled), dtype=np.uint8)

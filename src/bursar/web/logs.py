@@ -1,4 +1,4 @@
-"""Rate-limited log lines, for what any client can cause as often as it likes."""
+"""Rate-limited logging, for messages that any client can trigger."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 EVERY = 10.0  # seconds
 
 
-class AtMost(logging.Filter):
-    """Lets one record of a kind pass per interval; the next one says how many were held back.
+class RateLimitFilter(logging.Filter):
+    """Passes one record per kind and interval; the next one says how many were suppressed.
 
-    Records are of one kind if their text is the same before its values are filled in, up to the end of its first line.
+    Records are of the same kind if the first lines of their format strings are equal.
 
     >>> clock = iter([0.0, 1.0, 2.0, 11.0])
-    >>> filter = AtMost(10, lambda: next(clock))
+    >>> filter = RateLimitFilter(10, lambda: next(clock))
     >>> records = [logging.makeLogRecord({"msg": "no room"}) for _ in range(4)]
     >>> [record.msg for record in records if filter.filter(record)]
-    ['no room', 'no room (and 2 more like it before)']
+    ['no room', 'no room (2 similar messages suppressed)']
     """
 
     MOST_KINDS = 100
@@ -26,7 +26,7 @@ class AtMost(logging.Filter):
     def __init__(self, seconds: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._seconds, self._clock = seconds, clock
-        self._passed: dict[str, tuple[float, int]] = {}  # by kind: when, and how many were left out since
+        self._passed: dict[str, tuple[float, int]] = {}  # by kind: last time, and how many were suppressed since
 
     def filter(self, record: logging.LogRecord) -> bool:
         kind, now = str(record.msg).split("\n", 1)[0][:200], self._clock()
@@ -38,16 +38,16 @@ class AtMost(logging.Filter):
             self._passed.clear()
         self._passed[kind] = now, 0
         if left_out:
-            record.msg = f"{record.msg} (and {left_out} more like it before)"
+            record.msg = f"{record.msg} ({left_out} similar messages suppressed)"
         return True
 
 
-def limited(name: str) -> logging.Logger:
-    """A logger that writes a line of a kind at most so often."""
+def rate_limited(name: str) -> logging.Logger:
+    """A logger with a rate limit."""
     logger = logging.getLogger(name)
-    if not any(isinstance(known, AtMost) for known in logger.filters):
-        logger.addFilter(AtMost())
+    if not any(isinstance(known, RateLimitFilter) for known in logger.filters):
+        logger.addFilter(RateLimitFilter())
     return logger
 
 
-STORAGE_LOG = limited("bursar.web.storage")
+STORAGE_LOG = rate_limited("bursar.web.storage")

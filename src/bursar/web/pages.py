@@ -1,4 +1,4 @@
-"""The pages: server-rendered frames that small scripts of ours fill. No text of an item is ever in one as markup."""
+"""The HTML pages: server-rendered frames filled by scripts. Item texts are never inserted as markup."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from bursar.corpus import FORMATS
 from bursar.errors import StorageError
 from bursar.report import render
-from bursar.web.accounts import LONGEST, SHORTEST, Caller
-from bursar.web.api import SiteHere, who
+from bursar.web.accounts import MAX_PASSWORD, MIN_PASSWORD, Caller
+from bursar.web.api import AppStateDep, find_caller
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import Problem
-from bursar.web.security import REPORT_POLICY
+from bursar.web.http_errors import HTTPError
+from bursar.web.security import REPORT_CONTENT_POLICY
 
 router = APIRouter(include_in_schema=False)
 
@@ -32,118 +32,126 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-LEADS = ("watch", "decide", "review", "files", "start")  # pages that only a lead sees
-LOSSES_SHOWN = {
-    "ids": "the names of items",
-    "groups": "which items belong together",
-    "spacing": "blanks between words",
-    "words": "where words begin and end",
+LEAD_PAGES = ("watch", "decide", "review", "files", "start")  # visible to leads only
+LOSS_NAMES = {
+    "ids": "item ids",
+    "groups": "groups of items",
+    "spacing": "spaces between words",
+    "words": "word boundaries",
 }
 
 
-def page(name: str, site: AppState, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page in its frame."""
+def page(name: str, app_state: AppState, me: Caller | None, status: int = 200, **values: Any) -> HTMLResponse:
+    """Render a page."""
     text = ENVIRONMENT.get_template(f"{name}.html").render(
-        page=name, me=me, project=site.live.config.name, accounts=site.accounts.exist(), **values
+        page=name, me=me, project=app_state.session.config.name, accounts=app_state.accounts.exist(), **values
     )
     return HTMLResponse(text, status)
 
 
 def message(
-    site: AppState, me: Caller | None, status: int, title: str, words: str, fix: str | None = None
+    app_state: AppState, me: Caller | None, status: int, title: str, words: str, fix: str | None = None
 ) -> HTMLResponse:
-    """A page that says one thing."""
-    return page("message", site, me, status, title=title, words=words, fix=fix)
+    """Render a page with a title and a message."""
+    return page("message", app_state, me, status, title=title, words=words, fix=fix)
 
 
 @router.get("/")
-def home(request: Request, site: SiteHere) -> Response:
-    """Where one goes on: to annotate, to watch what came of it, or to begin."""
-    me = who(request, site)
+def home(request: Request, app_state: AppStateDep) -> Response:
+    """Redirect to the page where the caller continues."""
+    me = find_caller(request, app_state)
     if me is None:
-        return _to("/login")
-    if not me.leads:
-        return _to("/annotate")
-    state = site.state()
+        return _redirect("/login")
+    if not me.is_lead:
+        return _redirect("/annotate")
+    state = app_state.state()
     if state["phase"] == "ended":
-        return _to("/watch")
-    return _to("/annotate" if state["round"] > 0 or state["answered"] else "/start")
+        return _redirect("/watch")
+    return _redirect("/annotate" if state["round"] > 0 or state["answered"] else "/start")
 
 
 @router.get("/login")
-def login(request: Request, site: SiteHere) -> Response:
-    """Name and password."""
-    if who(request, site) is not None:
-        return _to("/")
-    return page("login", site, None)
+def login(request: Request, app_state: AppStateDep) -> Response:
+    """The sign-in page."""
+    if find_caller(request, app_state) is not None:
+        return _redirect("/")
+    return page("login", app_state, None)
 
 
 @router.get("/start")
-def start(request: Request, site: SiteHere) -> Response:
-    """What this project is about, before the first answer."""
-    tasks = [{"shape": shape_of(task), "labels": [], "low": None, "high": None} | task for task in site.live.tasks()]
-    return _shown(request, site, "start", about=about(site), tasks=tasks, state=site.state())
+def start(request: Request, app_state: AppStateDep) -> Response:
+    """The start page: an overview before the first answer."""
+    tasks = [
+        {"shape": shape_of(task), "labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()
+    ]
+    return _render_for(request, app_state, "start", about=about(app_state), tasks=tasks, state=app_state.state())
 
 
 @router.get("/annotate")
-def annotate(request: Request, site: SiteHere) -> Response:
-    """The page on which people annotate."""
-    return _shown(request, site, "annotate")
+def annotate(request: Request, app_state: AppStateDep) -> Response:
+    """The annotation page."""
+    return _render_for(request, app_state, "annotate")
 
 
 @router.get("/watch")
-def watch(request: Request, site: SiteHere) -> Response:
-    """What came of it so far."""
-    items = site.live.config.budget.counts == "items"
-    return _shown(request, site, "watch", state=site.state(), show=site.live.costs.show, items=items)
+def watch(request: Request, app_state: AppStateDep) -> Response:
+    """The watch page: progress and results."""
+    items = app_state.session.config.budget.counts == "items"
+    return _render_for(
+        request, app_state, "watch", state=app_state.state(), show=app_state.session.costs.show, items=items
+    )
 
 
 @router.get("/decide")
-def decide(request: Request, site: SiteHere) -> Response:
-    """What the next round does."""
-    by_item = site.live.config.budget.counts == "items"
-    return _shown(request, site, "decide", state=site.state(), show=site.live.costs.show, by_item=by_item)
+def decide(request: Request, app_state: AppStateDep) -> Response:
+    """The decide page: settings of the next round."""
+    by_item = app_state.session.config.budget.counts == "items"
+    return _render_for(
+        request, app_state, "decide", state=app_state.state(), show=app_state.session.costs.show, by_item=by_item
+    )
 
 
 @router.get("/review")
-def review(request: Request, site: SiteHere) -> Response:
-    """Where people differ."""
-    return _shown(request, site, "review")
+def review(request: Request, app_state: AppStateDep) -> Response:
+    """The review page: agreement, disagreements and skipped items."""
+    return _render_for(request, app_state, "review")
 
 
 @router.get("/files")
-def files_page(request: Request, site: SiteHere) -> Response:
-    """What was annotated, out; answers that were made elsewhere, in."""
+def files_page(request: Request, app_state: AppStateDep) -> Response:
+    """The files page: export and import."""
     formats = {name: FORMATS[name].summary for name in FORMATS}
-    return _shown(request, site, "files", formats=formats, losses=LOSSES_SHOWN, tasks=list(site.live.corpus.schema))
+    return _render_for(
+        request, app_state, "files", formats=formats, losses=LOSS_NAMES, tasks=list(app_state.session.corpus.schema)
+    )
 
 
 @router.get("/people")
-def people(request: Request, site: SiteHere) -> Response:
-    """Accounts; for whoever leads nothing, their own."""
-    return _shown(request, site, "people", shortest=SHORTEST, longest=LONGEST)
+def people(request: Request, app_state: AppStateDep) -> Response:
+    """The people page: all accounts for leads, the own account for annotators."""
+    return _render_for(request, app_state, "people", shortest=MIN_PASSWORD, longest=MAX_PASSWORD)
 
 
 @router.get("/report")
-def report(request: Request, site: SiteHere) -> Response:
-    """The report of the run as it is now: a page that brings its own scripts, in a box of its own."""
-    me = who(request, site)
+def report(request: Request, app_state: AppStateDep) -> Response:
+    """The full report of the run, sandboxed because it brings its own scripts."""
+    me = find_caller(request, app_state)
     if me is None:
-        return _to(f"/login?next={quote('/report')}")
-    if not me.leads:
-        return _refused(site, me)
-    text = render(site.result(), site.live.corpus)
-    return HTMLResponse(text, headers={"content-security-policy": REPORT_POLICY})
+        return _redirect(f"/login?next={quote('/report')}")
+    if not me.is_lead:
+        return _leads_only(app_state, me)
+    text = render(app_state.result(), app_state.session.corpus)
+    return HTMLResponse(text, headers={"content-security-policy": REPORT_CONTENT_POLICY})
 
 
 @router.get("/api/docs")
-def docs(request: Request, site: SiteHere) -> Response:
-    """The API, as its description has it."""
-    return page("docs", site, who(request, site), parts=calls_of(request.app.openapi()))
+def docs(request: Request, app_state: AppStateDep) -> Response:
+    """The API reference, from the OpenAPI description."""
+    return page("docs", app_state, find_caller(request, app_state), parts=calls_of(request.app.openapi()))
 
 
 def calls_of(api: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """What an OpenAPI description says of every call, by part: what it does, and what is sent with it."""
+    """The calls of an OpenAPI description by tag, each with its summary and fields."""
     parts: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api["paths"].items():
         for method, call in methods.items():
@@ -164,66 +172,68 @@ def calls_of(api: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def shape_of(task: Mapping[str, Any]) -> str:
-    """What the label of a task looks like, in words.
+    """The form of a task's labels, in words.
 
     >>> shape_of({"kind": "tagging", "every_word": True})
     'a label for every word'
     """
     shapes = {
-        "classification": "one label an item",
-        "tagging": "a label for every word" if task.get("every_word") else "spans of words with a label",
+        "classification": "one label per item",
+        "tagging": "a label for every word" if task.get("every_word") else "labelled spans of words",
         "parsing": "a head and a label for every word",
-        "relations": "links between spans",
-        "regression": "a number an item",
+        "relations": "relations between spans",
+        "regression": "a number per item",
     }
     return shapes.get(str(task["kind"]), str(task["kind"]))
 
 
-def about(site: AppState) -> dict[str, Any]:
-    """What a project is about, in a few figures."""
-    live, budget = site.live, site.live.config.budget
+def about(app_state: AppState) -> dict[str, Any]:
+    """Key figures of a project for the start page."""
+    session, budget = app_state.session, app_state.session.config.budget
     counted = "items" if budget.counts == "items" else None
-    per_round = f"{budget.per_round:,.0f} items" if counted else live.costs.show(live.costs.units(budget.per_round))
+    per_round = (
+        f"{budget.per_round:,.0f} items" if counted else session.costs.show(session.costs.units(budget.per_round))
+    )
     return {
-        "pool": len(live.parts.pool),
-        "dev": len(live.parts.dev),
-        "test": len(live.parts.test),
+        "pool": len(session.parts.pool),
+        "dev": len(session.parts.dev),
+        "test": len(session.parts.test),
         "seed": budget.seed_items,
         "per_round": per_round,
         "rounds": budget.rounds,
-        "strategy": live.config.strategy.name,
-        "learner": live.config.learner.name,
+        "strategy": session.config.strategy.name,
+        "learner": session.config.learner.name,
     }
 
 
-def _shown(request: Request, site: AppState, name: str, **values: Any) -> Response:
-    me = who(request, site)
+def _render_for(request: Request, app_state: AppState, name: str, **values: Any) -> Response:
+    me = find_caller(request, app_state)
     if me is None:
-        return _to(f"/login?next={quote(request.url.path)}")
-    if name in LEADS and not me.leads:
-        return _refused(site, me)
-    return page(name, site, me, **values)
+        return _redirect(f"/login?next={quote(request.url.path)}")
+    if name in LEAD_PAGES and not me.is_lead:
+        return _leads_only(app_state, me)
+    return page(name, app_state, me, **values)
 
 
-def _refused(site: AppState, me: Caller) -> HTMLResponse:
-    return message(site, me, 403, "For leads only", "This page is for those who lead the project.")
+def _leads_only(app_state: AppState, me: Caller) -> HTMLResponse:
+    return message(app_state, me, 403, "For leads only", "Only leads of this project can see this page.")
 
 
-def _to(place: str) -> RedirectResponse:
+def _redirect(place: str) -> RedirectResponse:
     return RedirectResponse(place, 303)
 
 
-def page_of_problem(request: Request, problem: Problem) -> HTMLResponse | None:
-    """A refusal as a page, for a person who typed an address; nothing for programs."""
+def error_page(request: Request, error: HTTPError) -> HTMLResponse | None:
+    """An error as a page for a browser; None for API requests."""
     if request.url.path.startswith(("/api/", "/static/")) or "text/html" not in request.headers.get("accept", ""):
         return None
-    site: AppState = request.app.state.site
-    title = "Nothing here" if problem.status == 404 else "That did not work"
-    words = problem.message[:1].upper() + problem.message[1:] + "."
+    app_state: AppState = request.app.state.bursar
+    title = "Page not found" if error.status == 404 else "Something went wrong"
+    words = error.message[:1].upper() + error.message[1:] + "."
     try:
-        shown = message(site, who(request, site), problem.status, title, words, problem.fix)
-    except StorageError:  # a page says who looks at it, and that cannot be read either
+        shown = message(app_state, find_caller(request, app_state), error.status, title, words, error.fix)
+    except StorageError:  # the page shows the caller's name, which cannot be read either
         return None
-    if problem.retry_after is not None:
-        shown.headers["retry-after"] = str(problem.retry_after)
+    if error.retry_after is not None:
+        shown.headers["retry-after"] = str(error.retry_after)
     return shown

@@ -1,4 +1,4 @@
-"""What if? Previews of other settings, one after the other in a thread of their own, kept until newer ones come."""
+"""Previews of changed settings, computed one at a time in a background thread."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 from bursar.annotation.session import AnnotationSession
 from bursar.errors import BursarError
 from bursar.web.events import Hub
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 
-KEPT = 50
-WAITING = 8  # previews that may wait
+MOST_KEPT = 50
+MOST_WAITING = 8  # unfinished previews
 
 
 @dataclass
 class Preview:
-    """A preview under way, or what it found."""
+    """A running preview, or its result."""
 
     job: str
     done: bool = False
@@ -31,38 +31,38 @@ class Preview:
 
 
 class Previews:
-    """Asks the campaign what changed settings would choose, and tells when it knows."""
+    """Runs previews and publishes an event when each is done."""
 
-    def __init__(self, live: AnnotationSession, hub: Hub) -> None:
-        self._live = live
+    def __init__(self, session: AnnotationSession, hub: Hub) -> None:
+        self._live = session
         self._hub = hub
         self._lock = threading.Lock()
         self._jobs: dict[str, Preview] = {}
         self._asked: queue.SimpleQueue[tuple[Preview, dict[str, Any]] | None] = queue.SimpleQueue()
-        # Nobody waits for it at the end: a preview under way ends with the process.
+        # A daemon thread: a running preview ends with the process.
         threading.Thread(target=self._work, name="preview", daemon=True).start()
 
     def start(self, changes: Mapping[str, Any]) -> Preview:
-        """Begin one."""
+        """Start a preview."""
         job = Preview(secrets.token_hex(8))
         with self._lock:
-            if sum(not known.done for known in self._jobs.values()) >= WAITING:
-                raise Problem(429, "too_many_previews", "too many previews wait already", retry_after=5)
+            if sum(not known.done for known in self._jobs.values()) >= MOST_WAITING:
+                raise HTTPError(429, "too_many_previews", "too many previews are waiting", retry_after=5)
             self._jobs[job.job] = job
-            for old in list(self._jobs)[:-KEPT]:
+            for old in list(self._jobs)[:-MOST_KEPT]:
                 del self._jobs[old]
         self._asked.put((job, dict(changes)))
         return job
 
     def get(self, job: str) -> Preview:
-        """One that was begun."""
+        """A preview by its id."""
         try:
             return self._jobs[job]
         except KeyError:
-            raise Problem(404, "no_preview", "there is no such preview, or no longer") from None
+            raise HTTPError(404, "no_preview", "this preview does not exist or has expired") from None
 
     def close(self) -> None:
-        """Begin no more."""
+        """Stop the thread after the current preview."""
         self._asked.put(None)
 
     def _work(self) -> None:
@@ -70,10 +70,10 @@ class Previews:
             job, changes = asked
             try:
                 job.result = self._live.preview(changes, partial(_note, job))
-            except BursarError as wrong:
-                job.wrong = {"error": wrong.message, "fix": wrong.fix, "kind": "bad_settings"}
-            except Exception as broken:  # it must not end the thread
-                job.wrong = {"error": f"{type(broken).__name__}: {broken}", "fix": None, "kind": "broken"}
+            except BursarError as error:
+                job.wrong = {"error": error.message, "fix": error.fix, "kind": "bad_settings"}
+            except Exception as error:  # the thread must go on
+                job.wrong = {"error": f"{type(error).__name__}: {error}", "fix": None, "kind": "broken"}
             job.progress, job.done = 1.0, True
             self._hub.publish("preview", {"job": job.job, "done": True})
 

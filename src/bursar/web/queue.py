@@ -1,6 +1,6 @@
-"""Who annotates what next: leases that run out, in the order of the selection, nobody's item twice.
+"""Leases: which person annotates which item next, in order of selection.
 
-``choose`` is the rule and knows neither clock nor database. ``Queue`` keeps the leases in the store.
+``choose`` is the rule, a pure function. ``Queue`` keeps the leases in the database.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from bursar.web import store as tables
-from bursar.web.http_errors import Problem
-from bursar.web.store import Store
+from bursar.web import database as tables
+from bursar.web.database import WebDatabase
+from bursar.web.http_errors import HTTPError
 
-SECONDS = 600.0  # a lease holds, unless it is renewed
-MOST_HELD = 5  # leases of one person at a time: the one before them and a few that their page has fetched ahead
+LEASE_SECONDS = 600.0  # duration of a lease
+MAX_LEASES = 5  # per person: the current item and a few fetched ahead
 
 DAY = 24 * 3600.0
 
@@ -30,9 +30,9 @@ Key = tuple[int, str]  # round and item
 
 @dataclass(frozen=True)
 class Overlap:
-    """The share of items that several people answer, so that one can see how far they agree.
+    """The share of items that several people answer, to measure their agreement.
 
-    Which items those are follows from their ids alone, so it is the same whoever asks and whenever.
+    Items are chosen by a hash of their ids, so the choice is always the same.
 
     >>> half = Overlap(share=0.5, people=2)
     >>> [half.people_for(item) for item in ("u1", "u2", "u3", "u4")]
@@ -43,18 +43,18 @@ class Overlap:
     people: int = 2
 
     def people_for(self, item: str) -> int:
-        """How many people answer an item."""
+        """The number of people who should answer an item."""
         return self.people if draw(item) < self.share else 1
 
 
 def draw(item: str) -> float:
-    """A number from 0 to 1 that an item's id alone decides."""
+    """A pseudo-random number from 0 to 1, determined by the item's id."""
     return int.from_bytes(hashlib.blake2b(item.encode(), digest_size=8).digest()) / 2**64
 
 
 @dataclass(frozen=True)
-class Work:
-    """An item of a round that people can be given, and who has answered it."""
+class WorkItem:
+    """An item of a round that can be assigned, and the people who have answered it."""
 
     round: int
     item: str
@@ -67,7 +67,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Lease:
-    """A promise that nobody else is given an item for a while."""
+    """A time-limited reservation of an item for one person."""
 
     id: str
     round: int
@@ -80,10 +80,12 @@ class Lease:
         return self.round, self.item
 
 
-def choose(person: str, work: Iterable[Work], held: Mapping[Key, Collection[str]], overlap: Overlap) -> Work | None:
-    """The first item that this person has neither answered nor holds, and that is not taken by as many as it needs.
+def choose(
+    person: str, work: Iterable[WorkItem], held: Mapping[Key, Collection[str]], overlap: Overlap
+) -> WorkItem | None:
+    """The first item that this person has not answered or leased, and that needs more people.
 
-    >>> work = [Work(0, "u1"), Work(0, "u2", frozenset({"ann"}))]
+    >>> work = [WorkItem(0, "u1"), WorkItem(0, "u2", frozenset({"ann"}))]
     >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap(share=1.0, people=2)).item
     'u1'
     >>> choose("bob", work, {(0, "u1"): ["ann"]}, Overlap()) is None
@@ -98,23 +100,23 @@ def choose(person: str, work: Iterable[Work], held: Mapping[Key, Collection[str]
     return None
 
 
-class Open(Protocol):
-    """What can be given out now, and whether something still can. It is asked when it is somebody's turn."""
+class WorkSource(Protocol):
+    """Where the queue gets its items from."""
 
-    def work(self) -> Iterable[Work]:
-        """All of it, in the order in which it is given; as much is looked at as is needed."""
+    def work(self) -> Iterable[WorkItem]:
+        """The items that can be assigned, in order. Read lazily."""
 
     def is_open(self, key: Key) -> bool:
-        """Whether this is among it."""
+        """Whether this item can still be assigned."""
 
 
 @dataclass(frozen=True)
-class Listed:
-    """Work that is written in a list."""
+class WorkList:
+    """A fixed list of items."""
 
-    pieces: Sequence[Work]
+    pieces: Sequence[WorkItem]
 
-    def work(self) -> Iterable[Work]:
+    def work(self) -> Iterable[WorkItem]:
         return self.pieces
 
     def is_open(self, key: Key) -> bool:
@@ -122,40 +124,40 @@ class Listed:
 
 
 class Queue:
-    """Leases of a project. Whatever happens to the server, a lease that it gave is kept or runs out.
+    """The leases of a project. They survive a restart of the server.
 
     >>> import tempfile, pathlib
-    >>> store = Store.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
-    >>> queue = Queue(store)
-    >>> work = Listed([Work(0, "u1"), Work(0, "u2")])
+    >>> database = WebDatabase.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
+    >>> queue = Queue(database)
+    >>> work = WorkList([WorkItem(0, "u1"), WorkItem(0, "u2")])
     >>> queue.next("ann", work).item, queue.next("bob", work).item, queue.next("eve", work)
     ('u1', 'u2', None)
-    >>> store.close()
+    >>> database.close()
     """
 
-    def __init__(self, store: Store, seconds: float = SECONDS) -> None:
-        self.store = store
+    def __init__(self, database: WebDatabase, seconds: float = LEASE_SECONDS) -> None:
+        self.database = database
         self.seconds = seconds
-        self.overlap = Overlap(**store.get("overlap", {}))
-        self._secret = store.secret("leases").encode()
-        self._turn = threading.Lock()  # threads wait here and not in the database
+        self.overlap = Overlap(**database.get("overlap", {}))
+        self._secret = database.secret("leases").encode()
+        self._lock = threading.Lock()  # threads wait here rather than in the database
 
     def set_overlap(self, chosen: Overlap) -> None:
-        """Choose how many items several people answer."""
-        self.store.put("overlap", {"share": chosen.share, "people": chosen.people})
+        """Change and store the overlap settings."""
+        self.database.put("overlap", {"share": chosen.share, "people": chosen.people})
         self.overlap = chosen
 
-    def next(self, person: str, open: Open, known: Collection[str] = ()) -> Lease | None:
-        """What a person does next, theirs for a while.
+    def next(self, person: str, open: WorkSource, known: Collection[str] = ()) -> Lease | None:
+        """Lease the next item to a person; None if there is none.
 
-        A lease that the person holds and does not know of comes first: a page that was loaded anew gets its item back.
-        ``known`` are the ids of the leases that the person's page has before it or has fetched ahead.
+        ``known`` holds the ids of the leases that the person's page has. The person's other leases come first: a page
+        that was reloaded gets its item back.
         """
-        with self._turn, self.store.writing() as connection:
-            now, leases = self.store.clock(), _all(connection)
+        with self._lock, self.database.writing() as connection:
+            now, leases = self.database.clock(), _all(connection)
             mine = [lease for lease in leases if lease.person == person and open.is_open(lease.key)]
             forgotten = [lease for lease in mine if lease.id not in known]
-            if forgotten or len(mine) >= MOST_HELD:
+            if forgotten or len(mine) >= MAX_LEASES:
                 return _renewed(connection, (forgotten or mine)[0], now + self.seconds)
             held: dict[Key, list[str]] = {}
             for lease in leases:
@@ -170,35 +172,35 @@ class Queue:
             return lease
 
     def renew(self, id: str, person: str) -> Lease:
-        """Hold a lease for longer; one that has run out is only held again if nobody was given the item meanwhile."""
-        with self._turn, self.store.writing() as connection:
-            return _renewed(connection, self._mine(connection, id, person), self.store.clock() + self.seconds)
+        """Extend a lease. An expired lease can be renewed unless the item has gone to someone else."""
+        with self._lock, self.database.writing() as connection:
+            return _renewed(connection, self._find(connection, id, person), self.database.clock() + self.seconds)
 
     def release(self, id: str, person: str) -> None:
-        """Give a lease back."""
-        with self._turn, self.store.writing() as connection:
-            lease = self._mine(connection, id, person)
+        """Release a lease."""
+        with self._lock, self.database.writing() as connection:
+            lease = self._find(connection, id, person)
             connection.execute(tables.leases.delete().where(tables.leases.c.id == lease.id))
 
     def settle(self, key: Key, person: str, over: bool) -> None:
-        """The person has answered; where the item has all of its answers, nobody else need go on with it."""
+        """Remove the person's lease after an answer; all leases of the item if it is ``over``."""
         leases = tables.leases.c
         done = sa.and_(leases.round == key[0], leases.item == key[1])
-        with self._turn, self.store.writing() as connection:
+        with self._lock, self.database.writing() as connection:
             connection.execute(tables.leases.delete().where(done if over else done & (leases.person == person)))
 
-    def gave(self, id: str, item: str, person: str) -> bool:
-        """Whether this lease was given to this person for this item, even if it ran out long ago.
+    def was_issued(self, id: str, item: str, person: str) -> bool:
+        """Whether this lease was issued to this person for this item, even if it has expired.
 
-        An id is signed, so that a late answer is told from a made-up lease when the lease itself is forgotten. Leases
-        of earlier versions are not signed; they are known while they last.
+        Ids are signed, so a late answer can be distinguished from a forged lease even after the lease is deleted.
+        Leases of earlier versions are not signed; they are valid while they are in the database.
         """
         nonce, _, signature = id.partition(".")
         if hmac.compare_digest(signature.encode(), self._signature(nonce, item, person).encode()):
             return True
         leases = tables.leases.c
         query = sa.select(leases.id).where(leases.id == id, leases.item == item, leases.person == person)
-        with self.store.reading() as connection:
+        with self.database.reading() as connection:
             return connection.execute(query).first() is not None
 
     def _new_id(self, item: str, person: str) -> str:
@@ -210,24 +212,24 @@ class Queue:
         return hashlib.blake2b(content, key=self._secret, digest_size=12).hexdigest()
 
     def holders(self, key: Key) -> list[str]:
-        """Who holds an item now."""
+        """The people who hold an item."""
         leases = tables.leases.c
         query = sa.select(leases.person).where(
-            leases.round == key[0], leases.item == key[1], leases.expires_at > self.store.clock()
+            leases.round == key[0], leases.item == key[1], leases.expires_at > self.database.clock()
         )
-        with self.store.reading() as connection:
+        with self.database.reading() as connection:
             return list(connection.execute(query.order_by(leases.number)).scalars())
 
     def leases(self) -> list[Lease]:
-        """All leases that have not run out, the oldest first."""
-        now = self.store.clock()
-        with self.store.reading() as connection:
+        """All leases that have not expired, oldest first."""
+        now = self.database.clock()
+        with self.database.reading() as connection:
             return [lease for lease in _all(connection) if lease.expires_at > now]
 
-    def _mine(self, connection: sa.Connection, id: str, person: str) -> Lease:
+    def _find(self, connection: sa.Connection, id: str, person: str) -> Lease:
         found = next((lease for lease in _all(connection) if lease.id == id and lease.person == person), None)
         if found is None:
-            raise Problem(404, "no_lease", "you do not hold this lease: it has run out or was given back")
+            raise HTTPError(404, "no_lease", "you do not hold this lease: it has expired or was released")
         return found
 
 
@@ -238,7 +240,7 @@ def _all(connection: sa.Connection) -> list[Lease]:
 
 
 def _forget_expired(connection: sa.Connection, key: Key, now: float) -> None:
-    """An item that is given to somebody is no longer kept for those who let it run out; nor is anything for a day."""
+    """Delete expired leases of an item that is assigned again, and all leases that expired more than a day ago."""
     leases = tables.leases.c
     given = (leases.round == key[0]) & (leases.item == key[1]) & (leases.expires_at <= now)
     connection.execute(tables.leases.delete().where(given | (leases.expires_at <= now - DAY)))

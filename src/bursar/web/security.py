@@ -1,7 +1,7 @@
-"""What stands before every request: is it for us, from our own pages, of a bearable size; and what every answer says.
+"""Checks on every request (host, origin, size) and security headers on every response.
 
-A page of somebody else may send requests to this machine in its visitor's name, or have its own name lead here (DNS
-rebinding). The first is refused by where it comes from and by a token it cannot read, the second by the name.
+Protects against two attacks by other sites: cross-site requests in a visitor's name, refused by origin and CSRF token;
+and DNS rebinding, refused by host name.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bursar.errors import ConfigError
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 
 LOG = logging.getLogger("bursar.web")
 
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
     "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
-REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # a page of its own, of which we know nothing
+REPORT_CONTENT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # the report brings its own scripts
 HEADERS = {
-    "content-security-policy": POLICY,
+    "content-security-policy": CONTENT_POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "same-origin",
@@ -39,83 +39,88 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "cache-control": "no-store",
 }
-MOST_BYTES = 1_000_000  # of a request
-MOST_IMPORTED = 64_000_000  # of a file that is sent in
-IMPORT = "/api/import"
-SAFE = ("GET", "HEAD", "OPTIONS")
+MAX_REQUEST_BYTES = 1_000_000  # per request
+MAX_IMPORT_BYTES = 64_000_000  # per imported file
+IMPORT_PATH = "/api/import"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True)
 class HostPolicy:
-    """Where the server is reached.
+    """The host names under which the server may be reached.
 
-    >>> door = HostPolicy("127.0.0.1")
-    >>> door.knows("localhost:8000"), door.knows("127.0.0.1"), door.knows("evil.example:8000")
-    (True, True, False)
-    >>> HostPolicy("0.0.0.0", public="https://label.example.org").knows("label.example.org")
+    >>> policy = HostPolicy("127.0.0.1")
+    >>> [policy.accepts_host(host) for host in ("localhost:8000", "127.0.0.1", "evil.example:8000")]
+    [True, True, False]
+    >>> HostPolicy("0.0.0.0", public="https://label.example.org").accepts_host("label.example.org")
     True
     """
 
     host: str = "127.0.0.1"
-    public: str | None = None  # the address that people type, where a proxy stands before the server
+    public: str | None = None  # the address that people type, if there is a proxy in front
     names: tuple[str, ...] = ()  # of this machine
 
     def __post_init__(self) -> None:
         if self.public is not None:
             parts = urlsplit(self.public)
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-                raise ConfigError(f"{self.public!r} is no address", fix="such as https://label.example.org")
+                raise ConfigError(
+                    f"{self.public!r} is not a valid address", fix="use one like https://label.example.org"
+                )
 
     @property
     def secure(self) -> bool:
-        """Whether people come by https, so that cookies need travel no other way."""
+        """Whether the public address is https, so that cookies can be restricted to it."""
         return self.public is not None and self.public.startswith("https:")
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether the server is reachable from this machine only."""
         return self.host == "localhost" or (_is_address(self.host) and ipaddress.ip_address(self.host).is_loopback)
 
-    def knows(self, host: str) -> bool:
-        """Whether a Host header is one of ours. A number is: only names can be made to lead elsewhere."""
+    def accepts_host(self, host: str) -> bool:
+        """Whether to accept a Host header. IP addresses are always accepted: DNS rebinding needs a name."""
         name = _host_of(f"//{host}")
         if name is None:
             return False
         public = _host_of(self.public) if self.public else None
         return _is_address(name) or name in {"localhost", self.host.lower(), public, *map(str.lower, self.names)}
 
-    def is_ours(self, origin: str, host: str) -> bool:
-        """Whether a page at this origin is one of ours, as the request for this host says."""
+    def is_same_origin(self, origin: str, host: str) -> bool:
+        """Whether an origin is this server, given the Host header of the request."""
         parts = urlsplit(origin)
         if self.public is not None and origin == self.public.rstrip("/"):
             return True
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
-def check_request(door: HostPolicy, method: str, headers: Mapping[str, str]) -> None:
-    """Refuse what is not for us, and what another page sends in its visitor's name."""
+def check_request(host_policy: HostPolicy, method: str, headers: Mapping[str, str]) -> None:
+    """Refuse requests for other hosts, and cross-site requests that change something."""
     host = headers.get("host", "")
-    if not door.knows(host):
-        raise Problem(
+    if not host_policy.accepts_host(host):
+        raise HTTPError(
             421,
             "unknown_host",
-            f"this server is not called {host[:100]!r}",
-            fix="use its number, or start it with --public https://NAME",
+            f"unknown host name {host[:100]!r}",
+            fix="use the IP address, or start the server with --public https://NAME",
         )
-    if method in SAFE:
+    if method in SAFE_METHODS:
         return
     origin = headers.get("origin")
-    site = headers.get("sec-fetch-site", "same-origin")
-    if (origin is not None and not door.is_ours(origin, host)) or site not in ("same-origin", "none"):
-        raise Problem(403, "cross_site", "this request comes from a page of another site")
+    fetch_site = headers.get("sec-fetch-site", "same-origin")
+    if (origin is not None and not host_policy.is_same_origin(origin, host)) or fetch_site not in (
+        "same-origin",
+        "none",
+    ):
+        raise HTTPError(403, "cross_site", "cross-site requests are not allowed")
 
 
 class Guard:
-    """The first to see a request and the last to see its answer."""
+    """Outermost middleware: checks requests, adds headers to responses, and logs both."""
 
-    def __init__(self, app: ASGIApp, door: HostPolicy) -> None:
+    def __init__(self, app: ASGIApp, host_policy: HostPolicy) -> None:
         self.app = app
-        self.door = door
+        self.host_policy = host_policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -126,31 +131,31 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         status = 0
 
-        async def answer(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = _dressed(message["headers"], scope["path"], request_id)
+                message["headers"] = _with_default_headers(message["headers"], scope["path"], request_id)
             await send(message)
 
-        limit = MOST_IMPORTED if scope["path"] == IMPORT else MOST_BYTES
+        limit = MAX_IMPORT_BYTES if scope["path"] == IMPORT_PATH else MAX_REQUEST_BYTES
         try:
-            check_request(self.door, scope["method"], headers)
+            check_request(self.host_policy, scope["method"], headers)
             length = headers.get("content-length", "0")
             if not length.isdigit() or int(length) > limit:
                 raise _too_large(limit)
-            await self.app(scope, _limited(receive, limit), answer)
-        except Problem as problem:
+            await self.app(scope, _limited(receive, limit), send_with_headers)
+        except HTTPError as error:
             if status:
                 raise
-            await _refuse(problem, answer)
+            await _send_error(error, send_with_headers)
         finally:
             spent = 1000 * (time.perf_counter() - began)
             LOG.info("%s %s %s %d %.0f ms", request_id, scope["method"], _plain(scope["path"]), status, spent)
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Count what comes in: a length that is not told, or told wrong, is held to the same."""
+    """Enforce the size limit while reading, in case Content-Length is missing or wrong."""
     got = 0
 
     async def counted() -> Message:
@@ -165,21 +170,19 @@ def _limited(receive: Receive, limit: int) -> Receive:
     return counted
 
 
-def _too_large(limit: int) -> Problem:
-    return Problem(
-        413, "too_large", f"a request may have {limit // 1_000_000} MB at most here", fix="send less at once"
-    )
+def _too_large(limit: int) -> HTTPError:
+    return HTTPError(413, "too_large", f"requests are limited to {limit // 1_000_000} MB here", fix="send less at once")
 
 
-async def _refuse(problem: Problem, send: Send) -> None:
-    body = json.dumps(problem.body, ensure_ascii=False).encode()
+async def _send_error(error: HTTPError, send: Send) -> None:
+    body = json.dumps(error.body, ensure_ascii=False).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-def _dressed(headers: Any, path: str, request_id: str) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer with those that every answer has, where it does not say otherwise."""
+def _with_default_headers(headers: Any, path: str, request_id: str) -> list[tuple[bytes, bytes]]:
+    """The headers of a response, with defaults for those that are missing."""
     given = {name.lower() for name, _ in headers}
     usual = HEADERS | ({"cache-control": "no-cache"} if path.startswith("/static/") else {})
     more = {name.encode(): value.encode() for name, value in usual.items() if name.encode() not in given}
@@ -187,7 +190,7 @@ def _dressed(headers: Any, path: str, request_id: str) -> list[tuple[bytes, byte
 
 
 def _plain(path: str) -> str:
-    """A path as it can stand in a log: on one line, and not for ever."""
+    """A path for the log: printable and shortened."""
     return "".join(c if c.isprintable() else "?" for c in path[:200])
 
 

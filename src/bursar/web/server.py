@@ -1,4 +1,4 @@
-"""The server: one process, the project's folder held by it, every page and the API behind one guard."""
+"""The web server: builds the ASGI application and runs it in one process."""
 
 from __future__ import annotations
 
@@ -19,56 +19,56 @@ from fastapi.staticfiles import StaticFiles
 
 from bursar.errors import ConfigError
 from bursar.web import api_files, api_lead, api_people, api_work, pages
-from bursar.web.api import refuse
+from bursar.web.api import add_error_handlers
 from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
-from bursar.web.logs import limited
+from bursar.web.logs import rate_limited
 from bursar.web.security import Guard, HostPolicy
 
-PORTS = 20  # that are tried, from the first
-QUEUE = 512  # connections that wait to be taken
-FAREWELL = 3  # seconds that requests under way have when the server ends
+PORTS = 20  # tried in turn
+BACKLOG = 512  # connections waiting to be accepted
+SHUTDOWN_SECONDS = 3  # for requests in progress
 
 
-def make_app(site: AppState) -> Guard:
-    """Pages and API of a project, as an ASGI application. It closes the project when it shuts down."""
+def make_app(app_state: AppState) -> Guard:
+    """The pages and the API of a project as an ASGI application. Closes the project on shutdown."""
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        news = asyncio.create_task(site.hub.run())
-        site.trainer.start()
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        events = asyncio.create_task(app_state.hub.run())
+        app_state.trainer.start()
         try:
             yield
         finally:
-            news.cancel()
+            events.cancel()
             with suppress(asyncio.CancelledError):
-                await news
-            await asyncio.to_thread(site.close)
+                await events
+            await asyncio.to_thread(app_state.close)
 
     app = FastAPI(
         title="Bursar",
-        summary="Annotate, watch and lead a campaign.",
+        summary="Annotate, watch and manage a campaign.",
         version="1",
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
-        lifespan=life,
+        lifespan=lifespan,
     )
-    app.state.site = site
-    refuse(app, pages.page_of_problem)
+    app.state.bursar = app_state
+    add_error_handlers(app, pages.error_page)
     for part in (api_work, api_people, api_lead, api_files, pages):
         app.include_router(part.router)
-    mimetypes.add_type("text/javascript", ".js")  # some machines know it by another name, which browsers refuse
+    mimetypes.add_type("text/javascript", ".js")  # some systems map it to a type that browsers refuse
     app.mount("/static/charts", StaticFiles(directory=pages.CHARTS), name="charts")
     app.mount("/static", StaticFiles(directory=pages.STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
-    return Guard(app, site.door)
+    return Guard(app, app_state.host_policy)
 
 
 def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
-    """A socket that listens on this port; where none is asked for, on the first that is free."""
+    """A listening socket on this port, or on the first free port if none is given."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    wrong: OSError | None = None
+    failure: OSError | None = None
     for number in [port] if port is not None else range(first, first + PORTS):
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -78,25 +78,25 @@ def find_port(host: str, port: int | None, first: int = 8000) -> socket.socket:
             return listener
         except OSError as error:
             listener.close()
-            wrong = error
+            failure = error
     where = f"port {port}" if port is not None else f"ports {first} to {first + PORTS - 1}"
-    raise ConfigError(f"{where} of {host} cannot be used: {wrong}", fix="choose another with --port")
+    raise ConfigError(f"cannot listen on {where} of {host}: {failure}", fix="choose another with --port")
 
 
 class _Server(uvicorn.Server):
-    """Hangs up on those who listen for news as soon as it is told to end, or it would wait for them."""
+    """Ends event streams on shutdown, which would otherwise block it."""
 
-    def __init__(self, config: uvicorn.Config, site: AppState) -> None:
+    def __init__(self, config: uvicorn.Config, app_state: AppState) -> None:
         super().__init__(config)
-        self.site = site
+        self.app_state = app_state
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for listener in sockets or ():
-            listener.listen(QUEUE)  # the system may queue more than are taken at once
+            listener.listen(BACKLOG)  # the system may queue more than are accepted at once
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.site.hub.close()
+        self.app_state.hub.close()
         super().handle_exit(sig, frame)
 
 
@@ -110,41 +110,40 @@ def serve(
     log: bool = False,
     trust: bool = False,
     engine: str = "here",
-    opened: Callable[[str], None] = lambda address: None,
+    on_start: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve a project until Ctrl-C. ``opened`` is told the address once people can come.
+    """Serve a project until Ctrl-C. ``on_start`` is called with the address once the server listens.
 
-    One address holds ``per_address`` connections at most; a proxy on this machine, before a ``public`` address, more.
-    ``trust`` lets trainings load saved models that could run code, which are refused otherwise. ``engine`` says where
-    the pool is scored.
+    ``per_address`` limits connections per client address; a local proxy in front of a ``public`` address is exempt.
+    ``trust`` allows training to load saved models that could run code. ``engine`` selects where the pool is scored.
     """
-    door = HostPolicy(host, public, (socket.gethostname(),))
-    site = AppState(folder, door, trust=trust, engine=engine)
+    host_policy = HostPolicy(host, public, (socket.gethostname(),))
+    app_state = AppState(folder, host_policy, trust=trust, engine=engine)
     try:
         listener = find_port(host, port)
     except BaseException:
-        site.close()
+        app_state.close()
         raise
     logging.basicConfig(format="%(asctime)s %(message)s")
     logging.getLogger("bursar.web").setLevel(logging.INFO if log else logging.WARNING)
     config = uvicorn.Config(
-        make_app(site),
+        make_app(app_state),
         http=protocol(Limits.under(descriptors(), per_address, proxy=public is not None)),
         backlog=ACCEPTED_AT_ONCE,
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=FAREWELL,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_keep_alive=75,
         h11_max_incomplete_event_size=32_768,
         forwarded_allow_ips="127.0.0.1" if public else "",
         proxy_headers=public is not None,
     )
-    for name in ("asyncio", "uvicorn.error"):  # any client can cause their lines
-        limited(name)
-    server = _Server(config, site)
+    for name in ("asyncio", "uvicorn.error"):  # any client can trigger their messages
+        rate_limited(name)
+    server = _Server(config, app_state)
     shown = f"[{host}]" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    opened(public or f"http://{shown}:{listener.getsockname()[1]}")
+    on_start(public or f"http://{shown}:{listener.getsockname()[1]}")
     before = signal.getsignal(signal.SIGINT)
     try:
         with suppress(KeyboardInterrupt):
@@ -152,4 +151,4 @@ def serve(
     finally:
         signal.signal(signal.SIGINT, before)
         listener.close()
-        site.close()
+        app_state.close()

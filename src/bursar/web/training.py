@@ -1,7 +1,7 @@
-"""The next round is trained in a process of its own, beside the server: one at a time, started again if it crashes.
+"""Trains the next round in a separate process, one at a time, and restarts it after a crash.
 
-A child that is killed loses nothing: everything it decides goes to the ledger whole, and running it again gives the
-same. It ends with the server, however that ends.
+Nothing is lost if the process is killed: each decision is written to the ledger in one transaction, and running it
+again gives the same result. The process ends with the server.
 """
 
 from __future__ import annotations
@@ -17,84 +17,86 @@ from typing import Any, Literal
 
 from bursar.annotation.round_worker import NO_STORAGE
 from bursar.errors import StorageError, is_storage_fault
-from bursar.web.http_errors import Problem
+from bursar.web.http_errors import HTTPError
 from bursar.web.logs import STORAGE_LOG
 
 LOG = logging.getLogger("bursar.web")
 
-PAUSES = (1.0, 5.0, 20.0)  # seconds before a child that crashed is started again; after the last it has failed
-LATER = 5.0  # seconds before a child that found no storage is started again, however often that is
-WRONG = 2  # the exit code that says: this will not get better by trying again
-TAIL = 40  # lines of what a child complained of
+PAUSES = (1.0, 5.0, 20.0)  # seconds before each restart after a crash; then the training has failed
+STORAGE_PAUSE = 5.0  # seconds before a restart after a storage fault; not limited in number
+PERMANENT = 2  # exit code for errors that a retry cannot fix
+TAIL_LINES = 40  # of standard error
 
-Told = Callable[[str, Mapping[str, Any]], None]
+EventCallback = Callable[[str, Mapping[str, Any]], None]
 
 
 class Trainer:
-    """Starts a child whenever the round is complete, passes on what it tells, and says so when it fails for good."""
+    """Starts a training process whenever the round is complete, and forwards its events."""
 
     def __init__(
         self,
         command: Sequence[str],
         ready: Callable[[], bool],
-        told: Told,
-        ended: Callable[[], None],
+        on_event: EventCallback,
+        on_end: Callable[[], None],
         pauses: Sequence[float] = PAUSES,
-        later: float = LATER,
+        storage_pause: float = STORAGE_PAUSE,
     ) -> None:
         self._command = list(command)
         self._ready = ready
-        self._told = told
-        self._ended = ended  # a child has ended, well or not
-        self._pauses, self._later = pauses, later
+        self._on_event = on_event
+        self._on_end = on_end  # the process has ended, successfully or not
+        self._pauses, self._storage_pause = pauses, storage_pause
         self._woken = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
-        self._child: subprocess.Popen[str] | None = None
-        self._starting = threading.Lock()  # from the question whether the round is complete to the child's start
+        self._process: subprocess.Popen[str] | None = None
+        self._starting = threading.Lock()  # from the check for completeness to the start of the process
         self._crashes = 0
-        self._complaint: str | None = None  # what the child said was wrong
-        self.failure: str | None = None  # why it has failed for good
+        self._reported_error: str | None = None  # by the process
+        self.failure: str | None = None  # why training has failed
 
     @property
     def phase(self) -> Literal["idle", "training", "failed"]:
-        """What it is doing."""
+        """What the trainer is doing."""
         if self.failure is not None:
             return "failed"
-        return "training" if self._child is not None else "idle"
+        return "training" if self._process is not None else "idle"
 
     def start(self) -> None:
-        """Begin to watch over the campaign."""
+        """Start the background thread."""
         self._thread = threading.Thread(target=self._watch, name="training", daemon=True)
         self._thread.start()
         self.wake()
 
     def wake(self) -> None:
-        """The round may be complete now."""
+        """Check whether the round is complete."""
         self._woken.set()
 
     def retry(self) -> None:
         """Try again after a failure."""
         self.failure = None
         self._crashes = 0
-        self._told("retry", {})
+        self._on_event("retry", {})
         self.wake()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """No training begins meanwhile; refused while one is under way. For what opens an item again."""
+    def paused(self) -> Iterator[None]:
+        """Prevent training from starting, for changes that reopen an item. Raises if training is running."""
         with self._starting:
-            if self._child is not None:
-                raise Problem(409, "training", "the next round is being trained", fix="try again when it is open")
+            if self._process is not None:
+                raise HTTPError(
+                    409, "training", "the next round is being trained", fix="try again when training is done"
+                )
             yield
 
     def stop(self) -> None:
-        """End the child and stop watching."""
+        """Stop the process and the thread."""
         self._stopped.set()
         self._woken.set()
-        child = self._child
-        if child is not None:
-            child.kill()
+        process = self._process
+        if process is not None:
+            process.kill()
         if self._thread is not None:
             self._thread.join(timeout=10)
 
@@ -103,84 +105,84 @@ class Trainer:
             self._woken.wait()
             self._woken.clear()
             try:
-                while not self._stopped.is_set() and self.failure is None and (child := self._begin()):
-                    self._run(child)
-            except Exception as broken:  # whatever it is, people must see it
-                if is_storage_fault(broken):
-                    self._wait(broken)
+                while not self._stopped.is_set() and self.failure is None and (process := self._begin()):
+                    self._run(process)
+            except Exception as error:  # show any failure on the page
+                if is_storage_fault(error):
+                    self._wait(error)
                 else:
-                    LOG.exception("training cannot be started")
-                    self._fail(f"{type(broken).__name__}: {broken}")
+                    LOG.exception("cannot start training")
+                    self._fail(f"{type(error).__name__}: {error}")
 
     def _wait(self, fault: object) -> None:
-        """Try again after a while, as often as it takes: storage comes back."""
-        STORAGE_LOG.error("training waits for the storage: %s", fault)
-        self._stopped.wait(self._later)
+        """Try again later, until the storage works."""
+        STORAGE_LOG.error("training is waiting for storage: %s", fault)
+        self._stopped.wait(self._storage_pause)
         self._woken.set()
 
     def _begin(self) -> subprocess.Popen[str] | None:
-        """Start a child, if the round is complete."""
+        """Start the process, if the round is complete."""
         with self._starting:
             if not self._ready():
                 return None
-            self._complaint = None
-            self._child = subprocess.Popen(
+            self._reported_error = None
+            self._process = subprocess.Popen(
                 self._command,
-                stdin=subprocess.PIPE,  # open for as long as this process lives
+                stdin=subprocess.PIPE,  # the child ends when this closes
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
                 errors="replace",
             )
-            return self._child
+            return self._process
 
-    def _run(self, child: subprocess.Popen[str]) -> None:
-        """One child from beginning to end."""
-        code, complaint = self._listen(child)
+    def _run(self, process: subprocess.Popen[str]) -> None:
+        """Wait for the process to end, and restart or fail."""
+        code, message = self._listen(process)
         if self._stopped.is_set():
             return
         if code == 0:
             self._crashes = 0
-            self._ended()
+            self._on_end()
             return
         if code == NO_STORAGE:
-            self._wait(complaint)
+            self._wait(message)
             return
-        LOG.error("training ended with code %d: %s", code, complaint)
-        if code == WRONG or self._crashes >= len(self._pauses):
-            self._fail(complaint)
+        LOG.error("training exited with code %d: %s", code, message)
+        if code == PERMANENT or self._crashes >= len(self._pauses):
+            self._fail(message)
             return
-        self._ended()
+        self._on_end()
         self._stopped.wait(self._pauses[self._crashes])
         self._crashes += 1
 
-    def _listen(self, child: subprocess.Popen[str]) -> tuple[int, str]:
-        """Pass on what a child tells; its exit code and its last words."""
-        assert child.stdout is not None
-        assert child.stderr is not None
-        words: deque[str] = deque(maxlen=TAIL)
-        reader = threading.Thread(target=words.extend, args=(child.stderr,), daemon=True)
+    def _listen(self, process: subprocess.Popen[str]) -> tuple[int, str]:
+        """Forward the events of the process; returns its exit code and its last message."""
+        assert process.stdout is not None
+        assert process.stderr is not None
+        tail: deque[str] = deque(maxlen=TAIL_LINES)
+        reader = threading.Thread(target=tail.extend, args=(process.stderr,), daemon=True)
         reader.start()
         try:
             if self._stopped.is_set():
-                child.kill()
-            for line in child.stdout:
-                self._pass_on(line)
-            code = child.wait()
+                process.kill()
+            for line in process.stdout:
+                self._handle_line(line)
+            code = process.wait()
         finally:
-            child.kill()
-            child.wait()
+            process.kill()
+            process.wait()
             reader.join(timeout=2)
-            for stream in (child.stdin, child.stdout, child.stderr):
+            for stream in (process.stdin, process.stdout, process.stderr):
                 if stream is not None:
                     stream.close()
-            self._child = None
-        said = [line.strip() for line in words if line.strip()]
-        return code, self._complaint or (said[-1] if said else f"the training process ended with code {code}")
+            self._process = None
+        lines = [line.strip() for line in tail if line.strip()]
+        return code, self._reported_error or (lines[-1] if lines else f"the training process exited with code {code}")
 
-    def _pass_on(self, line: str) -> None:
-        """A line that is no event of ours is somebody's print: it is left to the log."""
+    def _handle_line(self, line: str) -> None:
+        """Forward an event; log any other output."""
         try:
             event = json.loads(line)
             name = event.pop("event")
@@ -188,12 +190,12 @@ class Trainer:
             LOG.info("training: %s", line.rstrip())
             return
         if name == "failed":
-            self._complaint = ". Fix: ".join(str(event[key]) for key in ("error", "fix") if event.get(key))
+            self._reported_error = ". Fix: ".join(str(event[key]) for key in ("error", "fix") if event.get(key))
         else:
-            self._told(str(name), event)
+            self._on_event(str(name), event)
 
     def _fail(self, message: str) -> None:
         self.failure = message
-        self._told("failed", {"message": message})
-        with suppress(StorageError):  # what was decided is looked at when the storage is back
-            self._ended()
+        self._on_event("failed", {"message": message})
+        with suppress(StorageError):  # the state is refreshed when the storage works again
+            self._on_end()

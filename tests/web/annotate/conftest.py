@@ -1,4 +1,4 @@
-"""What the tests of the annotate page share: projects behind real servers, and a hand on a tab of a real browser."""
+"""Shared fixtures of the annotation page tests: served projects, and tabs of a real browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of every kind, texts to annotate for them, and what is right about those texts."""
+"""Sample tasks of every kind, with texts and their correct labels."""
 
 from __future__ import annotations
 

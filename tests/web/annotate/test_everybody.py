@@ -1,4 +1,4 @@
-"""Whatever a text holds and whoever reads it, on whatever screen: it is shown, can be annotated, and is saved."""
+"""The annotation page with unusual texts, users and screens: everything is shown, can be annotated, and is saved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_hostile_text_is_read_marked_and_saved_and_never_run(project, hand):
     page.press("1", "1", "End", "2", "?", "Escape", "s", "Escape").send()
     last = len(find_words(HOSTILE))
     spans = [[0, 1, "<script>hacked=1</script>"], [last - 1, last, "\u202eb"]]
-    assert served.said() == {"<b>intent": "<img src=x onerror=hacked=1>", "slots": spans}
+    assert served.labels() == {"<b>intent": "<img src=x onerror=hacked=1>", "slots": spans}
     page.press("b").sees("#banner")
     assert page.tab.evaluate("window.hacked") is None
     assert page.count("#main img, #main b, #main script") == 0
@@ -41,8 +41,8 @@ def test_fifty_thousand_characters_and_two_hundred_labels_are_shown_marked_and_s
     page.press("End", "Shift+ArrowUp", "1").press("j", "/").types("topic 177").press("Enter")
     assert page.tab.evaluate("document.querySelector('#stage').scrollTop") > 1000
     page.send()
-    ((start, end, label),) = served.said()["slots"]
-    assert (end, label, served.said()["topic"]) == (10_000, "time", "topic 177")
+    ((start, end, label),) = served.labels()["slots"]
+    assert (end, label, served.labels()["topic"]) == (10_000, "time", "topic 177")
     assert 9_900 < start < 9_999
 
 
@@ -75,7 +75,7 @@ def test_what_is_shown_has_names_and_roles_and_is_announced(project, hand):
 
 def test_the_keys_are_shown_for_the_tasks_at_hand_and_focus_is_seen(project, hand):
     served = project(KINDS, SENTENCE)
-    page = hand(served).ready().press("?").sees("dialog", "label the words chosen")
+    page = hand(served).ready().press("?").sees("dialog", "label the selection")
     page.press("Escape")
     page.until(lambda: page.count("dialog") == 0)
     focused = "(() => { const style = getComputedStyle(document.activeElement); return style.outlineStyle; })()"
@@ -112,4 +112,4 @@ def test_a_tablet_is_enough(project, hand):
             tap(*page.centre(f'[data-task="tree"] .label:has-text("{label}")'))
     tap(*page.centre("#send"))
     page.until(lambda: served.answers())
-    assert served.said() == {"intent": "music", "slots": [[1, 2, "person"]], "tree": HEADS}
+    assert served.labels() == {"intent": "music", "slots": [[1, 2, "person"]], "tree": HEADS}

@@ -1,4 +1,4 @@
-"""Keys go to the task that is in focus, and Tab follows the tasks as they stand on the screen."""
+"""Keys go to the active task, and Tab follows the tasks as shown on the screen."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_after_spans_are_marked_tab_goes_on_to_the_next_task_and_leaves_the_clas
     page.drag_words(SENTENCE, 4, 5).label("slots", "city").press("Tab", "4")
     assert page.chosen("intent") == ["table"]
     page.send()
-    assert served.said() == {"intent": "table", "slots": [[4, 6, "city"]], "similarity": 4}
+    assert served.labels() == {"intent": "table", "slots": [[4, 6, "city"]], "similarity": 4}
 
 
 def test_after_spans_are_marked_by_keys_tab_goes_on_and_back(project, hand):
     served = project(ORDER, SENTENCE)
     hand(served).ready().press("3", "End", "1", "Tab", "2", "Shift+Tab", "2", "Shift+Tab", "1").send()
-    assert served.said() == {"intent": "alarm", "slots": [[7, 8, "city"]], "similarity": 2}
+    assert served.labels() == {"intent": "alarm", "slots": [[7, 8, "city"]], "similarity": 2}
 
 
 def test_tab_goes_through_tasks_of_every_kind_in_their_order_and_back(project, hand):
@@ -127,11 +127,11 @@ def test_to_accept_all_leaves_what_was_answered_as_it_is(project, hand):
         "mood": {"label": "bad", "confidence": 0.9},
     }
     hand(served).ready().press("1", "End", "1", "Shift+A").send()
-    assert served.said() == {"intent": "alarm", "slots": [[7, 8, "time"]], "mood": "bad"}
+    assert served.labels() == {"intent": "alarm", "slots": [[7, 8, "time"]], "mood": "bad"}
 
 
 def test_keys_are_for_the_task_again_when_the_list_of_keys_is_closed(project, hand):
-    page = hand(project(INTENT, SENTENCE)).ready().click("#show-keys").sees("dialog", "to the next task")
+    page = hand(project(INTENT, SENTENCE)).ready().click("#show-keys").sees("dialog", "next task")
     page.press("Escape").until(lambda: page.count("dialog") == 0)
     page.press("2")
     assert page.chosen("intent") == ["music"]

@@ -1,4 +1,4 @@
-"""The annotate page in a real browser before a real server: every kind of task by mouse and by keyboard."""
+"""The annotation page in a real browser: every kind of task by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_number_key_chooses_a_class_and_enter_sends_it(project, hand):
     page.press("3")
     assert page.chosen("intent") == ["table"]
     page.press("2").send()
-    assert served.said() == {"intent": "music"}
+    assert served.labels() == {"intent": "music"}
     assert page.chosen("intent") == []  # of the next item
 
 
@@ -48,7 +48,7 @@ def test_a_click_chooses_a_class_and_another_sends_it(project, hand):
     served = project({"intent": KINDS["intent"]}, SENTENCE)
     page = hand(served).ready().label("intent", "alarm")
     click_send(page)
-    assert served.said() == {"intent": "alarm"}
+    assert served.labels() == {"intent": "alarm"}
 
 
 def test_edits_are_undone_and_done_again_by_the_mouse(project, hand):
@@ -62,7 +62,7 @@ def test_edits_are_undone_and_done_again_by_the_mouse(project, hand):
     assert not page.answered("slots")
     page.click("#redo")
     click_send(page)
-    assert served.said() == {"intent": "music", "slots": []}
+    assert served.labels() == {"intent": "music", "slots": []}
 
 
 def test_one_of_two_hundred_labels_is_found_by_typing(project, hand):
@@ -73,11 +73,11 @@ def test_one_of_two_hundred_labels_is_found_by_typing(project, hand):
     page.press("ArrowDown", "ArrowDown", "ArrowUp", "Enter")
     assert page.chosen("topic") == ["topic-171"]
     page.send()
-    assert served.said() == {"topic": "topic-171"}
+    assert served.labels() == {"topic": "topic-171"}
     page.press("0").types("no such").sees(".nothing").press("Escape")
     assert page.count(".label:visible") > 9
     page.click('.label:has-text("topic-004")').send()
-    assert served.said() == {"topic": "topic-004"}
+    assert served.labels() == {"topic": "topic-004"}
 
 
 # -- spans -----------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_spans_are_marked_by_dragging_and_by_clicking(project, hand):
     page.drag_words(SENTENCE, 0, 2).label("slots", "person")
     page.click('.entry:has-text("book a table") .drop')
     page.send()
-    assert served.said() == {"slots": [[4, 6, "city"], [7, 8, "time"]]}
+    assert served.labels() == {"slots": [[4, 6, "city"], [7, 8, "time"]]}
 
 
 def test_spans_are_marked_by_the_keyboard_alone(project, hand):
@@ -107,7 +107,7 @@ def test_spans_are_marked_by_the_keyboard_alone(project, hand):
     assert sorted(page.spans()) == ["city", "time"]
     page.press("e", "Backspace", "Control+z", "Control+z", "Control+Shift+z", "Control+Shift+z", "Control+z")
     page.send()
-    assert served.said() == {"slots": [[4, 6, "city"], [7, 8, "time"]]}
+    assert served.labels() == {"slots": [[4, 6, "city"], [7, 8, "time"]]}
 
 
 def test_a_label_clicked_first_marks_whatever_is_dragged_over_then(project, hand):
@@ -116,16 +116,16 @@ def test_a_label_clicked_first_marks_whatever_is_dragged_over_then(project, hand
     page.drag_words(SENTENCE, 0, 1).drag_words(SENTENCE, 4, 5).press("Escape").drag_words(SENTENCE, 6, 7)
     assert page.spans() == ["city", "city"]
     page.send()
-    assert served.said() == {"slots": [[0, 2, "city"], [4, 6, "city"]]}
+    assert served.labels() == {"slots": [[0, 2, "city"], [4, 6, "city"]]}
 
 
 def test_that_there_are_no_spans_is_said_and_not_assumed(project, hand):
     served = project({"slots": KINDS["slots"]}, SENTENCE)
-    page = hand(served).ready().press("Enter").sees("#status", "say that there are none")
+    page = hand(served).ready().press("Enter").sees("#status", "confirm that there are none")
     page.press("n").send()
-    assert served.said() == {"slots": []}
+    assert served.labels() == {"slots": []}
     page.click(".none").send()
-    assert served.said() == {"slots": []}
+    assert served.labels() == {"slots": []}
 
 
 @pytest.mark.parametrize("way", ["mouse", "keyboard"])
@@ -141,15 +141,15 @@ def test_words_beyond_the_basic_plane_and_from_right_to_left_are_the_words_of_th
         page.press("End", "Shift+ArrowLeft", "3", "Home", *["ArrowRight"] * hebrew, "2")
     assert page.texts(".entry .quote") == ["אילת", "𝔘𝔫𝔦 friends"]
     page.send()
-    assert served.said() == {"slots": [[hebrew, hebrew + 1, "city"], [last - 1, last + 1, "person"]]}
+    assert served.labels() == {"slots": [[hebrew, hebrew + 1, "city"], [last - 1, last + 1, "person"]]}
 
 
 def test_in_a_text_from_right_to_left_the_arrow_keys_go_the_way_they_point(project, hand):
     served = project({"slots": KINDS["slots"]}, "أيقظني في السابعة")
     page = hand(served).ready().press("ArrowLeft", "ArrowLeft", "1").send()
-    assert served.said() == {"slots": [[2, 3, "time"]]}
+    assert served.labels() == {"slots": [[2, 3, "time"]]}
     page.press("End", "ArrowRight", "1").send()
-    assert served.said() == {"slots": [[1, 2, "time"]]}
+    assert served.labels() == {"slots": [[1, 2, "time"]]}
 
 
 def test_nested_spans_stand_on_levels_of_their_own(hand, project):
@@ -161,7 +161,7 @@ def test_nested_spans_stand_on_levels_of_their_own(hand, project):
     one, two, other = (page.centre(f'.flag:has-text("{label}")')[1] for label in ("method", "task", "other"))
     assert other > max(one, two) > min(one, two)  # the longest is farthest from the text
     page.press("j", "n").send()
-    assert served.said() == {"terms": [[2, 8, "other"], [4, 6, "method"], [5, 7, "task"]], "rel": []}
+    assert served.labels() == {"terms": [[2, 8, "other"], [4, 6, "method"], [5, 7, "task"]], "rel": []}
 
 
 def test_of_two_hundred_kinds_of_spans_one_is_found_by_typing_and_one_by_scrolling(project, hand):
@@ -171,7 +171,7 @@ def test_of_two_hundred_kinds_of_spans_one_is_found_by_typing_and_one_by_scrolli
     page.click_word(SENTENCE, 0).label("slots", "kind-150")
     assert page.spans() == ["kind-150", "kind-199"]
     page.send()
-    assert served.said() == {"slots": [[0, 1, "kind-150"], [7, 8, "kind-199"]]}
+    assert served.labels() == {"slots": [[0, 1, "kind-150"], [7, 8, "kind-199"]]}
 
 
 # -- a label for every word ------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_every_word_is_labelled_by_the_keyboard_which_goes_on_by_itself(project,
     page.press("ArrowLeft", "2", "Shift+ArrowLeft", "Backspace", "e", "1").press("e", "1")
     assert page.texts(".cells .set .tag") == ["DET", "NOUN", "NOUN", "NOUN"]
     page.press("Home", "ArrowRight", "ArrowRight", "2").send()
-    assert served.said() == {"pos": ["DET", "NOUN", "VERB", "NOUN"]}
+    assert served.labels() == {"pos": ["DET", "NOUN", "VERB", "NOUN"]}
 
 
 def test_every_word_is_labelled_by_the_mouse(project, hand):
@@ -189,7 +189,7 @@ def test_every_word_is_labelled_by_the_mouse(project, hand):
     page = hand(served).ready()
     page.drag(page.centre("[data-word='1']"), page.centre("[data-word='3']")).label("pos", "NOUN")
     page.click("[data-word='0']").label("pos", "DET").click("[data-word='2']").label("pos", "VERB").send()
-    assert served.said() == {"pos": ["DET", "NOUN", "VERB", "NOUN"]}
+    assert served.labels() == {"pos": ["DET", "NOUN", "VERB", "NOUN"]}
 
 
 # -- relations -------------------------------------------------------------------------------------------------------
@@ -201,8 +201,8 @@ def test_relations_are_drawn_by_pointing_at_two_spans(project, hand):
     page.click_word(LINKED, 0).click_word(LINKED, 4).label("rel", "used-for")
     page.click_word(LINKED, 4).click_word(LINKED, 6).label("rel", "part-of")
     assert page.count(".arcs .arc:not(.ghost)") == 2
-    page.click('button:has-text("Turn round")').send()
-    assert served.said() == {"terms": [], "rel": GOLD}
+    page.click('button:has-text("Reverse")').send()
+    assert served.labels() == {"terms": [], "rel": GOLD}
 
 
 def test_relations_are_drawn_by_the_keyboard_alone(project, hand):
@@ -213,9 +213,9 @@ def test_relations_are_drawn_by_the_keyboard_alone(project, hand):
     page.press("l", "l", "Backspace", "Control+z")
     assert page.texts(".entry .what") == ["used-for", "part-of"]
     page.send()
-    assert served.said() == {"terms": [], "rel": GOLD}
-    page.press("n", "Enter").sees("#status", "say that there are no relations").press("n").send()
-    assert served.said() == {"terms": [], "rel": []}
+    assert served.labels() == {"terms": [], "rel": GOLD}
+    page.press("n", "Enter").sees("#status", "confirm that there are no relations").press("n").send()
+    assert served.labels() == {"terms": [], "rel": []}
 
 
 def test_the_spans_of_a_task_beside_it_are_there_to_be_linked(project, hand):
@@ -224,7 +224,7 @@ def test_the_spans_of_a_task_beside_it_are_there_to_be_linked(project, hand):
     page.press("Home", "Backspace").sees("#status", "belongs to another task")
     page.send()
     link = [[0, 1, "method"], [6, 7, "task"], "used-for"]
-    assert served.said() == {"terms": [[0, 1, "method"], [5, 6, "other"], [6, 7, "task"]], "rel": [link]}
+    assert served.labels() == {"terms": [[0, 1, "method"], [5, 6, "other"], [6, 7, "task"]], "rel": [link]}
 
 
 # -- trees -----------------------------------------------------------------------------------------------------------
@@ -237,13 +237,13 @@ def test_words_are_dragged_to_their_heads(project, hand):
             page.label("tree", label)
     assert page.texts(".arc text") == ["det", "nsubj", "root", "obj"]
     page.send()
-    assert served.said() == {"tree": HEADS}
+    assert served.labels() == {"tree": HEADS}
     for word, (head, label) in enumerate(HEADS, start=1):  # the same by clicks
         page.click(f"[data-place='{word}']").click(f"[data-place='{head}']")
         if head:
             page.label("tree", label)
     page.send()
-    assert served.said() == {"tree": HEADS}
+    assert served.labels() == {"tree": HEADS}
 
 
 def test_heads_are_chosen_by_the_keyboard_and_a_loop_is_told_before_it_is_sent(project, hand):
@@ -252,12 +252,12 @@ def test_heads_are_chosen_by_the_keyboard_and_a_loop_is_told_before_it_is_sent(p
     assert page.texts(".arc text") == ["det"]
     page.press("Enter").sees("#status", "3 words of 4 have no head")
     page.press("h", "Enter", "2")  # “dog” on “the”, which hangs on it
-    page.press("r", "ArrowUp", "Enter", "3", "Enter").sees("#status", "“the” and “dog” hang on each other")
+    page.press("r", "ArrowUp", "Enter", "3", "Enter").sees("#status", "“the” and “dog” form a loop")
     assert page.count(".arc.looped") == 2
     page.press("Home", "ArrowRight", "h", "ArrowRight", "Enter")
     assert page.count(".arc.looped") == 0
     page.send()
-    assert served.said() == {"tree": HEADS}
+    assert served.labels() == {"tree": HEADS}
 
 
 # -- numbers, pairs, images ------------------------------------------------------------------------------------------
@@ -267,11 +267,11 @@ def test_a_number_is_set_by_arrows_by_typing_and_by_the_slider(project, hand):
     assert page.text(".half:nth-child(2)").endswith("Somebody plays music.")
     first, second = (page.tab.locator(f".half:nth-child({side})").bounding_box() for side in (1, 2))
     assert first["x"] + first["width"] <= second["x"]
-    page.press("Enter").sees("#status", "set a number")
+    page.press("Enter").sees("#status", "enter a number")
     page.press("ArrowRight", "Shift+ArrowRight", "ArrowLeft").send()
-    assert served.said() == {"similarity": 3.5}
+    assert served.labels() == {"similarity": 3.5}
     page.types("7").press("Enter").sees("#status", "a number from 0 to 5").press("Backspace").types("4,25").send()
-    assert served.said() == {"similarity": 4.25}
+    assert served.labels() == {"similarity": 4.25}
 
 
 def test_a_number_is_set_by_dragging_and_by_clicking_the_slider(project, hand):
@@ -281,10 +281,10 @@ def test_a_number_is_set_by_dragging_and_by_clicking_the_slider(project, hand):
     middle = box["y"] + box["height"] / 2
     page.drag((box["x"] + box["width"] / 2, middle), (box["x"] + box["width"] - 1, middle))
     click_send(page)
-    assert served.said() == {"similarity": 5}
+    assert served.labels() == {"similarity": 5}
     page.tab.mouse.click(box["x"] + 1, middle)
     click_send(page)
-    assert served.said() == {"similarity": 0}
+    assert served.labels() == {"similarity": 0}
 
 
 def test_an_image_fits_its_place_grows_and_is_labelled(project, hand):
@@ -297,7 +297,7 @@ def test_an_image_fits_its_place_grows_and_is_labelled(project, hand):
     page.press("+").press("+")
     assert page.tab.locator(".picture").bounding_box()["height"] > 1.5 * small["height"]
     page.click('button:has-text("Fit")').press("2").send()
-    assert served.said() == {"digit": "two"}
+    assert served.labels() == {"digit": "two"}
     page.label("digit", "one")
     click_send(page)
-    assert served.said() == {"digit": "one"}
+    assert served.labels() == {"digit": "one"}

@@ -1,4 +1,4 @@
-"""An answer whose item was given to somebody else meanwhile is kept, and can be sent once the item is free."""
+"""A late answer, whose item has gone to someone else, is kept and can be sent once the item is free."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def test_an_answer_to_an_item_that_somebody_else_took_over_is_kept_and_sent_when
     served = own_project({"intent": KINDS["intent"]}, {"text": "one"}, {"text": "two"})
     page = hand(served).ready()
     page.expected.append("409 (Conflict)")
-    store, clock = served.site.store, served.site.store.clock
-    store.clock = lambda: clock() + 2 * served.site.queue.seconds  # the page's lease has run out
-    item = served.site.live.wanted()[0].id
-    lease = served.site.desk.next("somebody else").lease
+    database, clock = served.app_state.database, served.app_state.database.clock
+    database.clock = lambda: clock() + 2 * served.app_state.queue.seconds  # the page's lease has run out
+    item = served.app_state.session.wanted()[0].id
+    lease = served.app_state.assignments.next("somebody else").lease
     assert lease.item == item
     page.press("3").send()
-    page.sees(".notice-bar", "somebody else is annotating it now").sees(".notice-bar", "What you said is kept here")
+    page.sees(".notice-bar", "someone else is annotating this item now").sees(".notice-bar", "Your answer is kept here")
     assert served.answers() == []
-    served.site.queue.release(lease.id, "somebody else")
-    page.click('.notice-bar button:has-text("Open it again")')
+    served.app_state.queue.release(lease.id, "somebody else")
+    page.click('.notice-bar button:has-text("Reopen")')
     page.until(lambda: page.chosen("intent") == ["table"])
     page.send()
     assert [(answer["item"], answer["labels"]) for answer in served.answers()] == [(item, {"intent": "table"})]

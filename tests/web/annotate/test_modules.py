@@ -1,4 +1,4 @@
-"""The page's own rules, called one by one: what is complete, what is undone, which time counts, where words are."""
+"""Functions of the page modules: completeness, undo, timing, and word positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the first suggestion to the last round: what is sent, what it is sent with, and that nothing is lost."""
+"""Annotating from the first suggestion to the last round: what is sent, and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_a_suggestion_is_shown_and_is_no_answer_until_somebody_takes_it(project,
     assert page.texts(".flag.ghost bdi") == ["city", "time"]
     assert page.texts(".task .sure") == ["very likely", "likely"]
     assert (page.chosen("intent"), page.spans()) == ([], [])
-    page.press("Enter").sees("#status", "Still to do: intent: choose a label; slots: mark the spans")
+    page.press("Enter").sees("#status", "Still missing: intent: choose a label; slots: mark the spans")
     page.press("a")
     assert page.answered("intent")
     assert not page.answered("slots")
     page.press("1").press("Control+z")  # the page has gone on to the spans: a number labels the first word
     page.press("a").send()
-    assert served.said() == {"intent": "table", "slots": [[4, 6, "city"], [7, 8, "time"]]}
+    assert served.labels() == {"intent": "table", "slots": [[4, 6, "city"], [7, 8, "time"]]}
 
 
 def test_all_suggestions_are_taken_and_taken_back_at_once(project, hand):
@@ -46,7 +46,7 @@ def test_all_suggestions_are_taken_and_taken_back_at_once(project, hand):
     assert not page.answered("intent")
     assert not page.answered("slots")
     page.click('.flag.ghost:has-text("time")').label("intent", "music").send()
-    assert served.said() == {"intent": "music", "slots": [[7, 8, "time"]]}
+    assert served.labels() == {"intent": "music", "slots": [[7, 8, "time"]]}
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_a_suggestion_of_every_kind_is_drawn_and_taken_with_one_key(project, han
         page.press("a")
     assert page.count("#stage .ghost") == 0
     page.send()
-    assert served.said() == label
+    assert served.labels() == label
 
 
 def test_a_number_that_is_suggested_is_marked_on_the_scale_and_taken_to_the_nearest_step(project, hand):
     served = project(SCORE, "A man plays.", pair="Somebody plays music.")
     served.suggestions = {"similarity": {"label": 3.2177, "confidence": 0.6, "sure": "likely"}}
-    page = hand(served).ready().sees(".remark", "The model says 3.22.").sees(".mark").sees(".sure", "likely")
+    page = hand(served).ready().sees(".remark", "Suggestion: 3.22").sees(".mark").sees(".sure", "likely")
     page.press("a").send()
-    assert served.said() == {"similarity": 3.2}
+    assert served.labels() == {"similarity": 3.2}
 
 
 def test_a_suggestion_that_makes_no_sense_is_left_out(project, hand):
@@ -108,12 +108,15 @@ def test_an_item_is_skipped_with_a_reason(own_project, hand):
     assert body["reason"] == "None of the labels fits: it is a song"
     assert page.text("#stage") != first
     page.click("#skip")
-    page.click('button:has-text("Keep it")')
+    page.click('button:has-text("Cancel")')
     assert served.get("/api/state")["skipped"] == 1
     second = page.text("#stage")
     page.click("#skip").click('.reason:has-text("personal data")').click('button:has-text("Skip this item")')
     page.until(lambda: page.text("#stage") != second and page.kept("/outbox/") == 0)
-    assert [skip.reason for skip in served.site.live.ledger.skips()] == [body["reason"], "It holds personal data"]
+    assert [skip.reason for skip in served.app_state.session.ledger.skips()] == [
+        body["reason"],
+        "It contains personal data",
+    ]
 
 
 def test_what_was_sent_is_opened_again_and_corrected(own_project, hand):
@@ -124,7 +127,7 @@ def test_what_was_sent_is_opened_again_and_corrected(own_project, hand):
     page.press("b").sees("#banner")
     page.until(lambda: page.chosen("intent") == ["alarm"])
     page.press("3").send()
-    page.sees("#status", "Your change is saved.")
+    page.sees("#status", "Change saved.")
     assert page.chosen("intent") == ["table"]  # the item that was left half done
     assert [answer["labels"]["intent"] for answer in served.answers()] == ["music", "table"]
     page.press("b").sees("#banner").press("1", "Escape")
@@ -140,10 +143,10 @@ def test_a_tab_closed_in_the_middle_of_an_answer_finds_it_again(project, hand):
     page.ready().press("2", "1")
     answered = served.get("/api/state")["answered"]
     page.tab.close()
-    again = hand(served, beside=before).ready().sees("#status", "Here is what you had not sent yet.")
+    again = hand(served, beside=before).ready().sees("#status", "Restored your unsent answer.")
     assert (again.chosen("intent"), again.spans()) == (["music"], ["time"])
     again.send()
-    assert served.said() == {"intent": "music", "slots": [[0, 1, "time"]]}
+    assert served.labels() == {"intent": "music", "slots": [[0, 1, "time"]]}
     assert served.get("/api/state")["answered"] == answered + 1
     assert again.kept("/draft/") == 0
 
@@ -166,9 +169,9 @@ def test_answers_wait_while_the_server_is_gone_and_are_sent_once_and_in_order(ow
     page.until(lambda: sum(path == "/next" for path, _ in page.sent) == 2)  # one is fetched ahead
     page.tab.wait_for_timeout(100)
     served.stop()
-    page.press("1").press("Enter").sees("#unsent", "1 answer waits to be sent")
-    page.sees("#bench").press("2").press("Enter").sees("#waiting", "The server cannot be reached")
-    assert "2 answers wait to be sent" in page.text("#unsent")
+    page.press("1").press("Enter").sees("#unsent", "1 unsent answer")
+    page.sees("#workspace").press("2").press("Enter").sees("#waiting", "The server cannot be reached")
+    assert "2 unsent answers" in page.text("#unsent")
     with pytest.raises(Exception, match="ERR_CONNECTION_REFUSED"):
         page.tab.reload()  # the tab is lost with all that was in it
     served.start()
@@ -182,7 +185,7 @@ def test_answers_wait_while_the_server_is_gone_and_are_sent_once_and_in_order(ow
 
 def test_an_answer_outlives_a_session_that_has_ended(own_project, hand):
     served = own_project({"intent": KINDS["intent"]}, {"text": "one"}, {"text": "two"}, {"text": "three"})
-    served.site.accounts.add("Anna", "lead", "correct horse")
+    served.app_state.accounts.add("Anna", "lead", "correct horse")
     page = hand(served)
     page.expected.append("401 (Unauthorized)")
 
@@ -193,11 +196,11 @@ def test_an_answer_outlives_a_session_that_has_ended(own_project, hand):
 
     sign_in()
     page.press("2").tab.context.clear_cookies()
-    page.press("Enter").sees("#waiting h1", "You are signed out").sees("#waiting", "1 answer waits to be sent")
+    page.press("Enter").sees("#waiting h1", "You are signed out").sees("#waiting", "1 unsent answer")
     page.click('#waiting a:has-text("Sign in")')
     sign_in()
     page.until(lambda: page.kept("/outbox/") == 0)
-    assert [entry.label for entry in served.site.live.answers()] == ["music"]
+    assert [entry.label for entry in served.app_state.session.answers()] == ["music"]
 
 
 def test_two_tabs_have_different_items_and_send_each_once(own_project, hand):
@@ -215,10 +218,10 @@ def test_an_answer_that_comes_too_late_is_kept_for_its_writer(own_project, hand)
     served = own_project({"intent": KINDS["intent"]}, {"text": "one"}, {"text": "two"})
     page = hand(served).ready()
     page.expected.append("409 (Conflict)")
-    served.answer_as("somebody else", served.site.queue.leases()[0].item, {"intent": "alarm"})
+    served.answer_as("somebody else", served.app_state.queue.leases()[0].item, {"intent": "alarm"})
     page.press("3").send()
-    page.sees(".notice-bar", "Somebody else answered this item").sees(".notice-bar .quote")
-    assert page.count("#bench:visible") == 1  # and there is something else to do
+    page.sees(".notice-bar", "Someone else answered this item").sees(".notice-bar .quote")
+    assert page.count("#workspace:visible") == 1  # and there is something else to do
     page.tab.reload()
     page.ready().sees(".notice-bar")
     page.tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -248,7 +251,7 @@ def test_rounds_follow_each_other_without_a_click_until_the_end_is_told(own_proj
     page.sees("#waiting h1", "The next round is being prepared")
     page.press("b").sees("#banner", "You sent this").press("Escape")  # meanwhile one may look at what one sent
     page.sees("#waiting h1", "The next round is being prepared")
-    served.site.hub.publish("stage", {"round": 1, "what": "training", "done": 0.4})
+    served.app_state.hub.publish("stage", {"round": 1, "what": "training", "done": 0.4})
     page.sees(".stage-name", "Training the model · 40 %")
     served.train()
     page.ready()
@@ -272,20 +275,20 @@ def test_the_progress_is_there_after_a_reload_with_a_draft(own_project, hand):
     page = hand(served).ready().press("1", "n").send()
     page.press("2")
     page.tab.reload()
-    page.ready().sees("#status", "not sent")
-    assert strip(page) == ("First items", "1 of 4 answered, 1 by you", 0.25)
+    page.ready().sees("#status", "Restored")
+    assert strip(page) == ("Seed items", "1 of 4 answered, 1 by you", 0.25)
 
 
 def test_the_progress_reaches_the_end_when_the_round_is_done_also_where_items_were_skipped(own_project, hand):
     served = own_project({"intent": KINDS["intent"]}, *({"text": f"item {number}"} for number in range(3)))
     page = hand(served).ready().press("1").send()
     page.press("s", "3").send("Enter")
-    assert strip(page) == ("First items", "1 of 2 answered, 1 by you, 1 skipped", 0.5)
+    assert strip(page) == ("Seed items", "1 of 2 answered, 1 by you, 1 skipped", 0.5)
     page.press("1", "Enter").sees("#waiting h1", "The next round is being prepared")
-    assert strip(page) == ("First items", "2 of 2 answered, 2 by you, 1 skipped", 1)
+    assert strip(page) == ("Seed items", "2 of 2 answered, 2 by you, 1 skipped", 1)
     page.tab.reload()
     page.sees("#waiting h1", "The next round is being prepared")
-    assert strip(page) == ("First items", "2 of 2 answered, 2 by you, 1 skipped", 1)
+    assert strip(page) == ("Seed items", "2 of 2 answered, 2 by you, 1 skipped", 1)
 
 
 # -- the real thing, killed ------------------------------------------------------------------------------------------
@@ -297,13 +300,13 @@ def test_a_server_that_is_killed_again_and_again_has_every_answer_once(tmp_path,
     page = hand(served).ready()
     said = []
     for number in range(24):
-        page.until(lambda: page.count("#bench:not([hidden])"))
+        page.until(lambda: page.count("#workspace:not([hidden])"))
         text = page.text("#stage")
         page.press(str(1 + number % 3), "Enter")
         if number % 4 == 3:  # in the middle of sending, most likely
             served.kill()
             served.start()
-        page.until(lambda text=text: page.count("#bench:not([hidden])") == 0 or page.text("#stage") != text)
+        page.until(lambda text=text: page.count("#workspace:not([hidden])") == 0 or page.text("#stage") != text)
         said.append((text, ["alarm", "music", "table"][number % 3]))
     page.until(lambda: page.kept("/outbox/") == 0)
     answers = [(answer["text"], answer["labels"]["intent"]) for answer in served.answers()]

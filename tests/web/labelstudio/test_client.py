@@ -1,4 +1,4 @@
-"""The client before servers that misbehave; before a real Label Studio it stands in tests/web/test_label_studio.py."""
+"""The client with misbehaving servers; tests/web/test_label_studio.py uses a real Label Studio."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def test_who_one_is_is_asked_with_the_token(studio_of, answers):
 @pytest.mark.parametrize(
     ("status", "body", "words"),
     [
-        (401, {"detail": "Invalid token."}, "Invalid token.*Fix: give a token"),
-        (403, {"detail": "No."}, "No.*Fix: give a token"),
-        (404, {"detail": "Not found."}, "Not found.*Fix: see that the address"),
-        (404, "<html>another site</html>", "404.*Fix: see that the address"),
+        (401, {"detail": "Invalid token."}, "Invalid token.*Fix: use a valid token"),
+        (403, {"detail": "No."}, "No.*Fix: use a valid token"),
+        (404, {"detail": "Not found."}, "Not found.*Fix: check that the address"),
+        (404, "<html>another site</html>", "404.*Fix: check that the address"),
         (500, {"detail": "broken"}, "broken"),
         (502, "<html>bad gateway</html>", "502"),
     ],
@@ -101,7 +101,7 @@ def test_a_refusal_says_why_and_what_to_do(studio_of, answers, status, body, wor
 
 @pytest.mark.parametrize("body", ["<html>a site</html>", [], {}, {"email": None}, "null"])
 def test_a_server_that_is_no_label_studio_is_told_from_one(studio_of, body):
-    with pytest.raises(StudioError, match="does not answer like Label Studio"):
+    with pytest.raises(StudioError, match="does not respond like Label Studio"):
         studio_of((200, body)).whoami()
 
 
@@ -162,7 +162,7 @@ def test_all_pages_are_read_and_no_more(studio_of, answers):
 
 @pytest.mark.parametrize("url", ["", "localhost:8080", "ftp://x", "http://"])
 def test_an_address_that_is_none_is_refused(url):
-    with pytest.raises(ConfigError, match="no address of a server"):
+    with pytest.raises(ConfigError, match="not a server address"):
         Studio(url, "a" * 40, pause=lambda seconds: None).whoami()
 
 

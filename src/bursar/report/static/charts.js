@@ -263,19 +263,19 @@ function axes(chart, { box, x, y, up, along, slanting, extra }) {
 
 /** The numbers of an axis and how they are written: all with as many digits, and money with none or two. */
 function numbers({ low, high, prefix = "", suffix = "" }, wanted) {
-  const values = ticks([low, high], wanted);
+  const values = ticks([low, high], wanted, prefix ? 0.01 : 0); // money is marked in whole cents
   const needs = Math.max(0, ...values.map((value) => (String(value).split(".")[1] ?? "").length));
   const digits = prefix && needs ? Math.max(2, needs) : needs;
   const format = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return values.map((value) => [value, `${prefix}${value.toLocaleString("en", format).replace("-", "−")}${suffix}`]);
 }
 
-/** Round numbers within a range, about so many. */
-export function ticks([low, high], wanted) {
+/** Round numbers within a range, about as many as wanted. */
+export function ticks([low, high], wanted, least = 0) {
   const rough = (high - low) / Math.max(2, wanted);
   const power = 10 ** Math.floor(Math.log10(rough || 1));
-  const times = [1, 2, 2.5, 5, 10].find((many) => many * power >= rough * 0.999);
-  const step = power === 1 && times === 2.5 ? 2 : power * times; // rounds and batches are whole
+  const factors = power === 1 || power <= least ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10]; // rounds and batches are whole
+  const step = Math.max(least, power * factors.find((factor) => factor * power >= rough * 0.999));
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) found.push(Number((k * step).toPrecision(12)));
   return found;

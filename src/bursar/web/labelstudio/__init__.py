@@ -1,1 +1,1 @@
-"""Label Studio, both ways: what a round asks for goes there, what people say there comes back."""
+"""Label Studio integration: push the items of a round, pull annotations."""

@@ -1,7 +1,7 @@
-"""A thin client of a Label Studio server, over its SDK: what Bursar needs of it, with errors for people.
+"""A thin client for a Label Studio server, based on its SDK.
 
-What only asks is tried again when the connection fails. What writes is not, unless nothing was sent: the same tasks
-imported twice would be there twice.
+Reads are retried when the connection fails. Writes are retried only if nothing was sent, because importing the same
+tasks twice would duplicate them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bursar.web.labelstudio.tasks import MODEL
 
 try:
     import httpx
-except ImportError:  # it comes with the SDK
+except ImportError:  # installed with the SDK
     raise ConfigError("Label Studio's SDK is not installed", fix="pip install 'bursar[label-studio]'") from None
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 TIMEOUT = 60.0  # seconds
 TRIES = 4
-FIRST_PAUSE = 0.5  # seconds before the second try; each next one is twice as long
+FIRST_PAUSE = 0.5  # seconds before the second try; doubles each time
 PAGE = 100  # tasks
 EVENTS = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED")
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class Studio:
-    """A Label Studio server, as somebody with a token."""
+    """A Label Studio server, accessed with a token."""
 
     def __init__(
         self, url: str, token: str, *, timeout: float = TIMEOUT, pause: Callable[[float], object] = time.sleep
@@ -40,40 +40,40 @@ class Studio:
         self.url = url.rstrip("/")
         self._pause = pause
         if not self.url.startswith(("http://", "https://")):
-            raise ConfigError(f"{url!r} is no address of a server", fix="such as http://localhost:8080")
+            raise ConfigError(f"{url!r} is not a server address", fix="use one like http://localhost:8080")
         if not token.strip():
-            raise ConfigError("there is no token for Label Studio", fix="copy yours from Account & Settings there")
-        self._sdk = self._try(lambda: _sdk(self.url, token.strip(), timeout))
+            raise ConfigError("no token for Label Studio", fix="copy it from Account & Settings in Label Studio")
+        self._sdk = self._read(lambda: _sdk(self.url, token.strip(), timeout))
 
-    # -- who and where -----------------------------------------------------------------------------------------------
+    # -- users -------------------------------------------------------------------------------------------------------
     def whoami(self) -> str:
-        """The address of whoever the token belongs to: the first thing to ask, for it tells whether all is well."""
-        return self._try(lambda: _address(self._sdk.users.whoami()))
+        """The email address of the token's owner. Call it first, to check address and token."""
+        return self._read(lambda: _address(self._sdk.users.whoami()))
 
     def people(self) -> dict[int, str]:
-        """The addresses of all users by their number."""
-        return self._try(lambda: {int(user.id or 0): _address(user) for user in self._sdk.users.list()})
+        """The email addresses of all users by id."""
+        return self._read(lambda: {int(user.id or 0): _address(user) for user in self._sdk.users.list()})
 
     # -- projects ----------------------------------------------------------------------------------------------------
     def find_project(self, mark: str, known: int | None = None) -> int | None:
-        """The project whose description or configuration holds a mark: the known one, or any."""
+        """The project whose description or configuration contains a mark; tries the known id first."""
         if known is not None:
             try:
-                if _holds(self._try(lambda: self._sdk.projects.get(id=known)), mark):
+                if _holds(self._read(lambda: self._sdk.projects.get(id=known)), mark):
                     return known
-            except StudioError as wrong:
-                if wrong.status != 404:
+            except StudioError as error:
+                if error.status != 404:
                     raise
-        for project in self._try(lambda: [*self._sdk.projects.list()]):
+        for project in self._read(lambda: [*self._sdk.projects.list()]):
             if _holds(project, mark):
                 return int(project.id or 0)
         return None
 
     def create_project(self, title: str, description: str, config: str) -> int:
-        """A new project. What somebody skips there is asked of nobody else, as here."""
-        made = self._once(
+        """Create a project. Skipped tasks are not given to others, as in Bursar."""
+        made = self._write(
             lambda: self._sdk.projects.create(
-                title=title.ljust(3, "."),  # Label Studio wants three characters
+                title=title.ljust(3, "."),  # Label Studio requires three characters
                 description=description,
                 label_config=config,
                 model_version=MODEL,
@@ -86,26 +86,26 @@ class Studio:
         return int(made.id or 0)
 
     def page_of(self, project: int) -> str:
-        """The address of a project's page."""
+        """The URL of a project's page."""
         return f"{self.url}/projects/{project}/data"
 
     # -- tasks -------------------------------------------------------------------------------------------------------
     def pages(self, project: int) -> Iterator[list[dict[str, Any]]]:
-        """All tasks of a project with their annotations, a page at a time."""
+        """All tasks of a project with their annotations, page by page."""
         number = seen = 0
         total = 1
         while seen < total:
             number += 1
-            ask = partial(self._sdk.tasks.list, project=project, fields="all", page=number, page_size=PAGE)
-            page: Any = self._try(ask)
+            request = partial(self._sdk.tasks.list, project=project, fields="all", page=number, page_size=PAGE)
+            page: Any = self._read(request)
             tasks = [_plain(task) for task in page.items or ()]
             total = int(page.response.total) if tasks else 0
             seen += len(tasks)
             yield tasks
 
     def import_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> int:
-        """Add tasks; how many the server took."""
-        taken = self._once(
+        """Import tasks; returns how many were imported."""
+        taken = self._write(
             lambda: self._sdk.projects.import_tasks(
                 id=project,
                 request=[dict(task) for task in tasks],  # type: ignore[misc]
@@ -116,11 +116,11 @@ class Studio:
         return int(taken.task_count or 0)
 
     def register_webhook(self, project: int, url: str) -> int:
-        """Let the server tell an address of every annotation; one that is told already is not told twice."""
-        for hook in self._try(lambda: self._sdk.webhooks.list(project=str(project))):
+        """Register a webhook for annotation events, unless it exists already. Returns its id."""
+        for hook in self._read(lambda: self._sdk.webhooks.list(project=str(project))):
             if hook.url == url and hook.project == project:
                 return int(hook.id)
-        made = self._once(
+        made = self._write(
             lambda: self._sdk.webhooks.create(
                 url=url,
                 project=project,
@@ -131,55 +131,55 @@ class Studio:
         )
         return int(made.id)
 
-    # -- asking ------------------------------------------------------------------------------------------------------
-    def _try(self, ask: Callable[[], T]) -> T:
-        """Ask, and again if the connection fails: asking changes nothing."""
-        return self._asked(ask, httpx.TransportError)
+    # -- requests ----------------------------------------------------------------------------------------------------
+    def _read(self, request: Callable[[], T]) -> T:
+        """Send a read request; retried if the connection fails."""
+        return self._with_retries(request, httpx.TransportError)
 
-    def _once(self, write: Callable[[], T]) -> T:
-        """Write, and again only if nothing was sent."""
-        return self._asked(write, NEVER_SENT)
+    def _write(self, write: Callable[[], T]) -> T:
+        """Send a write request; retried only if nothing was sent."""
+        return self._with_retries(write, NEVER_SENT)
 
-    def _asked(self, ask: Callable[[], T], again: type[Exception] | tuple[type[Exception], ...]) -> T:
+    def _with_retries(self, request: Callable[[], T], retry_on: type[Exception] | tuple[type[Exception], ...]) -> T:
         from label_studio_sdk.core.api_error import ApiError
 
         for left in range(TRIES - 1, -1, -1):
             try:
-                return ask()
-            except ApiError as wrong:
-                raise self._refused(wrong.status_code, wrong.body) from None
+                return request()
+            except ApiError as error:
+                raise self._refused(error.status_code, error.body) from None
             except httpx.UnsupportedProtocol:
-                raise ConfigError(f"{self.url!r} is no address of a server") from None
-            except httpx.TransportError as wrong:
-                if not left or not isinstance(wrong, again):
-                    raise self._unreachable(wrong) from None
+                raise ConfigError(f"{self.url!r} is not a server address") from None
+            except httpx.TransportError as error:
+                if not left or not isinstance(error, retry_on):
+                    raise self._unreachable(error) from None
                 self._pause(FIRST_PAUSE * 2 ** (TRIES - 1 - left))
-            except (ValueError, TypeError, AttributeError) as wrong:  # an answer that the SDK cannot read
-                raise self._stranger() from wrong
+            except (ValueError, TypeError, AttributeError) as error:  # a response that the SDK cannot read
+                raise self._not_label_studio() from error
         raise AssertionError("the last try returns or raises")
 
-    def _unreachable(self, wrong: httpx.TransportError) -> StudioError:
-        slow = isinstance(wrong, httpx.TimeoutException)
+    def _unreachable(self, error: httpx.TransportError) -> StudioError:
+        slow = isinstance(error, httpx.TimeoutException)
         return StudioError(
-            f"{self.url} {'does not answer in time' if slow else 'cannot be reached'}: {wrong or type(wrong).__name__}",
-            fix="see that Label Studio runs there and run the same command again; nothing is done twice",
+            f"{self.url} {'does not answer in time' if slow else 'cannot be reached'}: {error or type(error).__name__}",
+            fix="check that Label Studio is running there, and run the command again; nothing is done twice",
         )
 
-    def _stranger(self) -> StudioError:
+    def _not_label_studio(self) -> StudioError:
         return StudioError(
-            f"{self.url} does not answer like Label Studio",
-            fix="give the address of its front page, such as http://localhost:8080",
+            f"{self.url} does not respond like Label Studio",
+            fix="use the address of its front page, such as http://localhost:8080",
         )
 
     def _refused(self, status: int | None, body: Any) -> StudioError:
         if status is not None and status < 400:
-            return self._stranger()
+            return self._not_label_studio()
         detail = body.get("detail") or body.get("validation_errors") if isinstance(body, Mapping) else None
         why = f"{self.url} refuses: {detail or f'status {status}'}".removesuffix(".")
         if status in (401, 403):
-            return StudioError(why, status=status, fix="give a token that is valid there")
+            return StudioError(why, status=status, fix="use a valid token")
         if status == 404 or detail is None:
-            return StudioError(why, status=status, fix="see that the address is that of Label Studio's front page")
+            return StudioError(why, status=status, fix="check that the address is Label Studio's front page")
         return StudioError(why, status=status)
 
 
@@ -193,7 +193,7 @@ def _sdk(url: str, token: str, timeout: float) -> LabelStudio:
 
 def _address(user: Any) -> str:
     if not isinstance(user.email, str) or not user.email:
-        raise TypeError("a user has an address")
+        raise TypeError("a user must have an email address")
     return user.email
 
 
@@ -202,7 +202,7 @@ def _holds(project: Any, mark: str) -> bool:
 
 
 def _plain(task: Any) -> dict[str, Any]:
-    """A task of the SDK as JSON has it."""
+    """An SDK task as plain JSON."""
     found: dict[str, Any] = task.dict()
     annotations = [a if isinstance(a, Mapping) else a.dict() for a in found.get("annotations") or ()]
     return found | {"annotations": annotations}

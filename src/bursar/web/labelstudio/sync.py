@@ -1,13 +1,13 @@
-"""A live campaign and its project at Label Studio, kept in step: push what is asked, pull what people say.
+"""Synchronizes a campaign with a Label Studio project: push open items, pull annotations.
 
-Everything may be stopped anywhere and run again. A task is imported if the project has none of its item and round. An
-annotation goes to the ledger under a key of its own, so it is bought once however often it is pulled. The file
-``label-studio.json`` in the run's folder remembers what was taken, so that a change or a removal is seen for one.
+Push and pull can be interrupted and repeated. A task is imported only if the project has none for its item and round.
+An annotation has its own ledger key, so it is paid for once however often it is pulled. The file ``label-studio.json``
+in the run's folder records what was pulled, so that changes and deletions are detected.
 
-- The first answer of an item is the one that is bought. Somebody else's is recorded beside it: do people agree?
-- Whoever changes an annotation later corrects it: a new entry that costs nothing.
-- What is deleted at Label Studio stays in the ledger; it was said, and paid for.
-- Whoever skips an item declines it: nobody is asked about it again, and its money is free.
+- The first answer to an item is paid for. Other people's answers are recorded as overlap, to measure agreement.
+- A changed annotation is recorded as a correction, at no cost.
+- An annotation deleted at Label Studio stays in the ledger.
+- An item skipped there is skipped here: its cost returns to the budget.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger.records import ANSWER, OVERLAP
-from bursar.web.labelstudio.tasks import Said, config_for, key_of, said_in, task_of
+from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, config_for, key_of, task_of
 
 FILE = "label-studio.json"
 VERSION = 1
-BATCH = 50  # tasks that are imported at once
+BATCH = 50  # tasks per import request
 SKIP = "skip"
 
 
 class Server(Protocol):
-    """What is needed of a server: see ``client.Studio``."""
+    """The part of ``client.Studio`` that is needed here."""
 
     url: str
 
@@ -45,10 +45,10 @@ class Server(Protocol):
     def import_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> int: ...
 
 
-# -- what is remembered ------------------------------------------------------------------------------------------------
+# -- stored state ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Taken:
-    """An annotation as it was taken: the item that it is about, what it said, and what became of it."""
+class PulledAnnotation:
+    """An annotation as it was pulled, and the role in which it was recorded."""
 
     item: str
     round: int
@@ -58,34 +58,36 @@ class Taken:
 
 
 @dataclass
-class Memory:
-    """What a run's folder knows of its project."""
+class SyncState:
+    """The Label Studio project of a run, and the annotations pulled so far."""
 
     url: str
-    mark: str  # in the project's description and configuration, by which it is found again
+    mark: str  # in the project's description and configuration, to find it again
     project: int | None = None
-    taken: dict[int, Taken] = field(default_factory=dict)  # by annotation
+    taken: dict[int, PulledAnnotation] = field(default_factory=dict)  # by annotation
 
     @classmethod
-    def load(cls, folder: Path) -> Memory | None:
-        """As it was written; nothing where nothing was."""
+    def load(cls, folder: Path) -> SyncState | None:
+        """The stored state; None if there is none."""
         path = folder / FILE
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
             if stored["version"] != VERSION:
-                raise ConfigError(f"{path} is of version {stored['version']!r}", fix=f"this Bursar knows {VERSION}")
-            taken = {int(annotation): Taken(**about) for annotation, about in stored["taken"].items()}
+                raise ConfigError(
+                    f"{path} has version {stored['version']!r}", fix=f"this Bursar reads version {VERSION}"
+                )
+            taken = {int(annotation): PulledAnnotation(**about) for annotation, about in stored["taken"].items()}
             return cls(stored["url"], stored["mark"], stored["project"], taken)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as wrong:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(
-                f"{path} cannot be read: {type(wrong).__name__} {wrong}",
-                fix="remove it: the next push finds or makes the project, and nothing is bought twice",
+                f"{path} cannot be read: {type(error).__name__} {error}",
+                fix="delete it: the next push finds or creates the project, and nothing is paid for twice",
             ) from None
 
     def save(self, folder: Path) -> None:
-        """Write it whole or not at all."""
+        """Write the file atomically."""
         about = {"version": VERSION, "url": self.url, "mark": self.mark, "project": self.project}
         about["taken"] = {str(annotation): asdict(taken) for annotation, taken in self.taken.items()}
         with replacing(folder / FILE) as file:
@@ -94,20 +96,20 @@ class Memory:
 
 @dataclass(frozen=True)
 class Pushed:
-    """What became of a push."""
+    """The result of a push."""
 
     project: int
-    new: int  # tasks that were imported
-    there: int  # that were there already
-    suggested: int  # of the new ones, with a model's suggestions
+    new: int  # imported tasks
+    there: int  # tasks that existed already
+    suggested: int  # new tasks with model suggestions
 
 
 @dataclass
 class Pulled:
-    """What became of a pull: items by what was done about them, and what could not be used."""
+    """The result of a pull: items by outcome, and annotations that could not be used."""
 
     answered: list[str] = field(default_factory=list)
-    beside: list[str] = field(default_factory=list)  # somebody else's answer to what was answered
+    beside: list[str] = field(default_factory=list)  # overlap: another person's answer to an answered item
     corrected: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
@@ -120,28 +122,28 @@ class Pulled:
         return any((self.answered, self.beside, self.corrected, self.skipped, self.deleted, self.problems))
 
 
-# -- both ways ---------------------------------------------------------------------------------------------------------
+# -- sync ------------------------------------------------------------------------------------------------------------
 class Sync:
-    """A live campaign beside a server."""
+    """Pushes to and pulls from one server."""
 
-    def __init__(self, live: AnnotationSession, server: Server) -> None:
-        self.live = live
+    def __init__(self, session: AnnotationSession, server: Server) -> None:
+        self.session = session
         self.server = server
-        self.memory = Memory.load(live.folder)
-        if live.config.costs.pricing != "predicted":
+        self.sync_state = SyncState.load(session.folder)
+        if session.config.costs.pricing != "predicted":
             raise ConfigError(
-                f"{live.folder} is a simulation: its prices are read off gold labels (costs.pricing = 'gold')",
-                fix='use costs.pricing = "predicted" for a campaign that people annotate',
+                f"{session.folder} is a simulation: it takes its prices from gold labels (costs.pricing = 'gold')",
+                fix='set costs.pricing = "predicted" for a campaign with human annotators',
             )
 
     def push(self, progress: Progress = no_progress) -> Pushed:
-        """Import what is asked and not there yet, with suggestions."""
-        config = config_for(self.live.corpus)  # what cannot be asked there is refused before anything is made
+        """Import open items that are not in the project yet, with suggestions."""
+        config = config_for(self.session.corpus)  # raises if a task is not supported, before anything is created
         project = self._project_for_push(config)
         there = {key for tasks in self.server.pages(project) for task in tasks if (key := key_of(task))}
-        wanted = self.live.wanted()
+        wanted = self.session.wanted()
         new = [want for want in wanted if (want.round, want.id) not in there]
-        tasks = [task_of(self.live.corpus, want, self._suggestions(want)) for want in new]
+        tasks = [task_of(self.session.corpus, want, self._suggestions(want)) for want in new]
         for start in range(0, len(tasks), BATCH):
             progress("importing", start / len(tasks))
             self.server.import_tasks(project, tasks[start : start + BATCH])
@@ -149,147 +151,162 @@ class Sync:
         return Pushed(project, len(new), len(wanted) - len(new), sum("predictions" in task for task in tasks))
 
     def _suggestions(self, want: ItemRequest) -> dict[str, Any]:
-        found = self.live.suggestions(want.id)
-        return {task: about for task, about in found.items() if task in self.live.corpus.schema}
+        found = self.session.suggestions(want.id)
+        return {task: about for task, about in found.items() if task in self.session.corpus.schema}
 
     def _project_for_push(self, config: str) -> int:
-        """The run's project: the one it has, or a new one, marked before it is made so that there is only ever one."""
-        if self.memory is None:
-            self.memory = Memory(self.server.url, f"bursar run {secrets.token_hex(8)}")
-            self.memory.save(self.live.folder)
-        found = self.server.find_project(self.memory.mark, self.memory.project)
+        """The run's project, created if necessary. Its mark is saved first, so that there is only ever one."""
+        if self.sync_state is None:
+            self.sync_state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
+            self.sync_state.save(self.session.folder)
+        found = self.server.find_project(self.sync_state.mark, self.sync_state.project)
         if found is None:
-            if self.memory.project is not None or self.memory.taken:  # it is gone, or this is another server
-                self.memory = Memory(self.server.url, f"bursar run {secrets.token_hex(8)}")
-                self.memory.save(self.live.folder)
-            about = f"Made by Bursar: please keep this line. {self.memory.mark}"
-            marked = config.replace("<View", f'<View run="{self.memory.mark}"', 1)
-            found = self.server.create_project(self.live.config.name, about, marked)
-        self.memory.project, self.memory.url = found, self.server.url
-        self.memory.save(self.live.folder)
+            if (
+                self.sync_state.project is not None or self.sync_state.taken
+            ):  # it was deleted, or this is another server
+                self.sync_state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
+                self.sync_state.save(self.session.folder)
+            about = f"Made by Bursar: please keep this line. {self.sync_state.mark}"
+            marked = config.replace("<View", f'<View run="{self.sync_state.mark}"', 1)
+            found = self.server.create_project(self.session.config.name, about, marked)
+        self.sync_state.project, self.sync_state.url = found, self.server.url
+        self.sync_state.save(self.session.folder)
         return found
 
     def project(self) -> int:
-        """The number of the run's project, which is there after the first push."""
-        memory = self.memory
-        found = None if memory is None else self.server.find_project(memory.mark, memory.project)
+        """The id of the run's project; raises before the first push."""
+        sync_state = self.sync_state
+        found = None if sync_state is None else self.server.find_project(sync_state.mark, sync_state.project)
         if found is None:
             raise ConfigError(
-                f"{self.live.folder} has no project at {self.server.url}", fix="push it first: bursar label-studio push"
+                f"{self.session.folder} has no project at {self.server.url}",
+                fix="push it first: bursar label-studio push",
             )
         return found
 
     def pull(self, progress: Progress = no_progress) -> Pulled:
-        """Take in what people have said since the last time."""
-        project, memory = self.project(), self.memory
-        assert memory is not None  # or there is no project
+        """Record annotations made since the last pull."""
+        project, sync_state = self.project(), self.sync_state
+        assert sync_state is not None  # there is a project
         people, pulled = self.server.people(), Pulled()
         seen: set[int] = set()
         for tasks in self.server.pages(project):
             for task in tasks:
-                for said in said_in(self.live.corpus, task):
-                    seen.add(said.annotation)
-                    self._take(memory, said, people.get(said.person, f"user {said.person}"), pulled)
-            memory.save(self.live.folder)
-        for annotation, taken in memory.taken.items():
-            if taken.gone != (annotation not in seen):
-                memory.taken[annotation] = Taken(**asdict(taken) | {"gone": annotation not in seen})
-                pulled.deleted += [taken.item] if annotation not in seen else []
-        memory.save(self.live.folder)
+                for annotation in annotations_in(self.session.corpus, task):
+                    seen.add(annotation.id)
+                    self._take(
+                        sync_state, annotation, people.get(annotation.person, f"user {annotation.person}"), pulled
+                    )
+            sync_state.save(self.session.folder)
+        for id, taken in sync_state.taken.items():
+            if taken.gone != (id not in seen):
+                sync_state.taken[id] = PulledAnnotation(**asdict(taken) | {"gone": id not in seen})
+                pulled.deleted += [taken.item] if id not in seen else []
+        sync_state.save(self.session.folder)
         return pulled
 
     # -- one annotation ----------------------------------------------------------------------------------------------
-    def _take(self, memory: Memory, said: Said, person: str, pulled: Pulled) -> None:
-        """Do about an annotation what has not been done about it."""
-        before = memory.taken.get(said.annotation)
-        if before is not None and before.labels == said.labels and said.skipped == (before.role == SKIP):
+    def _take(self, sync_state: SyncState, annotation: StudioAnnotation, person: str, pulled: Pulled) -> None:
+        """Record an annotation if it is new or has changed."""
+        before = sync_state.taken.get(annotation.id)
+        if before is not None and before.labels == annotation.labels and annotation.skipped == (before.role == SKIP):
             return
         try:
-            if said.problem is not None:
-                raise ConfigError(said.problem)
-            if said.skipped:
-                role = self._skip(before, said, person, pulled)
+            if annotation.problem is not None:
+                raise ConfigError(annotation.problem)
+            if annotation.skipped:
+                role = self._skip(before, annotation, person, pulled)
             elif before is not None:
-                role = self._change(before, said, person, pulled)
+                role = self._change(before, annotation, person, pulled)
             else:
-                role = self._new(said, person, pulled)
-        except BursarError as wrong:
-            pulled.problems.append(f"item {said.item!r}, annotation {said.annotation}: {wrong}")
+                role = self._new(annotation, person, pulled)
+        except BursarError as error:
+            pulled.problems.append(f"item {annotation.item!r}, annotation {annotation.id}: {error}")
             return
-        memory.taken[said.annotation] = Taken(said.item, said.round, dict(said.labels), role)
+        sync_state.taken[annotation.id] = PulledAnnotation(
+            annotation.item, annotation.round, dict(annotation.labels), role
+        )
 
-    def _open(self, said: Said) -> bool:
-        return any((want.round, want.id) == (said.round, said.item) for want in self.live.wanted())
+    def _open(self, annotation: StudioAnnotation) -> bool:
+        return any((want.round, want.id) == (annotation.round, annotation.item) for want in self.session.wanted())
 
-    def _skip(self, before: Taken | None, said: Said, person: str, pulled: Pulled) -> str:
+    def _skip(self, before: PulledAnnotation | None, annotation: StudioAnnotation, person: str, pulled: Pulled) -> str:
         if before is not None and before.role != SKIP:
-            raise ConfigError("it was cancelled after it had been taken; what it said stands")
-        if self._open(said):
-            self.live.skip(_key(said), said.item, "skipped at Label Studio", person)
-            pulled.skipped.append(said.item)
+            raise ConfigError("it was cancelled after it had been recorded; the recorded labels stay")
+        if self._open(annotation):
+            self.session.skip(_key(annotation), annotation.item, "skipped at Label Studio", person)
+            pulled.skipped.append(annotation.item)
         return SKIP
 
-    def _new(self, said: Said, person: str, pulled: Pulled) -> str:
-        """The first answer is bought, another person's stands beside it, another by the same person corrects it."""
-        earlier = [e for e in self.live.answers(said.item) if e.round == said.round and e.role in (ANSWER, OVERLAP)]
+    def _new(self, annotation: StudioAnnotation, person: str, pulled: Pulled) -> str:
+        """Record as an answer, as overlap, or, if the same person has answered before, as a correction."""
+        earlier = [
+            e
+            for e in self.session.answers(annotation.item)
+            if e.round == annotation.round and e.role in (ANSWER, OVERLAP)
+        ]
         mine = {entry.task: entry for entry in earlier if entry.annotator == person}
-        if self._open(said) or not earlier:
-            if not self._open(said):
-                raise ConfigError("nobody waits for it any more: it was declined, or its round went on without it")
-            self._answer(said, person, ANSWER, pulled)
-            pulled.answered.append(said.item)
+        if self._open(annotation) or not earlier:
+            if not self._open(annotation):
+                raise ConfigError("the item is not open: it was skipped, or its round was closed")
+            self._answer(annotation, person, ANSWER, pulled)
+            pulled.answered.append(annotation.item)
             return ANSWER
         if not mine:
-            self._answer(said, person, OVERLAP, pulled)
-            pulled.beside.append(said.item)
+            self._answer(annotation, person, OVERLAP, pulled)
+            pulled.beside.append(annotation.item)
             return OVERLAP
         role = next(iter(mine.values())).role
         stands = {
-            e.task: e.label for e in self.live.answers(said.item) if e.annotator == person and e.task in said.labels
+            e.task: e.label
+            for e in self.session.answers(annotation.item)
+            if e.annotator == person and e.task in annotation.labels
         }
-        if stands != dict(said.labels):
-            return self._change(Taken(said.item, said.round, stands, role), said, person, pulled)
+        if stands != dict(annotation.labels):
+            return self._change(
+                PulledAnnotation(annotation.item, annotation.round, stands, role), annotation, person, pulled
+            )
         return role
 
-    def _answer(self, said: Said, person: str, role: str, pulled: Pulled) -> None:
-        # ``said.seconds`` stays behind: the ledger keeps seconds of reading and of every task, and Label Studio knows
-        # only how long all of it took together. What cannot be told apart is not made up.
-        pulled.cost += self.live.answer(Answer(said.item, said.labels, person, role=role)).cost
+    def _answer(self, annotation: StudioAnnotation, person: str, role: str, pulled: Pulled) -> None:
+        # ``annotation.seconds`` is not recorded: the ledger keeps seconds for reading and for each task, but Label
+        # Studio reports only their sum.
+        pulled.cost += self.session.answer(Answer(annotation.item, annotation.labels, person, role=role)).cost
 
-    def _change(self, before: Taken, said: Said, person: str, pulled: Pulled) -> str:
-        """Somebody says something else than before."""
+    def _change(self, before: PulledAnnotation, annotation: StudioAnnotation, person: str, pulled: Pulled) -> str:
+        """Record a changed annotation."""
         if before.role != ANSWER:
-            raise ConfigError(f"it was changed, and what was taken as {before.role} stands as it was")
-        self.live.correct(f"{_key(said)}: {said.updated}", said.item, said.labels, person)
-        pulled.corrected.append(said.item)
+            raise ConfigError(f"it was changed, but it was recorded as {before.role} and cannot be corrected")
+        self.session.correct(f"{_key(annotation)}: {annotation.updated}", annotation.item, annotation.labels, person)
+        pulled.corrected.append(annotation.item)
         return ANSWER
 
 
-def _key(said: Said) -> str:
-    return f"label-studio annotation {said.annotation}"
+def _key(annotation: StudioAnnotation) -> str:
+    return f"label-studio annotation {annotation.id}"
 
 
-def keep_in_step(
+def watch_project(
     sync: Sync,
     *,
     pause: Callable[[], object],
-    told: Callable[[Pulled | Pushed], object],
+    report: Callable[[Pulled | Pushed], object],
     progress: Progress = no_progress,
 ) -> str:
-    """Pull until the campaign is over, and open and push the next round whenever one is complete; why it is over."""
-    said: set[str] = set()
+    """Pull until the campaign ends, training and pushing each next round. Returns why it ended."""
+    reported: set[str] = set()
     while True:
         pulled = sync.pull(progress)
-        pulled.problems = [problem for problem in pulled.problems if problem not in said]  # each is told once
-        said |= {*pulled.problems}
+        pulled.problems = [problem for problem in pulled.problems if problem not in reported]  # report each once
+        reported |= {*pulled.problems}
         if pulled.anything:
-            told(pulled)
-        if sync.live.ready():
-            sync.live.next_round(progress)
-            if sync.live.wanted():
-                told(sync.push(progress))
-        state = sync.live.state()
+            report(pulled)
+        if sync.session.ready():
+            sync.session.next_round(progress)
+            if sync.session.wanted():
+                report(sync.push(progress))
+        state = sync.session.state()
         if state.phase == "ended":
-            return state.why or "it is over"
-        if not sync.live.ready():
+            return state.why or "the campaign has ended"
+        if not sync.session.ready():
             pause()

@@ -1,4 +1,4 @@
-"""Items as Label Studio's tasks, and its annotations as what somebody said of an item. No server is needed here."""
+"""Converts items to Label Studio tasks, and its annotations to labels. Needs no server."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from bursar.corpus.formats.label_studio_results import Design, Result, design_of
 from bursar.errors import DataError, LabelError
 from bursar.web.images import png
 
-MODEL = "bursar"  # the version that suggestions are shown under: a project shows those of one
+MODEL = "bursar"  # model version of the suggestions
 IMAGE = "image"
 
-Suggestions = Mapping[str, Mapping[str, Any]]  # by task: a label, and how sure the model is of it
+Suggestions = Mapping[str, Mapping[str, Any]]  # by task: label and confidence
 
 
 @dataclass(frozen=True)
-class Said:
-    """What one annotation says of one item."""
+class StudioAnnotation:
+    """One annotation of one item."""
 
-    annotation: int
+    id: int
     item: str
     round: int
-    person: int  # a user's number at Label Studio
+    person: int  # user id at Label Studio
     labels: Mapping[str, Any] = field(default_factory=dict)
     skipped: bool = False
     problem: str | None = None  # why it cannot be used
-    seconds: float | None = None  # that it took in all: Label Studio does not know what for
+    seconds: float | None = None  # in total; Label Studio does not record them by task
     created: str = ""
     updated: str = ""
 
 
-# -- there ------------------------------------------------------------------------------------------------------------
+# -- to Label Studio -------------------------------------------------------------------------------------------------
 def design_for(corpus: Corpus) -> Design:
-    """How a corpus's tasks are asked about."""
+    """The labelling design for a corpus's tasks."""
     design = design_of(corpus.schema)
     return design if corpus.images is None else Design(design.schema, design.ends, text=IMAGE)
 
@@ -50,7 +50,7 @@ def config_for(corpus: Corpus) -> str:
 
 
 def task_of(corpus: Corpus, want: ItemRequest, suggestions: Suggestions | None = None) -> dict[str, Any]:
-    """What an item is asked about, as a task to import, with what a model suggests.
+    """A requested item as a task to import, with model suggestions.
 
     >>> from bursar.corpus import CorpusBuilder
     >>> builder = CorpusBuilder({"intent": {"kind": "classification", "labels": ["alarm", "music"]}})
@@ -74,7 +74,7 @@ def task_of(corpus: Corpus, want: ItemRequest, suggestions: Suggestions | None =
 
 
 def _prediction(corpus: Corpus, at: int, want: ItemRequest, suggestions: Suggestions) -> dict[str, Any]:
-    """What the model would answer, and how sure it is on average."""
+    """The model's labels and its mean confidence."""
     design = design_for(corpus)
     drawn_on = [design.ends[task] for task in want.tasks if task in design.ends]
     shown = [task for task in design.schema if task in {*want.tasks, *drawn_on} and task in suggestions]
@@ -82,7 +82,7 @@ def _prediction(corpus: Corpus, at: int, want: ItemRequest, suggestions: Suggest
     text, places = corpus[at].text or "", _places(corpus, at)
     try:
         results = results_of(design, labels, text, places)
-    except LabelError:  # relations between what the model does not take for entities: those are not drawn
+    except LabelError:  # a relation between spans that the model does not predict cannot be drawn
         results = results_of(design, {t: label for t, label in labels.items() if t not in design.ends}, text, places)
     sure = [float(suggestions[task]["confidence"]) for task in want.tasks if task in suggestions]
     return {"model_version": MODEL, "score": sum(sure) / len(sure) if sure else 0.0, "result": results}
@@ -94,29 +94,31 @@ def _places(corpus: Corpus, at: int) -> WordSpans:
 
 
 def key_of(task: Mapping[str, Any]) -> tuple[int, str] | None:
-    """The round and item that a task is about; nothing where it is not one of ours."""
+    """The round and item of a task; None if Bursar did not create it."""
     match task.get("data"):
         case {"id": str(id), "round": int(round), "tasks": list()}:
             return round, id
     return None
 
 
-# -- and back ---------------------------------------------------------------------------------------------------------
-def said_in(corpus: Corpus, task: Mapping[str, Any]) -> list[Said]:
-    """What the annotations of a task say, the oldest first; nothing where the task is not one of ours."""
+# -- from Label Studio -----------------------------------------------------------------------------------------------
+def annotations_in(corpus: Corpus, task: Mapping[str, Any]) -> list[StudioAnnotation]:
+    """The annotations of a task, oldest first; empty if Bursar did not create the task."""
     key = key_of(task)
     annotations = [a for a in task.get("annotations") or () if isinstance(a, Mapping)]
     if key is None:
         return []
-    found = [_said(corpus, task["data"], key, annotation) for annotation in annotations]
-    return sorted(found, key=lambda said: (said.created, said.annotation))
+    found = [_annotation(corpus, task["data"], key, annotation) for annotation in annotations]
+    return sorted(found, key=lambda annotation: (annotation.created, annotation.id))
 
 
-def _said(corpus: Corpus, data: Mapping[str, Any], key: tuple[int, str], annotation: Mapping[str, Any]) -> Said:
+def _annotation(
+    corpus: Corpus, data: Mapping[str, Any], key: tuple[int, str], annotation: Mapping[str, Any]
+) -> StudioAnnotation:
     round, item = key
     person, seconds = annotation.get("completed_by"), annotation.get("lead_time")
     about: dict[str, Any] = {
-        "annotation": int(annotation["id"]),
+        "id": int(annotation["id"]),
         "item": item,
         "round": round,
         "person": int(person["id"] if isinstance(person, Mapping) else person or 0),
@@ -125,29 +127,29 @@ def _said(corpus: Corpus, data: Mapping[str, Any], key: tuple[int, str], annotat
         "updated": str(annotation.get("updated_at") or ""),
     }
     if annotation.get("was_cancelled"):
-        return Said(**about, skipped=True)
+        return StudioAnnotation(**about, skipped=True)
     try:
-        return Said(**about, labels=_labels(corpus, data, item, annotation.get("result") or []))
-    except LabelError as wrong:
-        return Said(**about, problem=wrong.message)
+        return StudioAnnotation(**about, labels=_labels(corpus, data, item, annotation.get("result") or []))
+    except LabelError as error:
+        return StudioAnnotation(**about, problem=error.message)
 
 
 def _labels(corpus: Corpus, data: Mapping[str, Any], item: str, results: list[Result]) -> dict[str, Any]:
-    """The labels of the tasks that were asked for; spans that end inside a word are widened to whole words."""
+    """The labels of the requested tasks; spans that end inside a word are widened to whole words."""
     try:
         at = int(corpus.positions([item])[0])
     except DataError:
-        raise LabelError("there is no such item in this corpus") from None
+        raise LabelError("the item is not in this corpus") from None
     text = corpus[at].text or ""
     if corpus.texts is not None and data.get("text") != text:
-        raise LabelError("its text at Label Studio is another one than here")
+        raise LabelError("its text at Label Studio differs from the corpus")
     design = design_for(corpus)
-    if strangers := [task for task in data["tasks"] if task not in design.schema]:
-        raise LabelError(f"there is no task {strangers[0]!r}")
+    if unknown := [task for task in data["tasks"] if task not in design.schema]:
+        raise LabelError(f"unknown task {unknown[0]!r}")
     labels = labels_of(design, results, data["tasks"], text, _places(corpus, at), cut="widen")
     for task, label in labels.items():
         try:
             design.schema[task].encode(label, int(corpus.words[at]))
-        except LabelError as wrong:
-            raise LabelError(f"task {task!r}: {wrong.message}", fix=wrong.fix) from None
+        except LabelError as error:
+            raise LabelError(f"task {task!r}: {error.message}", fix=error.fix) from None
     return labels

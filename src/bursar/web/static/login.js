@@ -1,10 +1,12 @@
-// Signing in: the cookie comes with the answer, and then one goes where one wanted to go.
+// The sign-in page. After signing in, it opens the page that was requested.
+
+import { sentence } from "./format.js";
 
 const form = document.getElementById("sign-in");
 const wrong = document.getElementById("wrong");
 const button = form.querySelector("button");
 
-/** Where to go on: only ever a page of ours. */
+/** The page to open: always on this server. */
 function destination() {
   const wanted = new URLSearchParams(location.search).get("next") ?? "/";
   try {
@@ -38,8 +40,8 @@ form.addEventListener("submit", async (event) => {
     }
     const { error, fix, kind } = await reply.json().catch(() => ({}));
     if (kind === "no_accounts") location.replace("/");
-    const sentence = error ? `${error[0].toUpperCase()}${error.slice(1)}.` : "That did not work.";
-    say(reply.status === 429 ? `${sentence} ${fix[0].toUpperCase()}${fix.slice(1)}.` : sentence);
+    const words = sentence(error ?? "sign-in failed");
+    say(reply.status === 429 ? `${words} ${sentence(fix)}` : words);
     form.password.select();
   } catch {
     say("The server cannot be reached.");

@@ -1,32 +1,31 @@
-// Accounts and tokens.
+// The people page: accounts and API tokens.
 
 import { Api, SignedOut } from "./annotate/api.js";
 import { el } from "./annotate/dom.js";
+import { errorText, showNotice } from "./format.js";
 
 const api = new Api();
 const main = document.getElementById("main");
 const me = main.dataset.me;
 const accounts = main.dataset.accounts === "1";
 const leads = main.dataset.leads === "1";
-const told = document.getElementById("told");
+const notice = document.getElementById("notice");
 const dialog = document.getElementById("ask");
 
 const day = (at) => (at ? new Date(at).toLocaleDateString("en", { dateStyle: "medium" }) : "never");
 
-function say(words, kind = "good") {
-  told.textContent = words;
-  told.className = `notice ${kind}`;
-  told.hidden = false;
-  told.scrollIntoView({ block: "nearest" });
+function say(text, look) {
+  showNotice(notice, text, look);
+  notice.scrollIntoView({ block: "nearest" });
 }
 
-/** Do something and say what came of it, in the place of what was said before. */
+/** Run something and show its outcome, in place of the previous message. */
 function attempt(work, done) {
-  told.hidden = true;
+  notice.hidden = true;
   return tried(work, done);
 }
 
-/** Do something; where it fails, say so. */
+/** Run something and show an error if it fails. */
 async function tried(work, done) {
   try {
     const found = await work();
@@ -34,15 +33,13 @@ async function tried(work, done) {
     return found;
   } catch (problem) {
     if (problem instanceof SignedOut) location.assign("/login?next=/people");
-    const fix = problem.fix ? ` ${problem.fix[0].toUpperCase()}${problem.fix.slice(1)}.` : "";
-    const words = problem.message || "That did not work";
-    say(`${words[0].toUpperCase()}${words.slice(1)}.${fix}`, "wrong");
+    say(errorText(problem), "wrong");
     return null;
   }
 }
 
-/** Ask before something is done; gives the password that was typed, "" where none is asked for, or null. */
-function ask({ title, words = "", password = false, secret = null, yes = "Yes", no = "Leave it" }) {
+/** Ask for confirmation. Resolves to the typed password, "" if none is asked for, or null if cancelled. */
+function ask({ title, words = "", password = false, secret = null, yes = "Yes", no = "Cancel" }) {
   document.getElementById("ask-title").textContent = title;
   document.getElementById("ask-words").textContent = words;
   document.getElementById("ask-field").hidden = !password;
@@ -56,10 +53,10 @@ function ask({ title, words = "", password = false, secret = null, yes = "Yes", 
   field.required = password;
   dialog.returnValue = "no";
   dialog.showModal();
-  return new Promise((tell) => {
+  return new Promise((resolve) => {
     const closed = () => {
-      tell(dialog.returnValue === "yes" ? field.value : null);
-      field.value = ""; // neither a password nor a token stays in the page
+      resolve(dialog.returnValue === "yes" ? field.value : null);
+      field.value = ""; // do not keep passwords or tokens in the page
       document.getElementById("ask-secret").textContent = "";
     };
     dialog.addEventListener("close", closed, { once: true });
@@ -71,22 +68,22 @@ function personRow(person) {
   const own = person.name === me;
   const path = `/people/${encodeURIComponent(person.name)}`;
   const renew = async () => {
-    const password = await ask({ title: `A new password for ${person.name}`, words: "Their sessions end.", password: true, yes: "Set" });
-    if (password !== null) await attempt(() => api.call("POST", `${path}/password`, { password }), `${person.name} has a new password.`);
+    const password = await ask({ title: `New password for ${person.name}`, words: "Their sessions will end.", password: true, yes: "Set" });
+    if (password !== null) await attempt(() => api.call("POST", `${path}/password`, { password }), `Password of ${person.name} changed.`);
   };
   const remove = async () => {
-    const words = "They can no longer sign in. What they annotated stays.";
-    if ((await ask({ title: `Take ${person.name}’s account away?`, words, yes: "Take it away" })) === null) return;
-    await attempt(() => api.call("DELETE", path), `${person.name} has no account any more.`);
+    const words = "They can no longer sign in. Their annotations stay.";
+    if ((await ask({ title: `Remove the account of ${person.name}?`, words, yes: "Remove" })) === null) return;
+    await attempt(() => api.call("DELETE", path), `Account of ${person.name} removed.`);
     await showPeople();
   };
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, el("bdi", {}, person.name), own ? el("span", { class: "aside" }, " you") : null),
+    el("th", { scope: "row" }, el("bdi", {}, person.name), own ? el("span", { class: "aside" }, " (you)") : null),
     el("td", { "data-label": "Role" }, person.role === "lead" ? "Lead" : "Annotator"),
     el("td", { class: "number", "data-label": "Items answered" }, person.answers.toLocaleString("en")),
-    el("td", { class: "number", "data-label": "Before them now" }, person.holds.toLocaleString("en")),
+    el("td", { class: "number", "data-label": "Open items" }, person.holds.toLocaleString("en")),
     el("td", { "data-label": "Since" }, day(person.created_at)),
     el(
       "td",
@@ -107,10 +104,10 @@ document.getElementById("new-person")?.addEventListener("submit", async (event) 
   event.preventDefault();
   const form = event.currentTarget;
   const body = Object.fromEntries(new FormData(form));
-  const made = await attempt(() => api.call("POST", "/people", body), `${body.name} can sign in now.`);
+  const made = await attempt(() => api.call("POST", "/people", body), `Added ${body.name}.`);
   if (!made) return;
   form.reset();
-  if (!accounts) location.assign("/login?next=/people"); // from now on everybody signs in
+  if (!accounts) location.assign("/login?next=/people"); // from now on, everyone has to sign in
   else await showPeople();
 });
 
@@ -119,7 +116,7 @@ document.getElementById("own-password")?.addEventListener("submit", async (event
   const form = event.currentTarget;
   const { old, password } = Object.fromEntries(new FormData(form));
   const path = `/people/${encodeURIComponent(me)}/password`;
-  if (await attempt(() => api.call("POST", path, { old, password }), "You have a new password.")) form.reset();
+  if (await attempt(() => api.call("POST", path, { old, password }), "Password changed.")) form.reset();
 });
 
 document.getElementById("sign-out")?.addEventListener("click", async () => {
@@ -129,16 +126,16 @@ document.getElementById("sign-out")?.addEventListener("click", async () => {
 // -- tokens ----------------------------------------------------------------------------------------------------------
 function tokenRow(token) {
   const remove = async () => {
-    const words = "The program that has it can do nothing any more.";
-    if ((await ask({ title: "Take this token away?", words, yes: "Take it away" })) === null) return;
-    await attempt(() => api.call("DELETE", `/tokens/${encodeURIComponent(token.id)}`), "The token is gone.");
+    const words = "Programs that use it will lose access.";
+    if ((await ask({ title: "Remove this token?", words, yes: "Remove" })) === null) return;
+    await attempt(() => api.call("DELETE", `/tokens/${encodeURIComponent(token.id)}`), "Token removed.");
     await showTokens();
   };
   return el(
     "tr",
     {},
-    el("th", { scope: "row" }, el("bdi", {}, token.label || "no name")),
-    el("td", { "data-label": "Made" }, day(token.created_at)),
+    el("th", { scope: "row" }, el("bdi", {}, token.label || "unnamed")),
+    el("td", { "data-label": "Created" }, day(token.created_at)),
     el("td", { "data-label": "Last used" }, day(token.used_at)),
     el("td", { class: "actions" }, el("button", { class: "button small quiet danger", type: "button", on: { click: remove } }, "Remove")),
   );
@@ -157,7 +154,7 @@ document.getElementById("new-token").addEventListener("submit", async (event) =>
   const made = await attempt(() => api.call("POST", "/tokens", Object.fromEntries(new FormData(form))));
   if (!made) return;
   form.reset();
-  await ask({ title: "Your token", words: "Copy it now: it is shown this once.", secret: made.token, yes: "I have it", no: null });
+  await ask({ title: "Your token", words: "Copy it now. It is shown only once.", secret: made.token, yes: "Done", no: null });
   await showTokens();
 });
 

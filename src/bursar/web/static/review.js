@@ -1,12 +1,13 @@
-// Where people differ: what each of them said, side by side, and what shall stand.
+// The review page: overlap settings, agreement, disagreements to adjudicate, and skipped items.
 
 import { Api, SignedOut } from "./annotate/api.js";
 import { el, hueOf } from "./annotate/dom.js";
 import { newKey } from "./annotate/store.js";
+import { errorText, showNotice } from "./format.js";
 import { showSkips } from "./skips.js";
 
 const api = new Api();
-const told = document.getElementById("told");
+const notice = document.getElementById("notice");
 const cases = document.getElementById("cases");
 const form = document.getElementById("overlap");
 const all = document.getElementById("all");
@@ -16,18 +17,15 @@ const PAGE = 20;
 let tasks = new Map();
 let decided = 0;
 
-const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? "" : "."}` : "");
 const figure = (value) => (value === null ? "–" : value.toFixed(2));
 
 async function attempt(work) {
   try {
-    told.hidden = true;
+    notice.hidden = true;
     return await work();
   } catch (problem) {
     if (problem instanceof SignedOut) location.assign("/login?next=/review");
-    told.textContent = `${sentence(problem.message || "that did not work")} ${sentence(problem.fix ?? "")}`.trim();
-    told.className = "notice wrong";
-    told.hidden = false;
+    showNotice(notice, errorText(problem), "wrong");
     return null;
   }
 }
@@ -36,13 +34,13 @@ async function attempt(work) {
 const hue = (task, label) => hueOf(Math.max(0, (task.labels ?? []).indexOf(label)));
 const chip = (task, label) => el("bdi", { class: `chip ${hue(task, label)}` }, String(label));
 
-/** The words of an item; offsets count characters of Unicode, which are not those of JavaScript. */
+/** The words of an item; offsets count code points. */
 function wordsOf(item) {
   const letters = Array.from(item.text ?? "");
   return (item.words ?? []).map(([start, end]) => letters.slice(start, end).join(""));
 }
 
-/** A text with its spans marked; where spans cross or are nested, as a list. */
+/** A text with its spans marked; overlapping spans as a list. */
 function marked(item, task, spans) {
   if (!spans.length) return [el("span", { class: "aside" }, "nothing marked")];
   const sorted = [...spans].sort((a, b) => a[0] - b[0] || b[1] - a[1]);
@@ -90,7 +88,7 @@ function shown(item, task, label) {
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** An item as it is read: its image, or its text and the one beside it. */
+/** The content of an item: its image, or its text and second text. */
 function itemParts(item) {
   if (item.kind === "image") return [el("img", { src: item.image, alt: `Item ${item.id}`, loading: "lazy" })];
   const second = item.second ? [el("p", { class: "text pair", dir: "auto" }, item.second.text)] : [];
@@ -98,48 +96,39 @@ function itemParts(item) {
 }
 
 // -- one item --------------------------------------------------------------------------------------------------------
+const taskOf = (name) => tasks.get(name) ?? { kind: "", labels: [] };
+const labelsGiven = (item, name, label) => el("span", { class: "labels-given" }, ...shown(item, taskOf(name), label));
+const taskPart = (title, ...choices) => el("fieldset", { class: "task" }, el("h3", {}, ...title), el("div", { class: "choices" }, ...choices));
+
+/** A task on which everyone agrees. */
+function agreedTask(name, item, label) {
+  const choice = el("div", { class: "choice settled" }, el("span", { class: "person" }, "Everyone"), labelsGiven(item, name, label));
+  return taskPart([el("bdi", {}, name), el("span", { class: "same" }, "agreed")], choice);
+}
+
+/** A task with different answers, to choose from; `current` is the one chosen before, if any. */
+function disputedTask(name, item, answers, current, group, choose) {
+  const choices = answers.map((answer) => {
+    const label = answer.labels[name];
+    const radio = el("input", { type: "radio", name: group, checked: answer === current, on: { change: () => choose(name, label) } });
+    return el("label", { class: "choice" }, radio, el("span", { class: "person" }, el("bdi", {}, answer.person)), labelsGiven(item, name, label));
+  });
+  return taskPart([el("bdi", {}, name)], ...choices);
+}
+
+/** One item with its answers, and a button to adjudicate it. */
 function caseOf({ item, answers, disagree, adjudicated }) {
   const names = [...new Set(answers.flatMap((answer) => Object.keys(answer.labels)))];
-  const key = newKey();
   const box = el("article", { class: "card case" });
-  const choices = new Map();
-
-  const taskPart = (name) => {
-    const task = tasks.get(name) ?? { kind: "", labels: [] };
-    const differs = disagree.includes(name);
-    const standing = adjudicated?.labels[name];
-    const rows = differs ? answers : answers.slice(0, 1);
-    const picked = Math.max(0, rows.findIndex(({ labels }) => standing !== undefined && same(labels[name], standing)));
-    if (!differs) choices.set(name, answers[0].labels[name]);
-    return el(
-      "fieldset",
-      { class: "task" },
-      el("h3", {}, el("bdi", {}, name), differs ? null : el("span", { class: "same" }, "alike")),
-      el(
-        "div",
-        { class: "choices" },
-        ...rows.map(({ person, labels }, at) => {
-          const chosen = differs && adjudicated && at === picked;
-          const pick = () => {
-            choices.set(name, labels[name]);
-            save.disabled = choices.size < names.length;
-          };
-          if (chosen) choices.set(name, labels[name]);
-          const radio = el("input", { type: "radio", name: `${key}-${name}`, checked: chosen, on: { change: pick } });
-          return el(
-            differs ? "label" : "div",
-            { class: differs ? "choice" : "choice settled" },
-            differs ? radio : null,
-            el("span", { class: "person" }, differs ? el("bdi", {}, person) : "Everybody"),
-            el("span", { class: "said" }, ...shown(item, task, labels[name])),
-          );
-        }),
-      ),
-    );
+  const choices = new Map(); // the chosen label by task
+  const group = newKey(); // keeps the radio buttons of different items apart
+  const choose = (name, label) => {
+    choices.set(name, label);
+    save.disabled = choices.size < names.length;
   };
 
   const save = el("button", { class: "button primary", type: "button", disabled: true, on: { click: () => decide() } });
-  save.textContent = adjudicated ? "Decide anew" : "This stands";
+  save.textContent = adjudicated ? "Change decision" : "Use these labels";
   const decide = async () => {
     save.disabled = true;
     const labels = Object.fromEntries(choices);
@@ -155,9 +144,17 @@ function caseOf({ item, answers, disagree, adjudicated }) {
   };
 
   box.append(
-    el("div", { class: "top" }, el("span", { class: "mono" }, item.id), adjudicated ? el("span", {}, "decided by ", el("bdi", {}, adjudicated.person)) : null),
+    el("div", { class: "top" }, el("span", { class: "mono" }, item.id), adjudicated ? el("span", {}, "adjudicated by ", el("bdi", {}, adjudicated.person)) : null),
     ...itemParts(item),
-    ...names.map(taskPart),
+    ...names.map((name) => {
+      if (!disagree.includes(name)) {
+        choices.set(name, answers[0].labels[name]);
+        return agreedTask(name, item, answers[0].labels[name]);
+      }
+      const current = answers.find(({ labels }) => adjudicated && same(labels[name], adjudicated.labels[name])) ?? (adjudicated ? answers[0] : null);
+      if (current) choices.set(name, current.labels[name]);
+      return disputedTask(name, item, answers, current, `${group}-${name}`, choose);
+    }),
   );
   if (disagree.length) box.append(el("div", { class: "foot" }, save));
   return box;
@@ -169,12 +166,12 @@ function counted() {
   empty.hidden = cases.childElementCount > 0;
   empty.textContent = all.checked
     ? "No item has been answered by two people yet."
-    : "Nothing to decide: wherever two people answered, they agree or somebody has decided.";
+    : "Nothing to adjudicate.";
 }
 
 async function load(offset = 0) {
   const which = all.checked ? "all" : "open";
-  const skipped = which === "open" ? offset - decided : offset; // what was decided since has left the list
+  const skipped = which === "open" ? offset - decided : offset; // adjudicated items have left the list
   const found = await attempt(() => api.call("GET", `/overlap?which=${which}&limit=${PAGE}&offset=${Math.max(0, skipped)}`));
   if (!found) return;
   if (!offset) {
@@ -192,7 +189,7 @@ function showSettings({ share, people }) {
   form.share.value = Math.round(100 * share);
   form.people.value = people;
   document.getElementById("overlap-words").textContent = share
-    ? `${Math.round(100 * share)} % of the items go to ${people} people each. Which ones follows from their ids.`
+    ? `${Math.round(100 * share)} % of the items are answered by ${people} people each.`
     : "Every item is answered by one person.";
 }
 
@@ -217,10 +214,10 @@ async function showAgreement() {
         "tr",
         {},
         el("th", { scope: "row" }, el("bdi", {}, name)),
-        cell("Answered alike", task.same === null ? "–" : `${Math.round(100 * task.same)} %`),
+        cell("Same answer", task.same === null ? "–" : `${Math.round(100 * task.same)} %`),
         cell("Cohen’s κ", figure(task.cohen)),
         cell("Krippendorff’s α", figure(task.krippendorff)),
-        cell("F1 between people", figure(task.span_f1)),
+        cell("Pairwise F1", figure(task.span_f1)),
         cell("Items", task.items.toLocaleString("en")),
         cell("People", task.people.toLocaleString("en")),
       ),
@@ -231,10 +228,6 @@ async function showAgreement() {
 const me = await attempt(() => api.me());
 if (me) {
   tasks = new Map(me.project.tasks.map((task) => [task.name, task]));
-  const tell = (words) => {
-    told.textContent = words;
-    told.className = "notice";
-    told.hidden = false;
-  };
-  await Promise.all([load(), showAgreement(), showSkips({ api, attempt, itemParts, tell })]);
+  const notify = (text) => showNotice(notice, text, "");
+  await Promise.all([load(), showAgreement(), showSkips({ api, attempt, itemParts, notify })]);
 }

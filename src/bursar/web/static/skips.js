@@ -1,21 +1,21 @@
-// What people skipped, with their reasons; a lead has it asked about again.
+// The list of skipped items with their reasons; a lead can undo skips.
 
 import { el } from "./annotate/dom.js";
 
 const PAGE = 20;
 const place = (id) => document.getElementById(id);
 const day = (at) => new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-const roundName = (round) => (round === 0 ? "First items" : `Round ${round}`);
+const roundName = (round) => (round === 0 ? "Seed items" : `Round ${round}`);
 
-/** Fills the page's part for skips. `attempt` runs what may be refused and says so, `tell` says what was done. */
-export function showSkips({ api, attempt, itemParts, tell }) {
+/** Fill the list of skips. `attempt` runs a call and shows errors, `notify` shows a message. */
+export function showSkips({ api, attempt, itemParts, notify }) {
   const [list, all, more] = [place("skips"), place("all-skips"), place("more-skips")];
-  let shown = 0; // of the list, from its beginning
+  let shown = 0; // number of skips shown
 
   function cardOf(skip) {
     const { key, item, tasks, person, reason, at, round, undone_by: by, undone_at: since } = skip;
-    const ask = el("button", { class: "button", type: "button", on: { click: () => askAgain() } }, "Ask again");
-    const asked = by ? el("span", { class: "aside" }, "asked again by ", el("bdi", {}, by), `, ${day(since)}`) : ask;
+    const ask = el("button", { class: "button", type: "button", on: { click: () => askAgain() } }, "Undo skip");
+    const asked = by ? el("span", { class: "aside" }, "undone by ", el("bdi", {}, by), `, ${day(since)}`) : ask;
     const card = el(
       "article",
       { class: "card case skip" },
@@ -29,7 +29,7 @@ export function showSkips({ api, attempt, itemParts, tell }) {
       const done = await attempt(() => api.call("POST", "/skips/undo", { skip: key }));
       ask.disabled = false;
       if (!done) return;
-      tell(done.asked ? `Item ${item.id} is asked about again.` : `Item ${item.id} is back in the pool: its round was closed.`);
+      notify(done.asked ? `Item ${item.id} is open again.` : `Item ${item.id} is back in the pool, because its round is closed.`);
       if (all.checked) return load();
       card.remove();
       shown -= 1;

@@ -1,9 +1,9 @@
-// Light, dark, or as the machine has it. Loaded before the page is drawn, so that nothing flashes.
+// Light, dark or system theme. Loaded before the page is drawn, to avoid a flash.
 (() => {
   "use strict";
   const root = document.documentElement;
   const order = ["auto", "light", "dark"];
-  const words = { auto: "as your system has it", light: "light", dark: "dark" };
+  const words = { auto: "system", light: "light", dark: "dark" };
   const icons = { auto: "◐", light: "○", dark: "●" };
 
   const read = () => {
@@ -21,8 +21,8 @@
     const button = document.getElementById("theme");
     if (!button) return;
     button.textContent = icons[theme];
-    button.setAttribute("aria-label", `Colours: ${words[theme]}. Change`);
-    button.title = `Colours: ${words[theme]}`;
+    button.setAttribute("aria-label", `Theme: ${words[theme]}. Change`);
+    button.title = `Theme: ${words[theme]}`;
   };
 
   apply();
@@ -33,7 +33,7 @@
       try {
         localStorage.setItem("bursar/theme", theme);
       } catch {
-        // it lasts as long as the page
+        // not stored: it lasts as long as the page
       }
       apply();
       dispatchEvent(new CustomEvent("themechange", { detail: theme }));

@@ -1,12 +1,12 @@
-// The server, as far as this page needs it. Three things can go wrong, and each asks for something else.
+// Calls to the server. A call can fail in three ways, each with its own error class.
 
-const PATIENCE = 20000; // milliseconds
+const TIMEOUT = 20000; // milliseconds
 
-/** The server is not there, or cannot answer now: the same call may work later. */
+/** The server cannot be reached or cannot answer now: the call may succeed later. */
 export class Unreachable extends Error {
   constructor(message, after = null, kind = "") {
     super(message);
-    this.after = after; // seconds, where the server said so
+    this.after = after; // seconds, if the server gave them
     this.kind = kind;
   }
 
@@ -14,19 +14,19 @@ export class Unreachable extends Error {
     return this.kind === "storage_unavailable";
   }
 
-  /** Seconds before the next try: longer each time, and never sooner than the server said. */
+  /** Seconds before the next try: longer each time, and at least what the server asked for. */
   pause(pauses, tries) {
     return Math.max(this.after ?? 0, pauses[Math.min(tries, pauses.length - 1)]);
   }
 }
 
-/** Nobody is signed in any more. */
+/** The session has ended. */
 export class SignedOut extends Error {}
 
-/** The server understood and said no; it would say so again. */
+/** The server refused the request; repeating it would not help. */
 export class Refused extends Error {
   constructor(status, { error, fix, kind } = {}) {
-    super(error ?? `The server refused this (${status}).`);
+    super(error ?? `The server refused the request (${status}).`);
     this.status = status;
     this.fix = fix ?? "";
     this.kind = kind ?? "";
@@ -51,7 +51,7 @@ export class Api {
   mine = (limit = 50) => this.call("GET", `/mine?limit=${limit}`);
   renew = (lease) => this.call("POST", `/leases/${encodeURIComponent(lease)}/renew`, {});
 
-  /** Give an item back, even while the page is going away. */
+  /** Release a lease, even while the page is being closed. */
   release(lease) {
     const options = { method: "DELETE", headers: { "X-CSRF-Token": this.csrf }, keepalive: true };
     fetch(`${this.root}/leases/${encodeURIComponent(lease)}`, options).catch(() => {});
@@ -59,23 +59,23 @@ export class Api {
 
   events = () => new EventSource(`${this.root}/events`);
 
-  /** A call whose answer is JSON. A stale token of a restarted server is renewed once. */
+  /** A call with a JSON response. An outdated CSRF token is renewed once. */
   async call(method, path, body, again = true) {
     const reply = await this.reach(method, path, body);
     if (reply.ok) return reply.status === 204 ? {} : readJson(reply);
-    if (reply.status === 401) throw new SignedOut("Nobody is signed in.");
+    if (reply.status === 401) throw new SignedOut("You are not signed in.");
     if (reply.status >= 500 || reply.status === 429 || reply.status === 408) {
       const { error, kind } = await readJson(reply).catch(() => ({}));
       const after = Number(reply.headers.get("Retry-After")) || null;
-      throw new Unreachable(error ?? `The server answered ${reply.status}.`, after, kind);
+      throw new Unreachable(error ?? `The server responded with status ${reply.status}.`, after, kind);
     }
-    const said = await readJson(reply).catch(() => ({}));
+    const error = await readJson(reply).catch(() => ({}));
     if (reply.status === 403 && method !== "GET" && again) {
       const before = this.csrf;
       await this.me();
       if (this.csrf !== before) return this.call(method, path, body, false);
     }
-    throw new Refused(reply.status, said);
+    throw new Refused(reply.status, error);
   }
 
   async reach(method, path, body) {
@@ -89,7 +89,7 @@ export class Api {
         body: body === undefined ? undefined : JSON.stringify(body),
         credentials: "same-origin",
         cache: "no-store",
-        signal: AbortSignal.timeout(PATIENCE),
+        signal: AbortSignal.timeout(TIMEOUT),
       });
     } catch (problem) {
       throw new Unreachable(String(problem?.message ?? problem));
@@ -101,6 +101,6 @@ async function readJson(reply) {
   try {
     return await reply.json();
   } catch {
-    throw new Unreachable("The answer broke off.");
+    throw new Unreachable("The response was incomplete.");
   }
 }

@@ -1,14 +1,14 @@
-// The words of a text, to point at: a cursor that goes from word to word, and a stretch of words that is chosen.
-// The text is one node, however long it is: words are found in it by place, and what is marked is drawn over it.
+// A text whose words can be selected, with a cursor that moves from word to word. The text is a single node: words are
+// found by position, and marks are drawn over it.
 
 import { el } from "./dom.js";
 
-const EDGE = 40; // pixels from the border of the view at which it begins to scroll
-const REACH = 10; // pixels above and below a word that still hit it
+const EDGE = 40; // pixels from the edge of the view where scrolling starts
+const REACH = 10; // pixels above and below a word that still count as a hit
 
 /**
- * Words with a cursor. `hooks.moved()` after every step, `hooks.chosen(start, end, dragged)` when a pointer lets go,
- * `hooks.marked(index)` and `hooks.linked(index)` when it hits a mark or an arc, `hooks.resized()`.
+ * Words with a cursor. `hooks.moved()` is called after every move, `hooks.chosen(start, end, dragged)` when the pointer
+ * is released, `hooks.marked(index)` and `hooks.linked(index)` when it hits a mark or an arc, `hooks.resized()`.
  */
 export class Board {
   constructor(root, passage, hooks, label) {
@@ -17,7 +17,7 @@ export class Board {
     this.hooks = hooks;
     this.anchor = 0;
     this.at = 0;
-    this.meant = false; // a stretch was chosen on purpose, be it one word long
+    this.meant = false; // the selection was made explicitly, even if it is one word
     this.dragging = false;
     this.under = el("div", { class: "under", "aria-hidden": "true" });
     this.light = el("div", { class: "light", "aria-hidden": "true" });
@@ -43,7 +43,7 @@ export class Board {
   }
 
   // -- where words are ----------------------------------------------------------------------------------------------
-  /** The boxes of a stretch of words in the window. */
+  /** The client rectangles of a range of words. */
   rectsOf(start, end) {
     if (!(start >= 0 && start < end && end <= this.passage.length)) return [];
     const range = document.createRange();
@@ -56,7 +56,7 @@ export class Board {
     return this.rectsOf(word, word + 1)[0] ?? this.text.getBoundingClientRect();
   }
 
-  /** The word at a point of the window; -1 where there is none. A drag is content with the nearest. */
+  /** The word at a point of the window, or -1; with `nearest`, the closest word. */
   wordAt(x, y, nearest = false) {
     const offset = caretAt(x, y, this.node);
     if (offset === null || !this.passage.length) return -1;
@@ -67,8 +67,8 @@ export class Board {
     return hit ?? (nearest ? near[0] : -1);
   }
 
-  // -- what is chosen -----------------------------------------------------------------------------------------------
-  /** The first word and the one after the last of what is chosen: at least the word at the cursor. */
+  // -- selection ----------------------------------------------------------------------------------------------------
+  /** Start and end of the selection, end exclusive: at least the word at the cursor. */
   get stretch() {
     return this.passage.length ? [Math.min(this.anchor, this.at), Math.max(this.anchor, this.at) + 1] : [0, 0];
   }
@@ -78,7 +78,7 @@ export class Board {
     this.reveal();
   }
 
-  /** Forget the stretch, keep the cursor. */
+  /** Clear the selection, keep the cursor. */
   collapse() {
     this.anchor = this.at;
     this.meant = false;
@@ -93,7 +93,7 @@ export class Board {
     this.hooks.moved();
   }
 
-  /** Bring the cursor into view. */
+  /** Scroll the cursor into view. */
   reveal() {
     const view = this.root.closest(".stage");
     if (!view || !this.passage.length) return;
@@ -103,7 +103,7 @@ export class Board {
   }
 
   // -- keys ---------------------------------------------------------------------------------------------------------
-  /** Arrow keys go the way they point, in texts from right to left as well. */
+  /** Arrow keys move in the direction they point, also in right-to-left texts. */
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const forward = this.passage.direction === "rtl" ? -1 : 1;
@@ -164,7 +164,7 @@ export class Board {
     this.hooks.moved();
   }
 
-  /** Something drawn upon the text was hit. Nobody waits for the click: what is drawn may be drawn anew before that. */
+  /** A mark or an arc was hit. Handled on press, because it may be redrawn before the click event. */
   hit(drawn, event) {
     event.preventDefault();
     this.box.focus({ preventScroll: true });
@@ -199,7 +199,7 @@ export class Board {
 const within = ({ left, right, top, bottom }, x, y) =>
   x >= left - 3 && x <= right + 3 && y >= top - REACH && y <= bottom + REACH;
 
-/** The place in a text node at a point of the window, or null. */
+/** The offset in a text node at a point of the window, or null. */
 function caretAt(x, y, node) {
   const found = document.caretPositionFromPoint?.(x, y) ?? document.caretRangeFromPoint?.(x, y) ?? null;
   const [holder, offset] = [found?.offsetNode ?? found?.startContainer, found?.offset ?? found?.startOffset];

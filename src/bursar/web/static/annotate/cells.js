@@ -1,18 +1,18 @@
-// Words as cells, each with room for a label below it. Of a long text, only what is near the view is made.
+// Words as cells with a label below each. Of a long text, only the part near the view is rendered.
 
 import { Board } from "./board.js";
 import { el } from "./dom.js";
 
-const BLOCK = 150; // words that are made at a time
-const AHEAD = "600px"; // of the view, in which blocks are made before they are seen
+const BLOCK = 150; // words rendered at a time
+const AHEAD = "600px"; // distance from the view at which blocks are rendered
 
-/** A board of cells. `hooks.made(words)` is told of cells that have just been made. */
+/** A board of cells. `hooks.made(words)` is called with newly rendered cells. */
 export class CellBoard extends Board {
   fill() {
     this.text.classList.add("cells");
     this.cells = []; // by word; sparse
     const pieces = this.passage.pieces();
-    const starts = []; // the piece at which every block begins
+    const starts = []; // first piece of every block
     pieces.forEach(({ word }, at) => {
       if (word >= 0 && word % BLOCK === 0) starts.push(at);
     });

@@ -1,4 +1,4 @@
-// Classification: one label an item. A state is the label, or null.
+// Classification: one label per item. The state is the label, or null.
 
 import { quoted } from "./dom.js";
 import { Palette } from "./labels.js";
@@ -13,34 +13,34 @@ export const classification = {
   keys: (task) => [
     [task.labels.length > 1 ? `1 to ${Math.min(9, task.labels.length)}` : "1", "choose a label"],
     ...(task.labels.length > 9 ? [["/ or 0", "find a label by its name"]] : []),
-    ["⌫", "take the label back"],
+    ["⌫", "clear the label"],
   ],
   open: panel,
 };
 
-function panel(root, bench) {
+function panel(root, context) {
   const palette = new Palette({
-    labels: bench.task.labels,
-    name: bench.task.name,
+    labels: context.task.labels,
+    name: context.task.name,
     single: true,
     choose: (label) => {
-      bench.set(label, `${bench.task.name}: ${label}`);
-      bench.done();
+      context.set(label, `${context.task.name}: ${label}`);
+      context.done();
     },
     leave: () => palette.focus(),
   });
   root.append(palette.root);
   return {
     draw() {
-      const { suggestion, state } = bench;
+      const { suggestion, state } = context;
       palette.draw({
         chosen: state === null ? [] : [state],
         suggested: suggestion ? [suggestion.label] : [],
-        numbers: bench.active,
+        numbers: context.active,
       });
     },
     key(event) {
-      if (event.key === "Backspace" || event.key === "Delete") bench.set(null, `${bench.task.name}: taken back`);
+      if (event.key === "Backspace" || event.key === "Delete") context.set(null, `${context.task.name}: cleared`);
       else return palette.key(event);
       return true;
     },

@@ -1,8 +1,8 @@
-// How long an answer took: reading until the first edit, then task by task. Nobody pays for a coffee break.
+// Measures annotation time: reading until the first edit, then time by task. Long breaks are not counted.
 
-const PATIENCE = 60; // seconds without any sign of a person that still count
+const MAX_IDLE = 60; // seconds without activity that are still counted
 
-/** Seconds by what they were spent on. Times come from the caller, in seconds of any clock that runs forward. */
+/** Seconds by activity. The caller passes the current time, in seconds of a monotonic clock. */
 export class Clock {
   constructor(seconds, now) {
     this.seconds = { ...seconds };
@@ -11,9 +11,9 @@ export class Clock {
     this.running = true;
   }
 
-  /** Somebody is there: a key, a movement, a touch. */
+  /** Call on any user activity. */
   alive(now) {
-    if (this.running) this.pending += Math.min(Math.max(now - this.last, 0), PATIENCE);
+    if (this.running) this.pending += Math.min(Math.max(now - this.last, 0), MAX_IDLE);
     this.last = now;
   }
 
@@ -27,14 +27,14 @@ export class Clock {
     this.running = true;
   }
 
-  /** All that has gathered was spent on this. */
+  /** Assign the time since the last call to an activity. */
   charge(what, now) {
     this.alive(now);
     this.seconds[what] = (this.seconds[what] ?? 0) + this.pending;
     this.pending = 0;
   }
 
-  /** The seconds as they are sent. */
+  /** The seconds by activity, rounded. */
   total() {
     const rounded = ([what, spent]) => [what, Math.round(100 * spent) / 100];
     return Object.fromEntries(Object.entries(this.seconds).map(rounded));

@@ -1,35 +1,35 @@
-// Two small windows: why an item is skipped, and which keys there are.
+// Two dialogs: the reason for a skip, and the keyboard shortcuts.
 
 import { button, digitOf, el, isTyping, kbd, strokeOf } from "./dom.js";
 
 export const REASONS = [
-  "It cannot be read or shown",
-  "It is not in a language that I know",
+  "It cannot be read or displayed",
+  "I do not know the language",
   "None of the labels fits",
-  "It holds personal data",
+  "It contains personal data",
   "I am not sure",
 ];
 
-const WHAT_FOLLOWS =
-  "It leaves the round for everybody, and its money goes back to the budget. A lead reads your reason and may ask again.";
+const CONSEQUENCES =
+  "The item is removed from the round for everyone, and its cost returns to the budget. A lead sees your reason and can undo the skip.";
 
 const KEYS = [
-  ["↵", "send, and take the next item"],
-  ["Tab", "to the next task; after the last, to Send"],
-  ["⇧ Tab", "to the task before"],
-  ["j, k", "to the next task or the one before, round and round"],
+  ["↵", "send and go to the next item"],
+  ["Tab", "next task; after the last, Send"],
+  ["⇧ Tab", "previous task"],
+  ["j, k", "next or previous task, wrapping around"],
   ["a", "accept the suggestion for this task"],
-  ["⇧ A", "accept the suggestions for all tasks without an answer"],
-  ["s", "skip this item, with a reason"],
-  ["b", "back to what you sent before"],
-  ["Ctrl Z", "undo; with ⇧ do it again"],
-  ["Esc", "let go of what is chosen"],
-  ["?", "these keys"],
+  ["⇧ A", "accept the suggestions for all unanswered tasks"],
+  ["s", "skip this item"],
+  ["b", "go back to your previous answer"],
+  ["Ctrl Z", "undo; with ⇧ redo"],
+  ["Esc", "clear the selection"],
+  ["?", "show this help"],
 ];
 
-/** Ask for a reason; resolves to it, or to null if the item is not skipped after all. */
+/** Ask for the reason of a skip; resolves to null if cancelled. */
 export function askReason(root) {
-  return new Promise((tell) => {
+  return new Promise((resolve) => {
     const choices = REASONS.map((reason, at) =>
       el(
         "label",
@@ -39,17 +39,17 @@ export function askReason(root) {
         el("span", {}, reason),
       ),
     );
-    const words = { placeholder: "In your own words (optional)", "aria-label": "Reason in your own words" };
+    const words = { placeholder: "Details (optional)", "aria-label": "Details of the reason" };
     const text = el("textarea", { rows: 2, maxlength: 1000, ...words });
     const skip = el("button", { type: "submit", class: "button primary" }, "Skip this item");
     const form = el(
       "form",
       { method: "dialog" },
       el("h2", {}, "Skip this item?"),
-      el("p", { class: "hint" }, WHAT_FOLLOWS),
+      el("p", { class: "hint" }, CONSEQUENCES),
       el("fieldset", {}, el("legend", { class: "unseen" }, "Reason"), choices),
       text,
-      el("div", { class: "buttons" }, button("button", () => dialog.close(), {}, "Keep it"), skip),
+      el("div", { class: "buttons" }, button("button", () => dialog.close(), {}, "Cancel"), skip),
     );
     const dialog = open(root, form, "Skip this item");
     let reason = null;
@@ -76,13 +76,13 @@ export function askReason(root) {
         event.preventDefault();
       }
     });
-    dialog.addEventListener("close", () => tell(reason || null));
+    dialog.addEventListener("close", () => resolve(reason || null));
     renew();
     choices[0].querySelector("input").focus();
   });
 }
 
-/** The keys of the page and of every kind of task on it: `[[task, [[key, what], …]], …]`. */
+/** Show the shortcuts of the page and of its tasks: `[[task, [[key, what], …]], …]`. */
 export function showKeys(root, tasks) {
   const row = ([key, what]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, what));
   const table = (name, rows) => el("section", {}, el("h3", {}, name), el("dl", { class: "keys" }, rows.map(row)));

@@ -1,25 +1,25 @@
-// Elements without markup: what people wrote is only ever put in as text.
+// Creates elements without parsing markup: content is only ever inserted as text.
 
 import { el, svg } from "../charts/elements.js";
 
 export { el, svg };
 
-/** A button of some class that does something. */
+/** A button with a class and a click handler. */
 export const button = (look, act, attributes, ...children) =>
   el("button", { type: "button", class: look, on: { click: act }, ...attributes }, ...children);
 
 export const kbd = (key) => el("kbd", { "aria-hidden": "true" }, key);
 
-/** A stretch of somebody's text, kept from turning round what stands beside it. */
+/** Quoted text, isolated so that its direction does not affect its surroundings. */
 export const quoted = (text, attributes = {}) => el("bdi", attributes, text);
 
-/** A name that may be broken after its marks: `set_temperature` is wider than many a button. */
+/** A name that may wrap after punctuation, such as `set_temperature`. */
 export function breakable(name) {
   const parts = name.split(/(?<=[_\-./:])/u).flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
   return el("bdi", { class: "name" }, parts);
 }
 
-/** Show or hide, without touching the style. */
+/** Show or hide an element. */
 export function shown(node, yes) {
   node.hidden = !yes;
   return node;
@@ -27,10 +27,10 @@ export function shown(node, yes) {
 
 const HUES = 8;
 
-/** The class of a label's colour: eight of them, then again from the first. */
+/** The colour class of a label; there are eight, which repeat. */
 export const hueOf = (index) => `hue-${(index % HUES) + 1}`;
 
-/** A key as it is meant, on any keyboard: letters in Latin and small, digits without Shift. */
+/** The key that is meant, on any keyboard layout: Latin lower-case letters, digits without Shift. */
 export function strokeOf(event) {
   const { code = "", shiftKey, ctrlKey, metaKey, altKey, target } = event;
   const place = /^(?:Key|Digit)([A-Z0-9])$/.exec(code)?.[1] ?? "";
@@ -40,10 +40,10 @@ export function strokeOf(event) {
   return { key: key.length === 1 ? key.toLowerCase() : key, shiftKey, ctrlKey, metaKey, altKey, target };
 }
 
-/** The digit of a key; null for every other key. */
+/** The digit of a key, or null. */
 export const digitOf = ({ key }) => (/^[0-9]$/.test(key) ? Number(key) : null);
 
-/** Whether keys typed there are text. */
+/** Whether an element takes text input. */
 export const isTyping = (target) =>
   target instanceof HTMLTextAreaElement ||
   target instanceof HTMLSelectElement ||

@@ -1,19 +1,19 @@
-// An answer in the making: what is known of every task, and the way back. Nothing here touches the page.
+// The draft of an answer: the state of every task, and the undo history. Pure functions.
 
-/** A draft: an item, its tasks, their states, and the key under which it will be sent once. */
+/** A draft: an item, its tasks and their states, and the idempotency key of the answer. */
 export function makeDraft({ item, tasks, states, key, lease = null, purpose = "answer", suggestions = {}, of = null }) {
   const made = { key, item, tasks, states, lease, purpose, suggestions, of };
   return { ...made, edited: false, seconds: {}, past: [], future: [] };
 }
 
-/** The draft with another state of one task; what was undone before is then gone. */
+/** The draft with a new state of one task. Clears the redo history. */
 export function edit(draft, task, state) {
   if (same(draft.states[task], state)) return draft;
   const step = { task, before: draft.states[task], after: state };
   return { ...placed(draft, task, state), past: [...draft.past, [step]], future: [], edited: true };
 }
 
-/** Several tasks changed by one act, and undone by one. */
+/** The draft with new states of several tasks, as one undo step. */
 export function editAll(draft, states) {
   const steps = Object.entries(states)
     .filter(([task, state]) => !same(draft.states[task], state))
@@ -37,20 +37,20 @@ export function redo(draft) {
   return { ...changed, past: [...draft.past, steps], future: draft.future.slice(1) };
 }
 
-/** What is kept in the browser: all but the way back. */
+/** The part of a draft that is stored in the browser: all but the undo history. */
 export function packed(draft, saved) {
   const { past, future, ...kept } = draft;
   return { ...kept, saved };
 }
 
-/** A kept draft, or null where it is not one of this item with these tasks. */
+/** A stored draft, or null if it does not fit this item and its tasks. */
 export function unpacked(kept, item, tasks) {
   const whole =
     kept && kept.item === item && kept.key && kept.states && tasks.every((task) => task in kept.states);
   return whole ? { ...kept, tasks, past: [], future: [] } : null;
 }
 
-/** Whether two states say the same. */
+/** Whether two states are equal. */
 export const same = (one, other) => one === other || JSON.stringify(one) === JSON.stringify(other);
 
 const placed = (draft, task, state) => ({ ...draft, states: { ...draft.states, [task]: state } });

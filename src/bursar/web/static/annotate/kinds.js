@@ -1,17 +1,17 @@
-// Which module draws which kind of task. All have one contract:
+// Selects the module for a kind of task. All modules have the same interface:
 //
-//   start(task, item)                     the state of a task before anything was said of it
-//   read(label, task, item)               the state that says what a JSON label says
-//   value(state, task, item)              the JSON label that a state says
-//   missing(state, task, item, passage)   what is still to be done, in words; "" when it can be sent
-//   accept(state, label, task, item)      the state with a suggestion taken into it
-//   summary(state, task, item)            a few words or elements that say what was answered
+//   start(task, item)                     the initial state of a task
+//   read(label, task, item)               the state for a JSON label
+//   value(state, task, item)              the JSON label of a state
+//   missing(state, task, item, passage)   what is still to do; "" if it can be sent
+//   accept(state, label, task, item)      the state with a suggestion accepted
+//   summary(state, task, item)            a short summary of the answer, as texts or elements
 //   keys(task)                            [[key, what it does], …]
-//   onText                                whether it draws upon the words of the text
-//   open(panel, bench)                    a view: draw(), key(event) -> taken?, focus(), and if it draws
-//                                         upon the text, mount(root) and unmount()
+//   onText                                whether it draws on the text
+//   open(panel, context)                    a view: draw(), key(event) -> handled?, focus(), and if it draws
+//                                         on the text, mount(root) and unmount()
 //
-// A state is JSON and never changed in place; a view changes it by `bench.set(state, what was done)`.
+// A state is JSON and never changed in place; a view changes it with `context.set(state, announcement)`.
 
 import { classification } from "./classification.js";
 import { other } from "./other.js";

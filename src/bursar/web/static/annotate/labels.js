@@ -1,11 +1,11 @@
-// A choice of labels: by click, by the keys 1 to 9, or by typing a part of the name.
+// A palette of labels: chosen by click, by the keys 1 to 9, or by searching for a name.
 
 import { breakable, digitOf, el, hueOf, kbd, shown } from "./dom.js";
 
-export const NUMBERED = 9; // labels that have a key of their own
+export const NUMBERED = 9; // labels with a number key
 let palettes = 0;
 
-/** Which labels a typed text finds: first those that begin with it, then those with a word that does, then the rest. */
+/** The labels that match a text: first those that start with it, then those with a word that does, then others. */
 export function found(labels, typed) {
   const wanted = typed.trim().toLocaleLowerCase();
   if (!wanted) return labels.map((_, at) => at);
@@ -23,8 +23,8 @@ export function found(labels, typed) {
 }
 
 /**
- * Buttons for labels. `choose(label, byKey, found)` is told which one was meant and how: by a key, by searching.
- * `leave()` is called when a search is given up.
+ * Buttons for labels. `choose(label, byKey, found)` is called with the label, and whether it was chosen by key or search.
+ * `leave()` is called when a search is cancelled.
  */
 export class Palette {
   constructor({ labels, name, choose, leave = () => {}, single = false }) {
@@ -34,7 +34,7 @@ export class Palette {
     this.single = single;
     this.id = `palette-${(palettes += 1)}`;
     this.order = labels.map((_, at) => at);
-    this.active = -1; // of the labels that a search found
+    this.active = -1; // index in the search results
     this.buttons = labels.map((label, at) => this.button(label, at));
     this.list = el(
       "div",
@@ -48,7 +48,7 @@ export class Palette {
       this.buttons,
     );
     this.search = labels.length > NUMBERED ? this.searchBox(name) : null;
-    this.nothing = el("p", { class: "nothing", hidden: true }, "No label has that in its name.");
+    this.nothing = el("p", { class: "nothing", hidden: true }, "No matching label.");
     this.root = el("div", { class: "palette" }, this.search?.parentElement, this.list, this.nothing);
     this.rove(0);
   }
@@ -74,11 +74,11 @@ export class Palette {
     const search = el("input", {
       type: "search",
       class: "search",
-      placeholder: `Find one of ${this.labels.length} labels`,
+      placeholder: `Search ${this.labels.length} labels`,
       role: "combobox",
       autocomplete: "off",
       spellcheck: "false",
-      "aria-label": `Find a label of ${name}`,
+      "aria-label": `Search the labels of ${name}`,
       "aria-controls": this.id,
       "aria-expanded": "true",
       on: {
@@ -91,7 +91,7 @@ export class Palette {
     return search;
   }
 
-  /** Show which labels are chosen, which are suggested, and whether number keys are for these. */
+  /** Show which labels are chosen or suggested, and whether number keys are active. */
   draw({ chosen = [], suggested = [], numbers = true } = {}) {
     this.buttons.forEach((button, at) => {
       const label = this.labels[at];
@@ -107,7 +107,7 @@ export class Palette {
     if (first >= 0 && !this.list.contains(document.activeElement)) this.rove(first);
   }
 
-  /** A key that chooses here, or opens the search; true if it was one. */
+  /** Handle a key that chooses a label or opens the search; returns whether it did. */
   key(event) {
     const digit = digitOf(event);
     if (this.search && (event.key === "/" || digit === 0)) {
@@ -121,7 +121,7 @@ export class Palette {
     return true;
   }
 
-  /** Where the choice begins: the search if there is one. */
+  /** Focus the search, or the labels if there is none. */
   find() {
     if (!this.search) return this.focus();
     this.search.value = "";
@@ -131,7 +131,7 @@ export class Palette {
 
   focus() {
     const choice = this.list.querySelector('[tabindex="0"]');
-    (choice?.hidden ? this.search : choice)?.focus(); // a search that was left may hide it
+    (choice?.hidden ? this.search : choice)?.focus(); // a search may have hidden it
   }
 
   clicked(event) {
@@ -141,7 +141,7 @@ export class Palette {
     this.choose(this.labels[button.dataset.choice], false);
   }
 
-  /** Arrow keys go from button to button; Space presses one. */
+  /** Arrow keys move between buttons; Space presses one. */
   walk(event) {
     const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     const jump = { Home: 0, End: this.order.length - 1 }[event.key];

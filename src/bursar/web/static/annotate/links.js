@@ -5,13 +5,13 @@ import { sameStretch, withSpan, withSpans } from "./spans.js";
 
 export const byPlace = (links) => links.slice().sort((one, two) => one[0][0] - two[0][0] || one[1][0] - two[1][0]);
 
-/** All spans that can be linked: the state's own, another task's, and whatever links already join. */
+/** All spans that can be linked: of this state, of another task, and the ends of existing links. */
 export function entitiesOf({ entities, links }, others = []) {
   const ends = links.flatMap(([from, to]) => [from, to]);
   return withSpans(withSpans(entities, ends, true), others, true);
 }
 
-/** With one more link; a second one that says the same is none. */
+/** With one more link, unless it exists already. */
 export function withLink(state, link) {
   const links = state.links.some((other) => same(other, link)) ? state.links : byPlace([...state.links, link]);
   return { ...state, links, none: false };
@@ -19,7 +19,7 @@ export function withLink(state, link) {
 
 export const withoutLink = (state, index) => ({ ...state, links: state.links.filter((_, at) => at !== index) });
 
-/** With a span of another type, in the links as well. */
+/** With a new type for a span, in its links as well. */
 export function retyped(state, span, type) {
   const turned = (one) => (sameStretch(one, span) ? [one[0], one[1], type] : one);
   return {
@@ -29,7 +29,7 @@ export function retyped(state, span, type) {
   };
 }
 
-/** Without a span, and without what linked it. */
+/** Without a span and its links. */
 export function withoutEntity(state, span) {
   const off = (one) => !sameStretch(one, span);
   const links = state.links.filter(([from, to]) => off(from) && off(to));

@@ -1,14 +1,14 @@
-// Spans drawn upon a text: a tint behind the words, a rule and the label beneath them, on as many levels as needed.
+// Draws spans on a text: a tint behind the words, and a rule with the label below, on several levels if they overlap.
 
 import { el, hueOf, quoted, svg } from "./dom.js";
 import { shortened } from "./text.js";
 
-export const LEVEL = 21; // pixels of a level of labels under a line
-const ARC = 30; // pixels of a level of arcs above a line
-const MOST = 6; // levels; what does not fit stands on the last
+export const LEVEL = 21; // pixels per level of labels below a line
+const ARC = 30; // pixels per level of arcs above a line
+const MOST = 6; // levels; further marks share the last one
 const pen = document.createElement("canvas").getContext("2d");
 
-/** Draws `marks` ({ start, end, label, hue, ghost, picked, name }) on a board, and says where they are. */
+/** Draws `marks` ({ start, end, label, hue, ghost, picked, name }) on a board; returns their boxes. */
 export function drawMarks(board, marks, { arcs = 0 } = {}) {
   const font = getComputedStyle(board.over).fontFamily;
   const lay = () => marks.map((mark) => boxesOf(board, mark.start, mark.end));
@@ -34,7 +34,7 @@ export function drawMarks(board, marks, { arcs = 0 } = {}) {
   return boxes;
 }
 
-/** The chosen stretch and the cursor, which move more often than spans. */
+/** Draw the selection and the cursor, which change more often than spans. */
 export function drawLight(board, active) {
   if (!board.passage.length) return;
   const [start, end] = board.stretch;
@@ -46,7 +46,7 @@ export function drawLight(board, active) {
   board.light.replaceChildren(...pieces);
 }
 
-/** Where a stretch of words lies: a box for every line, or for every run of one direction. */
+/** The boxes of a range of words: one per line and per run of one direction. */
 export function boxesOf(board, start, end) {
   const raw = board.rectsOf(start, end);
   if (!raw.length) return [];
@@ -56,7 +56,7 @@ export function boxesOf(board, start, end) {
   for (const box of raw) {
     const middle = (box.top + box.bottom) / 2 - origin.top;
     const [left, right] = [box.left - origin.left, box.right - origin.left];
-    const gap = height / 2; // about a blank
+    const gap = height / 2; // about the width of a space
     const meets = (other) => left < other.right + gap && right > other.left - gap;
     const near = merged.find((other) => Math.abs(other.middle - middle) < height / 2 && meets(other));
     if (near) [near.left, near.right] = [Math.min(near.left, left), Math.max(near.right, right)];
@@ -72,7 +72,7 @@ export function boxesOf(board, start, end) {
   }));
 }
 
-/** The level of every mark: short ones next to the text, and no two on one place of a line. */
+/** The level of every mark: short ones closest to the text, without overlaps on a level. */
 export function levelsOf(boxes, widths, direction = "ltr") {
   const taken = []; // by level: { line, left, right }
   const levels = boxes.map(() => 0);
@@ -96,7 +96,7 @@ export function levelsOf(boxes, widths, direction = "ltr") {
   return levels;
 }
 
-/** An arc from one box to another, with an arrow at its end and its label in the middle. */
+/** An arc between two boxes, with an arrow at its end and a label in the middle. */
 export function arcBetween(from, to, level, { label, look, index }) {
   const [x1, x2] = [centre(from), centre(to)];
   const top = Math.min(from.top, to.top) - 10 - level * ARC;
@@ -116,7 +116,7 @@ export function arcBetween(from, to, level, { label, look, index }) {
   );
 }
 
-/** How high each arc must go so that no two are on one place above a line. Arcs are `[from, to, label]`, by boxes. */
+/** The level of every arc, so that none overlap. Arcs are `[from, to, label]`, where from and to are boxes. */
 export function arcLevels(arcs) {
   const extents = arcs.map(([from, to, label]) => {
     const [x1, x2] = [centre(from), centre(to)];
@@ -162,7 +162,7 @@ function chipWidth({ label }, font) {
   return Math.min(pen.measureText(label).width + 14, 200);
 }
 
-/** Make room between lines; true if that moved the text. */
+/** Adjust the line spacing; returns whether it changed. */
 function spread(board, levels, arcs) {
   const now = `${levels} ${arcs}`;
   if (board.room === now) return false;

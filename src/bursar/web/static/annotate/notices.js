@@ -1,4 +1,4 @@
-// What cannot be said in passing: an answer that the server would not take, kept until its writer has seen it.
+// Notices that stay until dismissed, such as a refused answer.
 
 import { button, el, quoted } from "./dom.js";
 
@@ -7,7 +7,7 @@ export class Notices {
     this.root = root;
   }
 
-  /** A notice with what it is about, a text to copy, and a way to take it up again. */
+  /** Add a notice, optionally with a quote, a text to copy, and an action to reopen the item. */
   add({ text, quote = "", copy = null, again = null, dismissed = () => {} }) {
     const close = () => {
       node.remove();
@@ -21,15 +21,15 @@ export class Notices {
       el(
         "div",
         { class: "buttons" },
-        again ? small("Open it again", () => (close(), again())) : null,
-        copy ? small("Copy the answer", (event) => this.copy(copy, event.currentTarget)) : null,
+        again ? small("Reopen", () => (close(), again())) : null,
+        copy ? small("Copy answer", (event) => this.copy(copy, event.currentTarget)) : null,
         small("Dismiss", close),
       ),
     );
     this.root.append(node);
   }
 
-  /** The clipboard is for pages over https; elsewhere the text is shown, selected. */
+  /** Copy to the clipboard, which requires https; otherwise show the text, selected. */
   async copy(text, pressed) {
     try {
       await navigator.clipboard.writeText(text);

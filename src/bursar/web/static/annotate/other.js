@@ -1,4 +1,4 @@
-// A kind of task that this page has no widget for: its label as JSON. A state is what was typed.
+// Fallback for kinds of tasks without a widget: the label is typed as JSON. The state is the text.
 
 import { el, shown } from "./dom.js";
 
@@ -11,28 +11,28 @@ export const other = {
       JSON.parse(state);
       return "";
     } catch {
-      return "write its label as JSON";
+      return "enter a label as JSON";
     }
   },
   accept: (state, suggested) => JSON.stringify(suggested),
   summary: (state) => [state.slice(0, 40)],
   keys: () => [],
-  open(panel, bench) {
+  open(panel, context) {
     const field = el("textarea", {
       class: "json",
       rows: 4,
       spellcheck: "false",
-      "aria-label": `${bench.task.name}, as JSON`,
-      on: { input: () => bench.set(field.value, "") },
+      "aria-label": `${context.task.name}, as JSON`,
+      on: { input: () => context.set(field.value, "") },
     });
-    const said = el("p", { class: "remark" });
-    const hint = el("p", { class: "hint" }, `Labels of kind “${bench.task.kind}” are written as JSON.`);
-    panel.append(hint, field, said);
+    const remark = el("p", { class: "remark" });
+    const hint = el("p", { class: "hint" }, `Enter labels of kind “${context.task.kind}” as JSON.`);
+    panel.append(hint, field, remark);
     return {
       draw() {
-        if (field.value !== bench.state) field.value = bench.state;
-        const { suggestion } = bench;
-        shown(said, suggestion).textContent = suggestion ? `The model says ${JSON.stringify(suggestion.label)}` : "";
+        if (field.value !== context.state) field.value = context.state;
+        const { suggestion } = context;
+        shown(remark, suggestion).textContent = suggestion ? `Suggestion: ${JSON.stringify(suggestion.label)}` : "";
       },
       key: () => false,
       focus: () => field.focus(),

@@ -1,11 +1,11 @@
-// Answers on their way: kept in the browser before they are sent, sent in order, each under its own key.
+// The outbox: answers are stored in the browser before they are sent, in order, each with its own key.
 
 import { Refused, SignedOut, Unreachable } from "./api.js";
 import { exclusively } from "./store.js";
 
 const PAUSES = [2, 4, 8, 15, 30]; // seconds before the next try
 
-/** What is to be sent. `hooks.changed()` tells of every change, `hooks.refused(entry)` of what is not taken. */
+/** Unsent answers. `hooks.changed()` is called on every change, `hooks.refused(entry)` for refused ones. */
 export class Outbox {
   constructor(store, api, hooks) {
     this.store = store;
@@ -13,15 +13,15 @@ export class Outbox {
     this.hooks = hooks;
     this.tries = 0;
     this.timer = null;
-    this.trouble = null; // why the last try stopped
-    this.pause = 0; // seconds before the next one
+    this.trouble = null; // the error of the last try
+    this.pause = 0; // seconds before the next try
   }
 
   get waiting() {
     return this.store.names("outbox/").length;
   }
 
-  /** Keep something to be sent: `{ path, body, about }`. It survives whatever comes. */
+  /** Store a request to be sent: `{ path, body, about }`. */
   add(entry) {
     const last = this.store.names("outbox/").at(-1);
     const number = Math.max(Date.now(), last ? Number(last.split("/")[1]) + 1 : 0);
@@ -31,7 +31,7 @@ export class Outbox {
     return name;
   }
 
-  /** Send what waits, oldest first, in one tab at a time. Says what became of each entry, by name. */
+  /** Send all entries, oldest first, in one tab at a time. Returns the outcome of each entry by name. */
   flush() {
     clearTimeout(this.timer);
     return exclusively(`${this.store.prefix}send`, () => this.sendAll());
@@ -64,7 +64,7 @@ export class Outbox {
     return fates;
   }
 
-  /** What the server will never take is kept apart, for its writer to read and copy. */
+  /** Keep a refused entry separately, so that its author can read and copy it. */
   setAside(name, entry, { message, fix, kind, status }) {
     const kept = { ...entry, problem: { message, fix, kind, status } };
     this.store.put(`kept/${name.slice("outbox/".length)}`, kept);

@@ -1,7 +1,8 @@
-// The annotate page: shows what the session has, and passes on keys and clicks.
+// The annotation page: displays the session, and handles keys and clicks.
 
+import { errorText, sentence } from "../format.js";
 import { Api, Refused, SignedOut, Unreachable } from "./api.js";
-import { Desk } from "./desk.js";
+import { ItemView } from "./item_view.js";
 import { askReason, showKeys } from "./dialogs.js";
 import { count, isTyping, shown, strokeOf } from "./dom.js";
 import { kindOf } from "./kinds.js";
@@ -11,32 +12,31 @@ import { Session } from "./session.js";
 import { Waiting } from "./waiting.js";
 
 const PAUSES = [1, 2, 4, 8, 15]; // seconds between tries to reach the server
-const READ_ALOUD = 600; // characters of an item that are announced when it appears
-const FORGETFUL = "This browser keeps nothing: an answer that is not sent is lost with the tab.";
+const READ_ALOUD = 600; // longest text, in characters, that is announced in full
+const NO_STORAGE = "This browser does not store data: unsent answers are lost when you close the tab.";
 const REFUSALS = {
-  answered_by_other: "Somebody else answered this item while you had it before you.",
-  leased_by_other: "Your hold on this item ran out, and somebody else is annotating it now.",
-  not_asked: "Nobody is asked about this item any more.",
+  answered_by_other: "Someone else answered this item in the meantime.",
+  leased_by_other: "Your reservation expired, and someone else is annotating this item now.",
+  not_asked: "This item is no longer open.",
 };
 const place = (id) => document.getElementById(id);
-const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 const unsavedWords = (number, pause) =>
-  `Saving failed: storage is full or unavailable. Your ${number === 1 ? "answer is" : `${number} answers are`} kept in this browser; trying again in ${pause} s.`;
-const unsentWords = (number) => `${count(number, "answer")} ${number === 1 ? "waits" : "wait"} to be sent`;
+  `Saving failed: storage is full or unavailable. Your ${number === 1 ? "answer is" : `${number} answers are`} kept in this browser. Trying again in ${pause} s.`;
+const unsentWords = (number) => count(number, "unsent answer");
 
 class Page {
   constructor() {
     this.api = new Api();
     this.session = null;
-    this.desk = null;
+    this.itemView = null;
     this.tries = 0;
     this.waiting = new Waiting(place("waiting"), { again: () => this.wake(), back: () => this.goBack() });
     this.notices = new Notices(place("notices"));
     this.listen();
   }
 
-  // -- the server is there, or not ----------------------------------------------------------------------------------
-  /** Look whether there is something to do. */
+  // -- connection --------------------------------------------------------------------------------------------------
+  /** Check whether there is an item to annotate. */
   async wake() {
     if (this.session?.opened || this.waking) return;
     this.waking = true;
@@ -51,11 +51,11 @@ class Page {
   async begin() {
     const session = new Session(this.api, await this.api.me(), this);
     for (const entry of session.outbox.kept()) this.showRefusal(entry, session);
-    if (!session.store.lasting) this.notices.add({ text: FORGETFUL });
+    if (!session.store.lasting) this.notices.add({ text: NO_STORAGE });
     return session;
   }
 
-  /** Do something that needs the server; where that is gone, say so and try again. */
+  /** Run something that needs the server; on failure, show why and try again. */
   async trying(act) {
     try {
       await act();
@@ -75,7 +75,7 @@ class Page {
       this.later(problem.pause(PAUSES, this.tries));
       this.tries += 1;
     } else {
-      this.waiting.show("trouble", { message: [problem.message, problem.fix].filter(Boolean).map(sentence).join(" ") });
+      this.waiting.show("trouble", { message: errorText(problem) });
       if (!(problem instanceof Refused)) console.error(problem);
     }
   }
@@ -85,20 +85,20 @@ class Page {
     this.timer = setTimeout(() => this.wake(), 1000 * seconds);
   }
 
-  // -- what is before the person ------------------------------------------------------------------------------------
+  // -- current item --------------------------------------------------------------------------------------------------
   clear() {
-    this.desk?.close();
-    this.desk = null;
+    this.itemView?.close();
+    this.itemView = null;
     this.session?.leave();
     this.events?.close();
     clearTimeout(this.timer);
-    for (const id of ["bench", "actions", "banner"]) place(id).hidden = true;
+    for (const id of ["workspace", "actions", "banner"]) place(id).hidden = true;
   }
 
-  /** There is nothing to do: `{ reason, message, retry_after }`. */
+  /** Show why there is no item: `{ reason, message, retry_after }`. */
   showNothing({ reason = "none", message, retry_after: after = 10 }) {
     this.clear();
-    const links = reason === "ended" && this.session.me.role === "lead" ? [["See what it brought", "/watch"]] : [];
+    const links = reason === "ended" && this.session.me.role === "lead" ? [["See the results", "/watch"]] : [];
     this.waiting.show(reason, { message, links });
     this.drawStrip();
     this.later(after);
@@ -106,55 +106,55 @@ class Page {
     this.events.addEventListener("stage", (event) => {
       if (reason === "training") this.waiting.progress(JSON.parse(event.data));
     });
-    let told = false; // the first state is how things stand already
+    let received = false; // the first state event is the current state
     this.events.addEventListener("state", (event) => {
       const { phase } = JSON.parse(event.data);
-      if (told || (reason === "training" && phase !== "training")) this.later(0.5);
-      told = true;
+      if (received || (reason === "training" && phase !== "training")) this.later(0.5);
+      received = true;
     });
   }
 
   showItem(opened) {
-    this.desk?.close();
+    this.itemView?.close();
     this.events?.close();
     clearTimeout(this.timer);
     this.waiting.hide();
-    for (const id of ["bench", "actions"]) place(id).hidden = false;
-    place("bench").inert = false;
-    this.tell("");
-    this.desk = new Desk({ stage: place("stage"), panels: place("panels") }, opened, {
+    for (const id of ["workspace", "actions"]) place(id).hidden = false;
+    place("workspace").inert = false;
+    this.showStatus("");
+    this.itemView = new ItemView({ stage: place("stage"), panels: place("panels") }, opened, {
       changed: (draft, task, note) => this.changed(draft, task, note),
       moved: (task) => this.session.moved(task),
       announce: (text) => this.announce(text),
-      tell: (text) => this.tell(text),
+      showStatus: (text) => this.showStatus(text),
     });
-    this.session.at = this.desk.active;
+    this.session.at = this.itemView.active;
     this.drawStrip();
     this.drawActions();
     this.drawBanner(opened);
-    this.desk.focus();
+    this.itemView.focus();
     const { text = "", words = [], second, image } = opened.item;
-    const said = image ? "An image." : text.length > READ_ALOUD ? `A text of ${count(words.length, "word")}.` : text;
+    const content = image ? "An image." : text.length > READ_ALOUD ? `A text of ${count(words.length, "word")}.` : text;
     const tasks = `Tasks: ${opened.draft.tasks.join(", ")}.`;
-    this.announce([this.session.done, said, second?.text, tasks].filter(Boolean).join(" "));
+    this.announce([this.session.done, content, second?.text, tasks].filter(Boolean).join(" "));
     this.session.done = "";
   }
 
   changed(draft, task, note) {
-    this.tell("");
-    this.desk.draft = this.session.keep(draft, task);
+    this.showStatus("");
+    this.itemView.draft = this.session.keep(draft, task);
     if (note) this.announce(note);
     this.drawActions();
   }
 
-  /** The server will not take it: tell why, and keep it for whoever wrote it. */
+  /** Show why the server refused a request, and keep the answer. */
   showRefusal({ body, about, problem, path }, session = this.session) {
     const mine = problem.kind === "answered_before";
-    const late = problem.kind === "leased_by_other"; // it can be sent again once the other person has let go
+    const late = problem.kind === "leased_by_other"; // it can be sent again if the other person releases the item
     const mendable = body.labels && (mine || late || [400, 422].includes(problem.status));
-    const why = REFUSALS[problem.kind] ?? [problem.message, problem.fix].filter(Boolean).map(sentence).join(" ");
+    const why = REFUSALS[problem.kind] ?? errorText(problem);
     this.notices.add({
-      text: body.labels ? `${why} What you said is kept here.` : `It was not skipped. ${why}`,
+      text: body.labels ? `${why} Your answer is kept here.` : `The item was not skipped. ${why}`,
       quote: about.text,
       copy: body.labels ? JSON.stringify({ item: body.item, labels: body.labels }, null, 1) : null,
       again: mendable ? () => this.trying(() => session.reopen(body, mine || path === "/corrections")) : null,
@@ -164,21 +164,21 @@ class Page {
     });
   }
 
-  // -- what people do -----------------------------------------------------------------------------------------------
+  // -- actions ------------------------------------------------------------------------------------------------------
   get busy() {
-    return !this.desk || this.session.sending;
+    return !this.itemView || this.session.sending;
   }
 
   async send() {
     if (this.busy) return;
-    const missing = this.desk.missing();
+    const missing = this.itemView.missing();
     if (missing.length) {
-      this.tell(`Still to do: ${missing.map(({ task, what }) => `${task}: ${what}`).join("; ")}.`, "warn");
-      this.desk.activate(missing[0].task);
+      this.showStatus(`Still missing: ${missing.map(({ task, what }) => `${task}: ${what}`).join("; ")}.`, "warn");
+      this.itemView.activate(missing[0].task);
       return;
     }
-    const labels = this.desk.labels();
-    place("bench").inert = true;
+    const labels = this.itemView.labels();
+    place("workspace").inert = true;
     await this.trying(() => this.session.send(labels));
   }
 
@@ -187,8 +187,8 @@ class Page {
     if (this.busy || this.session.correcting) return;
     const reason = await askReason(document.body);
     if (this.session.opened !== opened) return;
-    if (reason === null) return this.desk.focus();
-    place("bench").inert = true;
+    if (reason === null) return this.itemView.focus();
+    place("workspace").inert = true;
     await this.trying(() => this.session.skip(reason));
   }
 
@@ -197,7 +197,7 @@ class Page {
     try {
       await this.session.goBack();
     } catch (problem) {
-      if (this.desk) this.tell(sentence(problem.message)); // the item that is open stays
+      if (this.itemView) this.showStatus(sentence(problem.message)); // the current item stays
       else this.showTrouble(problem);
     }
   }
@@ -207,17 +207,17 @@ class Page {
   }
 
   showKeys() {
-    const tasks = (this.desk?.tasks ?? []).map((task) => [task.name, kindOf(task).keys(task)]);
-    showKeys(document.body, tasks).addEventListener("close", () => this.desk?.focus());
+    const tasks = (this.itemView?.tasks ?? []).map((task) => [task.name, kindOf(task).keys(task)]);
+    showKeys(document.body, tasks).addEventListener("close", () => this.itemView?.focus());
   }
 
-  // -- what is drawn around the item --------------------------------------------------------------------------------
+  // -- status bars -------------------------------------------------------------------------------------------------
   drawStrip() {
     const { progress } = this.session;
     if (!progress) return;
     const { round, answered, asked, skipped, mine } = progress;
-    const all = asked - skipped; // what is skipped leaves the round
-    place("round").textContent = round === 0 ? "First items" : `Round ${round}`;
+    const all = asked - skipped; // skipped items leave the round
+    place("round").textContent = round === 0 ? "Seed items" : `Round ${round}`;
     place("progress-bar").max = all || 1;
     place("progress-bar").value = all ? answered : 1;
     const left = skipped ? `, ${skipped} skipped` : "";
@@ -232,14 +232,14 @@ class Page {
   }
 
   drawActions() {
-    const { draft } = this.desk;
+    const { draft } = this.itemView;
     const { correcting } = this.session;
-    const missing = this.desk.missing();
+    const missing = this.itemView.missing();
     place("undo").disabled = !draft.past.length;
     place("redo").disabled = !draft.future.length;
     place("send").classList.toggle("primary", !missing.length);
     place("skip").hidden = correcting;
-    place("send-name").textContent = correcting ? "Save the change" : "Send";
+    place("send-name").textContent = correcting ? "Save change" : "Send";
     place("left").textContent = missing.length ? `To do: ${missing.map(({ task }) => task).join(", ")}` : "";
   }
 
@@ -247,17 +247,17 @@ class Page {
     const when = new Date(at ?? NaN);
     const day = () => when.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
     shown(place("banner"), this.session.correcting);
-    const said = Number.isNaN(when.valueOf()) ? "before" : `on ${day()}`;
-    place("banner-text").textContent = `You sent this ${said}. Change it here.`;
-    place("return-name").textContent = this.session.parked ? "Return to your item" : "Go on";
+    const sent = Number.isNaN(when.valueOf()) ? "earlier" : `on ${day()}`;
+    place("banner-text").textContent = `You sent this answer ${sent}. You can change it here.`;
+    place("return-name").textContent = this.session.parked ? "Return to your item" : "Continue";
   }
 
   announce(text) {
     place("spoken").textContent = text;
   }
 
-  tell(text, tone = "") {
-    if (!this.desk && text) this.waiting.say(text);
+  showStatus(text, tone = "") {
+    if (!this.itemView && text) this.waiting.say(text);
     place("status").textContent = text;
     place("status").dataset.tone = tone;
   }
@@ -266,16 +266,16 @@ class Page {
   listen() {
     const acts = { send: "send", skip: "skip", back: "goBack", return: "leaveCorrection", "show-keys": "showKeys" };
     for (const [id, act] of Object.entries(acts)) place(id).addEventListener("click", () => this[act]());
-    for (const act of ["undo", "redo"]) place(act).addEventListener("click", () => this.desk?.[act]());
+    for (const act of ["undo", "redo"]) place(act).addEventListener("click", () => this.itemView?.[act]());
     document.addEventListener("keydown", (event) => this.key(event));
     for (const sign of ["keydown", "pointerdown", "pointermove", "wheel", "scroll"]) {
       document.addEventListener(sign, () => this.session?.alive(), { passive: true, capture: true });
     }
     document.addEventListener("visibilitychange", () => {
       this.session?.watched(!document.hidden);
-      if (!document.hidden && !this.desk) this.wake();
+      if (!document.hidden && !this.itemView) this.wake();
     });
-    window.addEventListener("online", () => (this.desk ? this.session.outbox.flush() : this.wake()));
+    window.addEventListener("online", () => (this.itemView ? this.session.outbox.flush() : this.wake()));
     window.addEventListener("storage", () => this.drawUnsent());
     window.addEventListener("pagehide", () => this.session?.letGo());
   }
@@ -296,16 +296,16 @@ class Page {
   controlKey({ key, shiftKey, altKey, target }) {
     if (altKey || (isTyping(target) && key !== "Enter")) return false;
     if (key === "Enter") this.send();
-    else if (key === "y" || (key === "z" && shiftKey)) this.desk.redo();
-    else if (key === "z") this.desk.undo();
+    else if (key === "y" || (key === "z" && shiftKey)) this.itemView.redo();
+    else if (key === "z") this.itemView.undo();
     else return false;
     return true;
   }
 
-  /** Tab goes from task to task, whatever of a task is focused; before the first and after the last it goes on. */
+  /** Tab moves between tasks; before the first and after the last, to other elements. */
   tabKey({ shiftKey, target }) {
-    const stop = stopAfter(target, shiftKey ? -1 : 1, this.desk, place("panels"));
-    if (stop?.task !== undefined) this.desk.activate(stop.task);
+    const stop = stopAfter(target, shiftKey ? -1 : 1, this.itemView, place("panels"));
+    if (stop?.task !== undefined) this.itemView.activate(stop.task);
     else stop?.node.focus();
     return stop !== null;
   }
@@ -317,17 +317,17 @@ class Page {
       this.send();
       return true;
     }
-    const atItem = place("bench").contains(target) || target === document.body;
-    if (key === " " && target.closest("button, a, summary")) return false; // Space presses what is focused,
-    if (key === "Enter" && !atItem) return false; // and so does Enter, but for labels: there it sends
-    if (this.desk.key(stroke)) return true;
+    const atItem = place("workspace").contains(target) || target === document.body;
+    if (key === " " && target.closest("button, a, summary")) return false; // Space presses the focused element,
+    if (key === "Enter" && !atItem) return false; // and so does Enter outside the item; inside, it sends
+    if (this.itemView.key(stroke)) return true;
     const act = {
       Enter: () => this.send(),
-      a: () => (shiftKey ? this.desk.acceptAll() : this.desk.acceptActive(target)),
+      a: () => (shiftKey ? this.itemView.acceptAll() : this.itemView.acceptActive(target)),
       s: () => this.skip(),
       b: () => this.goBack(),
-      j: () => this.desk.step(1),
-      k: () => this.desk.step(-1),
+      j: () => this.itemView.step(1),
+      k: () => this.itemView.step(-1),
       "?": () => this.showKeys(),
       Escape: () => this.leaveCorrection(),
     }[key];

@@ -1,4 +1,4 @@
-// Parsing: a head and a label for every word. A state is `[head, label]` for each, null where not yet known.
+// Parsing: a head and a label for every word. The state is `[head, label]` per word, null where unknown.
 
 import { button, count, el, kbd, shown } from "./dom.js";
 import { Palette } from "./labels.js";
@@ -6,12 +6,12 @@ import { shortened } from "./text.js";
 import { loopOf } from "./tree.js";
 import { TreeBoard } from "./treeboard.js";
 
-/** What keeps this from being a tree, in words; "" if nothing does. */
+/** What is missing for a complete tree; "" if nothing is. */
 export function missingOf(state, nameOf = (word) => `word ${word}`) {
   const open = state.filter(([head]) => head === null).length;
   if (open) return `${count(open, "word")} of ${state.length} ${open === 1 ? "has" : "have"} no head`;
   const loop = loopOf(state.map(([head]) => head));
-  if (loop.length) return `${loop.map((word) => `“${nameOf(word)}”`).join(" and ")} hang on each other`;
+  if (loop.length) return `${loop.map((word) => `“${nameOf(word)}”`).join(" and ")} form a loop`;
   const bare = state.filter(([, label]) => label === null).length;
   return bare ? `${count(bare, "arc")} ${bare === 1 ? "has" : "have"} no label` : "";
 }
@@ -25,24 +25,24 @@ export const parsing = {
   accept: (state, suggested) => state.map((own, at) => (own[0] === null ? (suggested[at]?.slice() ?? own) : own)),
   summary: (state) => [`${state.filter((entry) => !entry.includes(null)).length} of ${state.length} words`],
   keys: (task) => [
-    ["← →", "go from word to word"],
-    ["h or ↑", "choose its head: arrows, then ↵"],
-    ["r", "the word hangs from the root"],
-    [`1 to ${Math.min(9, task.labels.length)}`, "label the word's arc"],
-    ...(task.labels.length > 9 ? [["/ or 0", "find a label by its name"]] : []),
-    ["Space", "take what the model says of this word"],
-    ["e", "go to the next word that lacks something"],
-    ["⌫", "take the head back"],
+    ["← →", "move from word to word"],
+    ["h or ↑", "choose the head: arrows, then ↵"],
+    ["r", "attach the word to the root"],
+    [`1 to ${Math.min(9, task.labels.length)}`, "label the arc"],
+    ...(task.labels.length > 9 ? [["/ or 0", "search for a label"]] : []),
+    ["Space", "accept the suggestion for this word"],
+    ["e", "go to the next incomplete word"],
+    ["⌫", "clear the head"],
   ],
-  open: (panel, bench) => new TreeView(panel, bench),
+  open: (panel, context) => new TreeView(panel, context),
 };
 
 class TreeView {
-  constructor(panel, bench) {
-    this.bench = bench;
-    this.task = bench.task;
-    this.at = 1; // the word in hand
-    this.aim = null; // where its head is being looked for
+  constructor(panel, context) {
+    this.context = context;
+    this.task = context.task;
+    this.at = 1; // the current word
+    this.aim = null; // the candidate head while choosing one
     this.board = null;
     this.labels = new Palette({
       labels: this.task.labels,
@@ -50,7 +50,7 @@ class TreeView {
       choose: (label) => this.putLabel(label),
       leave: () => this.focus(),
     });
-    this.said = el("p", { class: "prompt" });
+    this.prompt = el("p", { class: "prompt" });
     this.note = el("p", { class: "hint", hidden: true });
     const doing = (name, key, act) => button("button small", () => this.doing(act), {}, name, kbd(key));
     const buttons = el(
@@ -60,18 +60,18 @@ class TreeView {
       doing("Root", "r", () => this.putHead(this.at, 0, false)),
       doing("Clear", "⌫", () => this.clear()),
     );
-    panel.append(this.said, buttons, this.labels.root, this.note);
+    panel.append(this.prompt, buttons, this.labels.root, this.note);
   }
 
-  /** What a button does, and then the keys are for the tree again. */
+  /** Run a button's action, then focus the tree again. */
   doing(act) {
-    this.bench.activate();
+    this.context.activate();
     act();
     this.focus();
   }
 
   get state() {
-    return this.bench.state;
+    return this.context.state;
   }
 
   get entry() {
@@ -79,14 +79,14 @@ class TreeView {
   }
 
   name(place) {
-    return place === 0 ? "root" : shortened(this.bench.passage.word(place - 1), 24);
+    return place === 0 ? "root" : shortened(this.context.passage.word(place - 1), 24);
   }
 
   mount(root) {
-    this.at = Math.min(Math.max(1, this.at), this.bench.passage.length);
+    this.at = Math.min(Math.max(1, this.at), this.context.passage.length);
     this.board = new TreeBoard(
       root,
-      this.bench.passage,
+      this.context.passage,
       {
         pulled: (word, head, touch) => this.putHead(word, head, !touch),
         clicked: (place, touch) => this.click(place, touch),
@@ -106,8 +106,8 @@ class TreeView {
     this.board?.box.focus({ preventScroll: true });
   }
 
-  // -- where one is -------------------------------------------------------------------------------------------------
-  /** A click takes a word in hand. If that one is looking for its head, or has none yet, the next click is its head. */
+  // -- navigation ---------------------------------------------------------------------------------------------------
+  /** A click selects a word. If that word has no head, or one is being chosen, the next click sets its head. */
   click(place, touch) {
     const seeks = this.aim !== null || (this.held === this.at && this.entry[0] === null);
     if (seeks && place !== this.at) return this.putHead(this.at, place, !touch);
@@ -120,31 +120,31 @@ class TreeView {
     if (place < 1 || place > this.state.length) return;
     [this.at, this.aim] = [place, null];
     const [head, label] = this.entry;
-    const said = head === null ? "no head" : `${label ?? "no label"} of ${this.name(head)}`;
-    this.bench.announce(`${this.name(place)}, ${said}`);
+    const arc = head === null ? "no head" : `${label ?? "no label"} of ${this.name(head)}`;
+    this.context.announce(`${this.name(place)}, ${arc}`);
     this.draw();
     this.board?.reveal(place);
   }
 
-  /** Look for the head of the word in hand. */
+  /** Start choosing the head of the current word. */
   beginAim() {
     this.look(this.entry[0] ?? (this.at > 1 ? this.at - 1 : 0));
   }
 
   look(place) {
     this.aim = place;
-    this.bench.announce(`Head of ${this.name(this.at)}: ${this.name(place)}? Enter takes it.`);
+    this.context.announce(`Head of ${this.name(this.at)}: ${this.name(place)}? Press Enter to accept.`);
     this.draw();
     this.board?.reveal(place);
   }
 
-  /** To the next word that lacks something, or stay. */
+  /** Go to the next incomplete word, if any. */
   onward() {
     const next = this.lacking(this.at);
     if (next) this.go(next);
     else this.draw();
     this.focus();
-    if (!missingOf(this.state)) this.bench.done();
+    if (!missingOf(this.state)) this.context.done();
   }
 
   lacking(after) {
@@ -158,16 +158,16 @@ class TreeView {
     return this.state.map((old, at) => (at === word - 1 ? entry : old));
   }
 
-  /** Hang a word on another. The label stays if it can; the root's and an only one need not be asked for. */
+  /** Attach a word to a head. Keeps the label where possible; sets the root label or an only label itself. */
   putHead(word, head, typing = true) {
-    this.bench.activate();
+    this.context.activate();
     [this.at, this.aim, this.held] = [word, null, null];
     const [before, label] = this.entry;
     const rooted = head === 0 ? this.task.labels.find((one) => one.toLowerCase() === "root") : undefined;
     const kept = before !== null && (before === 0) === (head === 0) ? label : null;
     const next = rooted ?? kept ?? (this.task.labels.length === 1 ? this.task.labels[0] : null);
-    const said = `${this.name(word)} hangs on ${this.name(head)}${next ? `: ${next}` : ""}`;
-    this.bench.set(this.with(word, [head, next]), said);
+    const note = `${this.name(word)} attached to ${this.name(head)}${next ? `: ${next}` : ""}`;
+    this.context.set(this.with(word, [head, next]), note);
     if (next !== null) return this.onward();
     this.draw();
     if (this.labels.search && typing) this.labels.find();
@@ -175,34 +175,35 @@ class TreeView {
   }
 
   putLabel(label) {
-    this.bench.activate();
+    this.context.activate();
     const [head] = this.entry;
     if (head === null) {
-      this.bench.tell("Choose the word's head first.");
+      this.context.showStatus("Choose the head of the word first.");
       this.focus();
       return;
     }
-    this.bench.set(this.with(this.at, [head, label]), `${this.name(this.at)}: ${label} of ${this.name(head)}`);
+    this.context.set(this.with(this.at, [head, label]), `${this.name(this.at)}: ${label} of ${this.name(head)}`);
     this.onward();
   }
 
   clear() {
     this.aim = null;
-    this.bench.set(this.with(this.at, [null, null]), `${this.name(this.at)}: taken back`);
+    this.context.set(this.with(this.at, [null, null]), `${this.name(this.at)}: cleared`);
     this.draw();
   }
 
   takeSuggestion() {
-    const said = this.bench.suggestion?.label[this.at - 1];
-    if (!said) return;
-    this.bench.set(this.with(this.at, said.slice()), `${this.name(this.at)}: ${said[1]} of ${this.name(said[0])}`);
+    const suggested = this.context.suggestion?.label[this.at - 1];
+    if (!suggested) return;
+    const [head, label] = suggested;
+    this.context.set(this.with(this.at, [head, label]), `${this.name(this.at)}: ${label} of ${this.name(head)}`);
     this.onward();
   }
 
   // -- keys ---------------------------------------------------------------------------------------------------------
   key(event) {
     if (!this.board || !this.state.length) return false;
-    const forward = this.bench.passage.direction === "rtl" ? -1 : 1;
+    const forward = this.context.passage.direction === "rtl" ? -1 : 1;
     const way = { ArrowRight: forward, ArrowLeft: -forward }[event.key];
     return this.aim === null ? this.wordKey(event, way) : this.headKey(event, way);
   }
@@ -237,21 +238,21 @@ class TreeView {
   // -- drawing ------------------------------------------------------------------------------------------------------
   draw() {
     const { state, at, aim } = this;
-    const suggested = this.bench.suggestion?.label ?? [];
-    this.board?.show({ state, at, aim, suggested, active: this.bench.active });
+    const suggested = this.context.suggestion?.label ?? [];
+    this.board?.show({ state, at, aim, suggested, active: this.context.active });
     const [head, label] = this.entry;
     const ghost = suggested[at - 1]?.[0] === head ? [suggested[at - 1][1]] : [];
-    this.labels.draw({ chosen: label ? [label] : [], suggested: ghost, numbers: this.bench.active });
-    this.said.textContent = state.length ? this.question(head) : "This text has no words.";
+    this.labels.draw({ chosen: label ? [label] : [], suggested: ghost, numbers: this.context.active });
+    this.prompt.textContent = state.length ? this.question(head) : "This text has no words.";
     const roots = state.filter(([one]) => one === 0).length;
     const many = roots > 1 && this.task.single_root !== false;
-    shown(this.note, many).textContent = many ? `${roots} words hang from the root; most schemes want one.` : "";
+    shown(this.note, many).textContent = many ? `${roots} words are attached to the root; most schemes allow one.` : "";
   }
 
   question(head) {
     const word = `“${this.name(this.at)}”`;
     if (this.aim !== null) return `Head of ${word}: “${this.name(this.aim)}”?`;
-    if (head === null) return `Drag ${word} to its head, or click it and then its head.`;
+    if (head === null) return `Drag ${word} to its head, or click ${word} and then its head.`;
     return `${word} → ${this.name(head)}`;
   }
 }

@@ -1,11 +1,11 @@
-// An image, fit to the window, and larger on demand.
+// Shows an image, fit to the window, with zoom.
 
 import { button, el } from "./dom.js";
 
 const BROKEN = "The image could not be loaded. Reload the page, or skip the item.";
 const STEPS = [1, 1.5, 2, 3, 4, 6, 8, 12];
 
-/** Shows an image in a place; `zoom(way)` makes it larger (1), smaller (-1) or fit (0). */
+/** Show an image; `zoom(way)` makes it larger (1), smaller (-1) or fit (0). */
 export function showPicture(root, item) {
   let level = 0;
   const image = el("img", {
@@ -29,7 +29,7 @@ export function showPicture(root, item) {
   const watcher = new ResizeObserver(fit);
   watcher.observe(view);
 
-  /** As large as the view allows; small images grow, and keep their pixels visible. */
+  /** Scale the image to the view; small images are enlarged with visible pixels. */
   function fit() {
     const width = item.width || image.naturalWidth || 1;
     const height = item.height || image.naturalHeight || 1;

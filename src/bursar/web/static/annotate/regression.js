@@ -1,19 +1,19 @@
-// Regression: a number an item. A state is the number, what was typed if that is none, or null.
+// Regression: one number per item. The state is the number, the typed text if it is not a number, or null.
 
 import { el } from "./dom.js";
 
-/** How far one press of an arrow key goes: what the task says, or a power of ten that makes 50 to 500 steps. */
+/** The step of an arrow key: that of the task, or a power of ten that gives 50 to 500 steps. */
 export function stepOf({ low, high, step }) {
   return step > 0 ? step : 10 ** Math.floor(Math.log10((high - low) / 50));
 }
 
-/** A number as people of many places write it, or null. */
+/** Parse a number with a decimal point or comma; null if it is not one. */
 export function numberOf(typed) {
   const text = String(typed).trim().replace("−", "-").replace(",", ".");
   return /^[-+]?(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) : null;
 }
 
-/** A number on the task's steps and within its range, without the dust of binary fractions. */
+/** Round to the task's step and range, without floating-point residue. */
 export function rounded(value, task) {
   const step = stepOf(task);
   const digits = Math.max(0, -Math.floor(Math.log10(step)) + 1);
@@ -26,31 +26,31 @@ export const regression = {
   read: (value) => (typeof value === "number" ? value : null),
   value: (state) => state,
   missing(state, task) {
-    if (state === null) return "set a number";
+    if (state === null) return "enter a number";
     const fits = typeof state === "number" && state >= task.low && state <= task.high;
-    return fits ? "" : `a number from ${task.low} to ${task.high} is needed`;
+    return fits ? "" : `enter a number from ${task.low} to ${task.high}`;
   },
   accept: (state, suggested, task) => rounded(suggested, task),
   summary: (state) => (state === null ? [] : [String(state)]),
   keys: () => [
-    ["← →", "a step down or up; with ⇧ ten steps"],
+    ["← →", "one step down or up; with ⇧ ten steps"],
     ["0 to 9", "type the number"],
-    ["⌫", "take the number back"],
+    ["⌫", "clear the number"],
   ],
   open: panel,
 };
 
-/** A key that was for us is for nobody else. */
-function taken(event, yes) {
-  if (!yes) return;
+/** Stop a handled key from reaching other handlers. */
+function stopIf(handled, event) {
+  if (!handled) return;
   event.preventDefault();
   event.stopPropagation();
 }
 
-function panel(root, bench) {
-  const { task } = bench;
+function panel(root, context) {
+  const { task } = context;
   const step = stepOf(task);
-  const set = (value) => bench.set(value, `${task.name}: ${value}`);
+  const set = (value) => context.set(value, `${task.name}: ${value}`);
   const slider = el("input", {
     type: "range",
     class: "slider",
@@ -58,7 +58,7 @@ function panel(root, bench) {
     max: task.high,
     step,
     "aria-label": task.name,
-    on: { input: () => set(rounded(Number(slider.value), task)), keydown: (event) => taken(event, slide(event)) },
+    on: { input: () => set(rounded(Number(slider.value), task)), keydown: (event) => stopIf(slide(event), event) },
   });
   const field = el("input", {
     type: "text",
@@ -67,17 +67,17 @@ function panel(root, bench) {
     autocomplete: "off",
     placeholder: "–",
     "aria-label": `${task.name}, as a number from ${task.low} to ${task.high}`,
-    on: { input: typed, keydown: (event) => taken(event, leaveField(event)) },
+    on: { input: typed, keydown: (event) => stopIf(leaveField(event), event) },
   });
   const mark = el("span", { class: "mark", "aria-hidden": "true", hidden: true });
-  const said = el("p", { class: "remark" });
+  const remark = el("p", { class: "remark" });
   const ends = [task.low, task.high].map((end) => el("span", {}, String(end)));
   const track = el("div", { class: "track" }, slider, mark, el("div", { class: "ends" }, ends));
-  root.append(el("div", { class: "scale" }, track, field), said);
+  root.append(el("div", { class: "scale" }, track, field), remark);
 
   function typed() {
     const value = numberOf(field.value);
-    bench.set(field.value.trim() === "" ? null : (value ?? field.value), `${task.name}: ${field.value}`);
+    context.set(field.value.trim() === "" ? null : (value ?? field.value), `${task.name}: ${field.value}`);
   }
 
   function leaveField(event) {
@@ -89,11 +89,11 @@ function panel(root, bench) {
   }
 
   function stepBy(steps) {
-    const from = typeof bench.state === "number" ? bench.state : (task.low + task.high) / 2;
+    const from = typeof context.state === "number" ? context.state : (task.low + task.high) / 2;
     set(rounded(from + steps * step, task));
   }
 
-  /** The slider's own keys start from its middle, not from an answer; ours do what is written beside them. */
+  /** Handles slider keys ourselves: the browser would start from the middle, not from the answer. */
   function slide(event) {
     const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
     const end = { Home: task.low, End: task.high }[event.key];
@@ -105,7 +105,7 @@ function panel(root, bench) {
 
   return {
     draw() {
-      const { state, suggestion } = bench;
+      const { state, suggestion } = context;
       const number = typeof state === "number" ? state : null;
       slider.value = number ?? (task.low + task.high) / 2;
       slider.classList.toggle("unset", number === null);
@@ -114,14 +114,14 @@ function panel(root, bench) {
       field.setAttribute("aria-invalid", String(state !== null && regression.missing(state, task) !== ""));
       mark.hidden = !suggestion;
       if (!suggestion) {
-        said.textContent = "";
+        remark.textContent = "";
         return;
       }
       mark.style.setProperty("--at", (suggestion.label - task.low) / (task.high - task.low));
-      said.textContent = `The model says ${Number(suggestion.label.toPrecision(3))}.`;
+      remark.textContent = `Suggestion: ${Number(suggestion.label.toPrecision(3))}`;
     },
     key(event) {
-      if (event.key === "Backspace" || event.key === "Delete") bench.set(null, `${task.name}: taken back`);
+      if (event.key === "Backspace" || event.key === "Delete") context.set(null, `${task.name}: cleared`);
       else if (/^[0-9.,-]$/.test(event.key)) {
         field.focus();
         field.value = event.key;

@@ -1,5 +1,5 @@
-// Relations: typed links between typed spans, drawn as arcs. The states are those of links.js.
-// Where the spans are a task of their own on the same screen, its spans are there to be linked.
+// Relations: labelled links between typed spans, drawn as arcs. For the state, see links.js.
+// If a task on the same screen marks such spans, they can be linked here.
 
 import { Board } from "./board.js";
 import { button, el, kbd, quoted, shown, svg } from "./dom.js";
@@ -21,7 +21,7 @@ export const relations = {
     return { entities, links: byPlace(value), none: value.length === 0 };
   },
   value: ({ links }) => links,
-  missing: ({ links, none }) => (links.length || none ? "" : "link two spans, or say that there are no relations"),
+  missing: ({ links, none }) => (links.length || none ? "" : "link two spans, or confirm that there are no relations"),
   accept(state, suggested) {
     const taken = suggested.reduce(withLink, state);
     return { ...taken, none: taken.links.length === 0 };
@@ -30,22 +30,22 @@ export const relations = {
     return none ? ["no relations"] : links.slice(0, 4).map(([, , label]) => quoted(label, { class: "tag" }));
   },
   keys: (task) => [
-    ["← → ↑ ↓", "go from word to word; with ⇧ choose several"],
-    [`1 to ${Math.min(9, task.entity_types.length)}`, "mark the words as a span of that type"],
+    ["← → ↑ ↓", "move from word to word; with ⇧ select several"],
+    [`1 to ${Math.min(9, task.entity_types.length)}`, "mark the selection as a span of this type"],
     ["e", "go to the next span"],
-    ["r", "begin a relation at this span: arrows go to the other, ↵ takes it, a number says which relation"],
+    ["r", "start a relation here: choose the other span with arrows, then ↵ or the number of a relation"],
     ["l", "go to the next relation"],
-    ["x", "turn the relation round"],
+    ["x", "reverse the relation"],
     ["⌫", "delete the relation or the span"],
-    ["n", "there are no relations"],
+    ["n", "confirm that there are no relations"],
   ],
-  open: (panel, bench) => new LinkView(panel, bench),
+  open: (panel, context) => new LinkView(panel, context),
 };
 
 class LinkView {
-  constructor(panel, bench) {
-    this.bench = bench;
-    this.task = bench.task;
+  constructor(panel, context) {
+    this.context = context;
+    this.task = context.task;
     this.board = null;
     this.rest();
     const leave = () => this.focus();
@@ -53,29 +53,29 @@ class LinkView {
     this.types = new Palette({ labels: types, name: "spans", choose: (type) => this.putSpan(type), leave });
     this.labels = new Palette({ labels, name: "relations", choose: (label) => this.putLink(label), leave });
     this.prompt = el("span", {});
-    this.swap = button("button small", () => this.turn(), {}, "Turn round", kbd("x"));
+    this.swap = button("button small", () => this.turn(), {}, "Reverse", kbd("x"));
     this.list = el("ul", { class: "entries", "aria-label": `Relations of ${this.task.name}` });
-    this.none = noneButton("No relations here", () => this.setNone());
+    this.none = noneButton("No relations", () => this.setNone());
     const prompt = el("div", { class: "prompt" }, this.prompt, this.swap);
     panel.append(prompt, this.types.root, this.labels.root, this.list, this.none.root);
   }
 
-  /** Nothing is picked, nothing is being linked. */
+  /** Clear the selection and any link in progress. */
   rest() {
-    this.entity = null; // the span picked
-    this.link = -1; // the link picked
-    this.source = null; // a span whose other end is being looked for
-    this.target = null; // where that is just now
-    this.pair = null; // two spans that wait for their relation
-    this.first = null; // a span that was pointed at: the next one is linked with it
+    this.entity = null; // the selected span
+    this.link = -1; // the selected link
+    this.source = null; // the first span of a link in progress
+    this.target = null; // the candidate for the second span
+    this.pair = null; // two spans whose relation is being chosen
+    this.first = null; // a clicked span: the next clicked span is linked with it
   }
 
   get state() {
-    return this.bench.state;
+    return this.context.state;
   }
 
   get entities() {
-    return entitiesOf(this.state, this.bench.partnerSpans(this.task.entity_types));
+    return entitiesOf(this.state, this.context.partnerSpans(this.task.entity_types));
   }
 
   get covering() {
@@ -83,11 +83,11 @@ class LinkView {
   }
 
   owns(span) {
-    return !this.bench.partnerSpans(this.task.entity_types).some((other) => sameStretch(other, span));
+    return !this.context.partnerSpans(this.task.entity_types).some((other) => sameStretch(other, span));
   }
 
-  say(span) {
-    return `${shortened(this.bench.passage.slice(span[0], span[1]), 30)} (${span[2]})`;
+  describe(span) {
+    return `${shortened(this.context.passage.slice(span[0], span[1]), 30)} (${span[2]})`;
   }
 
   mount(root) {
@@ -98,11 +98,11 @@ class LinkView {
       linked: (index) => this.hitArc(index),
       resized: () => this.drawText(),
     };
-    this.board = new Board(root, this.bench.passage, hooks, `Text, to link the spans of ${this.task.name}`);
+    this.board = new Board(root, this.context.passage, hooks, `Text, to link the spans of ${this.task.name}`);
     this.arcs = svg("svg", { class: "arcs", "aria-hidden": "true" });
     this.board.box.append(this.arcs);
     const start = this.at ?? this.entities[0]?.[0] ?? 0;
-    this.board.at = this.board.anchor = Math.min(start, Math.max(0, this.bench.passage.length - 1));
+    this.board.at = this.board.anchor = Math.min(start, Math.max(0, this.context.passage.length - 1));
     this.height = 0;
   }
 
@@ -124,7 +124,7 @@ class LinkView {
     if (this.board.dragging) this.first = first; // a click on a second span links it
     const [start, end] = this.board.stretch;
     const span = this.covering;
-    this.bench.announce(end - start > 1 || !span ? this.bench.passage.slice(start, end) : this.say(span));
+    this.context.announce(end - start > 1 || !span ? this.context.passage.slice(start, end) : this.describe(span));
     this.draw();
   }
 
@@ -136,7 +136,7 @@ class LinkView {
     this.draw();
   }
 
-  /** A span was pointed at: the first of a relation, or the second. */
+  /** A span was clicked: the first of a relation, or the second. */
   hit(span) {
     this.focus();
     const first = this.source ?? this.first;
@@ -149,7 +149,7 @@ class LinkView {
     this.rest();
     this.board.select(span[0], span[0] + 1, false);
     this.entity = this.first = span;
-    this.bench.announce(`${this.say(span)}. Point at another span to link the two.`);
+    this.context.announce(`${this.describe(span)}. Select another span to link the two.`);
     this.draw();
   }
 
@@ -157,27 +157,27 @@ class LinkView {
     this.rest();
     this.pair = [from, to];
     if (this.task.labels.length === 1) return this.putLink(this.task.labels[0]);
-    this.bench.announce(`${this.say(from)} to ${this.say(to)}: choose the relation.`);
+    this.context.announce(`${this.describe(from)} to ${this.describe(to)}: choose the relation.`);
     this.draw();
   }
 
   beginLink() {
     const span = this.entity ?? this.covering;
-    if (!span) return this.bench.tell("Go to a span first.");
-    if (this.entities.length < 2) return this.bench.tell("There is no other span to link it with.");
+    if (!span) return this.context.showStatus("Go to a span first.");
+    if (this.entities.length < 2) return this.context.showStatus("There is no other span to link to.");
     this.rest();
     this.source = span;
     this.aim(1);
   }
 
-  /** Go to another span than the source. */
+  /** Move to another candidate for the second span. */
   aim(way) {
     const others = this.entities.filter((span) => !sameStretch(span, this.source));
     const after = others.findIndex(([start]) => start > this.source[0]);
     const here = this.target ? others.findIndex((span) => sameStretch(span, this.target)) : after - 1;
     this.target = others[(Math.max(here, -1) + way + others.length) % others.length];
     this.board.select(this.target[0], this.target[0] + 1, false);
-    this.bench.announce(`${this.say(this.source)} to ${this.say(this.target)}? Enter takes it.`);
+    this.context.announce(`${this.describe(this.source)} to ${this.describe(this.target)}? Press Enter to accept.`);
     this.draw();
   }
 
@@ -189,37 +189,37 @@ class LinkView {
 
   hitArc(at) {
     const ghost = this.ghosts[at - this.state.links.length];
-    if (ghost) this.bench.set(withLink(this.state, ghost), `${ghost[2]} taken`);
+    if (ghost) this.context.set(withLink(this.state, ghost), `${ghost[2]} accepted`);
     else this.pickLink(at);
   }
 
   // -- edits --------------------------------------------------------------------------------------------------------
   putSpan(type) {
-    this.bench.activate();
-    if (!this.board || !this.bench.passage.length) return;
+    this.context.activate();
+    if (!this.board || !this.context.passage.length) return;
     const [start, end] = this.board.stretch;
     const span = (this.board.meant ? null : (this.entity ?? this.covering)) ?? [start, end, type];
-    if (!this.owns(span)) return this.bench.tell(`${this.say(span)} belongs to another task: change it there.`);
+    if (!this.owns(span)) return this.context.showStatus(`${this.describe(span)} belongs to another task. Change it there.`);
     this.board.collapse();
-    this.bench.set(retyped(this.state, span, type), this.say([span[0], span[1], type]));
+    this.context.set(retyped(this.state, span, type), this.describe([span[0], span[1], type]));
     this.pick([span[0], span[1], type]);
     this.focus();
   }
 
   putLink(label) {
-    this.bench.activate();
+    this.context.activate();
     const picked = this.state.links[this.link];
-    if (!this.pair && !picked) return this.bench.tell("Point at two spans first.");
+    if (!this.pair && !picked) return this.context.showStatus("Select two spans first.");
     const [from, to] = this.pair ?? picked;
     this.place(this.pair ? this.state : withoutLink(this.state, this.link), [from, to, label]);
   }
 
-  /** Put a link into a state, and keep it picked: another number then says another relation. */
+  /** Add a link and keep it selected, so that another number changes its relation. */
   place(state, link) {
     const [from, to, label] = link;
     const own = [from, to].filter((span) => this.owns(span));
     const entities = withSpans(state.entities, own, true);
-    this.bench.set(withLink({ ...state, entities }, link), `${this.say(from)} ${label} ${this.say(to)}`);
+    this.context.set(withLink({ ...state, entities }, link), `${this.describe(from)} ${label} ${this.describe(to)}`);
     this.pickLink(this.state.links.findIndex((other) => same(other, link)));
     this.focus();
   }
@@ -234,21 +234,21 @@ class LinkView {
     const link = this.state.links[index];
     if (!link) return;
     this.rest();
-    this.bench.set(withoutLink(this.state, index), `${link[2]} deleted`);
+    this.context.set(withoutLink(this.state, index), `${link[2]} deleted`);
     this.focus();
   }
 
   dropEntity(span) {
-    if (!this.owns(span)) return this.bench.tell(`${this.say(span)} belongs to another task: delete it there.`);
+    if (!this.owns(span)) return this.context.showStatus(`${this.describe(span)} belongs to another task. Delete it there.`);
     this.rest();
-    this.bench.set(withoutEntity(this.state, span), `${this.say(span)} deleted`);
+    this.context.set(withoutEntity(this.state, span), `${this.describe(span)} deleted`);
   }
 
   setNone() {
-    this.bench.activate();
-    if (this.state.links.length) return this.bench.tell("There are relations: delete them first.");
-    this.bench.set({ ...this.state, none: !this.state.none }, this.state.none ? "Taken back" : "No relations here");
-    if (this.state.none) this.bench.done();
+    this.context.activate();
+    if (this.state.links.length) return this.context.showStatus("Delete the relations first.");
+    this.context.set({ ...this.state, none: !this.state.none }, this.state.none ? "Cleared" : "No relations");
+    if (this.state.none) this.context.done();
   }
 
   // -- keys ---------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class LinkView {
   }
 
   linkingKey(event) {
-    const forward = this.bench.passage.direction === "rtl" ? -1 : 1;
+    const forward = this.context.passage.direction === "rtl" ? -1 : 1;
     const way = { ArrowRight: forward, ArrowLeft: -forward, ArrowDown: 1, ArrowUp: -1, e: 1 }[event.key];
     if (way) this.aim(way);
     else if (["Enter", " ", "r"].includes(event.key)) this.join(this.source, this.target);
@@ -266,7 +266,7 @@ class LinkView {
       this.rest();
       this.draw();
     } else {
-      this.pair = [this.source, this.target]; // a number says at once what the relation is
+      this.pair = [this.source, this.target]; // a number key sets the relation directly
       if (this.labels.key(event)) return true;
       this.pair = null;
       return false;
@@ -309,7 +309,7 @@ class LinkView {
 
   drawText() {
     if (!this.board) return;
-    const { suggestion } = this.bench;
+    const { suggestion } = this.context;
     const own = (link) => this.state.links.some((other) => same(other, link));
     this.ghosts = this.state.none || !suggestion ? [] : suggestion.label.filter((link) => !own(link));
     this.marks = this.marksOf(this.entities);
@@ -320,13 +320,13 @@ class LinkView {
     const levels = arcLevels(arcs).map((level) => Math.min(level, HIGHEST - 1));
     const height = Math.max(0, ...levels.map((level) => level + 1));
     if (height !== this.height) {
-      this.height = height; // the lines move apart: once more
+      this.height = height; // the line spacing changes: draw again
       return this.drawText();
     }
     const lookOf = (at) => (at >= this.state.links.length ? "ghost" : at === this.link ? "picked" : "");
     const drawn = ([from, to, label], at) => arcBetween(from, to, levels[at], { label, index: at, look: lookOf(at) });
     this.arcs.replaceChildren(...arcs.map(drawn));
-    drawLight(this.board, this.bench.active);
+    drawLight(this.board, this.context.active);
   }
 
   marksOf(entities) {
@@ -340,13 +340,13 @@ class LinkView {
       hue: Math.max(0, this.task.entity_types.indexOf(span[2])),
       ghost: !entities.includes(span),
       picked: lit.some((one) => sameStretch(one, span)),
-      name: this.say(span),
+      name: this.describe(span),
     }));
   }
 
   drawPanel() {
     const { state } = this;
-    const { passage, active, suggestion } = this.bench;
+    const { passage, active, suggestion } = this.context;
     const linking = this.pair !== null || this.source !== null || this.link >= 0;
     const here = active && !linking ? (this.entity ?? this.covering) : null;
     shown(this.types.root, !linking);
@@ -356,21 +356,21 @@ class LinkView {
     const pair = this.pair ?? (this.source ? [this.source, this.target] : state.links[this.link]);
     shown(this.swap, this.pair || this.link >= 0);
     const some = this.entities.length > 1;
-    const hint = some ? "Point at two spans to link them." : "Mark the spans, then link two of them.";
+    const hint = some ? "Select two spans to link them." : "Mark at least two spans, then link them.";
     if (pair) this.prompt.replaceChildren(spanText(passage, pair[0]), " → ", spanText(passage, pair[1]));
     else this.prompt.textContent = hint;
     const rows = state.links.map(([from, to, label], at) => ({
       parts: [spanText(passage, from), quoted(label, { class: "what" }), spanText(passage, to)],
       hue: Math.max(0, this.task.labels.indexOf(label)),
       picked: active && at === this.link,
-      name: `${this.say(from)} ${label} ${this.say(to)}`,
+      name: `${this.describe(from)} ${label} ${this.describe(to)}`,
     }));
     showRows(this.list, rows, { drop: (at) => this.dropLink(at), pick: (at) => this.pickRow(at) });
     this.none.draw(rows.length > 0, state.none, suggestion);
   }
 
   pickRow(at) {
-    this.bench.activate();
+    this.context.activate();
     this.pickLink(at);
     this.focus();
   }

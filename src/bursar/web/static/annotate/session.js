@@ -1,37 +1,37 @@
-// One person's time at the page: items come, are answered and go; what was sent can be changed. The page shows it.
+// The annotation session of one person: gets items, sends answers, and corrects earlier ones. The page displays it.
 
 import { Clock } from "./clock.js";
 import { same } from "./draft.js";
 import { kindOf } from "./kinds.js";
 import { Outbox } from "./outbox.js";
-import { newKey, Store } from "./store.js";
+import { newKey, BrowserStore } from "./store.js";
 import { shortened } from "./text.js";
 import { Work } from "./work.js";
 
-const LOST = "Your hold on this item has run out. You can still send it, unless somebody else was quicker.";
-const FULL = "This browser's room is full: send this answer before you close the tab.";
+const LOST = "Your reservation of this item has expired. You can still send your answer unless someone else has taken the item.";
+const FULL = "The browser storage is full. Send this answer before you close the tab.";
 const now = () => performance.now() / 1000;
 
-/** What happens to `opened` items. `page` shows them, by `showItem`, `showNothing`, `showRefusal`, `tell`. */
+/** Manages the `opened` item. Calls `page.showItem`, `showNothing`, `showRefusal` and `showStatus`. */
 export class Session {
   constructor(api, me, page) {
     this.api = api;
     this.me = me;
     this.page = page;
-    this.store = new Store(me.project.id, me.name);
+    this.store = new BrowserStore(me.project.id, me.name);
     this.outbox = new Outbox(this.store, api, {
       changed: () => page.drawUnsent(),
       refused: (entry) => page.showRefusal(entry),
     });
     this.work = new Work(api, this.store, me);
-    this.opened = null; // what is before the person
-    this.parked = null; // an answer that waits while an earlier one is changed
-    this.back = -1; // how far one went back in what was sent
+    this.opened = null; // the current item
+    this.parked = null; // the current item while an earlier answer is corrected
+    this.back = -1; // position in the earlier answers
     this.progress = null;
     this.sending = false;
-    this.sent = null; // the sending under way
-    this.at = null; // the task that time is spent on
-    this.done = ""; // what has just been done, in a word
+    this.sent = null; // promise of the last send
+    this.at = null; // the task that time is charged to
+    this.done = ""; // what was just done, for screen readers
   }
 
   get correcting() {
@@ -42,15 +42,15 @@ export class Session {
     return !same(this.opened.original, this.opened.draft.states);
   }
 
-  // -- coming and going ---------------------------------------------------------------------------------------------
-  /** Send what waits, then go on with whatever comes next. Fails as the server does. */
+  // -- items --------------------------------------------------------------------------------------------------------
+  /** Send unsent answers, then continue with the next item. Throws if the server fails. */
   async wake() {
     await this.outbox.flush();
     if (this.outbox.trouble) throw this.outbox.trouble;
     await this.goOn();
   }
 
-  /** Whatever comes next: a draft of an earlier day, a new item, or waiting. */
+  /** Continue with a stored draft, a new item, or the waiting screen. */
   async goOn() {
     const found = (await this.resumed()) ?? (await this.work.next(this.unsent()));
     if (found.item) return this.open(found);
@@ -58,7 +58,7 @@ export class Session {
     this.page.showNothing(found);
   }
 
-  /** A draft, opened again. It was not just given, so how far the round is has to be asked for. */
+  /** A stored draft, if any, with the current progress of the round. */
   async resumed() {
     const opened = await this.work.resume();
     return opened && { ...opened, progress: await this.api.progress().catch(() => null) };
@@ -68,7 +68,7 @@ export class Session {
     return this.store.names("outbox/").map((name) => this.store.get(name)?.body.item);
   }
 
-  /** Put an item before the person. */
+  /** Show an item. */
   open(opened) {
     this.opened = opened;
     this.progress = opened.progress ?? this.progress;
@@ -76,14 +76,14 @@ export class Session {
     opened.clock.resume(now());
     this.at = opened.tasks[0]?.name;
     this.page.showItem(opened);
-    if (opened.lost) this.page.tell(LOST);
-    else if (opened.resumed) this.page.tell("Here is what you had not sent yet.");
+    if (opened.lost) this.page.showStatus(LOST);
+    else if (opened.resumed) this.page.showStatus("Restored your unsent answer.");
     clearTimeout(this.fetching);
     if (!this.correcting) this.fetching = setTimeout(() => this.fetchAhead(), 400);
     this.holdOn();
   }
 
-  /** There is nothing before the person any more, for whatever reason; the draft stays. */
+  /** Close the current item; its draft stays. */
   leave() {
     if (this.opened) this.work.close(this.opened);
     this.opened = null;
@@ -100,7 +100,7 @@ export class Session {
     this.page.drawStrip();
   }
 
-  /** The page goes away: an item that was only fetched ahead is given back, the one in work stays ours. */
+  /** The page is closing: release the item fetched ahead, keep the current one. */
   letGo() {
     const { ahead } = this.work;
     if (ahead) {
@@ -117,7 +117,7 @@ export class Session {
     this.opened?.clock.alive(this.seen);
   }
 
-  /** The tab is looked at, or not. */
+  /** The tab became visible or hidden. */
   watched(yes) {
     if (!yes) return this.opened?.clock.pause(now());
     this.opened?.clock.resume(now());
@@ -125,7 +125,7 @@ export class Session {
     if (this.opened) this.renew();
   }
 
-  /** Leases are renewed while somebody is there, so that nobody else is given the item. */
+  /** Renew leases while the person is active. */
   holdOn() {
     clearInterval(this.holding);
     const lease = this.opened.lease ?? this.parked?.lease;
@@ -139,11 +139,11 @@ export class Session {
       const renewed = await this.work.renewed(one.lease).catch(() => one.lease);
       if (renewed) one.lease = renewed;
       else one.lost = true;
-      if (one.lost && one === this.opened) this.page.tell(LOST);
+      if (one.lost && one === this.opened) this.page.showStatus(LOST);
     }
   }
 
-  /** Time since the last edit was spent on this; before the first edit it was spent on reading. */
+  /** Charge the time since the last edit to a task, or to reading before the first edit. */
   charge(task) {
     const { clock } = this.opened;
     clock.charge("reading" in clock.seconds ? task : "reading", now());
@@ -154,22 +154,22 @@ export class Session {
     this.at = task;
   }
 
-  /** Every edit is kept at once, with the time that it took. Gives the draft as it is kept. */
+  /** Store an edited draft with its times; returns it. */
   keep(draft, task) {
     this.charge(task);
     this.at = task;
     this.opened.draft = { ...draft, seconds: this.opened.clock.total() };
     const lasts = this.work.save(this.opened.draft);
-    if (!lasts && this.store.kept) this.page.tell(FULL);
+    if (!lasts && this.store.kept) this.page.showStatus(FULL);
     return this.opened.draft;
   }
 
   // -- sending ------------------------------------------------------------------------------------------------------
-  /** Send an answer that lacks nothing. */
+  /** Send a complete answer. */
   async send(labels) {
     const { draft, item, clock, lease } = this.opened;
     if (this.correcting) {
-      if (!this.changed) return this.leaveCorrection("Nothing was changed.");
+      if (!this.changed) return this.leaveCorrection("No changes.");
       return this.post("/corrections", { key: draft.key, item: item.id, labels });
     }
     this.charge(this.at);
@@ -182,7 +182,7 @@ export class Session {
     return this.post("/skips", { key: newKey(), lease: lease?.id ?? null, item: item.id, reason });
   }
 
-  /** Into the outbox first, then to the server; the next item does not wait for that if it is there already. */
+  /** Add to the outbox and send. If the next item was fetched ahead, it is shown without waiting. */
   async post(path, body) {
     const { opened } = this;
     const about = { text: shortened(opened.item.text ?? opened.item.id, 90) };
@@ -203,18 +203,18 @@ export class Session {
     }
   }
 
-  // -- what was sent before -----------------------------------------------------------------------------------------
-  /** Open what was sent before this. */
+  // -- corrections --------------------------------------------------------------------------------------------------
+  /** Open the previous answer. */
   async goBack() {
-    if (this.correcting && this.changed) return this.page.tell("Save this change first, or return to your item.");
+    if (this.correcting && this.changed) return this.page.showStatus("Save this change first, or return to your item.");
     await this.outbox.flush();
-    if (this.outbox.trouble) return this.page.tell("What you sent can be changed as soon as the server is back.");
+    if (this.outbox.trouble) return this.page.showStatus("Earlier answers can be changed when the server is available again.");
     const { answers } = await this.api.mine();
     const answer = answers[this.back + 1];
-    const none = answers.length ? "There is nothing before this." : "You have not sent anything yet.";
-    if (!answer) return this.page.tell(none);
+    const none = answers.length ? "There are no earlier answers." : "You have not sent any answers yet.";
+    if (!answer) return this.page.showStatus(none);
     const opened = await this.work.correction(answer);
-    if (!opened) return this.page.tell("That item is being changed in another tab.");
+    if (!opened) return this.page.showStatus("That item is open in another tab.");
     this.back += 1;
     this.openCorrection(opened);
   }
@@ -231,7 +231,7 @@ export class Session {
     this.parked = this.opened;
   }
 
-  /** Back to the item that one came from; what was changed here and not saved is given up. */
+  /** Return to the current item, discarding unsaved changes. */
   async leaveCorrection(words = "") {
     if (this.correcting) {
       this.work.forget(this.opened.draft);
@@ -241,10 +241,10 @@ export class Session {
     [this.back, this.parked, this.opened] = [-1, null, null];
     if (parked) this.open(parked);
     else await this.goOn();
-    this.page.tell(words);
+    this.page.showStatus(words);
   }
 
-  /** Take up what was refused: as a draft of the item, or as a change of what was said before. */
+  /** Reopen a refused answer: as a draft of the item, or as a correction. */
   async reopen({ item, labels }, correction) {
     const before = correction && (await this.api.mine(1000)).answers.find((answer) => answer.item === item);
     const changing = before && (await this.work.correction(before));
@@ -264,16 +264,16 @@ function withLabels(opened, labels) {
   return { ...opened, draft: { ...opened.draft, states, edited: true } };
 }
 
-/** How far the round is once this is sent; the server's own count follows with the next item. */
+/** The progress after this request, until the server sends its own count. */
 function counted(progress, path, purpose) {
   const { answered, skipped, mine } = progress;
   if (path === "/skips") return { ...progress, skipped: skipped + 1 };
   if (path !== "/answers") return progress;
-  return { ...progress, answered: answered + (purpose === "answer" ? 1 : 0), mine: mine + 1 }; // not beside another's
+  return { ...progress, answered: answered + (purpose === "answer" ? 1 : 0), mine: mine + 1 }; // overlap does not count
 }
 
-/** What to say of a change, by what became of it. */
+/** The message after a correction, by its outcome. */
 function saved(fate) {
   if (fate?.refused) return "";
-  return fate ? "Your change is saved." : "Your change waits to be sent.";
+  return fate ? "Change saved." : "Change not sent yet.";
 }

@@ -1,4 +1,4 @@
-// Lists of spans `[start, end, label]`, in words: pure functions, and the list that a panel shows of them.
+// Spans `[start, end, label]`, counted in words: pure functions, and the list of spans in a panel.
 
 import { button, el, hueOf, kbd, quoted } from "./dom.js";
 import { shortened } from "./text.js";
@@ -9,13 +9,13 @@ export const overlap = ([a, b], [c, d]) => a < d && c < b;
 export const sameStretch = ([a, b], [c, d]) => a === c && b === d;
 const inOrder = (spans) => spans.slice().sort((one, other) => one[0] - other[0] || one[1] - other[1]);
 
-/** With one more span. One on the very same words is relabelled; others that it overlaps go, unless spans may nest. */
+/** With one more span. Replaces one on the same words, and overlapping ones unless spans may nest. */
 export function withSpan(spans, span, nested) {
   const others = spans.filter((other) => !sameStretch(other, span) && (nested || !overlap(other, span)));
   return inOrder([...others, span]);
 }
 
-/** With another's spans added: those on words that are free, or all where spans may nest. */
+/** With other spans added: those on free words, or all if spans may nest. */
 export function withSpans(spans, others, nested) {
   const all = spans.slice();
   for (const span of others) {
@@ -24,7 +24,7 @@ export function withSpans(spans, others, nested) {
   return inOrder(all);
 }
 
-/** The place in the list of the shortest span with this word in it; -1 if there is none. */
+/** The index of the shortest span that contains a word, or -1. */
 export function spanAt(spans, word) {
   let best = -1;
   spans.forEach(([start, end], at) => {
@@ -34,7 +34,7 @@ export function spanAt(spans, word) {
   return best;
 }
 
-/** The next span that begins after a place, from the front again after the last; -1 if there is none. */
+/** The index of the next span after a word, wrapping around; -1 if there is none. */
 export function spanAfter(spans, word, picked) {
   if (!spans.length) return -1;
   if (picked >= 0) return (picked + 1) % spans.length;
@@ -42,12 +42,12 @@ export function spanAfter(spans, word, picked) {
   return next < 0 ? 0 : next;
 }
 
-/** Show a list of what was marked, each line with a button that takes it back. Lines stay while they say the same:
- *  whoever presses a button in another task's list makes that task active, and must not lose the button by it. */
+/** Show a list of entries, each with a delete button. Unchanged rows are kept: pressing a button in the list of another
+ *  task activates that task, and must not remove the button. */
 export function showRows(list, entries, { drop, pick = () => {} }) {
-  const said = JSON.stringify(entries.map(({ hue, name }) => [hue, name]));
-  if (list.dataset.said !== said) {
-    list.dataset.said = said;
+  const content = JSON.stringify(entries.map(({ hue, name }) => [hue, name]));
+  if (list.dataset.content !== content) {
+    list.dataset.content = content;
     list.replaceChildren(...rowsOf(entries, { drop, pick }));
   }
   [...list.children].forEach((row, at) => row.classList.toggle("picked", Boolean(entries[at]?.picked)));
@@ -67,7 +67,7 @@ function rowsOf(entries, { drop, pick }) {
   return rows;
 }
 
-/** The button that says there is nothing to mark: shown while there is nothing, pressed when that was said. */
+/** The button that confirms that there is nothing to mark; shown while nothing is marked. */
 export function noneButton(name, act) {
   const root = button("none", act, { "aria-pressed": "false" }, kbd("n"), el("span", {}, name));
   const draw = (some, none, suggestion) => {

@@ -1,7 +1,7 @@
-// What this browser keeps for one person in one project: drafts, and answers that wait to be sent.
+// Browser storage for one person and project: drafts and unsent answers.
 
-/** Entries under a common beginning of their names. Where the browser keeps nothing, they last as long as the tab. */
-export class Store {
+/** Entries with a common prefix. Without local storage, they last as long as the tab. */
+export class BrowserStore {
   constructor(project, person, kept = usable()) {
     this.prefix = `bursar/${encodeURIComponent(project)}/${encodeURIComponent(person)}/`;
     this.kept = kept;
@@ -13,11 +13,11 @@ export class Store {
     try {
       return JSON.parse(this.memory.get(name) ?? this.kept?.getItem(this.prefix + name) ?? "null");
     } catch {
-      return null; // somebody else's text under our name
+      return null; // not written by this page
     }
   }
 
-  /** Keep an entry; false if only this tab does. */
+  /** Store an entry; returns false if it is only in memory. */
   put(name, value) {
     const text = JSON.stringify(value);
     try {
@@ -27,7 +27,7 @@ export class Store {
         return true;
       }
     } catch {
-      this.lasting = false; // the browser's room is full
+      this.lasting = false; // the storage is full
     }
     this.memory.set(name, text);
     return false;
@@ -38,7 +38,7 @@ export class Store {
     this.kept?.removeItem(this.prefix + name);
   }
 
-  /** The names that begin so, in order. */
+  /** The names with a prefix, in order. */
   names(beginning) {
     const found = new Set(this.memory.keys());
     for (let at = 0; at < (this.kept?.length ?? 0); at += 1) {
@@ -59,7 +59,7 @@ function usable() {
   }
 }
 
-/** A name that no other browser makes; pages that are not served over https have no `randomUUID`. */
+/** A UUID; `randomUUID` is missing on pages without https. */
 export function newKey() {
   if (crypto.randomUUID) return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -71,7 +71,7 @@ export function newKey() {
 
 const queues = new Map();
 
-/** Run something while no other tab runs anything under this name. */
+/** Run a function under a lock shared by all tabs. */
 export function exclusively(name, work) {
   if (navigator.locks) return navigator.locks.request(name, work);
   const done = (queues.get(name) ?? Promise.resolve()).then(work, work);
@@ -79,15 +79,15 @@ export function exclusively(name, work) {
   return done;
 }
 
-/** Hold a name until the returned function is called, or null if another tab holds it. */
+/** Acquire a lock; resolves to its release function, or to null if another tab holds it. */
 export function held(name) {
   if (!navigator.locks) return Promise.resolve(() => {});
-  return new Promise((tell, fail) => {
+  return new Promise((resolve, reject) => {
     navigator.locks
       .request(name, { ifAvailable: true }, (lock) => {
-        if (!lock) return tell(null);
-        return new Promise((release) => tell(release));
+        if (!lock) return resolve(null);
+        return new Promise((release) => resolve(release));
       })
-      .catch(fail);
+      .catch(reject);
   });
 }

@@ -1,4 +1,4 @@
-// Tagging: labelled spans of words. A state is `{ spans, none }`; `none` says that there are none, on purpose.
+// Tagging: labelled spans of words. The state is `{ spans, none }`; `none` confirms that there are no spans.
 
 import { Board } from "./board.js";
 import { count, el, hueOf, quoted } from "./dom.js";
@@ -12,7 +12,7 @@ export const tagging = {
   start: () => ({ spans: [], none: false }),
   read: (value) => ({ spans: value.map((span) => span.slice()), none: value.length === 0 }),
   value: ({ spans }) => spans,
-  missing: ({ spans, none }) => (spans.length || none ? "" : "mark the spans, or say that there are none"),
+  missing: ({ spans, none }) => (spans.length || none ? "" : "mark the spans, or confirm that there are none"),
   accept({ spans }, suggested, task) {
     const all = withSpans(spans, suggested, task.nested);
     return { spans: all, none: all.length === 0 };
@@ -27,23 +27,23 @@ export const tagging = {
     });
   },
   keys: (task) => [
-    ["← → ↑ ↓", "go from word to word"],
-    ["⇧ and arrows", "choose several words"],
-    [`1 to ${Math.min(9, task.labels.length)}`, "label the words chosen, or relabel the span"],
-    ...(task.labels.length > 9 ? [["/ or 0", "find a label by its name"]] : []),
+    ["← → ↑ ↓", "move from word to word"],
+    ["⇧ and arrows", "select several words"],
+    [`1 to ${Math.min(9, task.labels.length)}`, "label the selection, or relabel the span"],
+    ...(task.labels.length > 9 ? [["/ or 0", "search for a label"]] : []),
     ["e", "go to the next span"],
     ["⌫", "delete the span"],
-    ["n", "there are no spans"],
+    ["n", "confirm that there are no spans"],
   ],
-  open: (panel, bench) => new SpanView(panel, bench),
+  open: (panel, context) => new SpanView(panel, context),
 };
 
 class SpanView {
-  constructor(panel, bench) {
-    this.bench = bench;
-    this.task = bench.task;
-    this.picked = -1; // of the state's spans
-    this.armed = null; // a label that the next stretch gets at once
+  constructor(panel, context) {
+    this.context = context;
+    this.task = context.task;
+    this.picked = -1; // index of the selected span
+    this.armed = null; // a label that is applied to the next selection
     this.board = null;
     this.palette = new Palette({
       labels: this.task.labels,
@@ -51,24 +51,24 @@ class SpanView {
       choose: (label, byKey) => this.choose(label, byKey),
       leave: () => this.focus(),
     });
-    this.none = noneButton("No spans here", () => this.setNone());
+    this.none = noneButton("No spans", () => this.setNone());
     this.list = el("ul", { class: "entries", "aria-label": `Spans of ${this.task.name}` });
     panel.append(this.palette.root, this.list, this.none.root);
   }
 
   get spans() {
-    return this.bench.state.spans;
+    return this.context.state.spans;
   }
 
   // -- the text -----------------------------------------------------------------------------------------------------
   mount(root) {
-    this.board = new Board(root, this.bench.passage, {
+    this.board = new Board(root, this.context.passage, {
       moved: () => this.moved(),
       chosen: (start, end, dragged) => this.chosen(start, end, dragged),
       marked: (index) => this.hit(this.marks[index]),
       resized: () => this.drawText(),
     }, `Text, to mark the spans of ${this.task.name}`);
-    this.board.at = this.board.anchor = Math.min(this.at ?? 0, Math.max(0, this.bench.passage.length - 1));
+    this.board.at = this.board.anchor = Math.min(this.at ?? 0, Math.max(0, this.context.passage.length - 1));
   }
 
   unmount() {
@@ -87,13 +87,13 @@ class SpanView {
     const [start, end] = this.board.stretch;
     const covering = spanAt(this.spans, at);
     const label = covering >= 0 ? `, ${this.spans[covering][2]}` : "";
-    const { passage } = this.bench;
-    this.bench.announce(end - start > 1 ? passage.slice(start, end) : `${passage.word(at)}${label}`);
+    const { passage } = this.context;
+    this.context.announce(end - start > 1 ? passage.slice(start, end) : `${passage.word(at)}${label}`);
     this.drawText();
     this.drawPanel();
   }
 
-  /** A pointer let go: a drag chooses words; a click picks the span it hits, and on a second click the word alone. */
+  /** The pointer was released: a drag selects words; a click selects the span, a second click the word. */
   chosen(start, end, dragged) {
     if (dragged && this.armed !== null) return this.put(start, end, this.armed);
     if (!dragged) {
@@ -110,7 +110,7 @@ class SpanView {
     this.draw();
   }
 
-  /** A mark was hit: a suggestion is taken, a span is picked. */
+  /** A mark was clicked: accept a suggestion, select a span. */
   hit({ ghost, start, end, label, index }) {
     if (ghost) this.put(start, end, label);
     else this.pick(index);
@@ -119,25 +119,25 @@ class SpanView {
   pick(index) {
     const span = this.spans[index];
     if (!span) return;
-    this.bench.activate();
+    this.context.activate();
     this.board?.select(span[0], span[0] + 1, false);
     this.picked = index;
-    this.bench.announce(`${this.bench.passage.slice(span[0], span[1])}, ${span[2]}`);
+    this.context.announce(`${this.context.passage.slice(span[0], span[1])}, ${span[2]}`);
     this.draw();
   }
 
   // -- edits --------------------------------------------------------------------------------------------------------
   choose(label, byKey) {
     const atHand = this.picked >= 0 || this.board?.meant;
-    if (!byKey && !(this.bench.active && atHand)) {
+    if (!byKey && !(this.context.active && atHand)) {
       this.armed = this.armed === label ? null : label;
-      this.bench.activate();
-      const hint = `Drag over words to mark them as ${label}; Escape ends that.`;
-      this.bench.tell(this.armed === null ? "Labels are chosen after the words again." : hint);
+      this.context.activate();
+      const hint = `Drag over words to mark them as ${label}. Press Escape to stop.`;
+      this.context.showStatus(this.armed === null ? "Select words first, then a label." : hint);
       return this.draw();
     }
-    this.bench.activate();
-    if (!this.bench.passage.length) return;
+    this.context.activate();
+    if (!this.context.passage.length) return;
     if (this.picked >= 0) return this.put(this.spans[this.picked][0], this.spans[this.picked][1], label);
     if (this.board.meant || this.task.nested) return this.put(...this.board.stretch, label);
     const covering = spanAt(this.spans, this.board.at);
@@ -152,9 +152,9 @@ class SpanView {
     const note = lost > 0 && !relabelled ? `; ${count(lost, "span")} replaced` : "";
     this.board?.collapse();
     if (this.board) this.board.at = this.board.anchor = end - 1;
-    this.bench.set(
+    this.context.set(
       { spans: withSpan(this.spans, span, this.task.nested), none: false },
-      `${shortened(this.bench.passage.slice(start, end))}: ${label}${note}`,
+      `${shortened(this.context.passage.slice(start, end))}: ${label}${note}`,
     );
     this.picked = this.spans.findIndex((other) => sameStretch(other, span) && other[2] === label);
     this.last = -1;
@@ -166,21 +166,21 @@ class SpanView {
     const span = this.spans[index];
     if (!span) return;
     this.picked = -1;
-    this.bench.set(
+    this.context.set(
       { spans: this.spans.filter((_, at) => at !== index), none: false },
-      `${shortened(this.bench.passage.slice(span[0], span[1]))}: ${span[2]} deleted`,
+      `${shortened(this.context.passage.slice(span[0], span[1]))}: ${span[2]} deleted`,
     );
     this.focus();
   }
 
   setNone() {
-    this.bench.activate();
+    this.context.activate();
     if (this.spans.length) {
-      this.bench.tell("There are spans: delete them first.");
+      this.context.showStatus("Delete the spans first.");
       return;
     }
-    this.bench.set({ spans: [], none: !this.bench.state.none }, this.bench.state.none ? "Taken back" : "No spans here");
-    if (this.bench.state.none) this.bench.done();
+    this.context.set({ spans: [], none: !this.context.state.none }, this.context.state.none ? "Cleared" : "No spans");
+    if (this.context.state.none) this.context.done();
   }
 
   // -- keys ---------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class SpanView {
     } else if (key === "n") this.setNone();
     else if (key === "e") this.pick(spanAfter(this.spans, this.board?.at ?? 0, this.picked));
     else if (key === "Backspace" || key === "Delete") {
-      if (this.bench.state.none) this.setNone();
+      if (this.context.state.none) this.setNone();
       else this.drop(this.picked >= 0 ? this.picked : spanAt(this.spans, this.board?.at ?? -1));
     } else return this.palette.key(event);
     return true;
@@ -209,7 +209,7 @@ class SpanView {
 
   drawText() {
     if (!this.board) return;
-    const { suggestion, state, passage } = this.bench;
+    const { suggestion, state, passage } = this.context;
     const hue = (label) => Math.max(0, this.task.labels.indexOf(label));
     const marks = this.spans.map(([start, end, label], index) => ({
       start, end, label, index, hue: hue(label), picked: index === this.picked,
@@ -218,26 +218,26 @@ class SpanView {
     const hidden = (span) => this.spans.some((own) => (this.task.nested ? sameStretch(own, span) : overlap(own, span)));
     const ghosts = state.none || !suggestion ? [] : suggestion.label.filter((span) => !hidden(span));
     for (const [start, end, label] of ghosts) {
-      const name = `Suggested: ${label}. Click to take it.`;
+      const name = `Suggested: ${label}. Click to accept.`;
       marks.push({ start, end, label, hue: hue(label), ghost: true, name });
     }
     this.marks = marks;
     drawMarks(this.board, marks);
-    drawLight(this.board, this.bench.active);
+    drawLight(this.board, this.context.active);
   }
 
   drawPanel() {
-    const { state, suggestion, active } = this.bench;
+    const { state, suggestion, active } = this.context;
     const covering = this.board && !this.board.meant ? spanAt(this.spans, this.board.at) : -1;
     const here = active ? this.spans[this.picked >= 0 ? this.picked : covering] : null;
     this.palette.draw({ chosen: this.armed !== null ? [this.armed] : here ? [here[2]] : [], numbers: active });
     this.palette.root.classList.toggle("armed", this.armed !== null);
     this.none.draw(this.spans.length > 0, state.none, suggestion);
     const rows = this.spans.map((span, index) => ({
-      parts: [spanText(this.bench.passage, span), quoted(span[2], { class: "what" })],
+      parts: [spanText(this.context.passage, span), quoted(span[2], { class: "what" })],
       hue: Math.max(0, this.task.labels.indexOf(span[2])),
       picked: active && index === this.picked,
-      name: `${span[2]}: ${shortened(this.bench.passage.slice(span[0], span[1]))}`,
+      name: `${span[2]}: ${shortened(this.context.passage.slice(span[0], span[1]))}`,
     }));
     showRows(this.list, rows, { drop: (at) => this.drop(at), pick: (at) => this.pick(at) });
   }

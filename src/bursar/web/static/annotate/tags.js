@@ -1,4 +1,4 @@
-// Tagging where every word has a label. A state is one label a word, null where none is chosen yet.
+// Tagging with a label for every word. The state is one label per word, null where missing.
 
 import { CellBoard } from "./cells.js";
 import { count, hueOf } from "./dom.js";
@@ -16,23 +16,23 @@ export const tags = {
   accept: (state, suggested) => state.map((label, word) => label ?? suggested[word] ?? null),
   summary: (state) => [`${state.filter((label) => label !== null).length} of ${state.length} words`],
   keys: (task) => [
-    ["← → ↑ ↓", "go from word to word"],
-    ["⇧ and arrows", "choose several words"],
-    [`1 to ${Math.min(9, task.labels.length)}`, "label the word and go on"],
-    ...(task.labels.length > 9 ? [["/ or 0", "find a label by its name"]] : []),
-    ["Space", "take what the model says of this word"],
+    ["← → ↑ ↓", "move from word to word"],
+    ["⇧ and arrows", "select several words"],
+    [`1 to ${Math.min(9, task.labels.length)}`, "label the word and continue"],
+    ...(task.labels.length > 9 ? [["/ or 0", "search for a label"]] : []),
+    ["Space", "accept the suggestion for this word"],
     ["e", "go to the next word without a label"],
-    ["⌫", "take the label back"],
+    ["⌫", "clear the label"],
   ],
-  open: (panel, bench) => new TagView(panel, bench),
+  open: (panel, context) => new TagView(panel, context),
 };
 
 class TagView {
-  constructor(panel, bench) {
-    this.bench = bench;
-    this.task = bench.task;
+  constructor(panel, context) {
+    this.context = context;
+    this.task = context.task;
     this.board = null;
-    this.drawn = null; // how each cell looks
+    this.drawn = null; // the drawn look of each cell
     this.palette = new Palette({
       labels: this.task.labels,
       name: this.task.name,
@@ -43,7 +43,7 @@ class TagView {
   }
 
   mount(root) {
-    this.board = new CellBoard(root, this.bench.passage, {
+    this.board = new CellBoard(root, this.context.passage, {
       moved: () => this.moved(),
       chosen: (start, end, dragged) => {
         this.board.meant = dragged;
@@ -51,7 +51,7 @@ class TagView {
       },
       made: (words) => this.drawn && this.drawCells(words),
     }, `Text, to label every word for ${this.task.name}`);
-    this.board.at = this.board.anchor = Math.max(0, this.at ?? this.bench.state.indexOf(null));
+    this.board.at = this.board.anchor = Math.max(0, this.at ?? this.context.state.indexOf(null));
     this.drawn = [];
   }
 
@@ -67,30 +67,30 @@ class TagView {
 
   moved() {
     const { at } = this.board;
-    this.bench.announce(`${this.bench.passage.word(at)}, ${this.bench.state[at] ?? "no label"}`);
+    this.context.announce(`${this.context.passage.word(at)}, ${this.context.state[at] ?? "no label"}`);
     this.draw();
   }
 
-  /** Label what is chosen, and go to the word after it; whoever searched for the label will search again. */
+  /** Label the selection and go to the next word; after a search, open the search again. */
   put(label, found = false) {
-    this.bench.activate();
+    this.context.activate();
     if (!this.board || label === undefined || label === null) return;
     const [start, end] = this.board.stretch;
     this.fill(start, end, label);
     this.board.moveTo(end);
-    if (!tags.missing(this.bench.state)) this.bench.done();
-    else if (found && this.bench.state[this.board.at] === null) this.palette.find();
+    if (!tags.missing(this.context.state)) this.context.done();
+    else if (found && this.context.state[this.board.at] === null) this.palette.find();
     else this.focus();
   }
 
   fill(start, end, label) {
-    const next = this.bench.state.map((old, word) => (word >= start && word < end ? label : old));
-    this.bench.set(next, `${this.bench.passage.slice(start, end)}: ${label ?? "taken back"}`);
+    const next = this.context.state.map((old, word) => (word >= start && word < end ? label : old));
+    this.context.set(next, `${this.context.passage.slice(start, end)}: ${label ?? "cleared"}`);
   }
 
   back() {
     const [start, end] = this.board.stretch;
-    if (this.bench.state.slice(start, end).every((label) => label === null)) this.board.moveTo(start - 1);
+    if (this.context.state.slice(start, end).every((label) => label === null)) this.board.moveTo(start - 1);
     else this.fill(start, end, null);
   }
 
@@ -101,10 +101,10 @@ class TagView {
     if (key === "Escape" && this.board.meant) {
       this.board.collapse();
       this.draw();
-    } else if (key === " ") this.put(this.bench.suggestion?.label[this.board.at]);
+    } else if (key === " ") this.put(this.context.suggestion?.label[this.board.at]);
     else if (key === "Backspace" || key === "Delete") this.back();
     else if (key === "e") {
-      const { state } = this.bench;
+      const { state } = this.context;
       const after = state.indexOf(null, this.board.at + 1);
       this.board.moveTo(after >= 0 ? after : Math.max(0, state.indexOf(null)));
     } else return this.palette.key(event);
@@ -112,7 +112,7 @@ class TagView {
   }
 
   draw() {
-    const { state, suggestion, active } = this.bench;
+    const { state, suggestion, active } = this.context;
     const here = this.board ? state[this.board.at] : null;
     this.palette.draw({
       chosen: here ? [here] : [],
@@ -123,7 +123,7 @@ class TagView {
   }
 
   drawCells(words) {
-    const { state, suggestion, active } = this.bench;
+    const { state, suggestion, active } = this.context;
     const [start, end] = this.board.stretch;
     const hues = new Map(this.task.labels.map((label, at) => [label, hueOf(at)]));
     words.forEach((word) => {
@@ -131,8 +131,8 @@ class TagView {
       const ghost = label === null ? (suggestion?.label[word] ?? null) : null;
       const light = word === this.board.at && active ? "cursor" : "";
       const chosen = this.board.meant && word >= start && word < end ? "chosen" : "";
-      const said = label !== null ? `set ${hues.get(label)}` : ghost !== null ? "ghost" : "";
-      const look = `word ${said} ${light} ${chosen}`;
+      const tone = label !== null ? `set ${hues.get(label)}` : ghost !== null ? "ghost" : "";
+      const look = `word ${tone} ${light} ${chosen}`;
       const text = label ?? ghost ?? "";
       const key = `${look} ${text}`;
       if (this.drawn[word] === key) return;

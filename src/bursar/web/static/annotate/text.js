@@ -1,8 +1,8 @@
-// A text and its words. The server counts characters as code points, the browser in halves of them.
+// A text and its words. The server counts code points, the browser UTF-16 code units.
 
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
-/** Places counted in code points, as places in a string: `converted("🙂 ok", [2, 4])` is `[3, 5]`. */
+/** Convert code point offsets to string offsets: `converted("🙂 ok", [2, 4])` is `[3, 5]`. */
 export function converted(text, places) {
   if (!/[\ud800-\udfff]/.test(text)) return places.slice();
   const starts = [];
@@ -11,13 +11,13 @@ export function converted(text, places) {
   return places.map((place) => starts[Math.min(place, starts.length - 1)]);
 }
 
-/** "rtl" or "ltr", by the first letter that has a direction. */
+/** "rtl" or "ltr", by the first letter. */
 export function directionOf(text) {
   const letter = /\p{L}/u.exec(text);
   return letter && RIGHT_TO_LEFT.test(letter[0]) ? "rtl" : "ltr";
 }
 
-/** A text, where its words stand in it, and what lies between them. */
+/** A text with its word offsets. */
 export class Passage {
   constructor(text, words) {
     this.text = text ?? "";
@@ -30,7 +30,7 @@ export class Passage {
     return this.bounds.length;
   }
 
-  /** The text from one word to before another, as it stands there. */
+  /** The text of a range of words, end exclusive. */
   slice(start, end) {
     if (!(start < end) || end > this.length) return "";
     return this.text.slice(this.bounds[start][0], this.bounds[end - 1][1]);
@@ -40,7 +40,7 @@ export class Passage {
     return this.slice(at, at + 1);
   }
 
-  /** The text cut into words and what is between: `[{ text, word }]`, where `word` is -1 between words. */
+  /** The text split into words and gaps: `[{ text, word }]`, where `word` is -1 for gaps. */
   pieces() {
     const found = [];
     let at = 0;
@@ -54,7 +54,7 @@ export class Passage {
   }
 }
 
-/** A quotation that fits into a list: the beginning and the end of a long one. */
+/** A text shortened to its beginning and end. */
 export function shortened(text, most = 60) {
   const letters = Array.from(text.replace(/\s+/g, " ").trim());
   if (letters.length <= most) return letters.join("");

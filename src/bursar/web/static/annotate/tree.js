@@ -1,6 +1,6 @@
-// Trees of words, as pure functions: heads count from 1, 0 is the root, null is not yet known.
+// Dependency trees as pure functions: heads count from 1, 0 is the root, null is unknown.
 
-/** The words (from 1) of a loop among heads, which hang on each other and never reach the root; [] if there is none. */
+/** The words (from 1) of a loop that never reaches the root; [] if there is none. */
 export function loopOf(heads) {
   const safe = new Array(heads.length + 1).fill(false);
   safe[0] = true;
@@ -19,7 +19,7 @@ export function loopOf(heads) {
   return [];
 }
 
-/** Which words of a long row are shown around a place, `[first, last]`: those of before if it is well within them. */
+/** The window of words shown around a position, `[first, last]`; unchanged if the position is well within it. */
 export function windowAround(place, words, most, before = null) {
   if (words <= most) return [1, words];
   const margin = most / 10;
@@ -33,14 +33,14 @@ export function windowAround(place, words, most, before = null) {
   return [first, first + most - 1];
 }
 
-/** The arcs of a tree that have both ends: `{ word, head, label }`. */
+/** The arcs of words with a head: `{ word, head, label }`. */
 export function arcsOf(state) {
   return state.map(([head, label], at) => ({ word: at + 1, head, label })).filter(({ head }) => head !== null);
 }
 
-/** How high every arc stands: above all that lie within it. Arcs are `{ word, head }`. */
+/** The level of every arc: above all arcs within it. Arcs are `{ word, head }`. */
 export function heightsOf(arcs, words) {
-  const skyline = new Array(words + 1).fill(0); // by the gap after a place
+  const skyline = new Array(words + 1).fill(0); // by gap between words
   const heights = arcs.map(() => 0);
   const span = ({ word, head }) => Math.abs(word - head);
   const order = arcs.map((_, at) => at).sort((a, b) => span(arcs[a]) - span(arcs[b]) || a - b);

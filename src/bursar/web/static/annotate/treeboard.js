@@ -1,16 +1,16 @@
-// A row of words with arcs above it: a word is dragged to its head, or clicked and then its head.
+// A row of words with arcs above. A word is dragged to its head, or clicked before its head is clicked.
 
 import { count, el, svg } from "./dom.js";
 import { shortened } from "./text.js";
 import { arcsOf, heightsOf, loopOf, windowAround } from "./tree.js";
 
-const MOST = 300; // words of a row that are shown at a time
-const STEP = 28; // pixels from one height of arcs to the next
-const LONGEST = 18; // letters of a label on an arc
+const MOST = 300; // words shown at a time
+const STEP = 28; // pixels per level of arcs
+const LONGEST = 18; // characters of a label on an arc
 
 /**
- * Places count from 1, the root is 0. `hooks.pulled(word, head, touch)` when a word was dragged to its head,
- * `hooks.clicked(place, touch)`, `hooks.picked(word)` when its arc was hit.
+ * Positions count from 1, the root is 0. Calls `hooks.pulled(word, head, touch)` when a word was dragged to its head,
+ * `hooks.clicked(place, touch)`, and `hooks.picked(word)` when its arc was clicked.
  */
 export class TreeBoard {
   constructor(root, passage, hooks, label) {
@@ -48,7 +48,7 @@ export class TreeBoard {
     this.cells.get(place)?.scrollIntoView({ block: "nearest", inline: "center" });
   }
 
-  /** The row of words; of a very long one, the part around what is in hand. */
+  /** Lay out the row of words; of a long text, the part around the current word. */
   lay() {
     const { passage, look } = this;
     const wanted = windowAround(look.aim || look.at, passage.length, MOST, this.span);
@@ -113,7 +113,7 @@ export class TreeBoard {
   }
 
   // -- drawing ------------------------------------------------------------------------------------------------------
-  /** The middle of a cell; of one that is not shown, the end of the row beyond which it lies. */
+  /** The centre of a cell, or the end of the row if it is not shown. */
   centre(place) {
     const cell = this.cells.get(place);
     if (cell) return cell.offsetLeft + cell.offsetWidth / 2;
@@ -121,7 +121,7 @@ export class TreeBoard {
     return left ? this.cells.get(0).offsetWidth : this.row.scrollWidth;
   }
 
-  /** Which cells are in hand, aimed at, or lack something. */
+  /** Mark the cells that are current, aimed at, or incomplete. */
   light() {
     const { state, at, aim, active } = this.look;
     const loop = new Set(loopOf(state.map(([head]) => head)));
@@ -145,8 +145,8 @@ export class TreeBoard {
     const { state, suggested } = this.look;
     const loop = this.light();
     const ghosts = state.flatMap(([head], word) => {
-      const said = head === null ? suggested[word] : null;
-      return said ? [{ word: word + 1, head: said[0], label: said[1], ghost: true }] : [];
+      const arc = head === null ? suggested[word] : null;
+      return arc ? [{ word: word + 1, head: arc[0], label: arc[1], ghost: true }] : [];
     });
     const near = (place) => place > 0 && this.cells.has(place);
     const arcs = [...arcsOf(state), ...ghosts].filter(({ word, head }) => near(word) || near(head));

@@ -1,41 +1,41 @@
-// What stands where the item would be, when there is none: why, what happens meanwhile, and what one can do.
+// The screen shown when there is no item: the reason, the training progress, and possible actions.
 
 import { button, count, el, kbd, percent } from "./dom.js";
 
 const WORDS = {
-  loading: { title: "One moment …", text: "" },
+  loading: { title: "Loading …", text: "" },
   training: {
     title: "The next round is being prepared",
-    text: "A new model is learning from the answers and will choose what to label next. This page goes on by itself.",
+    text: "A new model is being trained on the answers and will select the next items. This page continues automatically.",
   },
-  ended: { title: "The campaign has ended", text: "There is nothing left to label. Thank you." },
+  ended: { title: "The campaign has ended", text: "There is nothing left to annotate. Thank you!" },
   all_leased: {
-    title: "Others have the last items of this round before them",
-    text: "You are given one as soon as it is free. This page looks by itself.",
+    title: "Other people are working on the last items of this round",
+    text: "You get an item as soon as one is free. This page checks automatically.",
   },
-  none: { title: "There is nothing to label now", text: "This page looks again by itself." },
-  failed: { title: "The next round could not be prepared", text: "Whoever leads this project has to look at it." },
+  none: { title: "There is nothing to annotate right now", text: "This page checks again automatically." },
+  failed: { title: "The next round could not be prepared", text: "A lead of this project needs to look at it." },
   offline: {
     title: "The server cannot be reached",
-    text: "Nothing is lost: what you have done is kept in this browser. This page tries again by itself.",
+    text: "Nothing is lost: your work is kept in this browser. This page tries again automatically.",
   },
   storage: {
     title: "Storage is full or unavailable",
-    text: "Nothing can be saved now, so no item is given out. What you have done is kept in this browser. This page tries again by itself.",
+    text: "Nothing can be saved right now, so there are no new items. Your work is kept in this browser. This page tries again automatically.",
   },
   elsewhere: {
-    title: "You have this project open in another tab",
-    text: "Go on there, or close that tab and this one takes over.",
+    title: "This project is open in another tab",
+    text: "Continue there, or close that tab to continue here.",
   },
-  signed_out: { title: "You are signed out", text: "Sign in again to go on. Answers that wait here are sent then." },
+  signed_out: { title: "You are signed out", text: "Sign in again to continue. Unsent answers are sent then." },
   trouble: { title: "Something went wrong", text: "" },
 };
 
-const STAGES = { training: "Training the model", scoring: "Reading the pool", selecting: "Choosing what to label" };
+const STAGES = { training: "Training the model", scoring: "Scoring the pool", selecting: "Selecting items" };
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Shows why there is nothing to do. Its buttons look again, or go back to what was sent. */
+/** Shows why there is no item. Its buttons check again, or go back to earlier answers. */
 export class Waiting {
   constructor(root, { again, back }) {
     this.root = root;
@@ -44,8 +44,8 @@ export class Waiting {
     this.stage = el("p", { class: "stage-name", hidden: true });
     this.bar = el("progress", { max: 1, hidden: true });
     this.links = el("p", { class: "links" });
-    this.again = button("button", again, {}, "Look again now");
-    this.back = button("button", back, {}, "Change what you sent ", kbd("b"));
+    this.again = button("button", again, {}, "Check now");
+    this.back = button("button", back, {}, "Change an answer ", kbd("b"));
     const parts = [this.title, this.text, this.stage, this.bar, this.links, this.again, " ", this.back];
     root.replaceChildren(el("div", { class: "nothing-now" }, parts));
     this.show("loading");
@@ -57,7 +57,7 @@ export class Waiting {
     this.root.hidden = false;
     this.root.dataset.reason = reason;
     this.title.textContent = words.title;
-    const unsent = waiting ? `${count(waiting, "answer")} ${waiting === 1 ? "waits" : "wait"} to be sent.` : "";
+    const unsent = waiting ? `${count(waiting, "unsent answer")}.` : "";
     this.say([message || words.text, unsent].filter(Boolean).join(" "));
     this.links.replaceChildren(...links.flatMap(([name, href]) => [el("a", { href, class: "button" }, name), " "]));
     this.again.hidden = ["loading", "signed_out", "ended"].includes(reason);
@@ -70,7 +70,7 @@ export class Waiting {
     this.text.textContent = text;
   }
 
-  /** How far the training is: `{ what, done }`, where `done` is a share if it is known. */
+  /** Show the training progress: `{ what, done }`, where `done` is a share if known. */
   progress({ what, done }) {
     this.stage.hidden = false;
     this.bar.hidden = false;

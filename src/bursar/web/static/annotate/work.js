@@ -1,4 +1,4 @@
-// What one person has in hand: the item before them, one fetched ahead, and drafts of earlier days. No DOM here.
+// The items of one person: the current one, one fetched ahead, and stored drafts. No DOM here.
 
 import { Refused, Unreachable } from "./api.js";
 import { makeDraft, packed, unpacked } from "./draft.js";
@@ -6,8 +6,8 @@ import { kindOf } from "./kinds.js";
 import { held, newKey } from "./store.js";
 
 const DAY = 24 * 3600 * 1000;
-const KEPT = 30 * DAY; // a draft that nobody came back to
-const FEW = 20; // with fewer items left in the round, none is held ahead of time
+const KEPT = 30 * DAY; // age at which an unused draft is deleted
+const FEW = 20; // with fewer items left in the round, none is fetched ahead
 
 /** Items as they are opened: `{ item, tasks, draft, lease, release, progress, round }`. */
 export class Work {
@@ -16,7 +16,7 @@ export class Work {
     this.store = store;
     this.tasks = new Map(me.project.tasks.map((task) => [task.name, task]));
     this.ahead = null;
-    this.open = []; // leases that this tab knows of
+    this.open = []; // ids of the leases of this tab
   }
 
   // -- drafts -------------------------------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ export class Work {
     return `draft/${purpose === "correction" ? "correction" : "answer"}/${encodeURIComponent(item)}`;
   }
 
-  /** Keep a draft as it is now; false if only this tab keeps it. */
+  /** Store a draft; returns false if it is only in memory. */
   save(draft) {
     return this.store.put(this.nameOf(draft), packed(draft, Date.now()));
   }
@@ -41,7 +41,7 @@ export class Work {
     return names.map((name) => this.tasks.get(name)).filter(Boolean);
   }
 
-  /** The draft kept for an item, or a new one. */
+  /** The stored draft of an item, or a new one. */
   draftOf(item, tasks, fresh) {
     const states = fresh.states ?? Object.fromEntries(tasks.map((task) => [task.name, kindOf(task).start(task, item)]));
     const names = tasks.map((task) => task.name);
@@ -51,7 +51,7 @@ export class Work {
     return { ...kept, lease: made.lease ?? kept.lease, suggestions: fresh.suggestions ?? kept.suggestions };
   }
 
-  /** A draft of an earlier day that was edited and not sent, opened again; null if there is none. */
+  /** Reopen a stored draft that was edited but not sent; null if there is none. */
   async resume() {
     for (const name of this.store.names("draft/")) {
       const kept = this.store.get(name);
@@ -66,7 +66,7 @@ export class Work {
         if (opened) return { ...opened, release };
       } catch (problem) {
         release();
-        if (problem instanceof Refused) this.store.drop(name); // the item is not there any more
+        if (problem instanceof Refused) this.store.drop(name); // the item no longer exists
         else throw problem;
         continue;
       }
@@ -87,7 +87,7 @@ export class Work {
   }
 
   // -- leases -------------------------------------------------------------------------------------------------------
-  /** A lease held for longer, or null if it is not ours any more. */
+  /** The renewed lease, or null if it has been lost. */
   async renewed(lease) {
     try {
       return { ...lease, ...(await this.api.renew(lease.id)) };
@@ -98,16 +98,16 @@ export class Work {
     }
   }
 
-  /** The next item to do: one that was fetched ahead, or whatever the server gives; or `{ reason, message }`. */
+  /** The next item, fetched ahead or from the server; or `{ reason, message }`. */
   async next(unsent = []) {
     const { ahead } = this;
     this.ahead = null;
     if (ahead?.lost) this.close(ahead);
     if (!ahead || ahead.lost) return this.fetch(unsent);
-    return { ...ahead, progress: null }; // how far the round was then is not how far it is now
+    return { ...ahead, progress: null }; // its progress is outdated
   }
 
-  /** Fetch the item after this one while there are plenty, so that it appears at once. Says how far the round is. */
+  /** Fetch the next item ahead if enough are left, so that it appears at once. Returns the progress of the round. */
   async fetchAhead(unsent, progress) {
     if (this.ahead || !progress || progress.asked - progress.answered < FEW) return progress;
     const found = await this.fetch(unsent).catch(() => null);
@@ -116,7 +116,7 @@ export class Work {
     return found.progress;
   }
 
-  /** Ask the server; what other tabs have open or what waits to be sent is named, so that it is not given again. */
+  /** Get an item from the server that is not open in another tab or unsent. */
   async fetch(unsent) {
     const known = this.open.slice();
     for (let tries = 0; tries < 8; tries += 1) {
@@ -140,7 +140,7 @@ export class Work {
     return { item, tasks, draft, lease, progress, round, resumed: draft.edited };
   }
 
-  /** Something that was sent, to be changed: an entry of `/mine`. */
+  /** Open an earlier answer, an entry of `/mine`, for correction. */
   async correction(answer) {
     const release = await this.lock(answer.item, "correction");
     if (!release) return null;
@@ -157,14 +157,14 @@ export class Work {
     }
   }
 
-  /** An item is done with: let other tabs have its name. */
+  /** Close an item and release its lock. */
   close({ release, lease }) {
     release?.();
     this.open = this.open.filter((id) => id !== lease?.id);
   }
 }
 
-/** Whether the states of a draft are ones that this item can have. */
+/** Whether the states of a draft are valid for an item. */
 function fits(draft, item, tasks) {
   try {
     return tasks.every((task) => {
@@ -179,16 +179,16 @@ function fits(draft, item, tasks) {
   }
 }
 
-/** The suggestions that their tasks can read; a broken one is no reason not to annotate. */
+/** The valid suggestions; broken ones are left out. */
 function sound(suggestions, item, tasks) {
   const found = {};
   for (const task of tasks) {
-    const said = suggestions?.[task.name];
-    if (!said || said.label === null || said.label === undefined) continue;
+    const suggestion = suggestions?.[task.name];
+    if (!suggestion || suggestion.label === null || suggestion.label === undefined) continue;
     try {
       const kind = kindOf(task);
-      kind.accept(kind.start(task, item), said.label, task, item);
-      found[task.name] = { label: said.label, sure: String(said.sure ?? "") };
+      kind.accept(kind.start(task, item), suggestion.label, task, item);
+      found[task.name] = { label: suggestion.label, sure: String(suggestion.sure ?? "") };
     } catch {
       continue;
     }

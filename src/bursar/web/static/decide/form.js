@@ -1,8 +1,9 @@
-// The form: a field for everything that can be decided, with what is in force and what is wrong beside it.
+// The settings form: every field shows its current value if changed, and its error if invalid.
 
-import { button, el } from "../annotate/dom.js";
+import { button, count as many, el } from "../annotate/dom.js";
+import { sentence } from "../format.js";
 import { canSplit, limitField, priceField, spendingsFor, strategyOf, weightField } from "./model.js";
-import { countedOf, groupedBy, many, sentence, splitName, wayName } from "./words.js";
+import { countedOf, groupedBy, splitName, wayName } from "./words.js";
 
 let counter = 0;
 
@@ -13,7 +14,7 @@ export class Form {
     this.fields = new Map(); // by name: input, box, notes
   }
 
-  /** Make all fields anew; what has the focus keeps it. */
+  /** Rebuild all fields, keeping the focus. */
   build(found, tasks, money, state) {
     Object.assign(this, { found, tasks, money, state });
     const focused = document.activeElement?.dataset?.field;
@@ -25,13 +26,13 @@ export class Form {
     if (focused) this.fields.get(focused)?.input.focus();
   }
 
-  /** Where the campaign stands and what was measured, which change while people annotate. */
+  /** Update the state and the measured times, which change while people annotate. */
   follow(found, state) {
     Object.assign(this, { found, state });
   }
 
   // -- fields ----------------------------------------------------------------------------------------------------------
-  /** One field with its label, a hint, what is in force where that is something else, and what is wrong. */
+  /** A field with its label, hint, current value if changed, and error. */
   field(name, label, { input = null, hint = null, before = null, after = null, look = "", ...attributes } = {}) {
     const id = `field-${(counter += 1)}`;
     const control = input ?? el("input", { type: "number", inputmode: "decimal", step: "any", ...attributes });
@@ -58,8 +59,8 @@ export class Form {
 
   part(title, words, ...children) {
     const id = `part-${(counter += 1)}`;
-    const said = typeof words === "string" ? el("p", { class: "aside" }, words) : words;
-    return el("section", { class: "card part", "aria-labelledby": id }, el("h2", { id }, title), said, ...children);
+    const intro = typeof words === "string" ? el("p", { class: "aside" }, words) : words;
+    return el("section", { class: "card part", "aria-labelledby": id }, el("h2", { id }, title), intro, ...children);
   }
 
   // -- money -----------------------------------------------------------------------------------------------------------
@@ -67,12 +68,12 @@ export class Form {
     const unit = this.money.byItem ? { after: "items" } : { before: this.money.currency };
     this.spent = el("p", { class: "aside" });
     return this.part(
-      "Money",
-      this.money.byItem ? "The budget counts items." : "What may be spent, and how fast. What one round saves, the next may spend.",
+      "Budget",
+      this.money.byItem ? "The budget counts items." : "How much may be spent in total and per round. What a round does not spend is added to the next.",
       el(
         "div",
         { class: "fields three" },
-        this.field("budget.total", "Budget in all", { ...unit, min: 0, placeholder: "no limit" }),
+        this.field("budget.total", "Total budget", { ...unit, min: 0, placeholder: "no limit" }),
         this.field("budget.per_round", "Per round", { ...unit, min: 0 }),
         this.field("budget.rounds", "Rounds", { min: 0, step: 1, inputmode: "numeric" }),
       ),
@@ -80,12 +81,12 @@ export class Form {
       el(
         "details",
         { class: "more" },
-        el("summary", {}, "When to stop, and when to begin the next round"),
+        el("summary", {}, "Stopping and training ahead"),
         el(
           "div",
           { class: "fields two" },
-          this.field("budget.patience", "Stop after rounds without a better score", { min: 1, step: 1, inputmode: "numeric", placeholder: "never" }),
-          this.field("budget.ahead", "Train the next round while this much is open", { min: 0, max: 99, after: "%", hint: "0: everything is answered first." }),
+          this.field("budget.patience", "Stop after rounds without improvement", { min: 1, step: 1, inputmode: "numeric", placeholder: "never" }),
+          this.field("budget.ahead", "Train the next round when this share is open", { min: 0, max: 99, after: "%", hint: "0: train when all items are answered." }),
         ),
       ),
     );
@@ -96,7 +97,7 @@ export class Form {
     const { prices, settings } = this.found;
     const currency = { before: this.money.currency };
     const rows = Object.entries(prices.stated).flatMap(([what, own]) => Object.keys(own).map((per) => [what, per]));
-    this.made = new Map(); // by field: what is priced, and where its measured seconds stand
+    this.made = new Map(); // by field: the priced thing, and the element of its measured seconds
     const table = el(
       "div",
       { class: "prices", role: "group", "aria-label": "Prices" },
@@ -111,9 +112,9 @@ export class Form {
       }),
     );
     this.timed = el("p", { class: "aside" });
-    this.take = button("button small", () => this.takeMeasured(), {}, "Take the measured prices");
+    this.take = button("button small", () => this.takeMeasured(), {}, "Use measured prices");
     this.coarse = el("p", { class: "aside" });
-    const reserve = { after: "%", min: 0, hint: "Prices are predicted before an answer is there." };
+    const reserve = { after: "%", min: 0, hint: "Prices are predicted before items are answered." };
     return this.part(
       "Prices",
       this.timed,
@@ -121,22 +122,22 @@ export class Form {
       el(
         "div",
         { class: "fields two" },
-        this.field("costs.hourly", "An hour of annotation costs", { ...currency, min: 0, placeholder: "not said" }),
-        settings.costs.pricing === "predicted" ? this.field("costs.reserve", "Kept back for overruns", reserve) : null,
+        this.field("costs.hourly", "Cost of an hour of annotation", { ...currency, min: 0, placeholder: "not set" }),
+        settings.costs.pricing === "predicted" ? this.field("costs.reserve", "Reserve for overruns", reserve) : null,
       ),
       el("div", { class: "row measured" }, this.take, this.coarse),
-      this.tick("costs.measured", "Let prices follow the measured seconds, round by round"),
+      this.tick("costs.measured", "Update prices from measured times every round"),
     );
   }
 
-  /** Seconds that were measured of what a field prices; null where nobody was timed. */
+  /** The measured seconds for a field; null if there are none. */
   secondsOf({ what, per }) {
     const rate = this.found.pace[what];
     if (!rate?.observations) return null;
     return per === "per_item" ? rate.per_item : rate.per_count;
   }
 
-  /** Prices that the measured seconds make, at what an hour costs. */
+  /** Prices from the measured seconds at an hourly cost. */
   measuredPrices(hourly) {
     const known = [...this.made].map(([name, about]) => [name, this.secondsOf(about)]).filter(([, seconds]) => seconds !== null);
     return Object.fromEntries(known.map(([name, seconds]) => [name, this.money.round((seconds * hourly) / 3600)]));
@@ -145,7 +146,7 @@ export class Form {
   takeMeasured() {
     const hourly = read(this.fields.get("costs.hourly").input);
     if (typeof hourly !== "number" || !(hourly > 0)) {
-      this.wrong("costs.hourly", "Say first what an hour costs: seconds alone have no price.");
+      this.wrong("costs.hourly", "Enter the cost of an hour first.");
       this.focus("costs.hourly");
       return;
     }
@@ -162,11 +163,11 @@ export class Form {
       about.place.classList.toggle("none", seconds === null);
     }
     const timed = Math.max(0, ...Object.values(this.found.pace).map((rate) => rate.observations));
-    this.timed.textContent = timed ? `Beside each price: what ${many(timed, "timed answer says", "timed answers say")}.` : "No answer has been timed yet; measured seconds will stand beside each price.";
+    this.timed.textContent = timed ? `Next to each price: the time measured in ${many(timed, "answer")}.` : "No times have been measured yet. They will appear next to each price.";
     this.take.disabled = !timed;
     const second = paid ? (this.money.unit * 3600) / hourly : 0;
-    const coarse = `The smallest amount, ${this.money.show(this.money.unit)}, is ${second.toFixed(1)} s at that rate: prices are rounded to it.`;
-    this.coarse.textContent = !timed ? "" : !paid ? "Say what an hour costs, and seconds become prices." : second > 0.5 ? coarse : "";
+    const coarse = `Prices are rounded to ${this.money.show(this.money.unit)}, which is ${second.toFixed(1)} s at this rate.`;
+    this.coarse.textContent = !timed ? "" : !paid ? "Enter the cost of an hour to convert times to prices." : second > 0.5 ? coarse : "";
   }
 
   // -- strategy --------------------------------------------------------------------------------------------------------
@@ -174,31 +175,31 @@ export class Form {
     const { strategies, bins } = this.found.choices;
     const option = ({ name }) => el("option", { value: name }, name);
     const groups = [
-      ["Over all tasks", strategies.filter((one) => one.task === null && one.model)],
+      ["All tasks", strategies.filter((one) => one.task === null && one.model)],
       ["Without a model", strategies.filter((one) => one.task === null && !one.model)],
-      ...this.tasks.map((task) => [`By ${task} alone`, strategies.filter((one) => one.task === task)]),
+      ...this.tasks.map((task) => [`Only ${task}`, strategies.filter((one) => one.task === task)]),
     ];
     const select = el("select", {}, ...groups.map(([label, members]) => el("optgroup", { label }, ...members.map(option))));
     if (!strategyOf(this.found, this.found.choices.strategy.base)) select.prepend(el("option", { value: this.found.choices.strategy.base }, this.found.choices.strategy.base));
     const spending = el("select", {}, ...this.found.choices.spendings.map((way) => el("option", { value: way.name }, `${wayName(way.spend)} (${way.name})`)));
     const weights = el("div", { class: "weights" }, ...this.tasks.map((task) => this.weight(task)));
-    const words = el("p", { class: "aside" }, "Only what they are to each other matters.");
-    this.weighing = el("div", { class: "weighing", role: "group", "aria-label": "Weights of tasks" }, el("h3", {}, "How much each task counts"), words, weights);
+    const words = el("p", { class: "aside" }, "Only the ratios matter.");
+    this.weighing = el("div", { class: "weighing", role: "group", "aria-label": "Task weights" }, el("h3", {}, "Task weights"), words, weights);
     const { splits } = this.found.choices;
-    this.splitting = el("div", { class: "fields two" }, splits.length ? this.choice("split", "Split the money between tasks", splits.map(({ name }) => [name, splitName(name)]), { hint: " " }) : null);
+    this.splitting = el("div", { class: "fields two" }, splits.length ? this.choice("split", "Split the budget between tasks", splits.map(({ name }) => [name, splitName(name)]), { hint: " " }) : null);
     this.matched = el(
       "div",
       { class: "fields two" },
-      this.choice("strategy.bins", "Alike by", bins.map((value) => [value, groupedBy(value)])),
-      this.field("strategy.bin_count", "Bins", { min: 1, step: 1, inputmode: "numeric" }),
+      this.choice("strategy.bins", "Bins by", bins.map((value) => [value, groupedBy(value)])),
+      this.field("strategy.bin_count", "Number of bins", { min: 1, step: 1, inputmode: "numeric" }),
     );
     return this.part(
       "Strategy",
-      "Which items are worth their money.",
-      el("div", { class: "fields two top" }, this.field("base", "Choose by", { input: select, hint: " " }), this.field("spending", "Spend on the", { input: spending, hint: " " })),
+      "How items are selected.",
+      el("div", { class: "fields two top" }, this.field("base", "Strategy", { input: select, hint: " " }), this.field("spending", "Spend on", { input: spending, hint: " " })),
       this.weighing,
       this.splitting,
-      this.tick("matching", "Buy what looks like the pool as a whole (IDMR)", { hint: "From every bin of items as large a share as the pool has in it." }),
+      this.tick("matching", "Match the distribution of the pool (IDMR)", { hint: "Selects from every bin in proportion to its size in the pool." }),
       this.matched,
     );
   }
@@ -222,7 +223,7 @@ export class Form {
     for (const choice of input.options) choice.hidden = choice.disabled = !open.includes(choice.value);
     const way = this.found.choices.spendings.find(({ name }) => name === (open.includes(values.spending) ? values.spending : open[0]));
     if (way) input.value = way.name;
-    note.textContent = known && !known.scores ? "It gives no scores, so there is one way to spend." : sentence(way?.about ?? "");
+    note.textContent = known && !known.scores ? "This strategy gives no scores, so there is only one way to spend." : sentence(way?.about ?? "");
     this.fields.get("base").note.textContent = sentence(known?.about ?? "");
     this.weighing.hidden = !known?.weighted;
     this.showWeights(values);
@@ -250,7 +251,7 @@ export class Form {
     if (!possible) split.input.value = "none";
     const about = this.found.choices.splits.find(({ name }) => name === split.input.value)?.about ?? "";
     const others = this.found.choices.strategies.filter((one) => one.splits).map(({ name }) => name);
-    split.note.textContent = possible ? sentence(about) : `${values.base} buys items for all tasks at once. Labels are bought one by one by ${others.join(", ")}.`;
+    split.note.textContent = possible ? sentence(about) : `${values.base} selects items for all tasks at once. To split the budget, use ${others.join(", ")}.`;
   }
 
   // -- limits ----------------------------------------------------------------------------------------------------------
@@ -260,7 +261,7 @@ export class Form {
     const whole = { min: 0, step: 1, inputmode: "numeric", placeholder: "no limit" };
     return this.part(
       "Limits",
-      "What a round keeps to beside its money, in labels and items.",
+      "Limits per round on labels and items, in addition to the budget.",
       ...this.tasks.map((task) =>
         el(
           "div",
@@ -273,16 +274,16 @@ export class Form {
         ? el(
             "div",
             { class: "fields two limit" },
-            this.choice("group.by", "Not too many alike, by", [["", "nothing"], ...groups.map((value) => [value, groupedBy(value)])]),
-            this.field("group.at_most", "Items of one group, at most", { ...whole, placeholder: "a number" }),
+            this.choice("group.by", "Limit similar items by", [["", "none"], ...groups.map((value) => [value, groupedBy(value)])]),
+            this.field("group.at_most", "Items per group, at most", { ...whole, placeholder: "a number" }),
           )
         : null,
-      hours.length ? el("p", { class: "aside" }, `Hours of ${hours.join(", ")} are limited as well; that is changed by the API.`) : null,
+      hours.length ? el("p", { class: "aside" }, `Hours of ${hours.join(", ")} are also limited. Use the API to change that.`) : null,
     );
   }
 
   // -- showing ---------------------------------------------------------------------------------------------------------
-  /** Write values into the fields; the one that is being typed in is left as it is. */
+  /** Write values into the fields, except the one being edited. */
   show(values, shown, typing = null) {
     for (const [name, { input }] of this.fields) {
       if (name === typing) continue;
@@ -293,7 +294,7 @@ export class Form {
     for (const [name, { box, was }] of this.fields) {
       const changed = JSON.stringify(values[name] ?? null) !== JSON.stringify(shown[name] ?? null);
       box.classList.toggle("changed", changed);
-      was.textContent = changed && !["base", "spending", "matching"].includes(name) ? `In force: ${this.inForce(name, shown[name])}` : "";
+      was.textContent = changed && !["base", "spending", "matching"].includes(name) ? `Current: ${this.inForce(name, shown[name])}` : "";
     }
     this.showStrategy(values);
     this.showMeasured(values);
@@ -303,7 +304,7 @@ export class Form {
   }
 
   inForce(name, value) {
-    if (value === null || value === undefined || value === "") return "nothing";
+    if (value === null || value === undefined || value === "") return "none";
     if (typeof value === "boolean") return value ? "yes" : "no";
     if (name.startsWith("price ") || name === "costs.hourly") return this.money.show(value);
     if (name === "budget.total" || name === "budget.per_round") return this.money.budget(value);
@@ -312,28 +313,28 @@ export class Form {
     return typeof value === "string" ? groupedBy(value) : value.toLocaleString("en");
   }
 
-  /** What the fields of the money come to. */
+  /** Show what the budget fields add up to. */
   showSums(values) {
     const { money, state } = this;
     const [total, each, rounds] = ["total", "per_round", "rounds"].map((key) => values[`budget.${key}`]);
     const exact = (amount) => money.budget(Number(amount.toFixed(6)));
     const spent = state.spent * (money.byItem ? 1 : money.unit);
-    const purse = typeof total === "number" && total > 0 ? total - spent : Infinity;
+    const left = typeof total === "number" && total > 0 ? total - spent : Infinity;
     const more = (rounds - state.round) * each;
-    const parts = [`${money.budgetUnits(state.spent)} ${money.byItem ? "bought" : "spent"} so far.`];
-    if (purse <= 0) parts.push("The budget in all is not above that: the campaign would end.");
+    const parts = [`${money.budgetUnits(state.spent)} ${money.byItem ? "answered" : "spent"} so far.`];
+    if (left <= 0) parts.push("The total budget is already spent: the campaign would end.");
     else if (Number.isInteger(rounds) && rounds >= 0 && rounds <= state.round && state.round > 0) {
       if (state.phase !== "ended") parts.push(`Round ${state.round} would be the last.`);
     } else if (more > 0) {
-      const saved = state.round > 0 ? ", and what was saved before" : "";
-      const most = purse < more ? `, but of the budget in all ${exact(purse)} is left` : saved;
-      parts.push(`${many(rounds - state.round, "more round")} of ${money.budget(each)} may spend ${exact(more)}${most}.`);
+      const saved = state.round > 0 ? ", plus what earlier rounds did not spend" : "";
+      const most = left < more ? `, but only ${exact(left)} of the total budget is left` : saved;
+      parts.push(`${many(rounds - state.round, "more round")} of ${money.budget(each)} can spend ${exact(more)}${most}.`);
     }
     this.spent.textContent = parts.join(" ");
-    this.spent.classList.toggle("caution", purse <= 0);
+    this.spent.classList.toggle("caution", left <= 0);
   }
 
-  /** Say what is wrong beside its field; false if there is no such field to see. */
+  /** Show an error next to its field; returns false if the field is not visible. */
   wrong(name, words) {
     const field = this.fields.get(name);
     if (!field) return false;
@@ -352,7 +353,7 @@ export class Form {
   focus = (name) => this.fields.get(name)?.input.focus();
 }
 
-/** What a control holds: a number, nothing, a choice; NaN where it is no number. */
+/** The value of a control: a number, null, or a choice; NaN if it is not a valid number. */
 export function read(control) {
   if (control.type === "checkbox") return control.checked;
   if (control.type !== "number") return control.value;

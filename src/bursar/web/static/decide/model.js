@@ -1,6 +1,6 @@
-// What is in force, what the lead has written over it, and the changes that makes. No element is known here.
+// The current settings, the edited values, and the resulting changes. No DOM here.
 
-/** A value in a table of tables. */
+/** A value in nested tables. */
 export const at = (table, key) => key.reduce((found, part) => (found === null || found === undefined ? undefined : found[part]), table);
 
 const placed = (table, key, value) => {
@@ -10,7 +10,7 @@ const placed = (table, key, value) => {
 const NO_SPLIT = "none";
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** Everything that can be decided, as the form shows it: a value for each field, by its name. */
+/** The current settings as form values, by field name. */
 export function shownSettings(found, tasks) {
   const { budget, costs, strategy, limits } = found.settings;
   const { base, spending, matching } = found.choices.strategy;
@@ -54,26 +54,26 @@ const share = (value) => (typeof value === "number" ? Number((value / 100).toFix
 export const strategyOf = (found, name) => found.choices.strategies.find((one) => one.name === name);
 const waysOf = (found, spend, once) => found.choices.spendings.find((way) => way.spend === spend && way.once === once);
 
-/** The way of spending that a strategy has if no other is named. */
+/** The default way of spending of a strategy. */
 export const usualSpending = (found, base) => waysOf(found, strategyOf(found, base)?.spend ?? "greedy", false)?.name ?? "GRD_AL";
 
-/** The ways of spending that are open to a strategy in this campaign. */
+/** The ways of spending available to a strategy in this campaign. */
 export function spendingsFor(found, base) {
   const now = found.choices.spendings.find((way) => way.name === found.choices.strategy.spending);
   const scores = strategyOf(found, base)?.scores ?? true;
   return found.choices.spendings.filter((way) => way.once === (now?.once ?? false) && (scores || way.spend === "greedy"));
 }
 
-/** Whether a round's money can be split between the tasks before this strategy spends it. */
+/** Whether a round's budget can be split between tasks with this strategy. */
 export const canSplit = (found, { base }) => found.choices.splits.length > 0 && (strategyOf(found, base)?.splits ?? false);
 
-/** Whether a strategy can keep to limits: one that gives no scores cannot when it has to match as well. */
+/** Whether a strategy supports limits; one without scores does not when it also has to match. */
 export function keepsLimits(found, { base, matching }) {
   const known = strategyOf(found, base);
   return !known || (known.limits && (known.scores || !matching));
 }
 
-/** The name that a base, a way of spending and matching make. */
+/** The full strategy name of a base, a way of spending and matching. */
 export function strategyName(found, { base, spending, matching }) {
   const known = strategyOf(found, base);
   const way = spendingsFor(found, base).some((one) => one.name === spending) ? spending : null;
@@ -81,10 +81,10 @@ export function strategyName(found, { base, spending, matching }) {
   return [base, ...named, ...(matching && (known?.matches ?? true) ? ["IDMR"] : [])].join("+");
 }
 
-/** What was written over what is in force, by field. */
+/** The edited values by field. */
 export const editsOf = (shown, values) => Object.fromEntries(Object.entries(values).filter(([name, value]) => name in shown && !same(value ?? null, shown[name] ?? null)));
 
-/** What that changes: a list of settings, each with its fields, and the table that the server is sent. */
+/** The resulting changes: a list of settings, each with its fields, and the table to send. */
 export function changesOf(found, tasks, shown, values) {
   const changes = {};
   const list = [];
@@ -129,7 +129,7 @@ function weightChanges(found, tasks, shown, values, change, send) {
   if (names.every((name) => values[name] === shown[name])) return;
   tasks.forEach((task, at) => {
     change(["strategy", "weights", task], shown[names[at]], values[names[at]], [names[at]]);
-    send(["strategy", "weights", task], values[names[at]]); // all of them: one that is left out where none was given counts 0
+    send(["strategy", "weights", task], values[names[at]]); // send all: a missing weight counts as 0
   });
 }
 
@@ -153,40 +153,40 @@ function limitChanges(found, tasks, shown, values, change, send) {
   else change(["limits", "group", "at_most"], shown["group.at_most"], values["group.at_most"], ["group.at_most"]);
 }
 
-/** What is wrong with what was written, by field, before the server is asked. */
+/** Errors in the edited values, by field, before they are sent. */
 export function mistakesIn(found, tasks, values, money) {
   const wrong = new Map();
   const need = (name, holds, words) => (holds(values[name]) ? null : wrong.set(name, words));
   const number = (value) => typeof value === "number" && Number.isFinite(value);
   const whole = (value) => Number.isInteger(value);
   const amount = (value) => number(value) && value > 0 && (!money.byItem || whole(value));
-  need("budget.per_round", amount, money.byItem ? "A whole number above 0." : "An amount above 0.");
-  need("budget.rounds", (value) => whole(value) && value >= 0, "A whole number from 0 up.");
-  need("budget.total", (value) => value === null || amount(value), "An amount above 0, or nothing for no limit.");
-  need("budget.patience", (value) => value === null || (whole(value) && value > 0), "A whole number above 0, or nothing.");
-  need("budget.ahead", (value) => number(value) && value >= 0 && value < 100, "From 0 to less than 100 %.");
-  need("costs.hourly", (value) => value === null || (number(value) && value > 0), "An amount above 0, or nothing.");
-  need("costs.reserve", (value) => number(value) && value >= 0 && value <= 1000, "A share from 0 to 1,000 %.");
-  if (values["costs.measured"] && values["costs.hourly"] === null) wrong.set("costs.hourly", "Say what an hour costs: seconds alone have no price.");
+  need("budget.per_round", amount, money.byItem ? "Enter a whole number above 0." : "Enter an amount above 0.");
+  need("budget.rounds", (value) => whole(value) && value >= 0, "Enter a whole number, 0 or more.");
+  need("budget.total", (value) => value === null || amount(value), "Enter an amount above 0, or leave empty for no limit.");
+  need("budget.patience", (value) => value === null || (whole(value) && value > 0), "Enter a whole number above 0, or leave empty.");
+  need("budget.ahead", (value) => number(value) && value >= 0 && value < 100, "Enter 0 % or more, but less than 100 %.");
+  need("costs.hourly", (value) => value === null || (number(value) && value > 0), "Enter an amount above 0, or leave empty.");
+  need("costs.reserve", (value) => number(value) && value >= 0 && value <= 1000, "Enter 0 to 1,000 %.");
+  if (values["costs.measured"] && values["costs.hourly"] === null) wrong.set("costs.hourly", "Enter the cost of an hour.");
   for (const name of Object.keys(values).filter((one) => one.startsWith("price "))) {
-    need(name, (value) => number(value) && value >= 0, "A price from 0 up.");
-    need(name, (value) => !number(value) || value < 0 || money.payable(value), `A multiple of ${money.show(money.unit)}, the smallest amount here.`);
+    need(name, (value) => number(value) && value >= 0, "Enter a price, 0 or more.");
+    need(name, (value) => !number(value) || value < 0 || money.payable(value), `Enter a multiple of ${money.show(money.unit)}.`);
   }
   if (strategyOf(found, values.base)?.weighted) {
-    for (const task of tasks) need(weightField(task), (value) => number(value) && value >= 0, "A weight from 0 up.");
-    if (tasks.every((task) => values[weightField(task)] === 0)) wrong.set(weightField(tasks[0]), "Some task must count: give one a weight above 0.");
+    for (const task of tasks) need(weightField(task), (value) => number(value) && value >= 0, "Enter a weight, 0 or more.");
+    if (tasks.every((task) => values[weightField(task)] === 0)) wrong.set(weightField(tasks[0]), "Give at least one task a weight above 0.");
   }
-  if (values.matching) need("strategy.bin_count", (value) => whole(value) && value > 0, "A whole number above 0.");
+  if (values.matching) need("strategy.bin_count", (value) => whole(value) && value > 0, "Enter a whole number above 0.");
   const count = (value) => value === null || (whole(value) && value >= 0);
   for (const task of tasks) {
     const [least, most] = ["at_least", "at_most"].map((which) => limitField(task, which));
-    need(least, count, "A whole number from 0 up, or nothing.");
-    need(most, count, "A whole number from 0 up, or nothing.");
-    if (whole(values[least]) && whole(values[most]) && values[least] > values[most]) wrong.set(least, "More than at most.");
+    need(least, count, "Enter a whole number, 0 or more, or leave empty.");
+    need(most, count, "Enter a whole number, 0 or more, or leave empty.");
+    if (whole(values[least]) && whole(values[most]) && values[least] > values[most]) wrong.set(least, "This is above the maximum.");
   }
-  if (values["group.by"]) need("group.at_most", (value) => whole(value) && value >= 0, "A whole number from 0 up.");
+  if (values["group.by"]) need("group.at_most", (value) => whole(value) && value >= 0, "Enter a whole number, 0 or more.");
   if (hasLimits(found, tasks, values) && !keepsLimits(found, values)) {
-    wrong.set("base", `${strategyName(found, values)} cannot keep to limits: take them away below, or choose another, such as MT-AVG.`);
+    wrong.set("base", `${strategyName(found, values)} does not support limits. Remove them below, or choose another strategy, such as MT-AVG.`);
   }
   return wrong;
 }
@@ -196,7 +196,7 @@ const hasLimits = (found, tasks, values) =>
   Object.keys(found.settings.limits.hours ?? {}).length > 0 ||
   tasks.some((task) => (values[limitField(task, "at_least")] || null) !== null || values[limitField(task, "at_most")] !== null);
 
-/** The field that a refusal of the server is about: it names the setting, or says weights, limits, strategy. */
+/** The field that an error of the server is about, found by the setting it mentions. */
 export function fieldOf(message, list, values) {
   const longest = (names) => names.sort((a, b) => b[0].length - a[0].length)[0]?.[1];
   const known = [...list.map(({ key, fields }) => [key.join("."), fields[0]])];

@@ -1,37 +1,40 @@
-// Deciding: what is in force, what is written over it, what that would buy, and the change itself.
+// The decide page: edit settings, preview the next round, and apply changes.
 
 import { Api, Refused, SignedOut } from "../annotate/api.js";
-import { News } from "../watch/news.js";
+import { count as many } from "../annotate/dom.js";
+import { newKey } from "../annotate/store.js";
+import { sentence, showNotice } from "../format.js";
+import { EventStream } from "../watch/event_stream.js";
 import { changed as changesMade, changing, namesOf } from "./changes.js";
 import { Form } from "./form.js";
 import { changesOf, editsOf, fieldOf, mistakesIn, shownSettings } from "./model.js";
 import { Preview } from "./preview.js";
-import { Money, many, sentence, told } from "./words.js";
+import { Money, settingError } from "./words.js";
 
-const CALM = 3000; // milliseconds between two looks at the settings while people annotate
+const PAUSE = 3000; // milliseconds between two requests for the settings while people annotate
 const api = new Api();
-const news = new News(api);
-const preview = new Preview(api, news);
+const events = new EventStream(api);
+const preview = new Preview(api, events);
 const form = new Form(document.getElementById("form"), edited);
 const node = (id) => document.getElementById(id);
 
 let me = null;
 let tasks = []; // by name
 let money = null;
-let found = null; // what the server says is in force
+let found = null; // current settings from the server
 let state = null;
-let shown = {}; // that, by field
-let values = {}; // what stands in the fields
+let shown = {}; // current settings by field
+let values = {}; // edited values by field
 let edit = { changes: {}, list: [] };
 let mistakes = new Map(); // by field
-let refused = null; // what the server would not take, until something is edited: field and words
-let key = null; // of what is about to be sent, so that sending it twice changes it once
-const drawn = new Map(); // list to what it shows, as JSON
-let asked = 0; // when the settings were last asked for
+let refused = null; // error of the server, until the next edit: field and words
+let key = null; // idempotency key of the next request
+const drawn = new Map(); // content of each list, as JSON
+let asked = 0; // time of the last request for the settings
 let waiting = null;
 
-// -- what is in force --------------------------------------------------------------------------------------------------
-/** Take up new settings; what the lead wrote stays written over them. */
+// -- current settings --------------------------------------------------------------------------------------------------
+/** Apply new settings from the server, keeping the edits. */
 function take(next, edits) {
   found = next;
   money = new Money(me.project, found.settings.budget.counts);
@@ -41,11 +44,11 @@ function take(next, edits) {
   draw();
 }
 
-/** Ask again, soon or as soon as it is not too often: somebody may have changed something, and seconds are measured. */
+/** Request the settings again, now or after a pause: other leads may have changed them. */
 function refresh(soon = false) {
   if (waiting && !soon) return;
   clearTimeout(waiting);
-  waiting = setTimeout(() => attempt(look), soon ? 0 : Math.max(0, asked + CALM - Date.now()));
+  waiting = setTimeout(() => attempt(look), soon ? 0 : Math.max(0, asked + PAUSE - Date.now()));
 }
 
 async function look() {
@@ -68,12 +71,12 @@ async function look() {
 function meanwhile(others) {
   const who = [...new Set(others.map(({ by }) => by))];
   const mine = who.length === 1 && who[0] === me.name;
-  const words = `${mine ? "You have, elsewhere," : `${who.join(" and ")} ${who.length > 1 ? "have" : "has"}`} changed ${namesOf(others)}.`;
-  return edit.list.length ? `${words} What you wrote stays, and is compared with that now.` : words;
+  const words = `${mine ? "You have changed" : `${who.join(" and ")} ${who.length > 1 ? "have" : "has"} changed`} ${namesOf(others)}${mine ? " in another window" : ""}.`;
+  return edit.list.length ? `${words} Your edits are kept and compared with the new settings.` : words;
 }
 
 // -- editing -----------------------------------------------------------------------------------------------------------
-/** A field has another value: its own control wrote it, or, where `elsewhere`, something beside it. */
+/** A field was edited: by its own control or, with `elsewhere`, by another one. */
 function edited(name, value, elsewhere = false) {
   values[name] = value;
   [refused, key] = [null, null];
@@ -88,11 +91,11 @@ function draw(typing = null) {
   if (refused?.field) wrong.set(refused.field, refused.words);
   form.show(values, shown, typing);
   form.wrongs(wrong);
-  list("changes", [edit.list, [...mistakes.keys()]], () => changing(edit.list, mistakes, money, takeBack));
+  list("changes", [edit.list, [...mistakes.keys()]], () => changing(edit.list, mistakes, money, reset));
   node("no-changes").hidden = edit.list.length > 0;
   node("panel-count").textContent = edit.list.length || "";
   node("refusal").hidden = !refused;
-  node("refusal").textContent = refused ? (refused.field ? "That could not be used. What is wrong stands beside its field." : refused.words) : "";
+  node("refusal").textContent = refused ? (refused.field ? "The change was refused. See the error next to the field." : refused.words) : "";
   list("history", found.history, () => changesMade(found.history, me.name, money));
   node("no-history").hidden = found.history.length > 0;
   node("history-frame").hidden = !found.history.length;
@@ -101,7 +104,7 @@ function draw(typing = null) {
   keep();
 }
 
-/** Fill a list where it is not as it was: what has the focus in it keeps it, and nobody is read the same again. */
+/** Update a list only if it has changed, to keep the focus and avoid repeated announcements. */
 function list(id, about, make) {
   const known = JSON.stringify(about);
   if (drawn.get(id) === known) return;
@@ -109,8 +112,8 @@ function list(id, about, make) {
   node(id).replaceChildren(...make());
 }
 
-/** Put fields back to what is in force. */
-function takeBack(names) {
+/** Reset fields to the current settings. */
+function reset(names) {
   for (const name of names) values[name] = shown[name];
   [refused, key] = [null, null];
   draw();
@@ -126,7 +129,7 @@ function discard() {
   node("panel-title").focus();
 }
 
-/** What is written survives a look at another page, in this tab. */
+/** Keep edits in this tab while other pages are open. */
 function keep() {
   const edits = Object.entries(editsOf(shown, values)).filter(([, value]) => !Number.isNaN(value));
   if (edits.length) sessionStorage.setItem(place(), JSON.stringify(Object.fromEntries(edits)));
@@ -143,42 +146,38 @@ function kept() {
 
 const place = () => `bursar/${me.project.id}/decide`;
 
-// -- where the campaign stands -----------------------------------------------------------------------------------------
+// -- campaign state ----------------------------------------------------------------------------------------------------
 function stand() {
   const { round, phase, answered, asked: wanted, spent } = state;
-  const which = round > 0 ? `Round ${round}` : "First, random items";
+  const which = round > 0 ? `Round ${round}` : "Seed items";
   const paid = money.byItem ? `${many(spent, "item")} bought` : `${money.units(spent)} spent`;
-  text("standing", `${which}: ${answered.toLocaleString("en")} of ${many(wanted, "item is", "items are")} answered, ${paid}.`);
+  text("standing", `${which}: ${answered.toLocaleString("en")} of ${many(wanted, "item")} answered, ${paid}.`);
   const words = {
-    ended: `The campaign is over: ${state.why}. Give it more rounds or money here, and it goes on${found.simulated ? " with people, where the labels of the corpus answered so far" : ""}.`,
-    failed: `The next round could not be prepared: ${state.why}. What you change here is tried with the next training.`,
-    training: `Round ${round + 1} is being prepared now. A change that comes before its items are chosen counts for it, a later one for the round after.`,
+    ended: `The campaign has ended: ${state.why}. To continue, raise the budget or the rounds here.${found.simulated ? " People will answer instead of the labels of the corpus." : ""}`,
+    failed: `The next round could not be prepared: ${state.why}. Changes apply to the next try.`,
+    training: `Round ${round + 1} is being prepared. Changes apply to it if its items are not selected yet, otherwise to the following round.`,
   }[phase];
   node("state").hidden = !words;
   text("state", words ?? "");
   node("state").classList.toggle("wrong", phase === "failed");
-  text("since", edit.list.length ? `Counts from round ${round + 1} on. Items that are open now stay as they are.` : "");
+  text("since", edit.list.length ? `Applies from round ${round + 1} on. Open items are not affected.` : "");
   for (const id of ["use", "discard"]) node(id).disabled = !edit.list.length && !mistakes.size;
   node("preview").disabled = preview.busy || !hasModel();
   if (!preview.shown && !preview.busy && !hasModel()) preview.clear(opening());
 }
 
-/** Before the first round is trained there is nobody who could choose. */
+/** Before the first training, there is no model to select items. */
 const hasModel = () => state.round > 0;
-const opening = () => (hasModel() ? preview.usual : "There is no model yet to choose by. Previews begin when the first, random items are answered and round 1 is there. Settings can be changed before that.");
+const opening = () => (hasModel() ? preview.usual : "There is no model yet. Previews are available once the seed items are answered. You can change settings before that.");
 
 function text(id, words) {
   if (node(id).textContent !== words) node(id).textContent = words;
 }
 
-function say(words, look = "good") {
-  node("told").hidden = !words;
-  node("told").className = `notice ${look}`;
-  text("told", words);
-}
+const say = (words, look) => showNotice(node("notice"), words, look);
 
-// -- asking for it -----------------------------------------------------------------------------------------------------
-/** Whether everything that was written can be sent; else go to what cannot. */
+// -- requests ----------------------------------------------------------------------------------------------------------
+/** Whether the edits are valid; otherwise focus the first error. */
 function ready() {
   if (!mistakes.size) return true;
   form.focus([...form.fields.keys()].find((name) => mistakes.has(name)));
@@ -194,18 +193,18 @@ async function attempt(work) {
   }
 }
 
-/** Say what went wrong where it belongs: beside its field, or over the buttons. */
+/** Show an error next to its field, or above the buttons. */
 async function fail(problem) {
   if (problem instanceof SignedOut) return location.assign("/login?next=/decide");
   if (problem.kind === "changed_meanwhile") {
     await attempt(look);
-    refused = { field: null, words: "Somebody has changed the settings meanwhile. See what is in force now; if you still want yours, use it again." };
+    refused = { field: null, words: "The settings have been changed in the meantime. Check the current values, and apply yours again if you still want them." };
   } else if (problem instanceof Refused || problem.kind) {
     const keys = edit.list.map((one) => one.key);
     const field = fieldOf(problem.message, edit.list, values);
-    refused = { field: form.fields.has(field) ? field : null, words: told(problem, keys) };
+    refused = { field: form.fields.has(field) ? field : null, words: settingError(problem, keys) };
   } else {
-    refused = { field: null, words: "The server cannot be reached. What you wrote is still here: try again." };
+    refused = { field: null, words: "The server cannot be reached. Your edits are kept. Try again." };
   }
   draw();
   if (refused.field) form.focus(refused.field);
@@ -222,7 +221,7 @@ async function lookAhead() {
     await asking;
   } catch (problem) {
     const about = problem.kind === "bad_settings" ? fieldOf(problem.message, edit.list, values) : null;
-    preview.clear(about || !problem.kind ? preview.usual : told(problem));
+    preview.clear(about || !problem.kind ? preview.usual : settingError(problem));
     if (about || !problem.kind) await fail(problem);
   }
   draw();
@@ -230,7 +229,7 @@ async function lookAhead() {
 
 async function use() {
   if (!ready() || !edit.list.length) return;
-  [refused, key] = [null, key ?? crypto.randomUUID?.() ?? `decide-${Date.now()}-${Math.random().toString(16).slice(2)}`];
+  [refused, key] = [null, key ?? newKey()];
   say("");
   node("use").disabled = true;
   const sent = { changes: edit.changes, key, after: found.history.length };
@@ -239,7 +238,7 @@ async function use() {
   key = null;
   preview.clear(opening());
   take(next, {});
-  say(`Done. It counts from round ${state.round + 1} on.`);
+  say(`Saved. Applies from round ${state.round + 1} on.`);
   node("panel-title").focus();
 }
 
@@ -251,8 +250,8 @@ node("form").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target.type === "number") lookAhead();
 });
 
-// -- news --------------------------------------------------------------------------------------------------------------
-news.on("state", (now) => {
+// -- events --------------------------------------------------------------------------------------------------------------
+events.on("state", (now) => {
   const opened = now.round !== state.round;
   const changed = opened || now.written !== state.written;
   state = { ...state, ...now };
@@ -260,8 +259,8 @@ news.on("state", (now) => {
   draw(document.activeElement?.dataset?.field);
   if (changed) refresh(opened);
 });
-news.on("lost", () => text("line", "Connection lost, trying again …"));
-news.on("found", (again) => {
+events.on("lost", () => text("line", "Connection lost. Reconnecting …"));
+events.on("found", (again) => {
   text("line", "");
   if (again) refresh(true);
 });
@@ -273,10 +272,10 @@ async function begin() {
   state = now;
   take(settings, kept());
   node("panel").hidden = false;
-  news.start();
+  events.start();
 }
 
 begin().catch((problem) => {
   if (problem instanceof SignedOut) location.assign("/login?next=/decide");
-  else node("loading").textContent = `${sentence(problem.message)} Load the page again.`;
+  else node("loading").textContent = `${sentence(problem.message)} Reload the page.`;
 });

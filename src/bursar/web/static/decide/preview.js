@@ -1,15 +1,15 @@
-// What the next round would buy: asked for, waited for, shown, and marked when it no longer holds.
+// The preview of the next round: requests it, shows it, and marks it when it is outdated.
 
+import { sentence } from "../format.js";
+import { finishedPreview } from "../preview_job.js";
 import { comparison, trust } from "./compare.js";
-import { sentence } from "./words.js";
 
-const PATIENCE = 1500; // milliseconds between two looks, should the server's word be lost
 const node = (id) => document.getElementById(id);
 
 export class Preview {
-  constructor(api, news) {
-    Object.assign(this, { api, news, asked: 0, shown: null });
-    this.items = new Map(); // by id, so that none is asked for twice
+  constructor(api, events) {
+    Object.assign(this, { api, events, asked: 0, shown: null });
+    this.items = new Map(); // loaded items by id
     this.usual = node("preview-words").textContent;
   }
 
@@ -17,14 +17,17 @@ export class Preview {
     return !node("preview-progress").hidden;
   }
 
-  /** Ask what changes would buy; a refusal is thrown as the server worded it. */
+  /** Request a preview of changes; throws if the server refuses them. */
   async ask(changes, money, state) {
     const turn = (this.asked += 1);
     this.wait(true);
     try {
       const { job } = await this.api.call("POST", "/preview", { changes });
-      const result = await this.found(job, () => turn === this.asked);
-      if (turn !== this.asked || !result) return;
+      const onProgress = (share) => (node("preview-progress").value = share);
+      const finished = await finishedPreview(this.api, this.events, job, { onProgress, wanted: () => turn === this.asked });
+      if (turn !== this.asked || !finished) return;
+      const { result, wrong } = finished;
+      if (wrong) throw Object.assign(new Error(wrong.error), { fix: wrong.fix, kind: wrong.kind });
       this.shown = { about: JSON.stringify(changes), round: state.round, written: state.written };
       node("preview-words").textContent = trust(result, state);
       node("preview-found").replaceChildren(...comparison(result, Object.keys(changes).length > 0, money, (id) => this.item(id)));
@@ -32,28 +35,6 @@ export class Preview {
       this.outdated("");
     } finally {
       if (turn === this.asked) this.wait(false);
-    }
-  }
-
-  /** Wait until a preview is done: the server says so, and where its word is lost, asking finds out. */
-  async found(job, wanted) {
-    let wake = () => {};
-    const told = (event) => event.job === job && wake();
-    this.news.on("preview", told);
-    try {
-      while (wanted()) {
-        const now = await this.api.call("GET", `/preview/${job}`);
-        if (now.wrong) throw Object.assign(new Error(now.wrong.error), { fix: now.wrong.fix, kind: now.wrong.kind });
-        if (now.done) return now.result;
-        if (now.progress > 0) node("preview-progress").value = now.progress;
-        await new Promise((go) => {
-          wake = go;
-          setTimeout(go, PATIENCE);
-        });
-      }
-      return null;
-    } finally {
-      this.news.off("preview", told);
     }
   }
 
@@ -66,15 +47,15 @@ export class Preview {
     node("preview-progress").hidden = !busy;
     node("preview-progress").removeAttribute("value");
     node("preview-found").classList.toggle("waiting", busy);
-    if (busy) node("preview-words").textContent = "Choosing as the next round would. Nothing is spent.";
+    if (busy) node("preview-words").textContent = "Computing the preview. Nothing is spent.";
   }
 
-  /** Say where what is shown no longer holds. */
+  /** Mark the preview if it is outdated. */
   check(changes, state) {
     if (!this.shown || this.busy) return;
-    if (this.shown.about !== JSON.stringify(changes)) this.outdated("You have changed something since: preview again to see what it does.");
-    else if (this.shown.round !== state.round) this.outdated("Another round was opened since: preview again.");
-    else if (this.shown.written !== state.written) this.outdated("Answers or changes came in since: preview again for the newest numbers.");
+    if (this.shown.about !== JSON.stringify(changes)) this.outdated("You have made further edits. Preview again to see their effect.");
+    else if (this.shown.round !== state.round) this.outdated("A new round has started. Preview again.");
+    else if (this.shown.written !== state.written) this.outdated("There are new answers or changes. Preview again for current numbers.");
     else this.outdated("");
   }
 
@@ -84,7 +65,7 @@ export class Preview {
     node("preview-found").classList.toggle("stale", Boolean(words));
   }
 
-  /** Show nothing; say why there is nothing, or what to do. */
+  /** Clear the preview and show a message. */
   clear(words = this.usual) {
     this.asked += 1;
     this.shown = null;

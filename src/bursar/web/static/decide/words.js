@@ -1,60 +1,55 @@
-// Money, settings and changes as a person says them.
+// Display texts of money, settings and errors.
 
-const SECTIONS = { budget: "Money", costs: "Prices", strategy: "Strategy", limits: "Limits", allocation: "Split" };
+import { count as many } from "../annotate/dom.js";
+import { decimalsOf, errorText, moneyText } from "../format.js";
+
+const SECTIONS = { budget: "Budget", costs: "Prices", strategy: "Strategy", limits: "Limits", allocation: "Split" };
 const NAMES = {
-  "budget.total": "Budget in all",
+  "budget.total": "Total budget",
   "budget.per_round": "Per round",
   "budget.rounds": "Rounds",
-  "budget.patience": "Rounds without a better score",
-  "budget.ahead": "Open when the next round is trained",
-  "costs.hourly": "An hour costs",
-  "costs.measured": "Prices follow the measured seconds",
-  "costs.reserve": "Kept back for overruns",
+  "budget.patience": "Rounds without improvement",
+  "budget.ahead": "Open share when the next round is trained",
+  "costs.hourly": "Cost of an hour",
+  "costs.measured": "Update prices from measured times",
+  "costs.reserve": "Reserve for overruns",
   "strategy.name": "Strategy",
-  "strategy.weights": "Weights of tasks",
-  "strategy.bins": "Alike by",
-  "strategy.bin_count": "Bins",
-  "limits.group.by": "Limit by group",
-  "limits.group.at_most": "Items of one group, at most",
-  "allocation.method": "Split between tasks",
+  "strategy.weights": "Task weights",
+  "strategy.bins": "Bins by",
+  "strategy.bin_count": "Number of bins",
+  "limits.group.by": "Limit similar items by",
+  "limits.group.at_most": "Items per group, at most",
+  "allocation.method": "Budget split between tasks",
 };
 const SHARES = ["budget.ahead", "costs.reserve"];
 const MONEY = ["budget.total", "budget.per_round", "costs.hourly"];
 
-export const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? "" : "."}` : "");
-export const many = (count, one, more = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : more}`;
-
-/** How money is written here: the currency before it, two digits, or as many as its smallest amount needs. */
+/** Formats money: currency first, two decimals, or more for small prices. */
 export class Money {
   constructor({ unit, currency }, counts) {
     this.unit = Number(unit);
     this.currency = currency;
-    this.byItem = counts === "items"; // the budget; prices are money all the same
-    this.digits = digitsOf(this.unit);
+    this.byItem = counts === "items"; // the budget; prices are always money
+    this.digits = decimalsOf(this.unit);
   }
 
-  /** An amount; of sums that stand under each other, each with all its digits. */
+  /** An amount, with all its decimals. */
   show(amount, digits = Math.min(2, this.digits)) {
-    const most = Math.max(this.digits, Math.min(6, digitsOf(amount)));
+    const most = Math.max(this.digits, Math.min(6, decimalsOf(amount)));
     return `${this.currency}${amount.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: most })}`;
   }
 
-  /** Whole units. */
-  units = (count) => this.show(Number((count * this.unit).toFixed(this.digits)), this.digits);
-  /** An amount of the budget, which may be a number of items. */
+  /** An amount given in smallest units. */
+  units = (count) => moneyText(count, this);
+  /** An amount of the budget: money or items. */
   budget = (amount) => (this.byItem ? many(amount, "item") : this.show(amount));
   budgetUnits = (count) => (this.byItem ? many(count, "item") : this.units(count));
-  /** Whether an amount can be paid, and the nearest one that can. */
+  /** Whether an amount is a multiple of the unit, and the nearest one that is. */
   payable = (amount) => Math.abs(amount / this.unit - Math.round(amount / this.unit)) < 1e-6;
   round = (amount) => Number((Math.round(amount / this.unit) * this.unit).toFixed(this.digits));
 }
 
-function digitsOf(amount) {
-  const [mantissa, exponent] = String(amount).split("e-");
-  return (mantissa.split(".")[1]?.length ?? 0) + Number(exponent ?? 0);
-}
-
-/** The name of a setting, by its place. */
+/** The name of a setting. */
 export function nameOf(key) {
   const place = key.join(".");
   if (NAMES[place]) return NAMES[place];
@@ -67,7 +62,7 @@ export function nameOf(key) {
 
 export const countedOf = (key) => `per ${String(key ?? "").replace(/^per_/, "")}`;
 
-/** The value of a setting, by its place. */
+/** The value of a setting as text. */
 export function valueOf(key, value, money) {
   const place = key.join(".");
   if (value === null || value === undefined) return emptyOf(key);
@@ -86,27 +81,27 @@ export function valueOf(key, value, money) {
 function emptyOf(key) {
   const place = key.join(".");
   if (place === "budget.total" || place === "budget.patience" || key[0] === "limits") return "no limit";
-  if (place === "costs.hourly") return "not said";
+  if (place === "costs.hourly") return "not set";
   if (place === "budget.ahead") return "0 %";
   if (place === "costs.measured") return "no";
-  if (key[1] === "weights") return "alike";
+  if (key[1] === "weights") return "equal";
   if (key[0] === "allocation") return splitName("none");
-  return "as usual";
+  return "default";
 }
 
-/** A way of spending, by what comes first. */
-export const wayName = (spend) => ({ greedy: "highest scores", ratio: "most score for its price", exact: "best sum of scores" })[spend] ?? spend;
+/** The name of a way of spending. */
+export const wayName = (spend) => ({ greedy: "highest scores", ratio: "highest score per price", exact: "highest total score" })[spend] ?? spend;
 
-/** A way to split money between tasks. */
+/** The name of a budget split method. */
 export const splitName = (name) => (name === "none" ? "no" : name);
 
 export function groupedBy(value) {
   if (value.startsWith("label:")) return `predicted label of ${value.slice(6)}`;
-  return { length: "length", cluster: "what the model finds alike", group: "group" }[value] ?? value;
+  return { length: "length", cluster: "cluster", group: "group" }[value] ?? value;
 }
 
-/** A refusal of the server in the words of the form, where it names settings as a file does. */
-export function told({ message, fix }, keys = []) {
-  const plain = (words) => keys.reduce((said, key) => said.replaceAll(key.join("."), nameOf(key)), words.replace(/^the change: /, ""));
-  return [message, fix].filter(Boolean).map((words) => sentence(plain(words))).join(" ");
+/** An error of the server, with settings named as in the form. */
+export function settingError({ message, fix }, keys = []) {
+  const renamed = (words) => keys.reduce((text, key) => text.replaceAll(key.join("."), nameOf(key)), (words ?? "").replace(/^the change: /, ""));
+  return errorText({ message: renamed(message), fix: renamed(fix) });
 }

@@ -1,32 +1,34 @@
-// The dashboard: asks for everything when something has changed, and draws anew only what is not as it was.
+// The watch page: reloads its data when something has changed, and redraws only the sections that differ.
 
 import { Api, Refused, SignedOut } from "../annotate/api.js";
 import { count, percent } from "../annotate/dom.js";
-import { News } from "./news.js";
+import { newKey } from "../annotate/store.js";
+import { errorText, showNotice } from "../format.js";
+import { EventStream } from "./event_stream.js";
 import { nextRound } from "./next.js";
-import { curves, oracle, sentence, spending, stopping, tile, trust } from "./parts.js";
+import { curves, oracle, spending, stopping, tile, trust } from "./parts.js";
 import { split } from "./split.js";
 
-const CALM = 3000; // milliseconds between two looks while people annotate
+const PAUSE = 3000; // milliseconds between two requests while people annotate
 const FOCUSED = "a, button, input, summary, [tabindex]";
 const api = new Api();
 const node = (id) => document.getElementById(id);
-const drawn = new Map(); // part to what it shows, as JSON
+const drawn = new Map(); // content of each section, as JSON
 let shown = null;
 let state = null;
-let phase = null; // the one that `shown` is about
-let stage = null; // what the training told last
-let asked = 0; // when the server was last asked for everything
+let phase = null; // the phase when `shown` was loaded
+let stage = null; // last progress event of the training
+let asked = 0; // time of the last request
 let waiting = null;
-let follow = () => {}; // keeps the split up to date without drawing it anew
+let follow = () => {}; // updates the split without redrawing it
 
-// -- asking ----------------------------------------------------------------------------------------------------------
+// -- loading---------------------------------------------------------------------------------------------------------
 
-/** Ask for everything; soon, or as soon as it is not too often. */
+/** Reload the data, now or after a pause. */
 function refresh(soon = false) {
   if (waiting && !soon) return;
   clearTimeout(waiting);
-  waiting = setTimeout(look, soon ? 0 : Math.max(0, asked + CALM - Date.now()));
+  waiting = setTimeout(look, soon ? 0 : Math.max(0, asked + PAUSE - Date.now()));
 }
 
 async function look() {
@@ -43,13 +45,9 @@ async function look() {
   }
 }
 
-function say(problem) {
-  const words = problem?.message ?? "";
-  node("told").hidden = !words;
-  node("told").textContent = words && sentence({ error: words, fix: problem.fix });
-}
+const say = (problem) => showNotice(node("notice"), problem ? errorText(problem) : "", "wrong");
 
-/** Do something the lead asked for; where it fails, say why. */
+/** Run an action and show an error if it fails. */
 async function attempt(work) {
   say(null);
   try {
@@ -63,7 +61,7 @@ async function attempt(work) {
 
 // -- drawing ---------------------------------------------------------------------------------------------------------
 
-/** Draw a part if it is not as it was; what has the focus in it, is open or scrolled, stays so. */
+/** Redraw a section if it has changed, keeping focus, open details and scroll positions. */
 function part(name, value, make) {
   const known = JSON.stringify(value);
   if (drawn.get(name) === known) return;
@@ -89,8 +87,8 @@ function draw() {
   live();
   part("curves", shown.curves, curves);
   part("spending", shown.spending, spending);
-  // Somebody may be reading what these two found, or typing: answers of others do not take it away.
-  const means = { api, attempt, news, shown, looks: shown.looks, state: () => state };
+  // These two are not redrawn on new answers, to keep results and typed values.
+  const means = { api, attempt, events, shown, looks: shown.looks, state: () => state };
   part("next", { ...shown.next, round: state.round }, (value) => nextRound(value, means));
   part("split", { ...shown.split, amount: null, why: null }, () => {
     const made = split(shown.split, means);
@@ -114,10 +112,10 @@ function tiles(list) {
   node("tiles").replaceChildren(...list.map(tile));
 }
 
-/** The strip of the training: how far it is, or what to do until it begins. */
+/** The training strip: its progress, or what to do before it starts. */
 function live() {
   const training = state.phase === "training";
-  if (!training && state.phase !== phase) return; // its words come in a moment: till then nothing jumps
+  if (!training && state.phase !== phase) return; // its texts are being loaded
   const { title, words, button, annotate } = shown.train;
   node("live").hidden = !training && !title;
   node("train").hidden = training || !button;
@@ -131,11 +129,11 @@ function live() {
     return;
   }
   const which = (stage?.round ?? state.round) <= 0 ? "Seed items" : `Round ${stage?.round ?? state.round}`;
-  text("live-what", stage ? `${which}: ${stage.what}, ${percent(stage.done)}` : `${which}: getting ready`);
+  text("live-what", stage ? `${which}: ${stage.what}, ${percent(stage.done)}` : `${which}: starting`);
   if (stage) node("live-bar").value = stage.done;
   else node("live-bar").removeAttribute("value");
-  const open = state.open ? `People go on annotating: ${count(state.open, "item is", "items are")} open.` : "";
-  text("live-words", open || "It runs beside the page: nobody’s work is held up, and closing this page does not stop it.");
+  const open = state.open ? `People can go on annotating: ${count(state.open, "item is", "items are")} open.` : "";
+  text("live-words", open || "Training runs in the background. You can close this page.");
 }
 
 // -- training --------------------------------------------------------------------------------------------------------
@@ -144,7 +142,7 @@ node("train").addEventListener("click", async () => {
   const { ask, close, button } = shown.train;
   if (ask && !(await sure(ask))) return;
   node("train").disabled = true;
-  const body = { key: crypto.randomUUID?.() ?? `train-${Date.now()}`, close, round: state.round };
+  const body = { key: newKey(), close, round: state.round };
   const found = await attempt(() => api.call("POST", "/rounds", body));
   node("train").disabled = false;
   if (found) state = found;
@@ -156,13 +154,13 @@ function sure(words) {
   node("ask-words").textContent = words;
   dialog.returnValue = "no";
   dialog.showModal();
-  return new Promise((tell) => dialog.addEventListener("close", () => tell(dialog.returnValue === "yes"), { once: true }));
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
 }
 
-// -- news ------------------------------------------------------------------------------------------------------------
+// -- events ------------------------------------------------------------------------------------------------------------
 
-const news = new News(api);
-news.on("state", (now) => {
+const events = new EventStream(api);
+events.on("state", (now) => {
   const other = !state || now.phase !== state.phase || now.round !== state.round;
   const changed = other || now.written !== state.written;
   if (now.phase !== "training") stage = null;
@@ -170,24 +168,24 @@ news.on("state", (now) => {
   if (shown) live();
   if (changed) refresh(other);
 });
-news.on("stage", (now) => {
+events.on("stage", (now) => {
   stage = now;
   if (state) state = { ...state, phase: "training" };
   if (shown) live();
-  if (phase !== "training") refresh(true); // the headline says so too
+  if (phase !== "training") refresh(true); // the headline changes too
 });
-news.on("scored", () => refresh(true));
-news.on("lost", () => {
-  node("line").textContent = "Connection lost, trying again…";
+events.on("scored", () => refresh(true));
+events.on("lost", () => {
+  node("line").textContent = "Connection lost. Reconnecting …";
   node("line").className = "line-state lost";
 });
-news.on("found", (again) => {
+events.on("found", (again) => {
   node("line").textContent = "";
   node("line").className = "line-state";
   if (again) refresh(true);
 });
 
 attempt(() => api.me()).then(() => {
-  news.start();
+  events.start();
   refresh(true);
 });

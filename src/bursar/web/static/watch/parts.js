@@ -1,13 +1,14 @@
-// The sections of the dashboard. Each makes nodes of its part of the server's view; `empty` says what to do instead.
+// The sections of the watch page, built from the server's data. `empty` explains a missing section.
 
 import { el } from "../annotate/dom.js";
 import { chartFigure } from "../charts/charts.js";
+import { moneyText } from "../format.js";
 import { rangeRows, shareRows } from "./rows.js";
 
 const words = (list, look = "intro") => (list?.length ? el("p", { class: look }, list.join(" ")) : null);
 export const note = (text) => (text ? el("p", { class: "aside note" }, text) : null);
 
-/** Numbers behind the charts, for whoever wants or needs them as a table. */
+/** The numbers of the charts as tables. */
 export function tables(list) {
   return (list ?? []).map(({ title, columns, rows }) =>
     el(
@@ -29,14 +30,14 @@ export function tables(list) {
   );
 }
 
-/** Why there is nothing to see, and what to do about it. */
+/** Why a section is empty, and what to do. */
 export function empty({ empty: text, command }) {
   return [el("div", { class: "empty" }, el("p", {}, text), command ? el("pre", { class: "command" }, el("code", {}, command)) : null)];
 }
 
 const panels = (list) => el("div", { class: `panels of-${Math.min(list.length, 3)}` }, list.map(chartFigure));
 
-// -- what was learned and paid ---------------------------------------------------------------------------------------
+// -- sections --------------------------------------------------------------------------------------------------------
 
 export function curves(part) {
   if (part.empty) return empty(part);
@@ -45,8 +46,8 @@ export function curves(part) {
     ? el(
         "div",
         { class: "saved" },
-        el("h3", {}, "Money for the same score, beside random"),
-        rangeRows(part.saved, { low: Math.min(-0.5, ...part.saved.map((row) => row.low)), high: 1, zero: 0, ends: ["more money", "as much", "less money"] }),
+        el("h3", {}, "Cost of the same score, against random"),
+        rangeRows(part.saved, { low: Math.min(-0.5, ...part.saved.map((row) => row.low)), high: 1, zero: 0, ends: ["more", "same", "less"] }),
       )
     : null;
   return [
@@ -62,8 +63,8 @@ export function spending(part) {
   if (part.empty) return empty(part);
   return [
     words(part.words),
-    el("div", { class: "charts beside" }, chartFigure(part.chart), el("div", {}, el("h3", {}, "Altogether"), shareRows(part.totals))),
-    part.audited ? note("Hatched: audit slices, drawn at random to score the model without bias.") : null,
+    el("div", { class: "charts beside" }, chartFigure(part.chart), el("div", {}, el("h3", {}, "Total"), shareRows(part.totals))),
+    part.audited ? note("Hatched: audit slices, drawn at random for an unbiased score.") : null,
     tables(part.tables),
   ];
 }
@@ -73,14 +74,14 @@ export function trust(part) {
   return [
     words(part.words),
     el("div", { class: "charts" }, panels(part.panels)),
-    note("A point on the dashed line is right as often as it says. Bars beneath: how many items."),
+    note("On the dashed line, confidence equals accuracy. Bars show the number of items."),
     tables(part.tables),
   ];
 }
 
 export function stopping(part) {
   if (part.empty) return empty(part);
-  const verdicts = { stop: ["Stop", "stop"], "go on": ["Go on", "good"], unknown: ["Too early to tell", ""] };
+  const verdicts = { stop: ["Stop", "stop"], "go on": ["Continue", "good"], unknown: ["Not enough data yet", ""] };
   const [verdict, tone] = verdicts[part.verdict];
   return [
     el("p", { class: `verdict ${tone}` }, verdict),
@@ -102,7 +103,7 @@ export function oracle(part) {
   ];
 }
 
-// -- small things ----------------------------------------------------------------------------------------------------
+// -- helpers ---------------------------------------------------------------------------------------------------------
 
 export const tile = ({ title, value, note: below, tone = "", share = null }) => {
   const meter = share === null ? null : el("dd", { class: "meter", "aria-hidden": "true" }, el("i"));
@@ -110,12 +111,5 @@ export const tile = ({ title, value, note: below, tone = "", share = null }) => 
   return el("div", { class: "tile" }, el("dt", {}, title), el("dd", { class: `value ${tone}`.trim() }, value), meter, el("dd", { class: "note" }, below));
 };
 
-/** Whole units as money. */
-export function money(units, { unit, currency }) {
-  const digits = (unit.split(".")[1] ?? "").length;
-  const shown = (units * Number(unit)).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return currency ? `${currency}${shown}` : `${shown} units`;
-}
-
-/** A refusal as a sentence, with what to do. */
-export const sentence = ({ error, fix }) => [error, fix].filter(Boolean).map((text) => `${text[0].toUpperCase()}${text.slice(1).replace(/[.]$/u, "")}.`).join(" ");
+/** Money, or units where there is no currency. */
+export const money = (units, about) => (about.currency ? moneyText(units, about) : `${moneyText(units, about)} units`);

@@ -1,25 +1,26 @@
-// How to split money between the tasks: asked for, worked out beside the server, and kept until somebody asks again.
+// Advice on splitting the budget between tasks, computed in the background on request.
 
 import { count, el } from "../annotate/dom.js";
 import { rangeRows, shareRows } from "./rows.js";
-import { empty, money, note, sentence, tables } from "./parts.js";
+import { errorText } from "../format.js";
+import { empty, money, note, tables } from "./parts.js";
 
 const INTRO =
-  "Tasks that learn from each other’s labels, or have learned most of what they can, need fewer of their own. Ask, and the labels that there are say how the money would go furthest.";
+  "Tasks that benefit from each other’s labels, or that are close to their best score, need fewer labels of their own. The advice is based on the labels so far.";
 
-/** The section, and what keeps it up to date: an amount that nobody has touched follows the budget. */
-export function split(part, { api, attempt, news, looks, state, shown }) {
+/** The section, and `follow`, which keeps an unedited amount in step with the budget. */
+export function split(part, { api, attempt, events, looks, state, shown }) {
   if (part.empty) return { nodes: empty(part), follow: () => {} };
   const { currency } = shown.money;
   const field = el("input", { name: "amount", type: "number", min: "0", step: "any", required: true, value: part.amount, inputmode: "decimal" });
-  const button = el("button", { class: "button primary", type: "submit" }, "Ask how to split it");
+  const button = el("button", { class: "button primary", type: "submit" }, "Get advice");
   const bar = el("progress", { max: 1, "aria-label": "Measuring" });
   const stage = el("span", { class: "aside", role: "status" });
   const busy = el("p", { class: "busy", hidden: true }, bar, stage);
   const found = el("div", { class: "found", "aria-live": "polite" });
   const filled = el("p", { class: "aside" });
   const aged = el("p", { class: "aside note" });
-  const form = el("form", { class: "row ask" }, el("label", { class: "field" }, currency ? `Money to split, in ${currency}` : "Money to split, in units", field), button, filled);
+  const form = el("form", { class: "row ask" }, el("label", { class: "field" }, currency ? `Amount to split, in ${currency}` : "Amount to split, in units", field), button, filled);
   let newest = null;
 
   const age = () => {
@@ -32,10 +33,10 @@ export function split(part, { api, attempt, news, looks, state, shown }) {
     if (waits) {
       if (advice.progress) bar.value = advice.progress;
       else bar.removeAttribute("value");
-      stage.textContent = advice.what ? `Measuring ${advice.what}: ${Math.round(100 * advice.progress)} %` : "Beginning";
+      stage.textContent = advice.what ? `Measuring ${advice.what}: ${Math.round(100 * advice.progress)} %` : "Starting";
     } else if (advice?.wrong) {
       newest = null;
-      found.replaceChildren(el("p", { class: "notice wrong" }, sentence(advice.wrong)));
+      found.replaceChildren(el("p", { class: "notice wrong" }, errorText({ ...advice.wrong, message: advice.wrong.error })));
     } else if (advice?.result) {
       newest = advice;
       found.replaceChildren(aged, ...advised(advice, looks));
@@ -52,28 +53,28 @@ export function split(part, { api, attempt, news, looks, state, shown }) {
     if (advice) show(advice);
   });
   field.addEventListener("input", () => (field.dataset.touched = "yes"));
-  const told = (now) => (form.isConnected ? (now.done ? look() : show(now)) : news.off("advice", told));
-  const again = (dropped) => (form.isConnected ? dropped && look() : news.off("found", again));
-  news.on("advice", told);
-  news.on("found", again); // what was asked for may have ended with the server
+  const onAdvice = (now) => (form.isConnected ? (now.done ? look() : show(now)) : events.off("advice", onAdvice));
+  const again = (dropped) => (form.isConnected ? dropped && look() : events.off("found", again));
+  events.on("advice", onAdvice);
+  events.on("found", again); // a server restart ends a running request
   queueMicrotask(look);
 
   const follow = (now) => {
-    const wait = "Asking trains many small models beside the page and takes a while; nobody’s work is held up.";
-    filled.textContent = field.dataset.touched ? wait : `Filled in: ${now.why}. ${wait}`;
+    const wait = "This trains many small models in the background and takes a while.";
+    filled.textContent = field.dataset.touched ? wait : `Default: ${now.why}. ${wait}`;
     if (!field.dataset.touched && field.value !== now.amount) field.value = now.amount;
     age();
   };
-  const past = part.past.length ? [el("h3", {}, "How the rounds were split so far"), el("ul", { class: "reasons" }, part.past.map((text) => el("li", {}, text)))] : [];
+  const past = part.past.length ? [el("h3", {}, "Splits of the rounds so far"), el("ul", { class: "reasons" }, part.past.map((text) => el("li", {}, text)))] : [];
   return { nodes: [el("p", { class: "intro" }, INTRO), el("div", { class: "card" }, form, busy), found, past, tables(part.tables)], follow };
 }
 
-/** When it was asked, and whether that is long ago. */
+/** When the advice was requested, and whether it is outdated. */
 function asked({ result, asked_at: then }, state, shown) {
   const since = state.spent - then.spent;
   const more = shown.by_item ? count(since, "more item") : money(since, shown.money);
-  const stale = since > 0 ? ` Since then ${more} ${shown.by_item && since > 1 ? "were" : "was"} ${shown.by_item ? "bought" : "spent"}: ask again for newer advice.` : "";
-  return `Asked ${then.round <= 0 ? "after the seed items" : `in round ${then.round}`}, for ${result.budget}.${stale}`;
+  const stale = since > 0 ? ` Since then, ${more} ${shown.by_item && since > 1 ? "were" : "was"} ${shown.by_item ? "bought" : "spent"}. Get new advice.` : "";
+  return `Requested ${then.round <= 0 ? "after the seed items" : `in round ${then.round}`}, for ${result.budget}.${stale}`;
 }
 
 function advised({ result }, looks) {
@@ -84,15 +85,15 @@ function advised({ result }, looks) {
     el(
       "div",
       { class: "charts beside even" },
-      el("div", {}, el("h3", {}, `How to split ${result.budget}`), shareRows(shares)),
-      el("div", {}, el("h3", {}, "What each task gains, in labels of its own"), rangeRows(gains, ends), note(`Lines hold 9 of 10 cases. All tasks: ${result.whole}.`)),
+      el("div", {}, el("h3", {}, `Split of ${result.budget}`), shareRows(shares)),
+      el("div", {}, el("h3", {}, "Gain of each task, in labels of its own"), rangeRows(gains, ends), note(`Lines are 90 % intervals. All tasks: ${result.whole}.`)),
     ),
-    el("div", { class: "charts beside even" }, informs(result.informs), el("div", {}, el("h3", {}, "Why"), el("ul", { class: "reasons" }, result.reasons.map((reason) => el("li", {}, reason))))),
+    el("div", { class: "charts beside even" }, informs(result.informs), el("div", {}, el("h3", {}, "Reasons"), el("ul", { class: "reasons" }, result.reasons.map((reason) => el("li", {}, reason))))),
     ...tables(result.tables),
   ];
 }
 
-/** Who informs whom: a table whose cells are the darker the more a label is worth. */
+/** Informativeness between tasks: a table with darker cells for higher values. */
 function informs({ tasks, value, error }) {
   const most = Math.max(1, ...value.flat());
   const cell = (worth, off) => {
@@ -103,18 +104,18 @@ function informs({ tasks, value, error }) {
   return el(
     "div",
     {},
-    el("h3", {}, "Who informs whom"),
+    el("h3", {}, "Informativeness between tasks"),
     el(
       "div",
       { class: "table-frame" },
       el(
         "table",
         { class: "heat" },
-        el("caption", { class: "unseen" }, "What a label of a row’s task is worth to a column’s, in labels of its own"),
+        el("caption", { class: "unseen" }, "Value of a label of the row’s task for the column’s task"),
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "A label of"), tasks.map((name) => el("th", { scope: "col" }, `for ${name}`)))),
         el("tbody", {}, tasks.map((name, at) => el("tr", {}, el("th", { scope: "row" }, name), value[at].map((worth, to) => cell(worth, error[at][to]))))),
       ),
     ),
-    note("In labels of the column’s own: 0.5 means that two labels of the row’s task are worth one of the column’s."),
+    note("0.5 means that two labels of the row’s task are worth one label of the column’s task."),
   );
 }

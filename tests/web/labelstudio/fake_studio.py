@@ -1,4 +1,4 @@
-"""A Label Studio in memory, as much of one as a sync needs; tests/web/test_label_studio.py drives the real one."""
+"""An in-memory Label Studio with what a sync needs; tests/web/test_label_studio.py uses the real one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bursar.errors import StudioError
 from bursar.web.labelstudio.tasks import design_for
 
 
-class Shelf:
+class FakeStudio:
     """Projects and tasks by number. What is given and taken goes through JSON, as it does over a wire."""
 
-    url = "http://shelf"
+    url = "http://label-studio"
 
     def __init__(self, page=3):
         self.numbers = count(1)

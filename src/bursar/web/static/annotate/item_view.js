@@ -1,4 +1,4 @@
-// One item before one person: the item itself, a panel for each task, and the draft that both show.
+// Shows one item: its text or image, a panel for each task, and the draft of the answer.
 
 import { edit, editAll, redo, same, undo } from "./draft.js";
 import { button, count, el, kbd, quoted, shown } from "./dom.js";
@@ -6,10 +6,10 @@ import { kindOf } from "./kinds.js";
 import { showPicture } from "./picture.js";
 import { Passage } from "./text.js";
 
-const ROOMY = 12; // a task with more labels folds while another is worked on
+const FOLD_ABOVE = 12; // labels; a task with more is folded while another task is active
 
-/** Shows `{ item, tasks, draft }`. `hooks.changed(draft, task)` after every edit, `hooks.moved(task)` between tasks. */
-export class Desk {
+/** Shows `{ item, tasks, draft }`. `hooks.changed(draft, task)` is called after every edit, `hooks.moved(task)` on a change of task. */
+export class ItemView {
   constructor({ stage, panels }, { item, tasks, draft }, hooks) {
     this.places = { stage, panels };
     this.item = item;
@@ -17,7 +17,7 @@ export class Desk {
     this.draft = draft;
     this.hooks = hooks;
     this.passage = new Passage(item.text, item.words);
-    this.mounted = null; // the task that draws upon the text
+    this.mounted = null; // the task whose marks are drawn on the text
     this.active = tasks[0]?.name ?? null;
     this.panels = new Map(tasks.map((task) => [task.name, this.makePanel(task)]));
     panels.replaceChildren(...[...this.panels.values()].map((panel) => panel.root));
@@ -44,7 +44,7 @@ export class Desk {
     this.textRoot = el("div", { class: "text" });
     const parts = [];
     if (item.image) {
-      const place = el("div", { class: "image", on: { click: () => this.focus() } }); // keys stay with the task
+      const place = el("div", { class: "image", on: { click: () => this.focus() } }); // keeps the focus on the task
       this.picture = showPicture(place, item);
       parts.push(place);
     }
@@ -61,7 +61,7 @@ export class Desk {
     this.places.stage.scrollTop = 0;
   }
 
-  /** Let a task draw upon the text; the one that did makes room. */
+  /** Draw the marks of a task on the text, in place of another task's. */
   mount(name) {
     if (this.mounted === name) return;
     this.panels.get(this.mounted)?.view.unmount();
@@ -75,8 +75,8 @@ export class Desk {
     const id = `task-${this.tasks.indexOf(task)}`;
     const title = button("title", () => this.activate(task.name), { id }, quoted(task.name));
     const status = el("span", { class: "status" });
-    const hint = { title: "Take what the model suggests" };
-    const sure = el("span", { class: "sure", title: "How sure the model is of its suggestion" });
+    const hint = { title: "Accept the model's suggestion" };
+    const sure = el("span", { class: "sure", title: "The model's confidence in its suggestion" });
     const accept = button("accept", () => this.accept(task.name), hint, "Accept ", kbd("a"));
     const summary = el("div", { class: "summary", on: { click: () => this.activate(task.name) } });
     const body = el("div", { class: "body" });
@@ -88,36 +88,36 @@ export class Desk {
       body,
     );
     const panel = { task, kind, root, title, status, sure, accept, summary, body };
-    panel.view = kind.open(body, this.bench(task));
+    panel.view = kind.open(body, this.contextFor(task));
     return panel;
   }
 
-  /** What a view may see and do. */
-  bench(task) {
-    const desk = this;
+  /** What a task panel can read and do. */
+  contextFor(task) {
+    const view = this;
     return {
       task,
       item: this.item,
       passage: this.passage,
       get state() {
-        return desk.draft.states[task.name];
+        return view.draft.states[task.name];
       },
       get suggestion() {
-        return desk.draft.suggestions?.[task.name] ?? null;
+        return view.draft.suggestions?.[task.name] ?? null;
       },
       get active() {
-        return desk.active === task.name;
+        return view.active === task.name;
       },
-      set: (state, note) => desk.set(task.name, state, note),
-      announce: (text) => desk.hooks.announce(text),
-      tell: (text) => desk.hooks.tell(text),
-      activate: () => desk.activate(task.name, false),
-      done: () => desk.advance(task.name),
-      partnerSpans: (types) => desk.spansOf(types),
+      set: (state, note) => view.set(task.name, state, note),
+      announce: (text) => view.hooks.announce(text),
+      showStatus: (text) => view.hooks.showStatus(text),
+      activate: () => view.activate(task.name, false),
+      done: () => view.advance(task.name),
+      partnerSpans: (types) => view.spansOf(types),
     };
   }
 
-  /** The spans of a task on this screen that has all these types among its labels. */
+  /** The spans of another task on this screen whose labels include all these types. */
   spansOf(types) {
     const partner = this.tasks.find(
       (task) => task.kind === "tagging" && !task.every_word && types.every((type) => task.labels.includes(type)),
@@ -136,7 +136,7 @@ export class Desk {
     const state = this.draft.states[task.name];
     const missing = this.missingOf(task);
     const active = this.active === task.name;
-    const folded = !active && (task.labels?.length ?? 0) > ROOMY;
+    const folded = !active && (task.labels?.length ?? 0) > FOLD_ABOVE;
     root.classList.toggle("active", active);
     root.classList.toggle("answered", !missing);
     root.classList.toggle("folded", folded);
@@ -151,9 +151,9 @@ export class Desk {
     summary.hidden = !folded;
     if (!folded) return;
     const ghost = Boolean(missing && suggestion);
-    const said = kind.summary(ghost ? kind.read(suggestion.label, task, this.item) : state, task, this.item);
+    const summaryParts = kind.summary(ghost ? kind.read(suggestion.label, task, this.item) : state, task, this.item);
     summary.classList.toggle("ghost", ghost);
-    summary.replaceChildren(...(said.length ? said : ["nothing yet"]).flatMap((part) => [part, " "]));
+    summary.replaceChildren(...(summaryParts.length ? summaryParts : ["nothing yet"]).flatMap((part) => [part, " "]));
   }
 
   // -- edits --------------------------------------------------------------------------------------------------------
@@ -170,15 +170,15 @@ export class Desk {
 
   undo() {
     const step = this.draft.past.at(-1)?.[0];
-    if (!step) return this.hooks.tell("There is nothing to undo.");
+    if (!step) return this.hooks.showStatus("Nothing to undo.");
     this.take(undo(this.draft), step.task, `Undone: ${step.task}`);
     this.activate(step.task);
   }
 
   redo() {
     const step = this.draft.future[0]?.[0];
-    if (!step) return this.hooks.tell("There is nothing to redo.");
-    this.take(redo(this.draft), step.task, `Done again: ${step.task}`);
+    if (!step) return this.hooks.showStatus("Nothing to redo.");
+    this.take(redo(this.draft), step.task, `Redone: ${step.task}`);
     this.activate(step.task);
   }
 
@@ -188,7 +188,7 @@ export class Desk {
     return suggestion ? kindOf(task).accept(this.draft.states[task.name], suggestion.label, task, this.item) : null;
   }
 
-  /** Whether a suggestion has something to say that the answer does not. */
+  /** Whether a suggestion would change the answer. */
   pending(task) {
     const state = this.suggested(task);
     return state !== null && !same(state, this.draft.states[task.name]);
@@ -196,8 +196,8 @@ export class Desk {
 
   accept(name) {
     const { task } = this.panels.get(name);
-    if (!this.pending(task)) return this.hooks.tell(`The model suggests nothing for ${name}.`);
-    this.set(name, this.suggested(task), `${name}: suggestion taken`);
+    if (!this.pending(task)) return this.hooks.showStatus(`There is no suggestion for ${name}.`);
+    this.set(name, this.suggested(task), `${name}: suggestion accepted`);
     this.advance(name);
   }
 
@@ -205,21 +205,21 @@ export class Desk {
     if (this.hasFocus(target)) this.accept(this.active);
   }
 
-  /** For every task that has no answer yet: what somebody has answered stays as it is. */
+  /** Accept the suggestions of all unanswered tasks. */
   acceptAll() {
     const open = this.tasks.filter((task) => this.missingOf(task) && this.pending(task));
-    if (!open.length) return this.hooks.tell("The model suggests nothing for what is still to do.");
+    if (!open.length) return this.hooks.showStatus("There are no suggestions for the unanswered tasks.");
     const states = Object.fromEntries(open.map((task) => [task.name, this.suggested(task)]));
-    this.take(editAll(this.draft, states), open.at(-1).name, `${count(open.length, "suggestion")} taken`);
+    this.take(editAll(this.draft, states), open.at(-1).name, `${count(open.length, "suggestion")} accepted`);
     this.advance(this.active);
   }
 
-  // -- where one is -------------------------------------------------------------------------------------------------
+  // -- navigation ---------------------------------------------------------------------------------------------------
   missingOf(task) {
     return kindOf(task).missing(this.draft.states[task.name], task, this.item, this.passage);
   }
 
-  /** All that keeps the answer from being sent: `[{ task, what }]`. */
+  /** What is missing before the answer can be sent: `[{ task, what }]`. */
   missing() {
     return this.tasks.map((task) => ({ task: task.name, what: this.missingOf(task) })).filter(({ what }) => what);
   }
@@ -229,7 +229,7 @@ export class Desk {
     return Object.fromEntries(this.tasks.map((task) => [task.name, value(task)]));
   }
 
-  /** The first task without an answer, after this one or from the front. */
+  /** The next unanswered task after this one, wrapping around. */
   next(after = null) {
     const names = this.tasks.map((task) => task.name);
     const start = names.indexOf(after) + 1;
@@ -272,17 +272,17 @@ export class Desk {
     if (name && name !== this.active) this.activate(name, false);
   }
 
-  /** Whether something on the page belongs to a task: its panel, or the text while a task draws upon it. */
+  /** Whether an element belongs to a task: to its panel, or to the text while it shows a task's marks. */
   isPartOfTask(node) {
     return this.places.panels.contains(node) || (this.mounted !== null && this.textRoot.contains(node));
   }
 
-  /** Whether keys pressed there are for the task that is worked on: in a part of a task, or with nothing focused. */
+  /** Whether keys pressed there are for the active task: inside a task, or with nothing focused. */
   hasFocus(target) {
     return target === document.body || this.isPartOfTask(target);
   }
 
-  /** A key for the task that is worked on, or for the image. */
+  /** Handle a key for the active task or the image. */
   key(event) {
     if (this.picture && ["+", "=", "-"].includes(event.key)) {
       this.picture.zoom(event.key === "-" ? -1 : 1);

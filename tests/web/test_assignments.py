@@ -1,11 +1,11 @@
-"""The desk knows which items more people should answer, without looking through all that were answered."""
+"""Assignments know which items need more answers without searching all answered ones."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.web.assignments import _Short
+from bursar.web.assignments import _Underanswered
 from bursar.web.queue import Overlap
 
 OVERLAPS = [Overlap(), Overlap(0.5, 2), Overlap(1.0, 2), Overlap(1.0, 3)]
@@ -18,7 +18,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=60))
 def test_what_is_kept_is_what_a_search_would_find_whatever_was_asked_before(steps):
-    short = _Short()
+    short = _Underanswered()
     answered = {0: {}, 1: {}}
     for what, round, *rest in steps:
         if what == "answer":
@@ -32,12 +32,12 @@ def test_what_is_kept_is_what_a_search_would_find_whatever_was_asked_before(step
             assert short.of(round, overlap, answered[round]) == found
 
 
-def test_items_answered_before_overlap_was_asked_for_are_given_to_others_then(site):
-    items = [want.id for want in site.live.wanted()[:2]]
+def test_items_answered_before_overlap_was_asked_for_are_given_to_others_then(app_state):
+    items = [want.id for want in app_state.session.wanted()[:2]]
     for item in items:
-        site.desk.answer("Ann", item, {"intent": "alarm", "slots": []}, {}, None)
-    assert site.desk.next("Bob").lease.item not in items
-    site.queue.set_overlap(Overlap(1.0, 2))
-    given = site.desk.next("Eve")
+        app_state.assignments.answer("Ann", item, {"intent": "alarm", "slots": []}, {}, None)
+    assert app_state.assignments.next("Bob").lease.item not in items
+    app_state.queue.set_overlap(Overlap(1.0, 2))
+    given = app_state.assignments.next("Eve")
     assert (given.lease.item, given.purpose) == (items[0], "overlap")
-    assert site.desk.next("Ann").lease.item not in items  # nobody is asked twice
+    assert app_state.assignments.next("Ann").lease.item not in items  # nobody is asked twice

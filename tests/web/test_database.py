@@ -1,4 +1,4 @@
-"""The server's own database: it outlives kills, refuses what it cannot read, and keeps its secrets."""
+"""The server's database: survives kills, refuses unreadable files, and keeps its secrets."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import sys
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.web.store import STORE_FILE, Store
+from bursar.web.database import DATABASE_FILE, WebDatabase
 
 WRITER = """
 import sys
 from pathlib import Path
-from bursar.web.store import Store
-store = Store.open(Path(sys.argv[1]))
+from bursar.web.database import WebDatabase
+database = WebDatabase.open(Path(sys.argv[1]))
 for number in range(100_000):
-    store.put("number", number)
+    database.put("number", number)
     print(number, flush=True)  # acknowledged
 """
 
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / STORE_FILE
+    return tmp_path / DATABASE_FILE
 
 
 def test_what_was_written_before_a_kill_is_there(path):
@@ -36,53 +36,53 @@ def test_what_was_written_before_a_kill_is_there(path):
     writer.send_signal(signal.SIGKILL)
     acknowledged += [int(line) for line in writer.stdout.read().splitlines() if line]
     writer.wait()
-    store = Store.open(path)
-    assert store.get("number") in (acknowledged[-1], acknowledged[-1] + 1)
-    store.close()
+    database = WebDatabase.open(path)
+    assert database.get("number") in (acknowledged[-1], acknowledged[-1] + 1)
+    database.close()
 
 
 def test_a_secret_is_drawn_once_and_stays(path):
     drawn = set()
     for _ in range(2):
-        store = Store.open(path)
-        drawn.add(store.secret("csrf"))
-        other = store.secret("cookie")
-        store.close()
+        database = WebDatabase.open(path)
+        drawn.add(database.secret("csrf"))
+        other = database.secret("cookie")
+        database.close()
     assert len(drawn) == 1
     assert other not in drawn
     assert len(other) >= 32
 
 
 def test_nobody_else_on_the_machine_reads_it(path):
-    Store.open(path).close()
+    WebDatabase.open(path).close()
     assert path.stat().st_mode & 0o077 == 0
 
 
 def test_a_transaction_that_breaks_leaves_nothing(path):
-    store = Store.open(path)
+    database = WebDatabase.open(path)
 
     def half():
-        with store.writing() as connection:
+        with database.writing() as connection:
             connection.exec_driver_sql("INSERT INTO settings VALUES ('a', '1')")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         half()
-    assert store.get("a") is None
-    store.close()
+    assert database.get("a") is None
+    database.close()
 
 
 @pytest.mark.parametrize("content", [b"this is no database" * 100, b"\x00" * 5000])
 def test_a_damaged_file_is_refused_by_name(path, content):
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match=STORE_FILE):
-        Store.open(path)
+    with pytest.raises(ConfigError, match=DATABASE_FILE):
+        WebDatabase.open(path)
 
 
 def test_a_newer_file_is_refused(path):
-    store = Store.open(path)
-    with store.writing() as connection:
+    database = WebDatabase.open(path)
+    with database.writing() as connection:
         connection.exec_driver_sql("PRAGMA user_version = 99")
-    store.close()
+    database.close()
     with pytest.raises(ConfigError, match="newer"):
-        Store.open(path)
+        WebDatabase.open(path)

@@ -1,10 +1,10 @@
-// News from the server, for as long as the page is open: where the line drops, it is taken up again.
+// Server-sent events, with reconnection.
 
 const KINDS = ["state", "stage", "scored", "preview", "advice"];
-const PAUSES = [1000, 2000, 5000, 10000]; // milliseconds before another try
+const PAUSES = [1000, 2000, 5000, 10000]; // milliseconds before reconnecting
 
-/** Passes on the server's events, and `lost` and `found` when the line drops and comes back. */
-export class News {
+/** Forwards the events of the server, and `lost` and `found` when the connection drops and comes back. */
+export class EventStream {
   constructor(api) {
     this.api = api;
     this.listeners = new Map();
@@ -24,21 +24,21 @@ export class News {
     const source = this.api.events();
     source.addEventListener("open", () => {
       this.tries = 0;
-      this.tell("found", this.dropped);
+      this.emit("found", this.dropped);
       this.dropped = false;
     });
-    for (const kind of KINDS) source.addEventListener(kind, (event) => this.tell(kind, JSON.parse(event.data)));
+    for (const kind of KINDS) source.addEventListener(kind, (event) => this.emit(kind, JSON.parse(event.data)));
     source.addEventListener("error", () => {
       source.close();
       this.dropped = true;
-      this.tell("lost");
+      this.emit("lost");
       setTimeout(() => this.start(), PAUSES[Math.min(this.tries, PAUSES.length - 1)]);
       this.tries += 1;
     });
     addEventListener("pagehide", () => source.close(), { once: true });
   }
 
-  tell(kind, data) {
+  emit(kind, data) {
     for (const listener of this.listeners.get(kind) ?? []) listener(data);
   }
 }

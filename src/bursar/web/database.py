@@ -1,6 +1,6 @@
-"""What the server keeps beside the ledger: people, sessions, tokens, leases, a few settings. In the project's folder.
+"""The server's database in the project folder: people, sessions, tokens, leases and a few settings.
 
-Nothing of the annotation is in here. Were the file lost, people would have to be added again and no label would be.
+Annotations are in the ledger, not here. If this file is lost, accounts have to be added again; no label is lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueCons
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger.places import translate_errors
 
-STORE_FILE = "web.sqlite"
+DATABASE_FILE = "web.sqlite"
 VERSION = 1
 
 metadata = MetaData()
@@ -37,7 +37,7 @@ people = Table(
 sessions = Table(
     "sessions",
     metadata,
-    Column("digest", Text, primary_key=True),  # of what the cookie holds
+    Column("digest", Text, primary_key=True),  # of the cookie
     Column("person", Integer, nullable=False, index=True),
     Column("csrf", Text, nullable=False),
     Column("created_at", Float, nullable=False),
@@ -47,8 +47,8 @@ tokens = Table(
     "tokens",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("digest", Text, nullable=False, unique=True),  # of the token, which is shown once and not kept
-    Column("person", Integer, nullable=True, index=True),  # nobody: of whoever sits here while there are no accounts
+    Column("digest", Text, nullable=False, unique=True),  # of the token, which is not stored
+    Column("person", Integer, nullable=True, index=True),  # null: of the local user of a project without accounts
     Column("label", Text, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("used_at", Float),
@@ -72,14 +72,14 @@ settings = Table(
 )
 
 
-class Store:
-    """The server's own database, safe under threads; a server that is killed finds all of it again.
+class WebDatabase:
+    """The server's own SQLite database. Thread-safe, and durable if the server is killed.
 
     >>> import tempfile
-    >>> store = Store.open(Path(tempfile.mkdtemp()) / STORE_FILE)
-    >>> store.put("overlap", {"share": 0.1}); store.get("overlap"), store.get("missing", 7)
+    >>> database = WebDatabase.open(Path(tempfile.mkdtemp()) / DATABASE_FILE)
+    >>> database.put("overlap", {"share": 0.1}); database.get("overlap"), database.get("missing", 7)
     ({'share': 0.1}, 7)
-    >>> store.close()
+    >>> database.close()
     """
 
     def __init__(self, engine: sa.Engine, clock: Callable[[], float] = time.time) -> None:
@@ -88,18 +88,18 @@ class Store:
         self.clock = clock
 
     @classmethod
-    def open(cls, path: Path, clock: Callable[[], float] = time.time) -> Store:
-        """The store in this file, made if it is not there."""
+    def open(cls, path: Path, clock: Callable[[], float] = time.time) -> WebDatabase:
+        """The store in this file, created if it does not exist."""
         engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": 30})
         sa.event.listen(engine, "connect", _prepare)
         sa.event.listen(engine, "begin", _begin)
-        store = cls(engine, clock)
+        database = cls(engine, clock)
         try:
-            path.touch(mode=0o600)  # hashes of passwords are nobody else's business
-            store._create(path)
-        except (LedgerError, OSError) as wrong:
-            raise ConfigError(f"{path} cannot be opened: {str(wrong).removeprefix(f'{path}: ')}") from None
-        return store
+            path.touch(mode=0o600)  # it holds password hashes
+            database._create(path)
+        except (LedgerError, OSError) as error:
+            raise ConfigError(f"{path} cannot be opened: {str(error).removeprefix(f'{path}: ')}") from None
+        return database
 
     def _create(self, path: Path) -> None:
         with self.writing() as connection:
@@ -114,31 +114,31 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """One transaction, alone: all of it is kept or nothing."""
+        """An exclusive write transaction."""
         with translate_errors(self._where), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Look without waiting for those who write."""
+        """A read transaction, which does not wait for writers."""
         with translate_errors(self._where), self._engine.connect() as connection:
             yield connection.execution_options(reading=True)
 
     # -- settings ----------------------------------------------------------------------------------------------------
     def get(self, name: str, default: Any = None) -> Any:
-        """A setting, or the default where it was never set."""
+        """A setting, or the default if it is not set."""
         with self.reading() as connection:
             found = connection.execute(sa.select(settings.c.value).where(settings.c.name == name)).scalar()
         return default if found is None else json.loads(found)
 
     def put(self, name: str, value: Any) -> None:
-        """Set a setting."""
+        """Store a setting."""
         with self.writing() as connection:
             connection.execute(settings.delete().where(settings.c.name == name))
             connection.execute(settings.insert().values(name=name, value=json.dumps(value)))
 
     def secret(self, name: str) -> str:
-        """A random text that is drawn once and stays."""
+        """A random string, created once and then kept."""
         with self.writing() as connection:
             found = connection.execute(sa.select(settings.c.value).where(settings.c.name == name)).scalar()
             if found is not None:
@@ -149,12 +149,12 @@ class Store:
 
 
 def _begin(connection: sa.Connection) -> None:
-    """A writer takes its turn at once, so that it never has to give up half-way."""
+    """Lock at once for writing, so that a transaction never fails half-way."""
     connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get("reading") else "BEGIN IMMEDIATE")
 
 
 def _prepare(connection: Any, _: Any) -> None:
-    """Write-ahead log: a killed server loses nothing, and only a power cut may take back the last moments' leases."""
-    connection.isolation_level = None  # our own BEGIN, not the driver's
+    """Use a write-ahead log: nothing is lost if the server is killed; a power cut may lose the last leases."""
+    connection.isolation_level = None  # we send BEGIN ourselves
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
         connection.execute(f"PRAGMA {pragma}")
