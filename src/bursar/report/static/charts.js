@@ -274,8 +274,9 @@ function numbers({ low, high, prefix = "", suffix = "" }, wanted) {
 export function ticks([low, high], wanted, least = 0) {
   const rough = (high - low) / Math.max(2, wanted);
   const power = 10 ** Math.floor(Math.log10(rough || 1));
-  const factors = power === 1 || power <= least ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10]; // rounds and batches are whole
-  const step = Math.max(least, power * factors.find((factor) => factor * power >= rough * 0.999));
+  const times = [1, 2, 2.5, 5, 10].find((many) => many * power >= rough * 0.999);
+  const whole = power === 1 || power <= least; // rounds, batches and cents have no halves
+  const step = Math.max(least, power * (whole && times === 2.5 ? 2 : times));
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) found.push(Number((k * step).toPrecision(12)));
   return found;
