@@ -82,7 +82,7 @@ def test_a_file_is_converted_by_reading_it_and_writing_another_scheme(scheme: st
 
 def test_io_refuses_neighbours_that_it_cannot_tell_apart(tmp_path: Path) -> None:
     corpus = read(put(tmp_path, "a B-A\nb B-A\n"))
-    with pytest.raises(DataError, match=r"item 'train-000001'.*apart"):
+    with pytest.raises(DataError, match=r"item 'train-000001'.*separate adjacent spans"):
         write(corpus, tmp_path / "out", "conll", scheme="IO")
 
 

@@ -117,7 +117,7 @@ def test_a_sentence_without_an_id_is_named_by_its_place(tmp_path: Path) -> None:
         ("Don't, Ada!\n1-2", "Don't, Bo!\n1-2", 1, "do not add up"),
         ("# sent_id = l-2", "# sent_id = l-1", 12, "used before"),
         ("1-2\tdu", "2-1\tdu", 14, "expected word 1"),
-        ("1-2\tdu", "1-4\tdu", 12, "does not have the words"),
+        ("1-2\tdu", "1-4\tdu", 12, "lacks words"),
         ("\n\n# sent_id = l-2", "\n# sent_id = l-2", 11, "middle of a sentence"),
         ("3\tvin\tvin\t", "3\tvin\t", 17, "expected 10 cells"),
         ("3\tvin\tvin", "3\t\tvin", 17, "expected 10 cells"),
@@ -133,7 +133,7 @@ def test_a_broken_sentence_is_refused_with_its_line(old: str, new: str, line: in
 
 
 def test_comments_without_words_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="words it speaks of"):
+    with pytest.raises(DataError, match="words that it announces"):
         read(put(tmp_path, ROWS + "# sent_id = l-3\n\n"))
 
 

@@ -82,18 +82,25 @@ class Strategy:
             raise SelectionError(f"a budget cannot be negative: {budget}")
         pool = replace(pool, weights=self.weights_of(pool.tasks))
         if not len(pool):
-            if broken := pool.limits.broken(np.zeros(0, dtype=np.int64), np.zeros((0, len(pool.tasks)), dtype=bool)):
-                raise InfeasibleError(f"an empty pool cannot keep to {broken}", fix="lower the minimum")
-            proven = self.value is not None and self.mode != "equal"
-            nothing = Certificate(0.0, 0.0 if proven else None, proven) if self.value is not None else None
-            return Selection.joint(pool, np.zeros(0, dtype=np.int64), nothing)
+            return self._select_nothing(pool)
         by_id = pool if (np.diff(pool.order) > 0).all() else pool.take(pool.order)
         offered = by_id.priced_by_item() if in_items else by_id
         selection = self._check(self._choose(offered, budget, np.random.default_rng(seed)), offered, budget)
         chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
         return replace(chosen, items=pool.order[chosen.items])
 
+    def _select_nothing(self, pool: Candidates) -> Selection:
+        """The selection of an empty pool."""
+        nothing = np.zeros(0, dtype=np.int64)
+        if broken := pool.limits.broken(nothing, np.zeros((0, len(pool.tasks)), dtype=bool)):
+            raise InfeasibleError(f"an empty pool cannot keep to {broken}", fix="lower the minimum")
+        if self.value is None:
+            return Selection.joint(pool, nothing)
+        proven = self.mode != "equal"
+        return Selection.joint(pool, nothing, Certificate(0.0, 0.0 if proven else None, proven))
+
     def _choose(self, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
+        """Apply GUARD and matching, if they are on, around the strategy itself."""
         if self.guarded and (outside := outliers(pool, self.task)).any():
             kept = np.flatnonzero(~outside)
             chosen = replace(self, guarded=False)._choose(pool.take(kept), budget, rng)
