@@ -12,33 +12,34 @@ from bursar.ragged import IntArray
 from bursar.simulation.novelty import Mention, mentions_of, near_in, spoken, unseen_share
 
 MADE = """\
-Bursar brings a corpus of its own, so that trials, tests and benchmarks need no download and every label is known.
-`bursar.simulation.assistant_corpus()` makes it; `bursar.simulation.data_card(corpus)` counts it and writes this page.
+Bursar includes a synthetic corpus, so that trials, tests and benchmarks need no download and every label is known.
+`bursar.simulation.assistant_corpus()` generates it; `bursar.simulation.data_card(corpus)` computes the statistics and
+writes this page.
 
-## How it is made
+## How it is generated
 
-All sentences come from a grammar and word lists that were written for Bursar; nothing was collected from anyone.
+All sentences come from a grammar and word lists written for Bursar. No data was collected.
 
-- **One line, all labels.** A line such as `wake me up/prt (~obl at {time})` says words, slots and tree at once. Every
-  phrase knows its head, so the trees are right by construction and the same in every paraphrase.
-- **Frequent and rare.** Intents have fixed, long-tailed shares. The lines of an intent, the ways to say a time or a
-  date, and the words of every list are drawn with Zipf weights: a mass of plain requests, a long tail of others.
+- **One template, all labels.** A template such as `wake me up/prt (~obl at {time})` defines words, slots and tree.
+  Every phrase has a head, so the trees are correct by construction and the same in every paraphrase.
+- **Long tails.** Intents have fixed, long-tailed shares. The templates of an intent, the expressions for times and
+  dates, and the words of every list are drawn with Zipf weights: many plain requests, and a long tail of others.
 - **Open classes.** Names, titles, playlists, addresses, events, messages and errands are built from parts, so new ones
-  keep coming. Numbers, names and title words are shared between slot types on purpose: *seven* may be a time, a
+  keep appearing. Numbers, names and title words are shared between slot types on purpose: *seven* may be a time, a
   quantity or a track, *Jordan* a contact, an artist or a country.
-- **Manner.** Frames (*could you …*, *i was wondering if …*), fronted phrases, openers, closers, and asides that sound
+- **Style.** Frames (*could you …*, *i was wondering if …*), fronted phrases, openers, closers, and asides that sound
   like another intent (*my alarm is set for six so …*).
-- **Noise.** Fillers, repeated words, lost articles and typos; most texts in lower case without marks, some with care.
-- **Relations** link slots by their roles; where several could be meant, the tree decides.
-- **Urgency** is a sum over the meaning (the intent, how near the time is, words of haste or patience), squeezed into
-  0 to 1, with a small jitter (standard deviation 0.03).
-- **Near-duplicates.** One item in twenty says again, in another manner, what an earlier one said. It is in the split of
-  that item. Plain requests also meet by chance, as they do in life; the counts are below.
-- **Stable.** Every item has its own random numbers, made from the seed and its place: the same call gives the same
-  corpus, and a smaller one is the beginning of a larger one.
+- **Noise.** Fillers, repeated words, missing articles and typos. Most texts are lower case without punctuation.
+- **Relations** link slots by their roles; the tree resolves ambiguous cases.
+- **Urgency** is a sum over the meaning (the intent, how near the time is, words of haste or patience), squashed to
+  0 to 1, with a small noise term (standard deviation 0.03).
+- **Near-duplicates.** One item in twenty paraphrases an earlier one and is in the same split. Plain requests may also
+  coincide by chance; the counts are below.
+- **Reproducible.** Every item has its own random numbers, derived from the seed and its position: the same call gives
+  the same corpus, and a smaller corpus is the beginning of a larger one.
 
-What it is not: a sample of any population of users. It says how strategies compare on a corpus of this shape, not how
-well a model will do on real requests.
+The corpus is not a sample of any population of users. It shows how strategies compare on a corpus of this shape, not
+how well a model will do on real requests.
 """
 
 SAMPLES = 10
@@ -73,8 +74,8 @@ def _size(corpus: Corpus) -> str:
     low, middle, high = (int(q) for q in np.percentile(corpus.words, [5, 50, 95], method="nearest"))
     return (
         "## Size\n\n"
-        + _table(("split", "items", "words", "words an item"), rows)
-        + f"\n{corpus.words.min()} to {corpus.words.max()} words an item; 5 % have at most {low}, half "
+        + _table(("split", "items", "words", "words per item"), rows)
+        + f"\n{corpus.words.min()} to {corpus.words.max()} words per item; 5 % have at most {low}, half "
         f"at most {middle}, 95 % at most {high}. {len(vocabulary):,} different words, case aside.\n"
     )
 
@@ -106,7 +107,7 @@ def _slots(corpus: Corpus, mentions: Sequence[Mention]) -> str:
     per_item = corpus.labels["slots"].rows.lengths
     return (
         f"## Slots (`slots`, {corpus.schema['slots'].kind})\n\n{len(corpus.schema['slots'].labels)} types, "
-        f"{len(mentions):,} mentions, {per_item.mean():.2f} an item; {_percent((per_item == 0).mean())} of the items "
+        f"{len(mentions):,} mentions, {per_item.mean():.2f} per item; {_percent((per_item == 0).mean())} of the items "
         "have none. *New in test*: the share of mentions in test whose words never fill this slot in train.\n\n"
         + _table(("slot", "mentions", "different", "words", "new in test"), rows)
     )
@@ -125,8 +126,8 @@ def _ambiguity(mentions: Sequence[Mention]) -> str:
     ]
     return (
         f"### The same words, another slot\n\n{_percent(share)} of the mentions have words that elsewhere fill a slot "
-        f"of another type. Who knew the spans and always guessed the most frequent type of their words would be right "
-        f"in {_percent(best)}.\n\n" + _table(("words", "as"), rows)
+        f"of another type. Given the spans, always guessing the most frequent type of their words is right in "
+        f"{_percent(best)} of all cases.\n\n" + _table(("words", "as"), rows)
     )
 
 
@@ -142,7 +143,7 @@ def _relations(corpus: Corpus) -> str:
         rows.append((name, f"{count:,}", f"{kinds[first]} to {kinds[second]}", len(pairs[task.labels.index(name)])))
     return (
         f"## Relations (`relations`, {task.kind})\n\n{len(labels.values):,} relations between slots, "
-        f"{labels.lengths.mean():.2f} an item; {_percent((labels.lengths > 0).mean())} of the items have some.\n\n"
+        f"{labels.lengths.mean():.2f} per item; {_percent((labels.lengths > 0).mean())} of the items have some.\n\n"
         + _table(("relation", "count", "most often from", "pairs of types"), rows)
     )
 
@@ -200,13 +201,13 @@ def _novelty(corpus: Corpus, mentions: Sequence[Mention]) -> str:
     seen = set(known)
     rows = [
         ("mentions of slots whose words never fill that slot in train", _percent(unseen_share(mentions))),
-        ("words that train does not have", _percent(_mean(word not in seen_words for word in test_words))),
-        ("items that stand in train word for word", _percent(_mean(words in seen for words in asked))),
+        ("words that do not occur in train", _percent(_mean(word not in seen_words for word in test_words))),
+        ("items that occur in train word for word", _percent(_mean(words in seen for words in asked))),
         ("items at most one word away from an item of train", _percent(_mean(near_in(known, asked)))),
     ]
     repeated = 1 - len(set(said)) / len(said)
     return (
-        "## What is new in test\n\nCase and final marks aside:\n\n"
+        "## What is new in test\n\nIgnoring case and final punctuation:\n\n"
         + _table(("in test", "share"), rows)
         + f"\nIn the whole corpus, {_percent(repeated)} of the items repeat an earlier one word for word.\n"
     )
