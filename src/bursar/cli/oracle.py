@@ -250,5 +250,5 @@ class SearchDisplay:
         from bursar.cli.show import SearchPace
 
         self.pace, self.state = self.pace or SearchPace(state.step), state
-        done, words = self.pace.told(state, plan)
+        done, words = self.pace.describe(state, plan)
         self.bar.update("annealing" if state.step < plan.steps else "greedy steps", done, words)
