@@ -39,16 +39,16 @@ def project(finished, tmp_path):
     return Path(shutil.copytree(finished, tmp_path / "project"))
 
 
-def test_a_sound_project_passes_and_is_told_what_was_checked(bursar, project):
+def test_a_sound_project_passes_and_lists_what_was_checked(bursar, project):
     code, out, err = bursar("check", project)
     assert (code, err) == (0, "")
     for what in ("settings and data", "ledger: entries", "answers", "money", "models", "suggestions", "accounts"):
         assert what in out
     code, out, _ = bursar("check", project, "--json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert told["sound"]
-    assert len(told["checks"]) == 8
+    assert result["sound"]
+    assert len(result["checks"]) == 8
 
 
 def test_a_folder_without_a_project_is_refused(bursar, tmp_path):

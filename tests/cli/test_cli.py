@@ -80,7 +80,7 @@ def test_every_command_has_help(bursar, command):
     assert "Usage" in out
 
 
-def test_the_version_is_told(bursar):
+def test_the_version_is_printed(bursar):
     code, out, _ = bursar("--version")
     assert (code, out.split()[0]) == (0, "bursar")
 
@@ -195,7 +195,7 @@ def test_a_campaign_for_machines_prints_one_json_object(bursar, campaign):
     assert json.loads(bursar("report", "runs/spring", "--json")[1]) == result
 
 
-def test_a_finished_run_is_not_run_again_and_fresh_starts_anew(bursar, campaign):
+def test_a_finished_run_is_not_run_again_and_fresh_starts_again(bursar, campaign):
     first = json.loads(bursar("run", campaign, "--json")[1])
     assert json.loads(bursar("run", campaign, "--json")[1]) == first
     assert json.loads(bursar("run", campaign, "--json", "--fresh")[1]) == first

@@ -73,10 +73,10 @@ def test_a_fit_of_one_variable_without_a_file_says_that_it_was_not_kept(bursar, 
 
 def test_a_fit_as_json_is_the_card(bursar, made):
     code, out, _ = bursar("laws", "fit", made / "table.parquet", "--variables", "n,ami", "--json", "--out", "law.json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert told["variables"] == ["n", "ami"]
-    assert told == {"file": "law.json"} | json.loads(Path("law.json").read_text())
+    assert result["variables"] == ["n", "ami"]
+    assert result == {"file": "law.json"} | json.loads(Path("law.json").read_text())
 
 
 def test_a_law_is_shown(bursar, made):
@@ -91,11 +91,11 @@ def test_a_law_is_shown(bursar, made):
 def test_a_prediction_out_of_range_warns_on_the_side(bursar, made):
     asked = ["--tokens", 90000, "--tasks", 3, "--ami", 0.4]
     code, out, errors = bursar("laws", "predict", made / "law.json", *asked, "--json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert code == 0
     assert "n = 90000 lies outside" in errors
-    assert told["low"] <= told["value"] <= told["high"]
-    assert told["warnings"]
+    assert result["low"] <= result["value"] <= result["high"]
+    assert result["warnings"]
 
 
 def test_the_formulas_of_the_paper_are_listed_and_refitted(bursar, made):
@@ -103,9 +103,9 @@ def test_the_formulas_of_the_paper_are_listed_and_refitted(bursar, made):
     assert code == 0
     assert "eq11" in out
     code, out, _ = bursar("laws", "list", made / "table.parquet", "--json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert told["eq3"]["error"] < told["eq3"]["constant"]
+    assert result["eq3"]["error"] < result["eq3"]["constant"]
 
 
 # -- packaged laws ---
@@ -128,9 +128,9 @@ def test_packaged_laws_are_listed_and_shown_with_their_range_and_provenance(burs
     assert code == 0
     assert "unbalanced" in out
     assert "n 1,000 to 6,000" in out
-    told = json.loads(bursar("laws", "list", "--json")[1])
-    assert set(told["packaged"]) == {"balanced", "single", "unbalanced"}
-    assert told["forms"]["eq11"]["variables"] == ["n", "n_other", "tasks", "ami"]
+    result = json.loads(bursar("laws", "list", "--json")[1])
+    assert set(result["packaged"]) == {"balanced", "single", "unbalanced"}
+    assert result["forms"]["eq11"]["variables"] == ["n", "n_other", "tasks", "ami"]
     code, out, _ = bursar("laws", "show", "single")
     assert code == 0
     assert "Learned from 300 models (shared) on news." in out

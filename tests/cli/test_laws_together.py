@@ -90,17 +90,17 @@ def test_a_campaign_is_advised_before_it_buys_anything(bursar, packaged, campaig
 
 def test_data_are_advised_at_what_is_labelled_or_at_so_many_items(bursar, packaged, data):
     code, out, _ = bursar("laws", "advise", data, "--json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert set(told["tasks"]) == {"intent", "slots"}
-    assert {task["verdict"] for task in told["tasks"].values()} <= {"helps", "harms", "cannot tell"}
-    assert told["page"] is None
+    assert set(result["tasks"]) == {"intent", "slots"}
+    assert {task["verdict"] for task in result["tasks"].values()} <= {"helps", "harms", "cannot tell"}
+    assert result["page"] is None
     fewer = json.loads(bursar("laws", "advise", data, "--items", 30, "--json")[1])
-    assert 0 < fewer["tasks"]["slots"]["n"] < told["tasks"]["slots"]["n"]
-    assert fewer["pairs"] == told["pairs"]
+    assert 0 < fewer["tasks"]["slots"]["n"] < result["tasks"]["slots"]["n"]
+    assert fewer["pairs"] == result["pairs"]
 
 
-def test_advice_on_a_run_is_kept_and_stands_on_its_page(bursar, packaged, run):
+def test_advice_on_a_run_is_saved_and_shown_in_its_report(bursar, packaged, run):
     code, out, _ = bursar("laws", "advise", run)
     assert code == 0
     assert f"Report: {run}/report.html" in out
@@ -133,9 +133,9 @@ def test_a_run_is_checked_and_prediction_and_measurement_stand_on_its_page(bursa
 def test_what_was_said_before_buying_is_what_a_check_of_the_run_judges(bursar, packaged, campaign):
     said = json.loads(bursar("laws", "advise", campaign, "--json")[1])
     run_campaign(Run(Path("runs/spring"), load_config(campaign)))
-    told = json.loads(bursar("laws", "check", "runs/spring", "--seeds", 1, "--json")[1])
-    assert told["advice"]["tasks"] == said["tasks"]
-    assert told["advice"]["when"] == "before buying"
+    result = json.loads(bursar("laws", "check", "runs/spring", "--seeds", 1, "--json")[1])
+    assert result["advice"]["tasks"] == said["tasks"]
+    assert result["advice"]["when"] == "before buying"
     page = Path("runs/spring/report.html").read_text()
     assert "By the law, asked before buying," in page
     _, out, _ = bursar("laws", "check", "runs/spring", "--seeds", 1)
@@ -145,25 +145,25 @@ def test_what_was_said_before_buying_is_what_a_check_of_the_run_judges(bursar, p
 def test_a_run_in_another_folder_is_judged_by_what_was_said_before_too(bursar, packaged, campaign):
     bursar("laws", "advise", campaign)
     run_campaign(Run(Path("elsewhere/first"), load_config(campaign)))
-    told = json.loads(bursar("laws", "check", "elsewhere/first", "--seeds", 1, "--json")[1])
-    assert told["advice"]["when"] == "before buying"
+    result = json.loads(bursar("laws", "check", "elsewhere/first", "--seeds", 1, "--json")[1])
+    assert result["advice"]["when"] == "before buying"
 
 
 def test_what_was_said_of_a_campaign_with_other_settings_is_not_judged(bursar, packaged, campaign):
     bursar("laws", "advise", campaign)
     Path(campaign).write_text(CAMPAIGN.replace("per_round = 90", "per_round = 80"))
     run_campaign(Run(Path("runs/spring"), load_config(campaign)))
-    told = json.loads(bursar("laws", "check", "runs/spring", "--seeds", 1, "--json")[1])
-    assert "when" not in told["advice"]
-    assert told["advice"]["basis"] == "what the run has bought"
+    result = json.loads(bursar("laws", "check", "runs/spring", "--seeds", 1, "--json")[1])
+    assert "when" not in result["advice"]
+    assert result["advice"]["basis"] == "what the run has bought"
 
 
 def test_a_check_needs_neither_a_law_nor_a_run(bursar, campaign):
     code, out, errors = bursar("laws", "check", campaign, "--seeds", 1, "--json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert set(told) == {"check", "page", "no_advice"}
-    assert told["no_advice"] == "no packaged law in this installation"
+    assert set(result) == {"check", "page", "no_advice"}
+    assert result["no_advice"] == "no packaged law in this installation"
     assert Path("runs/spring-together/together.json").exists()
     assert "Traceback" not in errors
 

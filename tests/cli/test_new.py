@@ -186,7 +186,7 @@ def test_a_few_labels_are_all_given_and_parts_of_labels_too(bursar, tmp_path):
     live.close()
 
 
-def test_data_that_is_all_labelled_is_only_labelled_anew_when_that_is_said(bursar, tmp_path):
+def test_labelled_data_is_only_labelled_again_on_request(bursar, tmp_path):
     def split(number):
         return "train" if number < 60 else "test"
 

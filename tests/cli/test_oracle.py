@@ -87,7 +87,7 @@ def test_a_finished_run_gets_its_table_its_files_and_its_page(bursar, here):
     assert "How far from the best?" in (here / "runs/spring/report.html").read_text()
 
 
-def test_what_dropping_proposals_spared_is_told_where_any_was(bursar, here, monkeypatch):
+def test_saved_evaluations_are_printed_if_proposals_were_dropped(bursar, here, monkeypatch):
     update = SearchDisplay.update
     assert "were dropped" not in bursar("oracle", "spring.toml", *QUICK)[2]  # the probe judges all sets of one at once
 
@@ -100,7 +100,7 @@ def test_what_dropping_proposals_spared_is_told_where_any_was(bursar, here, monk
     assert "3 were dropped before all their sets were judged, which saved 7 evaluations." in errors
 
 
-def test_the_sentence_stands_on_the_page_when_there_is_a_way_to_go(bursar, here, monkeypatch):
+def test_the_report_has_the_sentence_if_there_is_a_gap(bursar, here, monkeypatch):
     monkeypatch.setattr("bursar.oracle.comparison.Gap.way", lambda self, part="test": 0.2)
     code, out, _ = bursar("oracle", "spring.toml", *QUICK)
     assert code == 0
@@ -166,7 +166,7 @@ def test_the_probe_stays_where_it_is_and_says_so(bursar, here, monkeypatch):
     assert "The probe runs in this process" in errors
     assert "The judge is a probe" in out
     code, _, errors = bursar("oracle", "spring.toml", *QUICK, "--engine", "ray:127.0.0.2:1")
-    assert code == 0  # nobody knocks at a door for nothing
+    assert code == 0
 
 
 def test_the_judge_of_the_campaign_holds_unless_another_is_given(bursar, here):
@@ -229,7 +229,7 @@ def test_bad_input_exits_with_2_names_what_is_wrong_and_leaves_nothing(bursar, h
     ]
 
 
-def test_a_campaign_that_was_never_run_is_told_how(bursar, tmp_path):
+def test_a_campaign_that_was_never_run_is_refused_with_the_command(bursar, tmp_path):
     (tmp_path / "autumn.toml").write_text(CAMPAIGN)
     code, _, errors = bursar("oracle", "autumn.toml")
     assert code == 2
@@ -238,7 +238,7 @@ def test_a_campaign_that_was_never_run_is_told_how(bursar, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_an_unfinished_run_is_told_how_to_finish_it(bursar, tmp_path, monkeypatch):
+def test_an_unfinished_run_is_refused_with_the_command(bursar, tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 

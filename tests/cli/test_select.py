@@ -34,8 +34,8 @@ def bursar(bursar, tmp_path):
 
 
 @pytest.fixture
-def told(bursar):
-    """What is told to machines, after it worked."""
+def select_json(bursar):
+    """Run the command with ``--json`` and give its output."""
 
     def run(*arguments):
         code, out, err = bursar(*arguments, "--json")
@@ -73,7 +73,7 @@ def best_by_trying(values, costs, budget):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("mode", ["avg", "max", "min", "disjoint", "single"])
-def test_exact_spending_finds_what_trying_everything_finds(told, tmp_path, mode, seed):
+def test_exact_spending_finds_what_trying_everything_finds(select_json, tmp_path, mode, seed):
     rng = np.random.default_rng(seed)
     confidence, reading, own = random_table(rng, tmp_path / "small.csv")
     items, tasks = confidence.shape
@@ -89,7 +89,7 @@ def test_exact_spending_finds_what_trying_everything_finds(told, tmp_path, mode,
         values = [[0.0, 1 - float(how(confidence[i]))] for i in range(items)]
         costs = [[0, int(cents[i].sum() + cents_of_reading[i])] for i in range(items)]
         options = ["--mode", f"single:t{tasks - 1}"] if mode == "single" else ["--combine", mode]
-    found = told("small.csv", "--budget", budget, *options, "--out", "chosen.csv")
+    found = select_json("small.csv", "--budget", budget, *options, "--out", "chosen.csv")
     assert found["objective"] == pytest.approx(best_by_trying(values, costs, int(100 * budget + 1e-6)), abs=1e-9)
     assert found["bound"] == pytest.approx(found["objective"])
     assert found["optimal"] is True
@@ -103,7 +103,7 @@ def test_exact_spending_finds_what_trying_everything_finds(told, tmp_path, mode,
         assert float(row["cost"]) == pytest.approx(reading[item] + own[item, bought].sum())
 
 
-def test_the_best_item_stands_first_and_costs_come_back_as_they_were_given(bursar):
+def test_the_best_item_comes_first_and_costs_come_back_as_they_were_given(bursar):
     code, out, err = bursar("scores.csv", "--budget", "20")
     assert code == 0
     assert out == "id,tasks,cost\nu2,intent;slots,6.5\n007,intent;slots,6\nu3,intent;slots,4.5\n"
@@ -111,9 +111,9 @@ def test_the_best_item_stands_first_and_costs_come_back_as_they_were_given(bursa
     assert "Ignored columns: text" in err
 
 
-def test_a_budget_that_is_met_to_the_cent_is_not_missed(told):
-    assert told("scores.csv", "--budget", "17.0")["items"] == 3
-    assert told("scores.csv", "--budget", "16.999999999999999999")["cost"] < 17
+def test_a_budget_that_is_met_to_the_cent_is_not_missed(select_json):
+    assert select_json("scores.csv", "--budget", "17.0")["items"] == 3
+    assert select_json("scores.csv", "--budget", "16.999999999999999999")["cost"] < 17
 
 
 @pytest.mark.parametrize(
@@ -126,23 +126,23 @@ def test_a_budget_that_is_met_to_the_cent_is_not_missed(told):
         ("9", ["--mode", "equal"], 0.6 + 0.5 + 0.05),  # of 4.5 each: u3 for intent (4); 007 (3) and u3 (1.5) for slots
     ],
 )
-def test_the_objective_is_the_doubt_of_what_was_chosen(told, budget, options, objective):
-    assert told("scores.csv", "--budget", budget, *options)["objective"] == pytest.approx(objective)
+def test_the_objective_is_the_uncertainty_of_the_selection(select_json, budget, options, objective):
+    assert select_json("scores.csv", "--budget", budget, *options)["objective"] == pytest.approx(objective)
 
 
 @pytest.mark.parametrize(
     ("options", "objective"),
     [(["--mode", "equal"], True), (["--combine", "par"], False), (["--combine", "ind"], False)],
 )
-def test_where_nothing_is_proven_no_bound_is_told(told, options, objective):
-    found = told("scores.csv", "--budget", "20", *options)
+def test_without_a_guarantee_there_is_no_bound(select_json, options, objective):
+    found = select_json("scores.csv", "--budget", "20", *options)
     assert found["items"] > 0
     assert (found["objective"] is not None) is objective
     assert (found["bound"], found["optimal"]) == (None, False)
 
 
 @pytest.mark.parametrize("options", [["--mode", "equal"], ["--combine", "par"], ["--spend", "greedy"]])
-def test_people_are_told_how_good_it_is(bursar, options):
+def test_the_summary_says_how_good_the_selection_is(bursar, options):
     code, out, _ = bursar("scores.csv", "--budget", "20", *options, "--out", "chosen.csv")
     said = {
         "equal": "no guarantee for equal shares",
@@ -154,8 +154,8 @@ def test_people_are_told_how_good_it_is(bursar, options):
     assert "Saved to chosen.csv" in out
 
 
-def test_a_budget_of_items_counts_items_and_tells_their_cost(told, bursar):
-    found = told("scores.csv", "--budget", "2", "--items", "--mode", "disjoint")
+def test_a_budget_of_items_counts_items_and_prints_their_cost(select_json, bursar):
+    found = select_json("scores.csv", "--budget", "2", "--items", "--mode", "disjoint")
     # u2 (0.65 + 0.4) and u4 (0.25 + 0.8) are the most doubtful; they cost 6.5 and 11.5.
     assert found["objective"] == found["bound"] == pytest.approx(2.1)
     assert (found["cost"], found["items"]) == (18, 2)
@@ -175,7 +175,7 @@ def test_a_budget_beyond_all_counting_buys_everything(bursar):
     assert "5 items, 10 labels, 37 of 1E+999999999 spent" in bursar("scores.csv", "--budget", "1e999999999")[2]
 
 
-def test_limits_are_kept_to(bursar, told):
+def test_limits_are_respected(bursar, select_json):
     everything = ["scores.csv", "--budget", "1000", "--mode", "disjoint"]
 
     def labels(*options):
@@ -185,16 +185,18 @@ def test_limits_are_kept_to(bursar, told):
     assert labels()[1].count("slots") == 5
     assert labels("--at-most", "slots=2", "--at-most", "intent=4")[1].count("slots") == 2
     assert sorted(row["id"] for row in labels("--per-group", "1")[0]) == ["007", "u2", "u4"]
-    assert told(*everything, "--hours", "ana=1")["objective"] == pytest.approx(0.09 + 0.65 + 0.6 + 0.25 + 0.45 + 0.95)
+    assert select_json(*everything, "--hours", "ana=1")["objective"] == pytest.approx(
+        0.09 + 0.65 + 0.6 + 0.25 + 0.45 + 0.95
+    )
     cheap = ["scores.csv", "--budget", "10", "--mode", "disjoint"]
-    assert told(*cheap, "--at-least", "slots=3")["objective"] < told(*cheap)["objective"]
+    assert select_json(*cheap, "--at-least", "slots=3")["objective"] < select_json(*cheap)["objective"]
 
 
-def test_a_table_without_items_buys_nothing(told, bursar, tmp_path):
+def test_a_table_without_items_buys_nothing(select_json, bursar, tmp_path):
     (tmp_path / "empty.csv").write_text("id,confidence:a\n")
     nothing = {"cost": 0, "items": 0}
-    assert told("empty.csv", "--budget", "5") == {"objective": 0, "bound": 0, "optimal": True} | nothing
-    assert told("empty.csv", "--budget", "5", "--combine", "ind")["objective"] is None
+    assert select_json("empty.csv", "--budget", "5") == {"objective": 0, "bound": 0, "optimal": True} | nothing
+    assert select_json("empty.csv", "--budget", "5", "--combine", "ind")["objective"] is None
     assert bursar("empty.csv", "--budget", "5")[1] == "id,tasks,cost\n"
     assert bursar("empty.csv", "--budget", "5", "--out", "chosen.parquet")[0] == 0
     assert pq.read_table(tmp_path / "chosen.parquet").column_names == ["id", "tasks", "cost"]
@@ -207,11 +209,11 @@ def test_the_order_of_the_file_changes_nothing(bursar, tmp_path):
         assert bursar("scores.csv", "-b", "20", *options)[:2] == bursar("other.csv", "-b", "20", *options)[:2]
 
 
-def test_parquet_goes_in_and_out(told, tmp_path):
+def test_parquet_goes_in_and_out(select_json, tmp_path):
     table = pyarrow.csv.read_csv(io.BytesIO(SCORES.encode()), convert_options=None)
     pq.write_table(table, tmp_path / "scores.parquet")
     options = ["--budget", "20", "--mode", "disjoint"]
-    assert told("scores.parquet", *options, "--out", "chosen.parquet") == told("scores.csv", *options)
+    assert select_json("scores.parquet", *options, "--out", "chosen.parquet") == select_json("scores.csv", *options)
     assert pq.read_table(tmp_path / "chosen.parquet").to_pydict()["cost"] == [6.5, 6.0, 4.5]
 
 
@@ -259,7 +261,7 @@ def test_parquet_goes_in_and_out(told, tmp_path):
         ("bad.csv -b 1 --out chosen.csv", "bad.csv:2: item 'x': column 'confidence:a' holds '7'"),
     ],
 )
-def test_what_is_wrong_is_told_with_exit_code_2_and_nothing_is_written(bursar, tmp_path, command, said):
+def test_invalid_input_exits_with_2_and_writes_nothing(bursar, tmp_path, command, said):
     (tmp_path / "bare.csv").write_text("id,confidence:a\n")
     (tmp_path / "bad.csv").write_text("id,confidence:a\nx,7\n")
     before = sorted(tmp_path.iterdir())
@@ -301,7 +303,7 @@ def test_it_runs_as_a_program_without_torch(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_two_hundred_thousand_items_take_seconds(told, tmp_path, suffix):
+def test_two_hundred_thousand_items_take_seconds(select_json, tmp_path, suffix):
     rng, items = np.random.default_rng(0), 200_000
     columns = {"id": pa.array([f"u{n}" for n in rng.permutation(items)])}
     for task in "abc":
@@ -313,7 +315,7 @@ def test_two_hundred_thousand_items_take_seconds(told, tmp_path, suffix):
     else:
         pq.write_table(pa.table(columns), tmp_path / "many.parquet")
     started = time.process_time()  # of this process alone: others may be at work beside it
-    found = told(f"many.{suffix}", "--budget", "500000.5", "--mode", "disjoint", "--out", f"chosen.{suffix}")
+    found = select_json(f"many.{suffix}", "--budget", "500000.5", "--mode", "disjoint", "--out", f"chosen.{suffix}")
     assert time.process_time() - started < 10
     assert found["optimal"]
     assert 499_999 < found["cost"] <= 500_000.5

@@ -1,4 +1,4 @@
-"""``bursar run`` goes on with a folder that somebody else made, and runs none of its code unless it is told to."""
+"""``bursar run`` resumes a run from someone else without running its code, unless trusted."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def _formats() -> list[str]:
 
 PathArgument = Annotated[str, typer.Argument(help="A file, a folder, or 'builtin' for the built-in corpus.")]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", "-f", help="Format of the data. Default: detected.", autocompletion=_formats)
+    str | None,
+    typer.Option("--format", "-f", help="Format of the dataset. Default: detected.", autocompletion=_formats),
 ]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="Option of the reader, such as layer=PATH. Repeatable.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bursar.cli.data import FormatOption
 from bursar.cli.options import JsonOption
 from bursar.errors import ConfigError, DataError
 
@@ -32,7 +33,6 @@ LawsOption = Annotated[
         help="Folder with your own balanced.json and single.json. Default: the packaged laws.",
     ),
 ]
-FormatOption = Annotated[str | None, typer.Option("--format", "-f", help="Format of the dataset. Default: detected.")]
 ItemsOption = Annotated[
     int | None, typer.Option("--items", min=20, metavar="N", help="For a dataset: use this many random items.")
 ]

@@ -139,13 +139,13 @@ class _Prompt:
     def __init__(self, yes: bool) -> None:
         self.yes = yes
 
-    def __call__(self, question: str, flag: str, default: T | None, read: Callable[[str], T]) -> T:
+    def __call__(self, question: str, flag: str, default: T | None, read: Callable[[str], T], why: str = "") -> T:
         if self.yes and default is not None:
             return default
         if self.yes or not sys.stdin.isatty():
-            why = f"{flag} has no default" if self.yes else "stdin is not a terminal"
+            missing = f"{flag} has no default" if self.yes else f"{flag} is not given, and stdin is not a terminal"
             also = "" if default is None else f", or --yes for the default ({default})"
-            raise ConfigError(f"{question.partition(' (')[0]}: {why}", fix=f"pass {flag}{also}")
+            raise ConfigError(f"{why}{missing}", fix=f"pass {flag}{also}")
         while True:
             answer = typer.prompt(question, default=None if default is None else str(default), err=True)
             try:
@@ -162,12 +162,12 @@ def _with_tasks(corpus: Corpus, ask: _Prompt) -> Corpus:
     if corpus.schema and not lacking:
         return corpus
     about = f"no label names for {', '.join(lacking)}" if lacking else "no tasks"
-    question = f"The dataset has {about}. Tasks (NAME:KIND:LABEL,LABEL; …)"
+    question = f"The dataset has {about}. Tasks to annotate (NAME:KIND:LABEL,LABEL; …)"
 
     def read(answer: str) -> Corpus:
         return with_wished_tasks(corpus, _split([answer]))
 
-    return ask(question, "--tasks", None, read)
+    return ask(question, "--tasks", None, read, f"the dataset has {about}: ")
 
 
 def _split(tasks: Sequence[str]) -> list[str]:

@@ -38,8 +38,8 @@ CoolingOption = Annotated[
     typer.Option(
         "--cooling",
         metavar="γ",
-        help="Cooling per step. Default, as in paper 4: 50000 / steps for the probe, 2500 / steps for networks, so that"
-        " every search ends at the same temperature.",
+        help="Cooling per step. Default: 50000 / steps for the probe, 2500 / steps for networks (as in paper 4), so"
+        " that every search ends at the same temperature.",
     ),
 ]
 SeedOption = Annotated[
@@ -251,5 +251,5 @@ class SearchDisplay:
         from bursar.cli.show import SearchPace
 
         self.pace, self.state = self.pace or SearchPace(state.step), state
-        done, words = self.pace.told(state, plan)
+        done, words = self.pace.describe(state, plan)
         self.bar.update("annealing" if state.step < plan.steps else "greedy steps", done, words)

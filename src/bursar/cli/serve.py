@@ -26,9 +26,7 @@ def serve(
     ] = "127.0.0.1",
     public: Annotated[
         str | None,
-        typer.Option(
-            "--public", help="Public address of the server if it is behind a proxy, such as https://label.example.org."
-        ),
+        typer.Option("--public", help="Public address of the server, if it is behind a proxy."),
     ] = None,
     per_address: Annotated[
         int,

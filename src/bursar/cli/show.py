@@ -106,7 +106,7 @@ class RunDisplay:
     def searching(self, state: State, plan: Plan) -> None:
         """Show the progress of the oracle's search."""
         self.searched = self.searched or SearchPace(state.step)
-        done, words = self.searched.told(state, plan)
+        done, words = self.searched.describe(state, plan)
         self.progress.update(self.bar, completed=done, description="best order", left=words)
 
     def row(self, arm: str, round: int, record: Mapping[str, Any]) -> None:
@@ -124,7 +124,7 @@ class SearchPace:
     def __init__(self, first: int) -> None:
         self.first, self.started = first, time.monotonic()
 
-    def told(self, state: State, plan: Plan) -> tuple[float, str]:
+    def describe(self, state: State, plan: Plan) -> tuple[float, str]:
         """Give the share that is done, and a line of text."""
         words = f"step {state.step:,} of {plan.all_steps:,} · best {100 * float(state.best_curve.mean()):.2f} %"
         elapsed, went = time.monotonic() - self.started, state.step - self.first
