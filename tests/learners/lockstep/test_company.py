@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -134,3 +138,30 @@ def test_models_that_come_and_go_meanwhile_change_no_bit(kind):
     assert sorted(found) == [at for at in range(9) if at not in dropped]
     assert all(same(model, alone[at]) for at, model in found.items())
     training.drop(0)  # long finished
+
+
+A_TRAINING = """
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+from bursar.learners.lockstep import AverageNetwork, Job, Settings, accuracy, train
+from tests.learners.lockstep.plain import network_of
+network = network_of(AverageNetwork, seed=3, size=50, dropout=0.5)
+jobs = [Job(np.arange(40), seed=seed) for seed in range(4)]
+settings = Settings(batch=10, epochs=10, patience=10)
+found = train(network, jobs, settings, select=np.arange(50, 60), score=accuracy(network))
+print(hashlib.sha256(b"".join(v.numpy().tobytes() for model in found for v in model.parameters.values())).hexdigest())
+"""
+
+
+def test_code_that_was_just_compiled_computes_the_same_bits_as_code_from_the_cache(tmp_path):
+    settings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    runs = [
+        subprocess.run([sys.executable, "-c", A_TRAINING], env=settings, check=True, capture_output=True, text=True)
+        for _ in range(2)
+    ]
+    assert list(tmp_path.rglob("*.nbc"))
+    assert runs[0].stdout == runs[1].stdout

@@ -2,7 +2,8 @@
 
 A step of a few layers on twenty items is about seventy microseconds of arithmetic. Calling a library for each of its
 thirty operations takes longer than that, even for sixteen models at once. Compiled as one loop, one model at a time is
-faster, and results cannot depend on other models. Numba compiles at first use and caches the result.
+faster, and results cannot depend on other models. Numba compiles at first use and caches the result. Its fast-math
+options stay off: with them, code from the cache computes other last digits than code that was just compiled.
 """
 
 from __future__ import annotations
@@ -27,8 +28,6 @@ else:
 Numbers = NDArray[np.floating[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
-LOOSE = {"contract", "nsz", "arcp"}  # allows fused multiply-add; the order of sums does not change
-
 
 def _needs_numba(*_: Any) -> None:
     raise ConfigError("numba is not installed", fix="install it: pip install 'bursar[oracle]'")
@@ -38,7 +37,7 @@ def compiled(function: F) -> F:
     """Compile to machine code that releases the GIL."""
     if not HAS_NUMBA:
         return cast(F, _needs_numba)
-    return cast(F, numba.njit(function, cache=True, nogil=True, fastmath=LOOSE, error_model="numpy"))
+    return cast(F, numba.njit(function, cache=True, nogil=True, error_model="numpy"))
 
 
 @compiled
