@@ -185,7 +185,7 @@ def test_gains_and_who_informs_whom_are_those_of_the_split():
         (gain.low, gain.value, gain.high) for gain in found.gains.values()
     ]
     assert shown["informs"] == {"tasks": ["a", "b"], "value": [[1, 0.5], [0, 1]], "error": [[0, 0.1], [0.1, 0]]}
-    assert next(table["title"] for table in shown["tables"]) == "The split"
+    assert next(table["title"] for table in shown["tables"]) == "Split"
     assert shown["reasons"] == list(found.reasons)
 
 
