@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from tests.compute.nodes import Nodes
     from tests.ledger.ledgers import PostgresPlace, SQLitePlace
     from tests.postgres import PostgresServer
+
+# Ray reads these when it is first imported, whichever test does that.
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = (

@@ -86,7 +86,7 @@ def test_its_campaign_file_says_the_same_as_the_run(bursar, tmp_path):
         (["--tasks", TASKS, "--budget", "10", "--hourly", "0"], "costs.hourly"),
         (["--tasks", TASKS, "--budget", "10", "--price", "mood.per_item=1"], "costs.mood"),
         (["--tasks", TASKS, "--budget", "10", "--price", "much"], "is not a price"),
-        (["--tasks", TASKS, "--budget", "10", "--seed-items", "500"], "too few to begin with"),
+        (["--tasks", TASKS, "--budget", "10", "--seed-items", "500"], "too few"),
         (["--tasks", "tree:parsing:a,b", "--budget", "10", "--learner", "scikit"], "tree"),
         (["--tasks", "links:relations:in:place", "--budget", "10"], "links"),
         (["--tasks", "mood", "--budget", "10"], "'mood' is not a task"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -20,7 +19,6 @@ import pytest
 from tests.compute.study import ROOT
 
 MISSING = [name for name in ("ray", "grpc") if importlib.util.find_spec(name) is None]
-TOKEN = secrets.token_hex(32)  # the same for all clusters of this process
 
 
 class Nodes:
@@ -90,8 +88,6 @@ def a_cluster():
     if MISSING:
         pytest.skip(f"not installed: {', '.join(MISSING)}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_MODE", "token")  # read when ray is imported, so not before this
-        patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         patch.setenv("RAY_worker_niceness", "0")  # on a busy machine its workers would hardly come up
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # besides the path that this process was started with
         nodes = two_nodes()

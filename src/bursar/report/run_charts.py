@@ -189,7 +189,7 @@ def spending_totals(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         for at, thing in enumerate([READING, *result["tasks"]])
     ]
     audited = [line for line in lines if line["purpose"] == AUDIT]
-    rows += [("Of it, audit slices", "audit", True, audited)] if audited else []
+    rows += [("Audit slices (included)", "audit", True, audited)] if audited else []
     found = []
     for name, look, hatched, those in rows:
         units = sum(line["actual"] for line in those)
