@@ -77,7 +77,7 @@ class RoundModels:
         return self._fitted(round, known.annotated, known.dev, log=log)
 
     def audit_guesses(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> dict[str, Any]:
-        """What this round's models say of the audit slice before its answers are known: nobody can have peeked."""
+        """Predict the audit slice with this round's models, before its labels are bought."""
         asked = self.corpus.take(slice_).unlabelled()
         found: dict[str, Any] = {"ids": asked.ids.tolist(), "model": self._values(learner.predict(asked))}
         if (shadow := self.shadow(round, known)) is not None:

@@ -237,7 +237,7 @@ class StoppingSection(Section):
     judge_by: Literal["high", "mean"] = "high"  # what must be less than that: the upper end of the gain, or its mean
     interval: float = Field(default=0.9, gt=0, lt=1)  # how likely the gain lies within its interval
     agreement: float = Field(default=0.99, gt=0, le=1)  # with the last round's model, of predictions that have settled
-    settled_rounds: int = Field(default=3, gt=0)  # for so many rounds, for every task
+    settled_rounds: int = Field(default=3, gt=0)  # rounds in a row, for every task
 
 
 class LedgerSection(Section):

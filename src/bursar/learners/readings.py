@@ -79,7 +79,7 @@ def lengths_of(readings: Sequence[Reading]) -> IntArray:
 
 
 def batches_by_length(lengths: IntArray, rows: int = ROWS_PER_BATCH) -> Iterator[IntArray]:
-    """Batches of items of similar length, with at most so many rows each unless a single item has more."""
+    """Batches of items of similar length, with at most ``rows`` rows each unless a single item has more."""
     order = np.argsort(lengths, kind="stable")
     ends = np.cumsum(lengths[order])
     at = 0

@@ -182,7 +182,7 @@ def buy(strategy: Strategy, candidates: Candidates, size: int, seed: int) -> Int
 
 
 def _joined(parts: Sequence[ItemFeatures]) -> ItemFeatures:
-    """The features of several parts together; what one of them has not, nobody has."""
+    """Concatenate the features of several parts; a feature that one part lacks is left out."""
 
     def column(name: str) -> Any:
         arrays = [getattr(part, name) for part in parts]

@@ -28,7 +28,7 @@ class OracleSection(Section):
     def _known(self) -> OracleSection:
         try:
             known_searcher(self.judge)
-            if self.engine.partition(":")[0] != "ray":  # whether that is here matters to nobody but the search
+            if self.engine.partition(":")[0] != "ray":  # only the search needs the cluster to be reachable
                 make_engine(self.engine)
         except ConfigError as wrong:
             raise ConfigError(f"oracle: {wrong.message}", fix=wrong.fix) from None

@@ -138,7 +138,7 @@ function draw(chart, width, height) {
 /** The points of a line that have a place. */
 const known = (line) => line.points.filter((at) => at[1] !== null);
 
-/** Where a line has dots: at its points or, where so many would hide it, at some of them. */
+/** Which points of a line get a dot: all of them, or only some if a dot at each would hide the line. */
 function dotted(line, x, y, box) {
   const places = known(line).map((at) => [x(at[0]), y(at[1])]);
   if (line.joined === false || places.length < (box.right - box.left) / CROWDED) return places;
