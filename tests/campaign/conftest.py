@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bursar.learners import LEARNERS
+from tests.campaign.lives import start
 from tests.tiny import WordCounts
 
 
@@ -13,3 +14,10 @@ def word_counts():
     LEARNERS.add("word-counts", WordCounts)
     yield
     LEARNERS._entries.pop("word-counts")
+
+
+@pytest.fixture
+def live(tmp_path):
+    opened = start(tmp_path / "project")
+    yield opened
+    opened.close()
