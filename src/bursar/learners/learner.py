@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bursar.learners.rehearsal import Rehearsal
 
 Progress = Callable[[str, float], None]  # what is being done, and the share that is finished, 0 to 1
+Options = Mapping[str, Any]  # of a learner, as in the table [learner] of a campaign file
 ITEMS_PER_CHUNK = 4096  # scored at a time
 Scores = dict[str, dict[str, float]]  # task to score name to score
 # What some strategies need of a learner beside probabilities, as messages name it.
@@ -77,7 +78,7 @@ class Learner(ABC):
         self.tasks = dict(tasks)
 
     @classmethod
-    def gives(cls, options: Mapping[str, Any]) -> frozenset[str]:
+    def gives(cls, options: Options) -> frozenset[str]:
         """What it offers beside probabilities with these options: ``PASSES``, ``VECTORS``.
 
         A strategy that needs more is refused before any label is bought. Learners with dropout override this.
@@ -291,7 +292,7 @@ def main_scores(tasks: Mapping[str, Task], dev: Corpus, predicted: Mapping[str, 
 LEARNERS: Registry[Callable[..., Learner]] = Registry("learner", "bursar.learners")
 
 
-def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any] | None = None) -> Learner:
+def make_learner(name: str, tasks: Mapping[str, Task], options: Options | None = None) -> Learner:
     """Create a learner by name; unknown options are errors."""
     try:
         return LEARNERS[name](tasks, **dict(options or {}))
@@ -299,7 +300,7 @@ def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any
         raise ConfigError(f"learner {name!r}: {wrong}") from None
 
 
-def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str] | None:
+def gives(name: str, options: Options | None = None) -> frozenset[str] | None:
     """What a learner offers beside probabilities, without creating it; ``None`` if it does not say.
 
     >>> sorted(gives("transformer")), sorted(gives("scikit"))
@@ -312,47 +313,16 @@ def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str]
 
 
 @dataclass(frozen=True)
-class _Lazy:
-    """A built-in learner that is imported when it is created; what it offers is known before."""
+class LazyLearner:
+    """A learner that is imported when it is created; what it gives is known before."""
 
-    module: str
-    name: str
-    offers: Callable[[Mapping[str, Any]], frozenset[str]]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    place: str  # module:class
+    given: Callable[[Options], frozenset[str]]
+    defaults: Options = field(default_factory=dict)
 
     def __call__(self, tasks: Mapping[str, Task], **options: Any) -> Learner:
-        made: Learner = getattr(import_module(f"bursar.learners.{self.module}"), self.name)(
-            tasks, **{**self.defaults, **options}
-        )
-        return made
+        make: Callable[..., Learner] = EntryPoint("", self.place, "").load()
+        return make(tasks, **{**self.defaults, **options})
 
-    def gives(self, options: Mapping[str, Any]) -> frozenset[str]:
-        return self.offers({**self.defaults, **options})
-
-
-def neural_gives(options: Mapping[str, Any]) -> frozenset[str]:
-    """What a neural learner offers: dropout passes, unless neither its encoder nor its heads have dropout."""
-    drops = options.get("dropout") != 0 or str(options.get("encoder", "")).partition(":")[0] not in WITHOUT_DROPOUT
-    return frozenset({PASSES, VECTORS} if drops else {VECTORS})
-
-
-# Paper 4's small networks are trained as by its authors (errata 26): Adam at one rate, plain cross-entropy.
-_SMALL = {
-    "epochs": 100,
-    "patience": 20,
-    "evaluate_every": 1,
-    "learning_rate": 1e-3,
-    "head_learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "warmup": 0.0,
-    "decay": False,
-    "smoothing": 0.0,
-    "dropout": 0.0,
-    "tag_head": "linear",
-}
-WITHOUT_DROPOUT = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders that have no dropout
-LEARNERS.add("transformer", _Lazy("neural", "NeuralLearner", neural_gives))
-for _name in WITHOUT_DROPOUT:
-    LEARNERS.add(_name, _Lazy("neural", "NeuralLearner", neural_gives, {**_SMALL, "encoder": _name}))
-LEARNERS.add("probe", _Lazy("probe", "ProbeLearner", lambda options: frozenset({VECTORS})))
-LEARNERS.add("scikit", _Lazy("scikit", "ScikitLearner", lambda options: frozenset()))
+    def gives(self, options: Options) -> frozenset[str]:
+        return self.given({**self.defaults, **options})

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bursar.corpus import Corpus
 from bursar.curriculum import Course, Policy
 from bursar.errors import ConfigError, LearnerError
+from bursar.learners.catalog.builtin import neural_gives
 from bursar.learners.checkpoints import Checkpoint
 from bursar.learners.embed import pretrained_embeddings
 from bursar.learners.encoders import load_encoder
@@ -26,10 +27,10 @@ from bursar.learners.learner import (
     Embeddings,
     FitReport,
     Learner,
+    Options,
     Progress,
     in_codes_of,
     main_scores,
-    neural_gives,
     no_progress,
 )
 from bursar.learners.model_files import load_models, save_models
@@ -55,7 +56,7 @@ class NeuralLearner(Learner):
     """
 
     @classmethod
-    def gives(cls, options: Mapping[str, Any]) -> frozenset[str]:
+    def gives(cls, options: Options) -> frozenset[str]:
         return neural_gives(options)
 
     def __init__(self, tasks: Mapping[str, Task], **options: Any) -> None:
