@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -59,6 +59,18 @@ class FitReport:
         return cls(reports[0].items, sum(report.steps for report in reports), best, history)
 
 
+@dataclass(frozen=True)
+class FitOptions:
+    """What a training depends on beside the learner and the annotated items; see ``Learner.fit``."""
+
+    dev: Corpus | None
+    seed: int
+    policy: Policy | None
+    checkpoint: Path | None
+    log: Path | None
+    progress: Progress
+
+
 class Embeddings(NamedTuple):
     """Vectors of items and, for some learners, of their words."""
 
@@ -85,7 +97,6 @@ class Learner(ABC):
         """
         return frozenset({VECTORS} if cls.vectors is not Learner.vectors else ())
 
-    @abstractmethod
     def fit(
         self,
         annotated: Corpus,
@@ -104,6 +115,26 @@ class Learner(ABC):
         A long training saves its state to the file ``checkpoint`` at intervals. Called again with the same arguments,
         it resumes from there and ends in the same bits. The file is removed at the end.
         """
+        self.check_policy(policy, log is not None)
+        dev = dev if dev is not None and len(dev) else None
+        for name in self.tasks:
+            if not _is_labelled(annotated, name):
+                raise LearnerError(
+                    f"no item is labelled for task {name!r} yet",
+                    fix="buy at least one label for every task before training on it",
+                )
+            if dev is not None and not _is_labelled(dev, name):
+                raise LearnerError(f"no development item is labelled for task {name!r}")
+        # A model depends on the set of items and the seed, not on the order of the items (errata 25).
+        annotated = in_codes_of(self.tasks, annotated)
+        annotated = annotated.take(np.argsort(annotated.id_ranks))
+        self.check(annotated)
+        dev = None if dev is None else in_codes_of(self.tasks, dev)
+        return self.train(annotated, FitOptions(dev, seed, policy, checkpoint, log, progress))
+
+    def train(self, annotated: Corpus, options: FitOptions) -> FitReport:
+        """Train on items that ``fit`` has checked and sorted by id. Override this, or ``fit`` itself."""
+        raise NotImplementedError
 
     @property
     def adapts(self) -> bool:
@@ -257,6 +288,16 @@ def in_codes_of(tasks: Mapping[str, Task], items: Corpus) -> Corpus:
         return items
     schema = {name: tasks[name] if name in labels else task for name, task in items.schema.items()}
     return replace(items, schema=schema, labels={**items.labels, **labels})
+
+
+def _is_labelled(items: Corpus, task: str) -> bool:
+    return task in items.schema and bool(items.labels[task].present.any())
+
+
+def must_be_trained(models: Sized) -> None:
+    """Refuse to predict or save without trained models."""
+    if not models:
+        raise LearnerError("this learner is not trained yet", fix="call fit first")
 
 
 def evaluate(tasks: Mapping[str, Task], items: Corpus, predicted: Mapping[str, Ragged]) -> Scores:
