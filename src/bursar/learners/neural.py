@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,10 @@ from bursar.curriculum import Course, Policy
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.catalog.builtin import neural_gives
 from bursar.learners.checkpoints import Checkpoint
-from bursar.learners.embed import pretrained_embeddings
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.encoder import Encoder
 from bursar.learners.examples import Examples, Objective
-from bursar.learners.inference import Predictor, fit_temperatures, item_vectors
+from bursar.learners.inference import Predictor, fit_temperatures, item_vectors, pretrained_embeddings, with_progress
 from bursar.learners.learner import (
     Embeddings,
     FitOptions,
@@ -38,7 +37,7 @@ from bursar.learners.learner import (
 from bursar.learners.model_files import load_models, save_models
 from bursar.learners.precision import PRECISIONS
 from bursar.learners.pretraining import PretrainedFile, PretrainingPlan, check_maskable, pretrain
-from bursar.learners.readings import ReadingCache, batches_by_length, lengths_of
+from bursar.learners.readings import ReadingCache, lengths_of
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.settings import NeuralSettings, TrainingPlan
 from bursar.learners.sharing import SharedModel, make_models, tasks_of_models
@@ -91,7 +90,7 @@ class NeuralLearner(Learner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(plan.seed)
             self.models = self.make_models()
-            for number, (model, progress) in enumerate(_with_progress(self.models, options.progress)):
+            for number, (model, progress) in enumerate(with_progress(self.models, options.progress)):
                 torch.manual_seed(plan.seed)
                 if (file := options.checkpoint) is not None:
                     path = file.with_name(f"{file.name}.{number}") if number else file
@@ -223,7 +222,7 @@ class NeuralLearner(Learner):
         if passes < 1:
             raise LearnerError(f"{passes} passes", fix="ask for one pass, or for several dropout passes")
         found: dict[str, AnyBeliefs] = {}
-        for model, part in _with_progress(self.models, progress):
+        for model, part in with_progress(self.models, progress):
             found |= Predictor(model, self.cache, self.temperatures).predict_proba(items, passes, seed, part)
         return {name: found[name] for name in self.tasks}
 
@@ -245,9 +244,7 @@ class NeuralLearner(Learner):
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
         if not self.encoder.pretrained:
             return super().embeddings(items, progress=progress)
-        readings = self.cache.read(items)
-        batches = batches_by_length(lengths_of(readings))
-        return pretrained_embeddings(self.encoder, readings, items.words, batches, progress)
+        return pretrained_embeddings(self.cache, items, progress)
 
     # -- saved models --------------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
@@ -283,13 +280,3 @@ def prepared_encoder(settings: NeuralSettings) -> Encoder:
     if settings.pretraining_steps:
         check_maskable(encoder)
     return encoder
-
-
-def _with_progress(models: Sequence[SharedModel], progress: Progress) -> Iterator[tuple[SharedModel, Progress]]:
-    """Each model with a callback for its share of the work."""
-    for number, model in enumerate(models):
-
-        def part(stage: str, done: float, number: int = number) -> None:
-            progress(stage, (number + done) / len(models))
-
-        yield model, part
