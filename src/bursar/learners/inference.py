@@ -122,8 +122,8 @@ def item_vectors(
             model.eval()
             for batch in in_batches(readings, "reading", part):
                 encoded = cache.encode(model, [readings[i] for i in batch], list(model.tasks))
-                for part in encoded.values():
-                    found[batch] += part.items.numpy() / tasks
+                for vectors in encoded.values():
+                    found[batch] += vectors.items.numpy() / tasks
     return found
 
 
