@@ -1,4 +1,4 @@
-"""What every learner must do: the shared transformer, and one that somebody wrote in forty lines."""
+"""What every registered learner must do, and one that somebody wrote in forty lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bursar.errors import LearnerError
-from bursar.learners import make_learner
+from bursar.learners import LEARNERS, catalog, make_learner
 from bursar.learners.learner import geometric_mean
 from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
@@ -28,7 +28,8 @@ def encoder(tmp_path_factory):
     return str(tiny_encoder(tmp_path_factory.mktemp("encoder")))
 
 
-NEURAL = {
+IMAGES = ("image-cnn",)  # learners of images, which have tests of their own
+TRANSFORMERS = {
     "transformer": {},
     "frozen transformer": {"frozen_layers": 1},
     "single transformers": {"sharing": "single"},
@@ -36,28 +37,23 @@ NEURAL = {
     "transformer with temperature": {"temperature": True},
     "transformer with crf": {"heads": {"slots": "crf"}},
 }
-OTHERS = {
-    "probe": ("probe", {}),
+QUICK = {"epochs": 3, "evaluate_every": 1, "learning_rate": 1e-2}
+VARIANTS = {
+    **{label: ("transformer", QUICK | options) for label, options in TRANSFORMERS.items()},
+    **{name: (name, {"epochs": 3}) for name in ("bilstm", "cnn", "aoe")},
     "logistic probe": ("probe", {"kind": "logistic"}),
-    "scikit": ("scikit", {}),
-    "bilstm": ("bilstm", {"epochs": 3}),
-    "cnn": ("cnn", {"epochs": 3}),
-    "aoe": ("aoe", {"epochs": 3}),
+    "word counts": (WordCounts, {}),
 }
+# A learner that is registered later is tested with its defaults.
+VARIANTS |= {name: (name, {}) for name in LEARNERS if name not in VARIANTS and name not in IMAGES}
 
 
-@pytest.fixture(params=[*NEURAL, *OTHERS, "word counts"])
+@pytest.fixture(params=VARIANTS)
 def make(request, encoder, corpus):
-    def maker():
-        if request.param == "word counts":
-            return WordCounts(corpus.schema)
-        if request.param in OTHERS:
-            name, options = OTHERS[request.param]
-            return make_learner(name, corpus.schema, options | ({"encoder": encoder} if name == "probe" else {}))
-        options = {"encoder": encoder, "epochs": 3, "evaluate_every": 1, "learning_rate": 1e-2}
-        return NeuralLearner(corpus.schema, **options, **NEURAL[request.param])
-
-    return maker
+    name, options = VARIANTS[request.param]
+    if name in ("transformer", "probe"):
+        options = options | {"encoder": encoder}
+    return lambda: name(corpus.schema) if name is WordCounts else make_learner(name, corpus.schema, options)
 
 
 @pytest.fixture
@@ -185,3 +181,19 @@ def test_a_learner_that_learned_nothing_says_so(encoder, corpus, test):
 def test_the_geometric_mean_sacrifices_no_task():
     assert geometric_mean({"a": 1.0, "b": 0.0}) == 0.0
     assert geometric_mean({"a": 0.25, "b": 1.0}) == 0.5
+
+
+def test_a_learner_is_one_file_that_is_found_without_an_edit_elsewhere(corpus, train, test, tmp_path, monkeypatch):
+    lines = ["from bursar.learners import LEARNERS", "from tests.tiny import WordCounts"]
+    (tmp_path / "one_file.py").write_text("\n".join([*lines, "LEARNERS.add('one-file', WordCounts)"]))
+    monkeypatch.setattr(catalog, "__path__", [*catalog.__path__, str(tmp_path)])
+    try:
+        catalog.discover()
+        learner = make_learner("one-file", corpus.schema, {"smoothing": 0.1})
+        learner.fit(train)
+        learner.save(tmp_path / "model")
+        restored = make_learner("one-file", corpus.schema, {"smoothing": 0.1})
+        restored.restore(tmp_path / "model")
+        assert same(values(learner.predict_proba(test)), values(restored.predict_proba(test)), tolerance=0)
+    finally:
+        LEARNERS._entries.pop("one-file", None)

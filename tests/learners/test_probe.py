@@ -433,3 +433,14 @@ def test_a_damaged_folder_is_refused(harm, corpus, frozen, tmp_path):
     with pytest.raises(LearnerError, match="holds no learner that can be loaded"):
         learner.restore(tmp_path)
     np.testing.assert_array_equal(learner.predict_proba(few(corpus))["intent"].values, before)
+
+
+def test_labels_may_be_listed_in_another_order_in_the_corpus_than_in_the_learner(corpus, frozen):
+    train, test = corpus.split("train").with_tasks(["intent"]), corpus.split("test").take(np.arange(10))
+    task = corpus.schema["intent"]
+    turned = Classification("intent", task.labels[::-1])
+    first, second = ProbeLearner({"intent": task}, encoder=frozen), ProbeLearner({"intent": turned}, encoder=frozen)
+    first.fit(train)
+    second.fit(train)
+    expected, found = (learner.predict_proba(test)["intent"].dense() for learner in (first, second))
+    np.testing.assert_allclose(found[..., ::-1], expected, atol=1e-6)

@@ -11,14 +11,8 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import LearnerError
 from bursar.learners import make_learner
 from bursar.learners.encoders import load_encoder
-from bursar.learners.encoders.static import (
-    Convolution,
-    Lexicon,
-    bundled_vectors,
-    load_static,
-    principal_components,
-    read_vectors,
-)
+from bursar.learners.encoders.static import Convolution, load_static
+from bursar.learners.encoders.word_vectors import Lexicon, bundled_vectors, principal_components, read_vectors
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import restored
 

@@ -5,6 +5,7 @@ Encoders come in through ``frozen`` only. Nothing here needs torch, which takes 
 
 from __future__ import annotations
 
+import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -18,9 +19,16 @@ from scipy.linalg import eigh
 from threadpoolctl import ThreadpoolController
 
 from bursar.corpus import Corpus
-from bursar.curriculum import Policy
-from bursar.errors import LearnerError
-from bursar.learners.learner import FitReport, Learner, Progress, evaluate, geometric_mean, no_progress
+from bursar.errors import LearnerError, UntrustedError
+from bursar.learners.learner import (
+    FitOptions,
+    FitReport,
+    Learner,
+    Progress,
+    main_scores,
+    must_be_trained,
+    no_progress,
+)
 from bursar.ragged import FloatArray
 from bursar.tasks import AnyBeliefs, Beliefs, Classification, Estimates, Regression, Tagging, Task
 
@@ -116,62 +124,46 @@ class FeatureLearner(Learner):
     def model(self, task: Task, rows: Any, targets: NDArray[Any], seed: int) -> Model:
         """Fit a model to rows and their targets: label codes, or numbers."""
 
+    @abstractmethod
+    def options(self) -> dict[str, object]:
+        """The options that models depend on, as JSON: saved models are loaded by a learner with the same options."""
+
+    @abstractmethod
+    def write(self, folder: Path) -> None:
+        """Write the models to a folder."""
+
+    @abstractmethod
+    def read(self, folder: Path, trust: bool) -> None:
+        """Read the models of a folder, or raise anything and change nothing. Run no code from it without ``trust``."""
+
     # -- shared ----------------------------------------------------------------------------------------------------
-    def fit(
-        self,
-        annotated: Corpus,
-        *,
-        dev: Corpus | None = None,
-        seed: int = 0,
-        policy: Policy | None = None,
-        checkpoint: Path | None = None,
-        log: Path | None = None,
-        progress: Progress = no_progress,
-    ) -> FitReport:
-        self.check_policy(policy, log is not None)
-        for name in self.tasks:
-            if name not in annotated.schema or not annotated.labels[name].present.any():
-                raise LearnerError(
-                    f"no item is labelled for task {name!r} yet",
-                    fix="buy at least one label for every task before training on it",
-                )
-        # A model depends on the set of items and the seed, not on the order of the items (errata 25).
-        annotated = annotated.take(np.argsort(annotated.id_ranks))
+    def train(self, annotated: Corpus, options: FitOptions) -> FitReport:
         self._models = {}
-        learned: dict[str, Model] = {}
+        models: dict[str, Model] = {}
         with one_thread(), warnings.catch_warnings():
             # A dozen items with as many labels are common here.
             warnings.filterwarnings("ignore", message="The number of unique classes is greater")
             self.settle(annotated)
             for done, (name, task) in enumerate(self.tasks.items()):
-                progress("training", done / len(self.tasks))
+                options.progress("training", done / len(self.tasks))
                 present = annotated.labels[name].present
                 items = annotated if present.all() else annotated.take(np.flatnonzero(present))
                 labels = items.labels[name].rows
-                rows = self.rows(task, items, progress)
+                rows = self.rows(task, items, options.progress)
                 if not rows.shape[0]:
                     raise LearnerError(f"no word is labelled for task {name!r} yet", fix="label an item that has words")
                 numbers = isinstance(task, Regression)
                 targets = labels.values[:, 0] if numbers else task.targets(labels, items.words)
-                learned[name] = self.model(task, rows, targets, seed)
-        self._models = learned
-        score = self._score(dev)
-        progress("training", 1.0)
+                models[name] = self.model(task, rows, targets, options.seed)
+        self._models = models
+        score = None if options.dev is None else main_scores(self.tasks, options.dev, self.predict(options.dev))[0]
+        options.progress("training", 1.0)
         return FitReport(len(annotated), len(self.tasks), score)
-
-    def _score(self, dev: Corpus | None) -> float | None:
-        if dev is None or not len(dev):
-            return None
-        for name in self.tasks:
-            if not dev.labels[name].present.any():
-                raise LearnerError(f"no development item is labelled for task {name!r}")
-        scores = evaluate(self.tasks, dev, self.predict(dev))
-        return geometric_mean({name: scores[name][task.metric] for name, task in self.tasks.items()})
 
     def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
-        self._must_have_learned()
+        must_be_trained(self._models)
         if passes != 1:
             raise LearnerError(
                 f"the learner {self.name!r} has no dropout, so it cannot make {passes} passes",
@@ -190,12 +182,28 @@ class FeatureLearner(Learner):
         progress("scoring", 1.0)
         return found
 
-    def _must_have_learned(self) -> None:
-        if not self._models:
-            raise LearnerError("this learner is not trained yet", fix="call fit first")
+    # -- saved models ----------------------------------------------------------------------------------------------
+    def save(self, folder: Path) -> None:
+        """Save the models, and the tasks and options as JSON."""
+        must_be_trained(self._models)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.write(folder)
+        (folder / "learner.json").write_text(json.dumps(self._about(), indent=1))
 
-    def _described_tasks(self) -> dict[str, Any]:
-        return {name: task.describe() for name, task in self.tasks.items()}
+    def restore(self, folder: Path, *, trust: bool = False) -> None:
+        """See ``Learner``. A file that could run code is refused, unless you ``trust`` it."""
+        try:
+            if json.loads((folder / "learner.json").read_text()) != self._about():
+                raise LearnerError("it is a learner of other tasks or options")
+            self.read(folder, trust)
+        except UntrustedError:
+            raise
+        except Exception as wrong:  # a damaged file can raise anything
+            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+
+    def _about(self) -> dict[str, object]:
+        tasks = {name: task.describe() for name, task in self.tasks.items()}
+        return {"learner": self.name, "options": self.options(), "tasks": tasks}
 
 
 @cache

@@ -15,10 +15,8 @@ from bursar.errors import ConfigError
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.features import Vectors
 from bursar.learners.learner import Progress, no_progress
-from bursar.ragged import IntArray
 
 CACHE_BYTES = 1_000_000_000  # limit of the cache; further vectors are computed again
-ROWS_A_BATCH = 2048
 
 
 class FrozenEncoder:
@@ -80,29 +78,18 @@ class FrozenEncoder:
         """The position and the vectors of every item, shortest items first."""
         import torch
 
+        from bursar.learners.readings import in_batches
+
         encoder = self._encoder
         readings = encoder.read(items)
-        done = 0
         with torch.inference_mode():
-            for places in _by_length(np.array([reading.size for reading in readings])):
+            for places in in_batches(readings, "reading", progress):
                 batch = encoder.batch([readings[at] for at in places])
                 encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, 0, self.layers), batch)
                 whole, words = encoded.items.numpy(), encoded.words.numpy()
                 ends = np.cumsum(items.words[places])
                 for row, (at, start, end) in enumerate(zip(places, ends - items.words[places], ends, strict=True)):
                     yield int(at), np.concatenate([whole[row : row + 1], words[start:end]])
-                done += len(places)
-                progress("reading", done / len(readings))
-
-
-def _by_length(sizes: IntArray) -> Iterator[IntArray]:
-    """Batches of items of similar length."""
-    order = np.argsort(sizes, kind="stable")
-    at = 0
-    while at < len(order):
-        size = max(1, ROWS_A_BATCH // int(sizes[order[min(at + 64, len(order) - 1)]]))
-        yield order[at : at + size]
-        at += size
 
 
 @cache

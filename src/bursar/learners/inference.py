@@ -15,10 +15,10 @@ from bursar.corpus import Corpus
 from bursar.learners.calibration import fit_temperature, scaled_loss
 from bursar.learners.encoders.encoder import Reading
 from bursar.learners.examples import Examples, linkable_spans
-from bursar.learners.learner import Progress, no_progress
-from bursar.learners.readings import ReadingCache, batches_by_length, lengths_of
+from bursar.learners.learner import Embeddings, Progress, no_progress
+from bursar.learners.readings import ReadingCache, batches_by_length, in_batches, lengths_of
 from bursar.learners.sharing import SharedModel
-from bursar.ragged import Ragged
+from bursar.ragged import Ragged, flat_positions, offsets_of
 from bursar.tasks import AnyBeliefs
 from bursar.tasks.heads import Encoded, dropout_sample
 
@@ -40,11 +40,10 @@ class Predictor:
         order: list[int] = []
         parts: dict[str, list[Any]] = {name: [] for name in model.tasks}
         with torch.inference_mode():
-            for batch in batches_by_length(lengths_of(readings)):
+            for batch in in_batches(readings, "scoring", progress):
                 for name, beliefs in self._predict_batch([readings[i] for i in batch], passes, seed).items():
                     parts[name].append(beliefs)
                 order += batch.tolist()
-                progress("scoring", len(order) / len(readings))
             if not order:
                 width, none = model.encoder.width, np.zeros(0, dtype=np.int64)
                 nothing = Encoded(torch.zeros(0, width), torch.zeros(0, width), none)
@@ -101,6 +100,16 @@ class Predictor:
         return linkable_spans(self.model.tasks, name, self.model.tasks[partner].decode(plain[partner]), None)
 
 
+def with_progress(models: Sequence[SharedModel], progress: Progress) -> Iterator[tuple[SharedModel, Progress]]:
+    """Each model with a callback for its share of the work."""
+    for number, model in enumerate(models):
+
+        def part(stage: str, done: float, number: int = number) -> None:
+            progress(stage, (number + done) / len(models))
+
+        yield model, part
+
+
 def item_vectors(
     models: Sequence[SharedModel], cache: ReadingCache, items: Corpus, progress: Progress
 ) -> NDArray[np.float32]:
@@ -109,16 +118,34 @@ def item_vectors(
     found = np.zeros((len(items), cache.encoder.width), dtype=np.float32)
     tasks = sum(len(model.tasks) for model in models)
     with torch.inference_mode():
-        for number, model in enumerate(models):
+        for model, part in with_progress(models, progress):
             model.eval()
-            done = 0
-            for batch in batches_by_length(lengths_of(readings)):
+            for batch in in_batches(readings, "reading", part):
                 encoded = cache.encode(model, [readings[i] for i in batch], list(model.tasks))
-                for part in encoded.values():
-                    found[batch] += part.items.numpy() / tasks
-                done += len(batch)
-                progress("reading", (number + done / len(readings)) / len(models))
+                for vectors in encoded.values():
+                    found[batch] += vectors.items.numpy() / tasks
     return found
+
+
+def pretrained_embeddings(cache: ReadingCache, items: Corpus, progress: Progress) -> Embeddings:
+    """Vectors by the encoder before any training: items from the last layer, words from the layer at two thirds.
+
+    The top layers of a sentence encoder represent whole sentences; a word's own meaning is clearer below them.
+    """
+    encoder, readings = cache.encoder, cache.read(items)
+    found = np.zeros((len(items), encoder.width), dtype=np.float32)
+    words = np.zeros((int(items.words.sum()), encoder.width), dtype=np.float32)
+    offsets, middle = offsets_of(items.words), -(-2 * encoder.depth // 3)
+    training = encoder.training
+    encoder.eval()
+    with torch.inference_mode():
+        for places in in_batches(readings, "reading", progress):
+            batch = encoder.batch([readings[at] for at in places])
+            half = encoder.run(encoder.embed(batch), batch, 0, middle)
+            words[flat_positions(offsets, places)] = encoder.pool(half, batch).words.numpy()
+            found[places] = encoder.pool(encoder.run(half, batch, middle, encoder.depth), batch).items.numpy()
+    encoder.train(training)
+    return Embeddings(found, words)
 
 
 def fit_temperatures(model: SharedModel, cache: ReadingCache, dev: Corpus) -> dict[str, float]:

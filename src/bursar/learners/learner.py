@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bursar.learners.rehearsal import Rehearsal
 
 Progress = Callable[[str, float], None]  # what is being done, and the share that is finished, 0 to 1
+Options = Mapping[str, Any]  # of a learner, as in the table [learner] of a campaign file
 ITEMS_PER_CHUNK = 4096  # scored at a time
 Scores = dict[str, dict[str, float]]  # task to score name to score
 # What some strategies need of a learner beside probabilities, as messages name it.
@@ -58,6 +59,18 @@ class FitReport:
         return cls(reports[0].items, sum(report.steps for report in reports), best, history)
 
 
+@dataclass(frozen=True)
+class FitOptions:
+    """What a training depends on beside the learner and the annotated items; see ``Learner.fit``."""
+
+    dev: Corpus | None
+    seed: int
+    policy: Policy | None
+    checkpoint: Path | None
+    log: Path | None
+    progress: Progress
+
+
 class Embeddings(NamedTuple):
     """Vectors of items and, for some learners, of their words."""
 
@@ -77,14 +90,13 @@ class Learner(ABC):
         self.tasks = dict(tasks)
 
     @classmethod
-    def gives(cls, options: Mapping[str, Any]) -> frozenset[str]:
+    def gives(cls, options: Options) -> frozenset[str]:
         """What it offers beside probabilities with these options: ``PASSES``, ``VECTORS``.
 
         A strategy that needs more is refused before any label is bought. Learners with dropout override this.
         """
         return frozenset({VECTORS} if cls.vectors is not Learner.vectors else ())
 
-    @abstractmethod
     def fit(
         self,
         annotated: Corpus,
@@ -103,6 +115,26 @@ class Learner(ABC):
         A long training saves its state to the file ``checkpoint`` at intervals. Called again with the same arguments,
         it resumes from there and ends in the same bits. The file is removed at the end.
         """
+        self.check_policy(policy, log is not None)
+        dev = dev if dev is not None and len(dev) else None
+        for name in self.tasks:
+            if not _is_labelled(annotated, name):
+                raise LearnerError(
+                    f"no item is labelled for task {name!r} yet",
+                    fix="buy at least one label for every task before training on it",
+                )
+            if dev is not None and not _is_labelled(dev, name):
+                raise LearnerError(f"no development item is labelled for task {name!r}")
+        # A model depends on the set of items and the seed, not on the order of the items (errata 25).
+        annotated = in_codes_of(self.tasks, annotated)
+        annotated = annotated.take(np.argsort(annotated.id_ranks))
+        self.check(annotated)
+        dev = None if dev is None else in_codes_of(self.tasks, dev)
+        return self.train(annotated, FitOptions(dev, seed, policy, checkpoint, log, progress))
+
+    def train(self, annotated: Corpus, options: FitOptions) -> FitReport:
+        """Train on items that ``fit`` has checked and sorted by id. Override this, or ``fit`` itself."""
+        raise NotImplementedError
 
     @property
     def adapts(self) -> bool:
@@ -258,6 +290,16 @@ def in_codes_of(tasks: Mapping[str, Task], items: Corpus) -> Corpus:
     return replace(items, schema=schema, labels={**items.labels, **labels})
 
 
+def _is_labelled(items: Corpus, task: str) -> bool:
+    return task in items.schema and bool(items.labels[task].present.any())
+
+
+def must_be_trained(models: Sized) -> None:
+    """Refuse to predict or save without trained models."""
+    if not models:
+        raise LearnerError("this learner is not trained yet", fix="call fit first")
+
+
 def evaluate(tasks: Mapping[str, Task], items: Corpus, predicted: Mapping[str, Ragged]) -> Scores:
     """The scores of predicted labels on the items that have labels."""
     scores: Scores = {}
@@ -291,7 +333,7 @@ def main_scores(tasks: Mapping[str, Task], dev: Corpus, predicted: Mapping[str, 
 LEARNERS: Registry[Callable[..., Learner]] = Registry("learner", "bursar.learners")
 
 
-def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any] | None = None) -> Learner:
+def make_learner(name: str, tasks: Mapping[str, Task], options: Options | None = None) -> Learner:
     """Create a learner by name; unknown options are errors."""
     try:
         return LEARNERS[name](tasks, **dict(options or {}))
@@ -299,7 +341,7 @@ def make_learner(name: str, tasks: Mapping[str, Task], options: Mapping[str, Any
         raise ConfigError(f"learner {name!r}: {wrong}") from None
 
 
-def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str] | None:
+def gives(name: str, options: Options | None = None) -> frozenset[str] | None:
     """What a learner offers beside probabilities, without creating it; ``None`` if it does not say.
 
     >>> sorted(gives("transformer")), sorted(gives("scikit"))
@@ -312,47 +354,16 @@ def gives(name: str, options: Mapping[str, Any] | None = None) -> frozenset[str]
 
 
 @dataclass(frozen=True)
-class _Lazy:
-    """A built-in learner that is imported when it is created; what it offers is known before."""
+class LazyLearner:
+    """A learner that is imported when it is created; what it gives is known before."""
 
-    module: str
-    name: str
-    offers: Callable[[Mapping[str, Any]], frozenset[str]]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    place: str  # module:class
+    given: Callable[[Options], frozenset[str]]
+    defaults: Options = field(default_factory=dict)
 
     def __call__(self, tasks: Mapping[str, Task], **options: Any) -> Learner:
-        made: Learner = getattr(import_module(f"bursar.learners.{self.module}"), self.name)(
-            tasks, **{**self.defaults, **options}
-        )
-        return made
+        make: Callable[..., Learner] = EntryPoint("", self.place, "").load()
+        return make(tasks, **{**self.defaults, **options})
 
-    def gives(self, options: Mapping[str, Any]) -> frozenset[str]:
-        return self.offers({**self.defaults, **options})
-
-
-def neural_gives(options: Mapping[str, Any]) -> frozenset[str]:
-    """What a neural learner offers: dropout passes, unless neither its encoder nor its heads have dropout."""
-    drops = options.get("dropout") != 0 or str(options.get("encoder", "")).partition(":")[0] not in WITHOUT_DROPOUT
-    return frozenset({PASSES, VECTORS} if drops else {VECTORS})
-
-
-# Paper 4's small networks are trained as by its authors (errata 26): Adam at one rate, plain cross-entropy.
-_SMALL = {
-    "epochs": 100,
-    "patience": 20,
-    "evaluate_every": 1,
-    "learning_rate": 1e-3,
-    "head_learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "warmup": 0.0,
-    "decay": False,
-    "smoothing": 0.0,
-    "dropout": 0.0,
-    "tag_head": "linear",
-}
-WITHOUT_DROPOUT = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders that have no dropout
-LEARNERS.add("transformer", _Lazy("neural", "NeuralLearner", neural_gives))
-for _name in WITHOUT_DROPOUT:
-    LEARNERS.add(_name, _Lazy("neural", "NeuralLearner", neural_gives, {**_SMALL, "encoder": _name}))
-LEARNERS.add("probe", _Lazy("probe", "ProbeLearner", lambda options: frozenset({VECTORS})))
-LEARNERS.add("scikit", _Lazy("scikit", "ScikitLearner", lambda options: frozenset()))
+    def gives(self, options: Options) -> frozenset[str]:
+        return self.given({**self.defaults, **options})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,26 +16,28 @@ from numpy.typing import NDArray
 from bursar.corpus import Corpus
 from bursar.curriculum import Course, Policy
 from bursar.errors import ConfigError, LearnerError
+from bursar.learners.catalog.builtin import neural_gives
 from bursar.learners.checkpoints import Checkpoint
-from bursar.learners.embed import pretrained_embeddings
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.encoder import Encoder
 from bursar.learners.examples import Examples, Objective
-from bursar.learners.inference import Predictor, fit_temperatures, item_vectors
+from bursar.learners.inference import Predictor, fit_temperatures, item_vectors, pretrained_embeddings, with_progress
 from bursar.learners.learner import (
     Embeddings,
+    FitOptions,
     FitReport,
     Learner,
+    Options,
     Progress,
     in_codes_of,
     main_scores,
-    neural_gives,
+    must_be_trained,
     no_progress,
 )
 from bursar.learners.model_files import load_models, save_models
 from bursar.learners.precision import PRECISIONS
 from bursar.learners.pretraining import PretrainedFile, PretrainingPlan, check_maskable, pretrain
-from bursar.learners.readings import ReadingCache, batches_by_length, lengths_of
+from bursar.learners.readings import ReadingCache, lengths_of
 from bursar.learners.rehearsal import Rehearsal
 from bursar.learners.settings import NeuralSettings, TrainingPlan
 from bursar.learners.sharing import SharedModel, make_models, tasks_of_models
@@ -55,7 +57,7 @@ class NeuralLearner(Learner):
     """
 
     @classmethod
-    def gives(cls, options: Mapping[str, Any]) -> frozenset[str]:
+    def gives(cls, options: Options) -> frozenset[str]:
         return neural_gives(options)
 
     def __init__(self, tasks: Mapping[str, Task], **options: Any) -> None:
@@ -78,60 +80,30 @@ class NeuralLearner(Learner):
         return make_models(self.start_encoder, self.tasks, self.settings)
 
     # -- training ------------------------------------------------------------------------------------------------------
-    def fit(
-        self,
-        annotated: Corpus,
-        *,
-        dev: Corpus | None = None,
-        seed: int = 0,
-        policy: Policy | None = None,
-        checkpoint: Path | None = None,
-        log: Path | None = None,
-        progress: Progress = no_progress,
-    ) -> FitReport:
-        self.check_policy(policy, log is not None)
-        annotated, dev = self._checked(annotated, dev)
-        plan = TrainingPlan(self.settings, seed, policy)
-        about = self._fingerprint(annotated, dev, plan) if checkpoint is not None else ""
+    def train(self, annotated: Corpus, options: FitOptions) -> FitReport:
+        dev = None if options.dev is None else options.dev.take(np.argsort(options.dev.id_ranks))
+        plan = TrainingPlan(self.settings, options.seed, options.policy)
+        about = self._fingerprint(annotated, dev, plan) if options.checkpoint is not None else ""
         reports: list[FitReport] = []
         checkpoints: list[Checkpoint] = []
         self.temperatures = {}
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.manual_seed(plan.seed)
             self.models = self.make_models()
-            for number, (model, part) in enumerate(_with_progress(self.models, progress)):
-                torch.manual_seed(seed)
-                if checkpoint is not None:
-                    path = checkpoint.with_name(f"{checkpoint.name}.{number}") if number else checkpoint
+            for number, (model, progress) in enumerate(with_progress(self.models, options.progress)):
+                torch.manual_seed(plan.seed)
+                if (file := options.checkpoint) is not None:
+                    path = file.with_name(f"{file.name}.{number}") if number else file
                     checkpoints.append(Checkpoint(path, f"{about} {number}", self.settings.checkpoint_seconds))
                 training = self._training(model, annotated, plan, checkpoints[-1] if checkpoints else None)
-                reports.append(training.run(self._score(model, dev), part))
-                if log is not None:
-                    training.write_log(log)
+                reports.append(training.run(self._score(model, dev), progress))
+                if options.log is not None:
+                    training.write_log(options.log)
         if self.settings.temperature and dev is not None:
             self.temperatures = self.fit_temperatures(dev)
-        for file in checkpoints:
-            file.clear()
+        for checkpoint in checkpoints:
+            checkpoint.clear()
         return FitReport.together(reports, [len(model.tasks) for model in self.models])
-
-    def _checked(self, annotated: Corpus, dev: Corpus | None) -> tuple[Corpus, Corpus | None]:
-        """Items to train on: with labels for every task, in this learner's label codes, ordered by id."""
-        for name in self.tasks:
-            if not _is_labelled(annotated, name):
-                raise LearnerError(
-                    f"no item is labelled for task {name!r} yet",
-                    fix="buy at least one label for every task before training on it",
-                )
-        annotated = in_codes_of(self.tasks, annotated)
-        dev = in_codes_of(self.tasks, dev) if dev is not None and len(dev) else None
-        missing = [name for name in self.tasks if dev is not None and not _is_labelled(dev, name)]
-        if missing:
-            raise LearnerError(f"no development item is labelled for task {missing[0]!r}")
-        # A model depends on the set of items and the seed, not on the order of the items (errata 25).
-        annotated = annotated.take(np.argsort(annotated.id_ranks))
-        dev = dev.take(np.argsort(dev.id_ranks)) if dev is not None else None
-        self.check(annotated)
-        return annotated, dev
 
     def _training(
         self, model: SharedModel, annotated: Corpus, plan: TrainingPlan, checkpoint: Checkpoint | None
@@ -246,23 +218,23 @@ class NeuralLearner(Learner):
     def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
-        self._must_have_learned()
+        must_be_trained(self.models)
         if passes < 1:
             raise LearnerError(f"{passes} passes", fix="ask for one pass, or for several dropout passes")
         found: dict[str, AnyBeliefs] = {}
-        for model, part in _with_progress(self.models, progress):
+        for model, part in with_progress(self.models, progress):
             found |= Predictor(model, self.cache, self.temperatures).predict_proba(items, passes, seed, part)
         return {name: found[name] for name in self.tasks}
 
     def fit_temperatures(self, dev: Corpus) -> dict[str, float]:
         """For each task, the temperature that maximises the likelihood of its development labels. Not applied here."""
-        self._must_have_learned()
+        must_be_trained(self.models)
         dev = in_codes_of(self.tasks, dev)
         return {name: t for model in self.models for name, t in fit_temperatures(model, self.cache, dev).items()}
 
     def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> NDArray[np.float32]:
         """The pooled vector of every item, averaged over tasks where they differ."""
-        self._must_have_learned()
+        must_be_trained(self.models)
         return item_vectors(self.models, self.cache, items, progress)
 
     @property
@@ -272,14 +244,12 @@ class NeuralLearner(Learner):
     def embeddings(self, items: Corpus, *, progress: Progress = no_progress) -> Embeddings:
         if not self.encoder.pretrained:
             return super().embeddings(items, progress=progress)
-        readings = self.cache.read(items)
-        batches = batches_by_length(lengths_of(readings))
-        return pretrained_embeddings(self.encoder, readings, items.words, batches, progress)
+        return pretrained_embeddings(self.cache, items, progress)
 
     # -- saved models --------------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
         """Save the trained weights, the tasks and the settings."""
-        self._must_have_learned()
+        must_be_trained(self.models)
         save_models(folder, self._about(), self.models, self.temperatures)
 
     def restore(self, folder: Path) -> None:
@@ -289,10 +259,6 @@ class NeuralLearner(Learner):
         """The learner as saved models and checkpoints describe it."""
         tasks = {name: task.describe() for name, task in self.tasks.items()}
         return {"learner": "neural", "settings": asdict(self.settings), "tasks": tasks}
-
-    def _must_have_learned(self) -> None:
-        if not self.models:
-            raise LearnerError("this learner is not trained yet", fix="call fit first")
 
 
 def prepared_encoder(settings: NeuralSettings) -> Encoder:
@@ -314,17 +280,3 @@ def prepared_encoder(settings: NeuralSettings) -> Encoder:
     if settings.pretraining_steps:
         check_maskable(encoder)
     return encoder
-
-
-def _is_labelled(items: Corpus, task: str) -> bool:
-    return task in items.schema and bool(items.labels[task].present.any())
-
-
-def _with_progress(models: Sequence[SharedModel], progress: Progress) -> Iterator[tuple[SharedModel, Progress]]:
-    """Each model with a callback for its share of the work."""
-    for number, model in enumerate(models):
-
-        def part(stage: str, done: float, number: int = number) -> None:
-            progress(stage, (number + done) / len(models))
-
-        yield model, part

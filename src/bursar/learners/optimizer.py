@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from bursar.learners.settings import Schedule
+from bursar.learners.sharing import SharedModel
 
 
 def make_optimizer(
-    model: nn.Module, schedule: Schedule, steps: int
+    model: SharedModel, schedule: Schedule, steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
     """AdamW with warm-up and decay. Heads and gates start untrained and have a higher rate than the encoder."""
     groups: dict[float, list[nn.Parameter]] = {}
-    depth = getattr(getattr(model, "encoder", None), "depth", 0)
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            groups.setdefault(_rate(name, schedule, depth), []).append(parameter)
+            groups.setdefault(_rate(name, schedule, model.encoder.depth), []).append(parameter)
     optimizer = torch.optim.AdamW(
         [{"params": parameters, "lr": rate} for rate, parameters in groups.items()],
         weight_decay=schedule.weight_decay,

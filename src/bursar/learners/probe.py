@@ -6,7 +6,6 @@ choose the penalty and the temperature, so no labelled item has to be held out f
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -306,44 +305,31 @@ class ProbeLearner(FeatureLearner):
         return choice(rows, targets, classes_of(task), self.penalty)
 
     # -- saved models ----------------------------------------------------------------------------------------------
-    def save(self, folder: Path) -> None:
-        """Save the weights as arrays, and the tasks and options as JSON."""
+    def options(self) -> dict[str, object]:
+        encoder = {"encoder": self.encoder.name, "layers": self.encoder.layers}
+        return {"kind": self.kind, "penalty": self.penalty, "components": self.components} | encoder
+
+    def write(self, folder: Path) -> None:
         from safetensors.numpy import save_file
 
-        self._must_have_learned()
-        folder.mkdir(parents=True, exist_ok=True)
-        parts: dict[str, Any] = dict(self._models)
-        if self._axes is not None:
-            parts[""] = self._axes
+        parts: dict[str, Any] = dict(self._models) | ({} if self._axes is None else {"": self._axes})
         arrays = {f"{name}/{part}": value for name, model in parts.items() for part, value in model._asdict().items()}
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / "weights.safetensors")
-        (folder / "learner.json").write_text(json.dumps(self._about(), indent=1))
 
-    def restore(self, folder: Path) -> None:
+    def read(self, folder: Path, trust: bool) -> None:
         from safetensors.numpy import load_file
 
-        try:
-            if json.loads((folder / "learner.json").read_text()) != self._about():
-                raise LearnerError("it is a learner of other tasks or options")
-            arrays = load_file(folder / "weights.safetensors")
+        arrays = load_file(folder / "weights.safetensors")
 
-            def made(name: str, kind: Any) -> Any:
-                return kind(**{part: arrays[f"{name}/{part}"] for part in kind._fields})
+        def made(name: str, kind: Any) -> Any:
+            return kind(**{part: arrays[f"{name}/{part}"] for part in kind._fields})
 
-            axes = made("", Components) if "/axes" in arrays else None
-            width = self.encoder.width if axes is None else axes.axes.shape[1]
-            models: dict[str, Model] = {}
-            for name, task in self.tasks.items():
-                outputs = 1 if isinstance(task, Regression) else classes_of(task)
-                model = made(name, Number if isinstance(task, Regression) else Choice)
-                if model.weights.shape != (width, outputs) or model.bias.shape != (outputs,):
-                    raise LearnerError(f"the weights of task {name!r} have another shape")
-                models[name] = model
-        except Exception as wrong:  # a damaged file can raise anything
-            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+        axes = made("", Components) if "/axes" in arrays else None
+        width = self.encoder.width if axes is None else axes.axes.shape[1]
+        models: dict[str, Model] = {}
+        for name, task in self.tasks.items():
+            outputs = 1 if isinstance(task, Regression) else classes_of(task)
+            models[name] = model = made(name, Number if isinstance(task, Regression) else Choice)
+            if model.weights.shape != (width, outputs) or model.bias.shape != (outputs,):
+                raise LearnerError(f"the weights of task {name!r} have another shape")
         self._axes, self._models = axes, models
-
-    def _about(self) -> dict[str, object]:
-        options = {"kind": self.kind, "penalty": self.penalty, "components": self.components}
-        encoder = {"encoder": self.encoder.name, "layers": self.encoder.layers}
-        return {"learner": self.name, "options": options | encoder, "tasks": self._described_tasks()}

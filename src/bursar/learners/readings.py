@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bursar.corpus import Corpus
 from bursar.learners.encoders.encoder import Encoder, Reading
+from bursar.learners.learner import Progress
 from bursar.learners.sharing import SharedModel
 from bursar.ragged import IntArray
 from bursar.tasks.heads import Encoded
@@ -76,6 +77,15 @@ class ReadingCache:
 def lengths_of(readings: Sequence[Reading]) -> IntArray:
     """The size of every reading: (items,)."""
     return np.array([reading.size for reading in readings], dtype=np.int64)
+
+
+def in_batches(readings: Sequence[Reading], stage: str, progress: Progress) -> Iterator[IntArray]:
+    """Batches of items of similar length; reports the share of items that are done after each."""
+    done = 0
+    for batch in batches_by_length(lengths_of(readings)):
+        yield batch
+        done += len(batch)
+        progress(stage, done / len(readings))
 
 
 def batches_by_length(lengths: IntArray, rows: int = ROWS_PER_BATCH) -> Iterator[IntArray]:

@@ -28,7 +28,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from bursar.corpus import Corpus
-from bursar.errors import ConfigError, LearnerError, UntrustedError
+from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import BUNDLED
 from bursar.learners.estimator_files import load_estimators, save_estimators
 from bursar.learners.features import FeatureLearner, Model, classes_of, pixels, variance_of
@@ -240,10 +240,12 @@ class ScikitLearner(FeatureLearner):
         return Choice(fitted, seen, classes_of(task), len(targets))
 
     # -- saved models ----------------------------------------------------------------------------------------------
-    def save(self, folder: Path) -> None:
-        """Save the estimators as skops; vocabularies, tasks and options as JSON."""
-        self._must_have_learned()
-        folder.mkdir(parents=True, exist_ok=True)
+    def options(self) -> dict[str, object]:
+        encoder = None if self.encoder is None else [self.encoder.name, self.encoder.layers]
+        return {"estimator": self._described, "features": self.features, "encoder": encoder}
+
+    def write(self, folder: Path) -> None:
+        """Write the estimators as skops; vocabularies and the rest as JSON."""
         models: dict[str, Any] = dict(self._models)
         save_estimators(folder, {name: model.estimator for name, model in models.items()})
         learned = {
@@ -251,26 +253,17 @@ class ScikitLearner(FeatureLearner):
             "models": {name: model.learned() for name, model in models.items()},
         }
         (folder / "learned.json").write_text(json.dumps(learned))
-        (folder / "learner.json").write_text(json.dumps(self._about(), indent=1))
 
-    def restore(self, folder: Path, *, trust: bool = False) -> None:
-        """See ``Learner``. A file that could run code is refused, unless you ``trust`` it."""
-        try:
-            if json.loads((folder / "learner.json").read_text()) != self._about():
-                raise LearnerError("it is a learner of other tasks or options")
-            estimators = load_estimators(folder, trust)
-            learned = json.loads((folder / "learned.json").read_text())
-            vectorizers = {name: _vectorizer(name, learned["tables"][name]) for name in learned["tables"]}
-            if {*estimators} != {*learned["models"]} or {*estimators} != {*self.tasks}:
-                raise LearnerError("its estimators are for other tasks")
-            models = {
-                name: self._restored(task, estimators[name], learned["models"][name], dense=not vectorizers)
-                for name, task in self.tasks.items()
-            }
-        except UntrustedError:
-            raise
-        except Exception as wrong:  # a damaged file can raise anything
-            raise LearnerError(f"{folder} holds no learner that can be loaded: {wrong}") from None
+    def read(self, folder: Path, trust: bool) -> None:
+        estimators = load_estimators(folder, trust)
+        learned = json.loads((folder / "learned.json").read_text())
+        vectorizers = {name: _vectorizer(name, learned["tables"][name]) for name in learned["tables"]}
+        if {*estimators} != {*learned["models"]} or {*estimators} != {*self.tasks}:
+            raise LearnerError("its estimators are for other tasks")
+        models = {
+            name: self._restored(task, estimators[name], learned["models"][name], dense=not vectorizers)
+            for name, task in self.tasks.items()
+        }
         self._vectorizers, self._models = vectorizers, models
 
     def _restored(self, task: Task, estimator: Any, learned: Mapping[str, Any], dense: bool) -> Model:
@@ -283,11 +276,6 @@ class ScikitLearner(FeatureLearner):
         if not len(seen) or not ((seen >= 0) & (seen < classes_of(task))).all():
             raise LearnerError(f"task {task.name!r} was trained on labels that the task does not have")
         return Choice(estimator, seen, classes_of(task), int(learned["units"]))
-
-    def _about(self) -> dict[str, object]:
-        encoder = None if self.encoder is None else [self.encoder.name, self.encoder.layers]
-        options = {"estimator": self._described, "features": self.features, "encoder": encoder}
-        return {"learner": self.name, "options": options, "tasks": self._described_tasks()}
 
 
 def _new_vectorizer(what: str) -> Any:

@@ -38,24 +38,11 @@ class Schedule:
     checkpoint_seconds: float = 30.0  # time between checkpoints: the work that a crash can lose
 
     def __post_init__(self) -> None:
-        check_numbers(
-            self,
-            {
-                "batch_size": (1, 100_000),
-                "learning_rate": (0, 1),
-                "head_learning_rate": (0, 1),
-                "weight_decay": (0, 1),
-                "warmup": (0, 1),
-                "clip": (0, 1e9),
-                "layer_decay": (0, 1),
-                "average": (0, 1),
-                "patience": (1, 100_000),
-                "evaluate_every": (1, 100_000),
-                "checkpoint_seconds": (0, 1e9),
-            },
-        )
-        optional = {"epochs": (1, 100_000), "steps": (1, 10_000_000), "least_steps": (0, 10_000_000)}
-        check_numbers(self, {name: ends for name, ends in optional.items() if getattr(self, name) is not None})
+        whole, share = (1, 100_000), (0, 1)
+        check_numbers(self, dict.fromkeys(("epochs", "batch_size", "patience", "evaluate_every"), whole))
+        check_numbers(self, dict.fromkeys(("learning_rate", "head_learning_rate", "weight_decay", "warmup"), share))
+        check_numbers(self, {"layer_decay": share, "average": share, "clip": (0, 1e9), "checkpoint_seconds": (0, 1e9)})
+        check_numbers(self, {"steps": (1, 10_000_000), "least_steps": (0, 10_000_000)})
 
     def steps_per_epoch(self, items: int, *, by_policy: bool) -> int:
         """The number of steps in an epoch: enough to see every item once.
@@ -114,9 +101,7 @@ class NeuralSettings(Schedule):
         check_numbers(self, {"pretraining_steps": (0, 10_000_000), "pretraining_rate": (0, 1)})
         if self.sharing not in SHARING:
             raise ConfigError(f"learner.sharing = {self.sharing!r}", fix=f"use {', '.join(SHARING)}")
-        for name in ("layers", "gated_layers"):
-            if getattr(self, name) is not None:
-                check_numbers(self, {name: (1, 1000)})
+        check_numbers(self, {"layers": (1, 1000), "gated_layers": (1, 1000)})
         for name in ("temperature", "decay"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"learner.{name} = {getattr(self, name)!r}", fix="use true or false")
@@ -149,10 +134,13 @@ class TrainingPlan:
 
 
 def check_numbers(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
-    """Refuse numbers of the wrong type or out of range, by the setting's name."""
-    whole = {f.name for f in fields(settings) if str(f.type).startswith("int")}
+    """Refuse numbers of the wrong type or out of range, by the setting's name; some may be ``None``."""
+    kinds = {f.name: str(f.type) for f in fields(settings)}
+    whole = {name for name, kind in kinds.items() if kind.startswith("int")}
     for name, (low, high) in ranges.items():
         value = getattr(settings, name)
+        if value is None and kinds[name].endswith("None"):
+            continue
         kind = int if name in whole else int | float
         if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
             what = "whole number" if name in whole else "number"

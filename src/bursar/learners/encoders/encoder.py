@@ -204,8 +204,7 @@ class PieceMaker:
 
     def make(self, items: Corpus) -> list[Pieces]:
         """The word-pieces of every item; words are those of the corpus."""
-        if items.texts is None:
-            raise LearnerError("this encoder reads texts, but the corpus has images", fix="use an image learner")
+        assert items.texts is not None  # checked by ``keys``
         texts = self._encode(items.texts.all_words())
         pairs = self._encode(items.pairs.all_words()) if items.pairs is not None else [None] * len(items)
         return [
@@ -216,7 +215,9 @@ class PieceMaker:
     def _encode(self, items: list[list[str]]) -> list[tuple[list[int], list[int]]]:
         """Per item: the ids of its pieces, and the number of pieces of each word (at least one)."""
         new = list({word for words in items for word in words if word not in self._known})
-        for word, tokens in zip(new, self._tokenize([[word] for word in new]), strict=True):
+        words_alone = [[word] for word in new]
+        encoded = self._tokenizer.encode_batch_fast(words_alone, is_pretokenized=True, add_special_tokens=False)
+        for word, tokens in zip(new, encoded, strict=True):
             # A word without pieces, such as a lone joiner, becomes the unknown token.
             self._known[word] = tokens.ids or [self.unknown]
         known = self._known
@@ -225,19 +226,9 @@ class PieceMaker:
             for words in items
         ]
 
-    def _tokenize(self, words: list[list[str]]) -> list[Any]:
-        encoded: list[Any] = self._tokenizer.encode_batch_fast(words, is_pretokenized=True, add_special_tokens=False)
-        return encoded
-
     def _windows(self, ids: list[int], counts: list[int]) -> Pieces:
+        """One window, or several for an item that is longer than the encoder reads at a time."""
         limit = self.longest - 2
-        if len(ids) <= limit:
-            flat = np.array([self.start, *ids, self.end])
-            firsts = 1 + np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0)
-            return Pieces(flat, np.zeros_like(flat), (len(flat),), firsts.astype(np.int64))
-        return self._many_windows(ids, counts, limit)
-
-    def _many_windows(self, ids: list[int], counts: list[int], limit: int) -> Pieces:
         flat: list[int] = []
         windows: list[int] = []
         words: list[int] = []

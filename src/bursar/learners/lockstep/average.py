@@ -19,7 +19,7 @@ from bursar.learners.lockstep.compiled import (
 )
 from bursar.learners.lockstep.network import DECAYS, EPSILON, Draws, Lane, Parameters, Walk
 from bursar.learners.lockstep.sums import flat, gathered
-from bursar.learners.lockstep.texts import Packed, TextNetwork, Tokens, tokens
+from bursar.learners.lockstep.texts import Packed, TextNetwork, tokens
 from bursar.ragged import FloatArray, IntArray
 
 HIDDEN = 100
@@ -51,7 +51,9 @@ class AverageNetwork(TextNetwork):
         }
 
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
-        mean = self._mean(parameters, tokens(self.texts, rows, places), self._over_lengths(rows))
+        total = gathered(flat(parameters["words"]), *tokens(self.texts, rows, places))
+        over = torch.from_numpy(1 / self.texts.lengths[rows]).to(self.dtype).unsqueeze(2)  # (lanes, items, 1)
+        mean = total.view(*rows.shape, self.size).mul_(over)
         return _layer(parameters, "second", _layer(parameters, "first", mean))
 
     def epoch(self, lane: Lane, walk: Walk, rate: float) -> FloatArray:
@@ -66,14 +68,6 @@ class AverageNetwork(TextNetwork):
 
     def answered(self, lane: Lane, rows: IntArray) -> Tensor:
         return torch.from_numpy(answered(lane, self.texts.packed, self.labels, rows))
-
-    def _mean(self, parameters: Parameters, words: Tokens, over: Tensor) -> Tensor:
-        total = gathered(flat(parameters["words"]), words.places, words.offsets)
-        return total.view(*over.shape[:2], self.size).mul_(over)
-
-    def _over_lengths(self, rows: IntArray) -> Tensor:
-        """One over the number of words of every item: (lanes, items, 1)."""
-        return torch.from_numpy(1 / self.texts.lengths[rows]).to(self.dtype).unsqueeze(2)
 
 
 def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:

@@ -87,17 +87,8 @@ class TextNetwork(Network):
         return found[found > 0].astype(np.int64)
 
 
-@dataclass(frozen=True)
-class Tokens:
-    """The words of the items of many lanes, concatenated."""
-
-    places: IntArray  # (words,): rows of the flat table
-    owners: IntArray  # (words,): the item of each, numbered across lanes
-    offsets: IntArray  # (lanes × items + 1,): start of each item's words
-
-
-def tokens(texts: Texts, rows: IntArray, places: IntArray) -> Tokens:
-    """The words of the items of every lane, rows (lanes, items)."""
+def tokens(texts: Texts, rows: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
+    """The words of the items of every lane, rows (lanes, items), as rows of the flat table; where each item starts."""
     items = rows.shape[1]
     chosen = rows.reshape(-1)
     lengths = texts.lengths[chosen]
@@ -105,4 +96,4 @@ def tokens(texts: Texts, rows: IntArray, places: IntArray) -> Tokens:
     np.cumsum(lengths, out=offsets[1:])
     owners = np.repeat(np.arange(len(chosen)), lengths)
     words = texts.packed.words[np.arange(offsets[-1]) + (texts.packed.starts[chosen] - offsets[:-1])[owners]]
-    return Tokens(places.reshape(-1)[words + owners // items * places.shape[1]], owners, offsets)
+    return places.reshape(-1)[words + owners // items * places.shape[1]], offsets
