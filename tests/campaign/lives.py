@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from bursar.annotation.answers import Answer
 from bursar.annotation.round_worker import next_round
-from bursar.annotation.session import AnnotationSession, Answer
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign import GoldAnnotator, Run, splits
 from bursar.campaign.config import parse_config
 from bursar.campaign.splits import load_parts

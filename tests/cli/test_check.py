@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bursar.annotation.answers import Answer
 from bursar.annotation.round_worker import next_round
-from bursar.annotation.session import AnnotationSession, Answer
+from bursar.annotation.session import AnnotationSession
 from bursar.ledger.log import begin_log
 from bursar.ledger.places import open_store
 from bursar.web.database import DATABASE_FILE, WebDatabase

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from bursar.annotation.answers import Answer
 from bursar.annotation.round_worker import next_round
-from bursar.annotation.session import AnnotationSession, Answer
+from bursar.annotation.session import AnnotationSession
 from bursar.learners import LEARNERS
 from bursar.web.app_state import AppState
 from bursar.web.server import make_app

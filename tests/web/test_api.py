@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from bursar.annotation.session import Answer as LiveAnswer
+from bursar.annotation.answers import Answer as LiveAnswer
 from bursar.web.queue import Overlap
 from tests.web.conftest import PASSWORD, refused
 from tests.web.small import INTENTS, SLOTS, right

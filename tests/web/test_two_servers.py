@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from bursar.annotation.session import AnnotationSession, Answer
+from bursar.annotation.answers import Answer
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.runs import Run
 from bursar.errors import LedgerError, StorageError

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from bursar.annotation.answers import Answer, AnswerEncoder
 from bursar.annotation.certainty import Certainty
 from bursar.annotation.choices import choices
 from bursar.annotation.round_worker import SUGGESTIONS
@@ -29,28 +30,16 @@ from bursar.campaign.setting_changes import FIXED, Amendment, amended, check_ame
 from bursar.campaign.setting_changes import KIND as SETTINGS
 from bursar.campaign.state import CLOSED, SEEDS, ItemRequest, RoundSettings
 from bursar.corpus import Corpus
-from bursar.corpus.corpus import Labels
-from bursar.errors import LabelError, LedgerError
+from bursar.errors import LedgerError
 from bursar.learners.learner import Progress, no_progress
-from bursar.ledger import Annotation, Receipt, Submission
-from bursar.ledger.records import ADJUDICATION, ANSWER, CORRECTION, OVERLAP, Skip
+from bursar.ledger import Receipt
+from bursar.ledger.records import ADJUDICATION, CORRECTION, OVERLAP, Skip
 from bursar.ledger.records import Answer as Said
 from bursar.ledger.schema import now
 from bursar.tasks import CostModel
 
 Phase = Literal["annotating", "training", "ended", "failed"]
 PREVIEWS = 16  # kept in memory
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One person's answer to an item: a label for every requested task, and the time taken."""
-
-    item: str
-    labels: Mapping[str, Any]
-    annotator: str
-    seconds: Mapping[str, float] = field(default_factory=dict)  # by task, and for reading
-    role: str = ANSWER
 
 
 @dataclass(frozen=True)
@@ -79,6 +68,7 @@ class AnnotationSession:
         self._turn = threading.RLock()
         self._campaign = Campaign(run.config, run.folder, parts=run.parts, trust=run.trust)
         self.ledger, self.books = self._campaign.ledger, self._campaign.books
+        self._encoder = AnswerEncoder(self._campaign)
         self._written = 0
         self._certainty = Certainty(self.ledger, self._read)
         self._failure: str | None = None
@@ -221,7 +211,7 @@ class AnnotationSession:
             want = self._open.get(answer.item)
             if want is None or set(want.tasks) != set(answer.labels):
                 return self._again(answer)
-            receipt = self.ledger.submit(self._submission(want, answer, role=ANSWER))
+            receipt = self.ledger.submit(self._encoder.requested(want, answer))
             self._settle(want, receipt.cost)
             self._answered += want.round == self.books.rounds_opened
             return receipt
@@ -229,20 +219,7 @@ class AnnotationSession:
     def check(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise if any of these answers, by item and task, is invalid. Writes nothing."""
         for item, labels in answers.items():
-            self._submission(self.books.asked(item, labels), Answer(item, labels, "somebody"))
-
-    def _submission(self, want: ItemRequest, answer: Answer, **more: Any) -> Submission:
-        _check_given(answer.item, answer.labels)
-        timings = tuple(answer.seconds.items())
-        submission = self.books.submission(want, answer.labels, answer.annotator, timings=timings, **more)
-        self._check_trainable(answer.item, answer.labels)
-        return submission
-
-    def _check_trainable(self, item: str, labels: Mapping[str, Any]) -> None:
-        """Raise if the learner cannot be trained on these labels."""
-        one = self.corpus.take(self.corpus.positions([item]))
-        columns = {task: Labels.of(one, task, label) for task, label in labels.items()}
-        self._campaign.models.check_label(one.with_labels(columns))
+            self._encoder.requested(self.books.asked(item, labels), Answer(item, labels, "somebody"))
 
     def _again(self, answer: Answer) -> Receipt:
         """Handle an answer to an item that is not open: a repeated or a late answer."""
@@ -264,35 +241,21 @@ class AnnotationSession:
         want = self.books.asked(answer.item, answer.labels)
         if any(said.key == want.key and said.annotator == answer.annotator for said in self.answers(want.id)):
             return self._again(answer)  # a person cannot overlap with themselves
-        key = f"{want.key}: overlap by {answer.annotator}"
-        receipt = self.ledger.submit(self._submission(want, answer, role=OVERLAP, key=key, purpose=OVERLAP))
+        receipt = self.ledger.submit(self._encoder.requested(want, answer))
         self._note(0 if self._by_item else receipt.cost)
         return receipt
 
     def correct(self, key: str, item: str, labels: Mapping[str, Any], annotator: str) -> Receipt:
         """Replace labels at no cost; the next model is trained on the new ones."""
-        return self._restate(key, item, labels, annotator, CORRECTION)
+        return self._replace(key, Answer(item, labels, annotator, role=CORRECTION))
 
     def adjudicate(self, key: str, item: str, labels: Mapping[str, Any], annotator: str) -> Receipt:
         """Set the final labels of an item on which people disagree."""
-        return self._restate(key, item, labels, annotator, ADJUDICATION)
+        return self._replace(key, Answer(item, labels, annotator, role=ADJUDICATION))
 
-    def _restate(self, key: str, item: str, labels: Mapping[str, Any], annotator: str, role: str) -> Receipt:
+    def _replace(self, key: str, answer: Answer) -> Receipt:
         with self._turn, self._certainty.deciding():
-            annotations = tuple(Annotation(item, task, label) for task, label in labels.items())
-            _check_given(item, labels)
-            self.ledger.check(annotations)
-            self._check_trainable(item, labels)
-            said = {entry.task: entry for entry in self.ledger.answers(item)}
-            if strangers := [task for task in labels if task not in said]:
-                raise LedgerError(
-                    f"item {item!r} has no answer for task {strangers[0]!r} to replace",
-                    fix=f"it was answered for {', '.join(said)}" if said else "answer it first",
-                )
-            round = max(said[task].round for task in labels)
-            receipt = self.ledger.submit(
-                Submission(key, annotations, round=round, purpose=role, annotator=annotator, role=role)
-            )
+            receipt = self.ledger.submit(self._encoder.replacing(key, answer))
             self._note()
             return receipt
 
@@ -463,12 +426,3 @@ class AnnotationSession:
                 for old in list(self._previews)[:-PREVIEWS]:
                     del self._previews[old]
         return self._previews[key]
-
-
-def _check_given(item: str, labels: Mapping[str, Any]) -> None:
-    """Raise if there are no labels or a label is None, which would delete earlier labels."""
-    if not labels:
-        raise LabelError(f"item {item!r}: no labels given", fix="give one for every task, or skip the item")
-    for task, label in labels.items():
-        if label is None:
-            raise LabelError(f"item {item!r}: no label for task {task!r}", fix="give one, or skip the item")

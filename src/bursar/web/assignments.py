@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bursar.annotation.session import AnnotationSession, Answer, State
+from bursar.annotation.answers import Answer
+from bursar.annotation.session import AnnotationSession, State
 from bursar.campaign.state import GIVEN
 from bursar.corpus import Corpus
 from bursar.ledger import Receipt

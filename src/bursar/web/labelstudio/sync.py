@@ -19,7 +19,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bursar.annotation.session import AnnotationSession, Answer
+from bursar.annotation.answers import Answer
+from bursar.annotation.session import AnnotationSession
 from bursar.campaign.state import ItemRequest
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bursar.annotation.session import Answer
+from bursar.annotation.answers import Answer
 from bursar.campaign.config import parse_config
 from bursar.campaign.models import Models
 from bursar.errors import BursarError, ConfigError, LabelError, LedgerError
