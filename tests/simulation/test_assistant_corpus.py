@@ -13,7 +13,7 @@ from bursar.corpus.words import find_words
 from bursar.errors import ConfigError
 from bursar.simulation import assistant_corpus
 from bursar.simulation.assistant import source_of
-from bursar.simulation.domains import INTENTS, slot_types
+from bursar.simulation.vocabulary import intents, slot_types
 
 
 # -- the same again ----------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_haste_is_more_urgent_than_patience(default_corpus):
 # -- its shape ---------------------------------------------------------------------------------------------------
 def test_intents_have_a_long_tail_and_all_occur(default_corpus):
     codes = default_corpus.labels["intent"].rows.values[:, 0]
-    shares = np.sort(np.bincount(codes, minlength=len(INTENTS)) / len(default_corpus))
+    shares = np.sort(np.bincount(codes, minlength=len(intents())) / len(default_corpus))
     assert 0.10 < shares[-1] < 0.14
     assert 0.001 < shares[0] < 0.005
     assert shares[-5:].sum() > 0.3
@@ -152,7 +152,7 @@ def test_every_slot_type_and_relation_occurs_and_the_tails_are_long(default_corp
 
 
 def test_an_intent_has_one_domain_and_the_domain_is_the_group(default_corpus):
-    domains = {intent.name: intent.domain for intent in INTENTS}
+    domains = {intent.name: intent.domain for intent in intents()}
     names, groups = default_corpus.schema["intent"].labels, default_corpus.groups.tolist()
     codes = default_corpus.labels["intent"].rows.values[:, 0].tolist()
     assert all(domains[names[code]] == group for code, group in zip(codes, groups, strict=True))

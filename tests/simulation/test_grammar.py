@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.simulation.domains import INTENTS, dependency_labels
-from bursar.simulation.english import english
 from bursar.simulation.grammar import Dice, Grammar, Piece
 from bursar.simulation.noise import SHORTEST_TYPO, Noise, disturb, misspell
 from bursar.simulation.notation import parse
 from bursar.simulation.relations import relations_of
 from bursar.simulation.sentence import make_clause, make_sentence
 from bursar.simulation.surface import render
+from bursar.simulation.vocabulary import dependency_labels, english, intents
 
 
 def said(line: str, *, symbols: dict[str, str] | None = None, seed: int = 0) -> Piece:
@@ -80,13 +79,13 @@ def test_a_symbol_is_defined_once():
 
 
 def test_all_lines_of_all_intents_fit_the_shared_symbols():
-    lines = [template.phrase for intent in INTENTS for template in intent.templates]
+    lines = [template.phrase for intent in intents() for template in intent.templates]
     english().check(lines)
     assert all(phrase.head is not None for phrase in lines)
     assert {"root", "punct", "obj", "compound:prt"} <= set(dependency_labels())
 
 
-@given(st.integers(0, 2**50), st.sampled_from(INTENTS))
+@given(st.integers(0, 2**50), st.sampled_from(intents()))
 def test_every_intent_gives_trees_whatever_the_dice_and_however_loud_the_noise(item, intent):
     sentence, asks = make_sentence(make_clause(intent, Dice(0, item, 1)), Dice(0, item, 2))
     sentence = disturb(sentence, Noise() * 100, Dice(0, item, 3))

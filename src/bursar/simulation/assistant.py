@@ -12,17 +12,16 @@ import numpy as np
 from bursar.corpus import Corpus, CorpusBuilder
 from bursar.corpus.corpus import SPLITS
 from bursar.errors import ConfigError
-from bursar.simulation.domains import INTENTS, Intent, dependency_labels, slot_types
 from bursar.simulation.grammar import Dice, Piece, running_shares
 from bursar.simulation.noise import Noise, disturb
-from bursar.simulation.relations import RELATIONS, relations_of
+from bursar.simulation.relations import relation_labels, relations_of
 from bursar.simulation.sentence import make_clause, make_sentence
 from bursar.simulation.surface import render
+from bursar.simulation.vocabulary import Intent, dependency_labels, intent_shares, intents, slot_types
 from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging, Task
 from bursar.tasks.task import Row
 
 ORIGIN, MEANING, MANNER = 0, 1, 2  # random streams of an item
-INTENT_SHARES = running_shares(intent.weight for intent in INTENTS)
 URGENCY_NOISE = 0.03  # standard deviation
 
 
@@ -54,7 +53,7 @@ def assistant_corpus(
         meaning = Dice(seed, source_of(number, seed, near_duplicates), MEANING)
         manner = Dice(seed, number, MANNER)
         split = meaning.weighted(SPLITS, running)
-        intent = meaning.weighted(INTENTS, INTENT_SHARES)
+        intent = meaning.weighted(intents(), intent_shares())
         sentence, asks = make_sentence(make_clause(intent, meaning), manner)
         sentence = disturb(sentence, strength, manner)
         text, words = render(sentence, asks, manner)
@@ -76,9 +75,9 @@ def source_of(number: int, seed: int, near_duplicates: float) -> int:
 def _schema() -> dict[str, Task]:
     slots = slot_types()
     return {
-        "intent": Classification("intent", tuple(sorted(intent.name for intent in INTENTS))),
+        "intent": Classification("intent", tuple(sorted(intent.name for intent in intents()))),
         "slots": Tagging("slots", slots),
-        "relations": Relations("relations", RELATIONS, entity_types=slots),
+        "relations": Relations("relations", relation_labels(), entity_types=slots),
         "dependencies": Parsing("dependencies", dependency_labels()),
         "urgency": Regression("urgency"),
     }

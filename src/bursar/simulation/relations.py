@@ -2,64 +2,32 @@
 
 from __future__ import annotations
 
-from bursar.simulation.grammar import Piece, Span
+from functools import cache
 
-# A slot in the role on the left is linked to the nearest slot of the first type on the right that the sentence has.
-_LINKS: dict[str, tuple[tuple[str, str], ...]] = {
-    "time": (
-        ("event", "time-of"),
-        ("reminder", "time-of"),
-        ("restaurant", "time-of"),
-        ("vehicle", "time-of"),
-        ("label", "time-of"),
-        ("device", "time-of"),
-    ),
-    "date": (
-        ("event", "date-of"),
-        ("reminder", "date-of"),
-        ("restaurant", "date-of"),
-        ("destination", "date-of"),
-        ("condition", "date-of"),
-        ("place", "date-of"),
-        ("time", "date-of"),
-    ),
-    "duration": (("label", "duration-of"), ("device", "duration-of"), ("event", "duration-of")),
-    "recurrence": (("reminder", "repeats"), ("event", "repeats"), ("device", "repeats"), ("time", "repeats")),
-    "contact": (("message", "recipient-of"), ("event", "attends"), ("item", "recipient-of")),
-    "sender": (("event", "reports-on"),),
-    "app": (("contact", "channel-to"),),
-    "quantity": (("item", "quantity-of"), ("dish", "quantity-of"), ("destination", "party-of")),
-    "party": (("restaurant", "party-of"), ("destination", "party-of"), ("cuisine", "party-of")),
-    "room": (("device", "location-of"),),
-    "place": (("condition", "location-of"), ("cuisine", "location-of"), ("dish", "location-of")),
-    "level": (("device", "setting-of"), ("room", "setting-of")),
-    "color": (("device", "setting-of"),),
-    "artist": (("song", "made"), ("album", "made")),
-    "song": (("playlist", "goes-on"), ("album", "goes-on")),
-    "number": (("album", "number-of"), ("airline", "number-of")),
-    "item": (("list_name", "goes-on"), ("store", "sold-by")),
-    "dish": (("restaurant", "sold-by"), ("list_name", "goes-on")),
-    "price": (("item", "price-of"), ("destination", "price-of")),
-    "origin": (("destination", "route-to"),),
-    "airline": (("destination", "flies-to"),),
-    "vehicle": (("destination", "goes-to"),),
-    "rating": (("dish", "rates"), ("restaurant", "rates")),
-    "old": (("event", "old-time-of"), ("label", "old-time-of")),
-    "new": (("event", "new-time-of"), ("label", "new-time-of")),
-    "venue": (("event", "location-of"),),
-    "near": (("cuisine", "location-of"),),
-}
-RELATIONS = tuple(sorted({label for targets in _LINKS.values() for _, label in targets}))
+from bursar.simulation.grammar import Piece, Span
+from bursar.simulation.vocabulary import read_table
+
 SHARED = frozenset(("location-of",))  # *the lamp and the fan in the kitchen* are both there
 
 Link = tuple[Span, Span, str]
+
+
+@cache
+def _links() -> dict[str, tuple[tuple[str, str], ...]]:
+    """For each role, the slot types that it can be linked to, and by which relation (``relations.toml``)."""
+    return {role: tuple(targets.items()) for role, targets in read_table("relations").items()}
+
+
+def relation_labels() -> tuple[str, ...]:
+    """All relations, in alphabetical order."""
+    return tuple(sorted({label for targets in _links().values() for _, label in targets}))
 
 
 def relations_of(sentence: Piece) -> list[Link]:
     """The links of a sentence, sorted by their first slots."""
     links: list[Link] = []
     for span in sentence.spans:
-        for kind, label in _LINKS.get(span.role, ()):
+        for kind, label in _links().get(span.role, ()):
             targets = [other for other in sentence.spans if other.kind == kind and other is not span]
             if targets:
                 near = targets if len(targets) == 1 else _nearest(sentence, span, targets, label in SHARED)

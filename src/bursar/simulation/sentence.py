@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bursar.simulation.domains import Intent
-from bursar.simulation.english import english
-from bursar.simulation.english.manners import FRAME_SHARES, FRAMES, NO_FRAME
 from bursar.simulation.grammar import Dice, Piece
-from bursar.simulation.notation import Group, Hole
+from bursar.simulation.notation import Group, Hole, parse
+from bursar.simulation.vocabulary import Intent, english, frames
 
+NO_FRAME = parse("__")
 SHORTEST, LONGEST = 3, 22  # words, without a filler, a repeated word and final punctuation
 PULLED_OUT = 0.3  # probability that a movable part is moved
 SAID_FIRST = 0.55  # probability that a moved part opens the sentence
@@ -56,7 +55,7 @@ def make_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
 
 def _try_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
     grammar = english()
-    frame = dice.weighted(FRAMES, FRAME_SHARES) if clause.framed else NO_FRAME
+    frame = dice.weighted(*frames()) if clause.framed else NO_FRAME
     sentence, core = Piece(), clause.core
     _add_some(sentence, dice, ("opener", OPENED), ("before", ASIDE / 2))
     if clause.loose is not None:
