@@ -16,6 +16,7 @@ Adding to these files changes the corpus. Nothing is read before the first reque
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -100,7 +101,11 @@ def frames() -> tuple[tuple[Phrase, ...], tuple[float, ...]]:
 def english() -> Grammar:
     """The symbols that all domains share. Do not modify the result."""
     grammar = Grammar()
-    kinds = {"lines": grammar.define, "compounds": grammar.compounds, "names": grammar.names}
+    kinds: dict[str, Callable[..., None]] = {
+        "lines": grammar.define,
+        "compounds": grammar.compounds,
+        "names": grammar.names,
+    }
     for path in sorted((HERE / "words").glob("*.toml")):
         table = read_table(f"words/{path.stem}")
         for name, entry in table.items():
