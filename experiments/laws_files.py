@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +12,7 @@ import typer
 
 from bursar.cli.options import JsonOption
 from bursar.errors import ConfigError
-from bursar.laws import Observations, append
-from bursar.laws.packing import packed
+from bursar.laws import Effort, Law, Observations, append, fit_law
 from experiments.studies.catalogue import known_studies
 from experiments.studies.laws_models import USUAL, models_of, observed
 from experiments.studies.study import Results
@@ -85,8 +86,37 @@ def table(
     typer.echo(f"{out}: {len(whole):,} models")
 
 
-def _study_results(file: Path) -> Results:
+def packed(
+    fits: Mapping[str, Mapping[str, Any]],
+    tables: Mapping[str, Observations],
+    about: Mapping[str, Any],
+    *,
+    effort: Effort | None = None,
+) -> dict[str, Law]:
+    """Make the laws of a package: for each table the law of the most variables, and a law of single tasks.
 
+    ``fits`` holds laws as JSON by the name of their table; ``tables`` the models by the same names, and those of one
+    task as ``single``. Each law gets the scores of single tasks with as many labels as its held-out settings, and its
+    provenance. There are few settings of single tasks, so each seed is a row there.
+    """
+    alone = tables["single"].averaged()
+    by_n = dict(zip(alone.variables["n"].tolist(), alone.score.tolist(), strict=True))
+    found = {}
+    for name, descriptions in fits.items():
+        law = Law.from_json(max(descriptions.values(), key=lambda told: len(told["variables"])))
+        beside = tuple(by_n.get(n, float("nan")) for n in law.held_out.variables["n"])
+        found[name] = replace(
+            law,
+            held_out=replace(law.held_out, alone=beside),
+            about=dict(law.about) | dict(about) | {"table": name, "models": len(tables[name])},
+        )
+    rows = tables["single"].averaged(by_seed=True)
+    more = {"table": "single", "models": len(tables["single"]), "by_seed": True}
+    found["single"] = fit_law(rows, ["n"], effort=effort, about=dict(about) | more)
+    return found
+
+
+def _study_results(file: Path) -> Results:
     found = Results.read(file)
     if found.study != "laws":
         raise ConfigError(f"{file} holds results of study {found.study}", fix="name those of the study of laws")
@@ -107,5 +137,4 @@ def _study_tables(results: Results, file: Path) -> tuple[dict[str, Observations]
 
 
 def _sources(study: str) -> list[str]:
-
     return list(known_studies()[study].reads)

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from bursar.corpus.formats import read
-from bursar.laws.trainings import LANES, Material, Setting, drawn_tasks, held_out_f1, network_of
 from bursar.learners import lockstep
 from bursar.learners.lockstep import Job, MultitaskTagger, Settings
 from bursar.learners.lockstep.jobs import walk
@@ -23,6 +22,7 @@ from bursar.learners.lockstep.multitask import DENSE, HIDDEN
 from bursar.learners.lockstep.trainer import one_thread
 from experiments.bench.harness import CannotMeasureError, Case, Measured, Sides, seconds
 from experiments.bench.judged import Judged
+from experiments.studies.laws_trainings import LANES, Material, Setting, drawn_tasks, held_out_f1, network_of
 
 CASES: list[Case] = []
 

@@ -21,10 +21,10 @@ import numpy as np
 
 from bursar.compute import ProgressCallback, Store, address
 from bursar.errors import ConfigError
-from bursar.laws.trainings import Material, Setting, trained
 from experiments.studies.arms import Place, corpus_of
 from experiments.studies.laws_findings import analyse
 from experiments.studies.laws_models import FIGURE_N, USUAL, models_of, observed
+from experiments.studies.laws_trainings import Material, Setting, trained
 from experiments.studies.study import STUDIES, Study
 
 if TYPE_CHECKING:

@@ -23,10 +23,21 @@ from bursar.compute import ProgressCallback, Store, address
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.oracle import Judge, Memory, Order, Plan, Problem, State, quality, search
-from bursar.oracle.analysis import (
+from bursar.oracle.chain import still_so
+from bursar.oracle.comparison import plan_of, random_orders
+from bursar.oracle.heuristics import features_of, heuristic_orders
+from bursar.oracle.judges import make_judge
+from bursar.oracle.probe import vectors_of
+from bursar.oracle.reference import Found, reference_order
+from bursar.ragged import IntArray
+from bursar.selection.match import BINS, by_cluster
+from experiments.studies.arms import Place, corpus_of
+from experiments.studies.optimal_annealing import annealed
+from experiments.studies.optimal_findings import analyse
+from experiments.studies.optimal_orders import (
     ENTITY_LENGTHS,
     INTENT_LENGTHS,
-    Curve,
+    OrderCurve,
     bin_counts,
     curve_of,
     curves_of,
@@ -36,16 +47,6 @@ from bursar.oracle.analysis import (
     shares_of,
     tsne_places,
 )
-from bursar.oracle.chain import still_so
-from bursar.oracle.comparison import plan_of, random_orders
-from bursar.oracle.heuristics import features_of, heuristic_orders
-from bursar.oracle.judges import make_judge
-from bursar.oracle.probe import vectors_of
-from bursar.oracle.reference import Found, annealed, reference_order
-from bursar.ragged import IntArray
-from bursar.selection.match import BINS, by_cluster
-from experiments.studies.arms import Place, corpus_of
-from experiments.studies.optimal_findings import analyse
 from experiments.studies.optimal_settings import PAPER, SETTINGS, grid_of
 from experiments.studies.study import STUDIES, Study
 
@@ -163,7 +164,7 @@ def _orders(judge: Judge, problem: Problem, orders: Sequence[Order]) -> list[dic
     return found
 
 
-def _listed(curve: Curve) -> list[float]:
+def _listed(curve: OrderCurve) -> list[float]:
     return [curve.start, *curve.scores.tolist()]
 
 

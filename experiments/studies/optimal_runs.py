@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.analysis import SeedMismatch, Transfer
-from bursar.oracle.orders import Order, quality, quality_with_warm_start
+from bursar.oracle.orders import Order, quality
 from bursar.ragged import FloatArray
 from experiments.studies.findings import Cell
+from experiments.studies.optimal_orders import SeedMismatch, Transfer, quality_with_warm_start
 from experiments.studies.statistics import PairedTest, paired_test, spread
 from experiments.studies.study import Run
 

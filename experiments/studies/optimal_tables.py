@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.analysis import shared, shared_by_chance
 from experiments.studies.findings import Cell, Figure, Line, Table
+from experiments.studies.optimal_orders import shared, shared_by_chance
 from experiments.studies.optimal_runs import (
     MAIN,
     MATCHED,

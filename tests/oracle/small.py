@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 
 from bursar.corpus import CorpusBuilder
-from bursar.oracle import ProbeJudge, Problem
+from bursar.oracle import Order, ProbeJudge, Problem
 from bursar.oracle.judge import Judge
 from bursar.oracle.probe import RidgeTask, Rows
 from bursar.ragged import offsets_of
@@ -35,6 +36,19 @@ def images(batches=3, size=5, seed=0):
         picture = np.clip(kinds[kind] + rng.integers(0, 56, size=(5, 5)), 0, 255).astype(np.uint8)
         builder.add(f"i{number:03d}", image=picture, labels={"kind": "abc"[kind]})
     return Problem.draw(builder.build(), SIZES, batches=batches, size=size, metric="accuracy", seed=seed)
+
+
+def every_order(pool, batches, size):
+    """All orders of a pool so small that they can be counted."""
+
+    def rest(free, left):
+        if not left:
+            return [[]]
+        return [
+            [batch, *after] for batch in combinations(sorted(free), size) for after in rest(free - set(batch), left - 1)
+        ]
+
+    return [Order.of(np.array(found)) for found in rest(frozenset(range(pool)), batches)]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The greedy reference against enumeration, and annealing that is cut off against annealing that is not."""
+"""The greedy reference against enumeration."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle import Plan, search
 from bursar.oracle.heuristics import features_of, heuristic_order
-from bursar.oracle.orders import every_order, quality
-from bursar.oracle.reference import Offer, annealed, greedy_order, reference_order
-from tests.oracle.small import Rule, probe, texts, vectors
+from bursar.oracle.orders import quality
+from bursar.oracle.reference import Offer, greedy_order, reference_order
+from tests.oracle.small import Rule, every_order, probe, texts, vectors
 
 FEW = ("RANDOM+IDMR", "MAX-ENT", "BALD", "K-CENTER")
 
@@ -101,20 +100,3 @@ def test_who_waits_hears_of_every_batch(problem, features):
 def test_somebody_must_propose(problem):
     with pytest.raises(ConfigError, match="nobody"):
         reference_order(Rule(60), problem, proposers=[])
-
-
-# -- annealing for as long ---------------------------------------------------------------------------------------------
-def test_annealing_that_is_looked_at_now_and_then_is_the_same_annealing():
-    judge, plan = Rule(30), Plan(170, 80, cooling=3.0)
-    cut, whole = annealed(judge, 3, 4, plan, seed=2), search(judge, 3, 4, plan, seed=2)
-    assert np.array_equal(cut.order.batches, whole.best.batches)
-    assert cut.quality == quality(whole.best_curve)
-    assert cut.steps == 250
-
-
-def test_annealing_ends_when_its_sets_or_its_time_are_used_up():
-    judge, plan = Rule(30), Plan(5000, 500, cooling=3.0)
-    some = annealed(judge, 3, 4, plan, judged=400)
-    assert 400 <= some.judged < 400 + 3 * 66  # it looks every 50 steps, which may have guessed 16 ahead
-    assert some.quality <= annealed(judge, 3, 4, plan, judged=1000).quality
-    assert annealed(judge, 3, 4, plan, seconds=0).steps == 0

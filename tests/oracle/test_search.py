@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from bursar.errors import ConfigError
 from bursar.oracle.chain import Plan, State
 from bursar.oracle.judge import Judge, Memory
-from bursar.oracle.orders import Move, Order, every_order, propose, quality, quality_with_warm_start
+from bursar.oracle.orders import Move, Order, propose, quality
 from bursar.oracle.search import search
+from tests.oracle.small import every_order
 
 
 class Made(Judge):
@@ -213,9 +214,8 @@ def test_moves_are_as_likely_as_the_kernel_says():
     assert len(newcomers[newcomers > 0]) == 18
 
 
-def test_quality_is_the_mean_of_the_curve_and_the_papers_table_has_the_warm_start_too():
+def test_quality_is_the_mean_of_the_curve():
     assert quality(np.array([0.5, 0.6, 0.7])) == pytest.approx(0.6)
-    assert quality_with_warm_start(0.2, np.array([0.5, 0.6, 0.7])) == pytest.approx(0.5)
 
 
 def test_the_memory_gives_what_the_judge_would_and_forgets_the_oldest():

@@ -12,7 +12,6 @@ import pytest
 from bursar.compute import Store, run_units
 from bursar.corpus import Labels
 from bursar.laws import baselines, forms, regression
-from bursar.laws.trainings import Material
 from bursar.ragged import Ragged
 from bursar.simulation import assistant_corpus
 from bursar.tasks import Tagging
@@ -22,6 +21,7 @@ from experiments.studies.findings import Findings
 from experiments.studies.laws import PLANS, Plan, fit_of, grid, observe, settings_of
 from experiments.studies.laws_findings import analyse
 from experiments.studies.laws_models import Seen
+from experiments.studies.laws_trainings import Material
 from experiments.studies.page import write_study_report
 from experiments.studies.study import Results
 

@@ -10,7 +10,6 @@ import pytest
 
 from bursar.compute import Store, run_units
 from bursar.oracle import network
-from bursar.oracle.analysis import Transfer
 from bursar.simulation import assistant_corpus
 from experiments.studies import optimal
 from experiments.studies import optimal_settings as settings
@@ -18,6 +17,7 @@ from experiments.studies.arms import Place
 from experiments.studies.findings import Findings
 from experiments.studies.optimal import judged
 from experiments.studies.optimal_findings import analyse
+from experiments.studies.optimal_orders import Transfer
 from experiments.studies.optimal_settings import grid_of, shorter
 from experiments.studies.page import write_study_report
 from experiments.studies.study import Results

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.oracle.analysis import NOTHING
 from bursar.oracle.chain import Plan, State, Told
 from bursar.oracle.judge import Judge
 from bursar.oracle.judge_registry import PROBE
@@ -168,7 +167,7 @@ def measure(
     found = search(judge, batches, size, plan, seed=seed, state=state, told=told)
     randoms = random_orders(judge.pool, batches, size, seed)
     every = [*randoms, *orders.values(), found.best]
-    start = dict(zip(REPORTED, judge.scores_on([NOTHING], REPORTED)[:, 0].tolist(), strict=True))
+    start = dict(zip(REPORTED, judge.scores_on([np.zeros(0, dtype=np.int64)], REPORTED)[:, 0].tolist(), strict=True))
     *measured, best = _measure(judge, every)
     return Gap(
         plan,

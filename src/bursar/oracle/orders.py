@@ -7,7 +7,6 @@ of their numbers. Random numbers are drawn from the seed and the number of the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -120,23 +119,6 @@ def _outside(order: Order, number: int) -> int:
     return number + int(np.searchsorted(before, number, side="right"))
 
 
-def every_order(pool: int, batches: int, size: int) -> list[Order]:
-    """All of them; for pools so small that they can be counted.
-
-    >>> len(every_order(pool=5, batches=2, size=2))
-    30
-    """
-
-    def rest(free: frozenset[int], left: int) -> list[list[tuple[int, ...]]]:
-        if not left:
-            return [[]]
-        return [
-            [batch, *after] for batch in combinations(sorted(free), size) for after in rest(free - set(batch), left - 1)
-        ]
-
-    return [Order.of(np.array(found)) for found in rest(frozenset(range(pool)), batches)]
-
-
 def quality(curve: FloatArray) -> FloatArray:
     """The mean of a curve of scores after 1 to K batches (paper 4, section 3.3); of many curves, along the last axis.
 
@@ -145,8 +127,3 @@ def quality(curve: FloatArray) -> FloatArray:
     """
     found: FloatArray = np.asarray(curve, dtype=float).mean(axis=-1)
     return found
-
-
-def quality_with_warm_start(start: float, curve: FloatArray) -> float:
-    """The mean over K + 1 points, as the paper's table has it (errata 24)."""
-    return float((start + np.sum(curve)) / (len(curve) + 1))

@@ -10,24 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bursar.errors import ConfigError
-from bursar.oracle.analysis import (
+from bursar.oracle.orders import Order
+from experiments.studies.optimal_orders import (
     INTENT_LENGTHS,
     Shares,
-    beside_random,
     bin_counts,
     curve_of,
     curves_of,
     label_counts,
     length_counts,
-    qualities_of,
-    seed_mismatch,
     shared,
     shared_by_chance,
     shares_of,
-    transfer,
     tsne_places,
 )
-from bursar.oracle.orders import Order
 from tests.oracle.small import Rule, probe, texts
 
 NOTHING = np.zeros(0, dtype=np.int64)
@@ -57,34 +53,6 @@ def test_many_curves_are_those_of_each_even_of_different_lengths():
 
 
 # -- for whom else -----------------------------------------------------------------------------------------------------
-def test_the_mismatch_of_seeds_has_trainings_in_rows_and_searches_in_columns():
-    judges, orders = {seed: Rule(30, seed) for seed in (2, 0, 1)}, dict(enumerate(orders_of(3)))
-    found = seed_mismatch(judges, orders)
-    assert found.seeds == (0, 1, 2)
-    lost = []
-    for row in range(3):
-        for column in range(3):
-            own, here = (curve_of(judges[row], orders[seed]).quality for seed in (row, column))
-            assert found.qualities[row, column] == here
-            assert found.gaps[row, column] == own - here
-            lost += [own - here] if row != column else []
-    assert found.mean_gap == pytest.approx(np.mean(lost))
-    with pytest.raises(ConfigError, match="different seeds"):
-        seed_mismatch({0: judges[0]}, orders)
-
-
-def test_transfer_has_sources_in_rows_and_is_measured_from_random_orders_on_the_same_target():
-    judges = {"cnn": Rule(30, 1), "lstm": Rule(30, 2)}
-    one, two, three, *random = orders_of(8)
-    found = transfer(judges, {"cnn": one, "lstm": two, "aoe": three}, random)
-    assert (found.sources, found.targets) == (("cnn", "lstm", "aoe"), ("cnn", "lstm"))
-    assert found.qualities[2, 1] == curve_of(judges["lstm"], three).quality
-    mean = np.mean([curve_of(judges["lstm"], order).quality for order in random])
-    assert found.gains[2, 1] == pytest.approx(found.qualities[2, 1] - mean)
-    with pytest.raises(ConfigError, match="random"):
-        transfer(judges, {"cnn": one}, [])
-
-
 @given(st.integers(0, 1000), st.integers(0, 1000))
 def test_shared_items_stand_at_their_ranks_in_both_orders(a, b):
     first, second = (Order.random(20, 3, 4, seed) for seed in (a, b))
@@ -137,20 +105,6 @@ def test_labels_are_counted_by_item_and_of_spans_by_word():
         assert slots["aside"][at].tolist() == [outside, *(words[name] for name in names[1])]
 
 
-def test_only_what_is_farther_than_random_orders_counts_as_far():
-    problem = texts()
-    counts = length_counts(problem, INTENT_LENGTHS)
-    random = [shares_of(Order.random(60, 3, 5, seed), counts) for seed in range(40)]
-    longest = Order.of(np.argsort(-problem.parts["pool"].words, kind="stable")[:15].reshape(3, 5))
-    far, usual = beside_random(shares_of(longest, counts), random), beside_random(random[3], random)
-    assert far.no_closer == 0
-    assert far.deviations > 3
-    assert abs(usual.deviations) < 3
-    assert usual.no_closer >= 1 / 40
-    with pytest.raises(ConfigError, match="spread"):
-        beside_random(random[0], random[:1])
-
-
 def test_nothing_in_common_is_a_distance_of_one():
     assert Shares(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.0])).distances.tolist() == [0.0, 1.0]
 
@@ -166,10 +120,5 @@ def test_a_map_is_the_same_for_the_same_seed_and_keeps_groups_apart():
     middles = np.stack([places["pool"][:20].mean(axis=0), places["pool"][20:].mean(axis=0)])
     nearest = np.linalg.norm(places["warm"][:, None] - middles, axis=2).argmin(axis=1)
     assert nearest.tolist() == groups["warm"].tolist()
-    with pytest.raises(ConfigError, match="no map"):
+    with pytest.raises(ConfigError, match="too few for a map"):
         tsne_places({"pool": np.zeros((2, 3))})
-
-
-def test_qualities_of_many_orders_are_those_of_their_curves():
-    judge, orders = Rule(30), orders_of(5)
-    assert qualities_of(judge, orders).tolist() == [curve_of(judge, order).quality for order in orders]

@@ -7,9 +7,9 @@ import pytest
 
 from bursar.errors import ConfigError, SchemaError
 from bursar.laws.observations import Observations
-from bursar.laws.trainings import Material, Setting, drawn_tasks, network_of, targets_of, trained
 from bursar.simulation import assistant_corpus
 from bursar.simulation.related import unit_codes
+from experiments.studies.laws_trainings import Material, Setting, drawn_tasks, network_of, targets_of, trained
 
 
 @pytest.fixture(scope="module")
