@@ -15,7 +15,7 @@ import typer
 from bursar.cli import run_app
 from bursar.cli.options import JsonOption
 from bursar.cli.show import print_table
-from bursar.compute import Engine, Progress, make_engine
+from bursar.compute import Engine, UnitProgress, make_engine
 from bursar.errors import BursarError, ConfigError
 from experiments import laws_files
 from experiments.bench import GROUPS, cases_of
@@ -195,11 +195,11 @@ class Order:
 def _run(order: Order, engine: Engine, *, quiet: bool) -> Results:
     """Run a study, with progress unless ``quiet``."""
     study, scale = order.study, order.scale
-    shown: AbstractContextManager[Progress] = UnitsDisplay(
+    shown: AbstractContextManager[UnitProgress] = UnitsDisplay(
         f"{study.name}, {scale} scale", study.grid(scale), engine.workers
     )
     try:
-        with nullcontext(Progress(engine.workers)) if quiet else shown as watcher:
+        with nullcontext(UnitProgress(engine.workers)) if quiet else shown as watcher:
             return run_study(
                 study,
                 scale=scale,

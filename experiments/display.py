@@ -14,14 +14,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from bursar.compute import Progress, Unit, duration
+from bursar.compute import Unit, UnitProgress, duration
 
 QUIET = 1.0  # seconds between two plain lines, so that quick units do not flood a log
 WIDTH = 24  # of a unit's own bar
 MOST_LINES = 16  # of running units
 
 
-class UnitsDisplay(Progress):
+class UnitsDisplay(UnitProgress):
     """A live display where there is a terminal, plain lines where there is none.
 
     ``units`` are all units that there are: what differs between them says what each of them is.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate, exact, gain
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, exact, gain
 from experiments.bench.harness import Case, Measured, Sides
 from experiments.bench.judged import judged, median
 
@@ -16,16 +16,16 @@ PRICES = (3, 5, 7, 4, 11, 6)
 BETAS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
-def six_tasks(budget: int, betas: tuple[float, ...] = BETAS) -> Problem:
+def six_tasks(budget: int, betas: tuple[float, ...] = BETAS) -> SplitProblem:
     """Six tasks that inform each other a little, in blocks of a hundredth of the budget."""
     tasks = tuple("abcdef")
     informs = 0.1 * np.random.default_rng(0).random((6, 6))
     np.fill_diagonal(informs, 1.0)
-    rates = {task: Rate(beta, beta, beta, budget / 100) for task, beta in zip(tasks, betas, strict=True)}
-    return Problem(Estimates(Informativeness(tasks, informs, np.zeros((6, 6))), rates), PRICES, budget)
+    rates = {task: ReductionRate(beta, beta, beta, budget / 100) for task, beta in zip(tasks, betas, strict=True)}
+    return SplitProblem(SplitEstimates(Informativeness(tasks, informs, np.zeros((6, 6))), rates), PRICES, budget)
 
 
-def plainly(problem: Problem) -> tuple[int, ...]:
+def plainly(problem: SplitProblem) -> tuple[int, ...]:
     """For every task and amount of money, all numbers of labels are tried; numpy adds them up at once."""
     best, choices = np.zeros(problem.budget + 1), []
     for price, rate, worth in zip(problem.prices, problem.rates, problem.worth, strict=True):
@@ -73,11 +73,11 @@ def split(budget: int = 100_000) -> Sides:
     return ours, theirs
 
 
-def _hardest(budget: int) -> Problem:
+def _hardest(budget: int) -> SplitProblem:
     """A label is worth its price, whatever the task, first and last: whatever spends all money is as good."""
     problem = six_tasks(budget, (1.0,) * 6)
     informs = np.eye(6)
     for at, price in enumerate(PRICES):
         informs[at, at - 1] = price - 1
     known = Informativeness(problem.tasks, informs, np.zeros((6, 6)))
-    return Problem(Estimates(known, problem.estimates.rates), PRICES, budget)
+    return SplitProblem(SplitEstimates(known, problem.estimates.rates), PRICES, budget)

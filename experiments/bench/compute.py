@@ -20,7 +20,7 @@ import numpy as np
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.pool_scoring import PoolScoring, answer
-from bursar.compute import HERE, Engine, ProgressCallback, Unit, cores, make_engine, run_units
+from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, Unit, cores, make_engine, run_units
 from bursar.corpus import Corpus
 from bursar.learners import Learner, make_learner
 from bursar.selection import make_strategy
@@ -209,4 +209,4 @@ def score_two_workers() -> Sides:
     few = {"corpus": corpus.take(np.arange(64)).unlabelled(), "question": {"ask": "scores"}}
     run_units(partial(answer, load=saved.load), [{"n": 0}, {"n": 1}], engine=engine, fill=lambda unit: {**unit, **few})
     about = {"start_seconds": time.perf_counter() - start}
-    return Scoring(learner, saved, list(pools), engine, about), Scoring(learner, saved, list(pools), HERE, {})
+    return Scoring(learner, saved, list(pools), engine, about), Scoring(learner, saved, list(pools), THIS_PROCESS, {})

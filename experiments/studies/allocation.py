@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Context, Informativeness, Rate, Split, least_regret, together
+from bursar.allocation import Context, Informativeness, ReductionRate, Split, least_regret, together
 from bursar.allocation.baselines import compare
 from bursar.allocation.informativeness import agreement, make_informer
 from bursar.allocation.label_value import can_probe, learner_of, tools_of
@@ -98,7 +98,7 @@ def seed_scores(learner: Learner, seeds: Corpus, seed: int) -> dict[str, float]:
     return {name: round(min(1.0, max(0.0, scores[name][task.metric])), 5) for name, task in learner.tasks.items()}
 
 
-def _written(informs: Informativeness, rates: Mapping[str, Rate]) -> dict[str, Any]:
+def _written(informs: Informativeness, rates: Mapping[str, ReductionRate]) -> dict[str, Any]:
     return {
         "value": informs.value.round(5).tolist(),
         "error": informs.error.round(5).tolist(),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate, Split
+from bursar.allocation import Informativeness, ReductionRate, Split, SplitEstimates, SplitProblem
 from bursar.allocation.curves import only
 from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus, read
@@ -62,16 +62,18 @@ def learner_for(unit: Mapping[str, Any], place: Place) -> Learner:
 
 
 # -- what is to be split -----------------------------------------------------------------------------------------------
-def estimates_in(known: Mapping[str, Any], way: str, tasks: tuple[str, ...]) -> Estimates:
+def estimates_in(known: Mapping[str, Any], way: str, tasks: tuple[str, ...]) -> SplitEstimates:
     """What a unit of estimates found in one way."""
     found = known["ways"][way]
     informs = Informativeness(tasks, np.array(found["value"]), np.array(found["error"]))
-    return Estimates(informs, {name: Rate(*found["rates"][name]) for name in tasks})
+    return SplitEstimates(informs, {name: ReductionRate(*found["rates"][name]) for name in tasks})
 
 
-def problem_of(unit: Mapping[str, Any], estimates: Estimates, room: int, importance: Sequence[float] = ()) -> Problem:
+def problem_of(
+    unit: Mapping[str, Any], estimates: SplitEstimates, room: int, importance: Sequence[float] = ()
+) -> SplitProblem:
     """A unit's budget at its prices, for labels of so many items of the pool."""
-    return Problem(
+    return SplitProblem(
         estimates,
         prices=tuple(unit["prices"]),
         budget=unit["budget"],

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from bursar.allocation import Estimates, Informativeness, Rate, gain
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, gain
 from bursar.allocation.informativeness import agreement, from_gains
-from bursar.allocation.rates import Curve
+from bursar.allocation.rates import LearningCurve
 from bursar.allocation.returns import tells_nothing
 from bursar.ragged import FloatArray
 from experiments.studies.allocation_settings import ALIKE, ARMS, MORE_SEEDS, READING, SETTINGS, setting_of
@@ -207,7 +207,7 @@ def in_whole_draws(cells: Sequence[Divided]) -> Sequence[Divided]:
 
 def known_rates(ways: Sequence[Mapping[str, Any]]) -> float:
     """Of how many reduction rates anything is known, in percent."""
-    rates = [Rate(*rate) for way in ways for rate in way["rates"].values()]
+    rates = [ReductionRate(*rate) for way in ways for rate in way["rates"].values()]
     return 100 * float(np.mean([not tells_nothing(rate) for rate in rates]))
 
 
@@ -244,7 +244,7 @@ def turned_out(seen: Seen, data: str) -> FloatArray | None:
 
 def estimates_from(
     tasks: tuple[str, ...], draws: Sequence[Mapping[str, Any]], block: int
-) -> tuple[Estimates, tuple[float, ...]]:
+) -> tuple[SplitEstimates, tuple[float, ...]]:
     """What real curves of some draws say: who informs whom, how fast labels lose worth, and what own labels gain.
 
     The rate of a task is that of its own curve. What it gains for another is then the rise of that one's curve along
@@ -257,10 +257,10 @@ def estimates_from(
     for at, task in enumerate(tasks):
         scores = np.array([[[row[to] for to in tasks] for row in draw["scores"][task]] for draw in draws])
         curve = np.concatenate([begin[:, at, None], scores[:, :, at]], axis=1)
-        rates[task] = Curve(np.array([0, *sizes]), curve).rate(block, "real labels")
+        rates[task] = LearningCurve(np.array([0, *sizes]), curve).rate(block, "real labels")
         along = gain(sizes, rates[task]) / block
         rises[:, at] = np.einsum("dst,s->dt", scores - begin[:, None], along) / (along @ along)
     own = np.maximum(rises.mean(axis=0).diagonal(), 0.0)
     relative = own / np.maximum(begin.mean(axis=0), LEAST_SCORE)
     weights = relative / relative.mean() if relative.any() else np.ones(len(tasks))
-    return Estimates(from_gains(tasks, rises), rates), tuple(weights.tolist())
+    return SplitEstimates(from_gains(tasks, rises), rates), tuple(weights.tolist())

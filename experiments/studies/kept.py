@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from bursar.campaign.lock import Lock
-from bursar.compute import Store, address
+from bursar.compute import ResultStore, address
 from experiments.studies.arms import Place
 
 
@@ -20,7 +20,7 @@ def kept(
     ``work`` is whose result it is: a unit of the study itself, or a part that several of its units have in common.
     """
     where = address(partial(work, place=place), unit)
-    store = Store(place.runs / "results")
+    store = ResultStore(place.runs / "results")
     found: dict[str, Any] | None = store.get(where)
     if found is not None:
         return found

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bursar.compute import ProgressCallback, Store, address
+from bursar.compute import ProgressCallback, ResultStore, address
 from bursar.errors import ConfigError
 from experiments.studies.arms import Place, corpus_of
 from experiments.studies.laws_findings import analyse
@@ -224,7 +224,7 @@ def _told(law: PowerLaw) -> dict[str, Any]:
 
 def stored(where: str, place: Place, tell: ProgressCallback) -> dict[str, Any]:
     """What an earlier unit found; another worker may still be at it."""
-    store, missing, begun = Store(place.runs / "results"), object(), time.monotonic()
+    store, missing, begun = ResultStore(place.runs / "results"), object(), time.monotonic()
     while (result := store.get(where, missing)) is missing:
         if time.monotonic() - begun > WAIT:
             raise ConfigError("laws need all models of their table, and some are open", fix="run the whole study")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.compute import ProgressCallback, Store, address
+from bursar.compute import ProgressCallback, ResultStore, address
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.oracle import Judge, Memory, Order, Plan, Problem, State, quality, search
@@ -324,7 +324,7 @@ def _orders_of(
 
 def _stored(unit: Mapping[str, Any], place: Place, tell: ProgressCallback) -> dict[str, Any]:
     """What an earlier unit found; another worker may still be at it."""
-    store, missing, begun = Store(place.runs / "results"), object(), time.monotonic()
+    store, missing, begun = ResultStore(place.runs / "results"), object(), time.monotonic()
     while (result := store.get(where_of(unit, place), missing)) is missing:
         if time.monotonic() - begun > WAIT:
             raise ConfigError(

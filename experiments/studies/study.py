@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bursar.compute import HERE, Engine, Progress, Store, Unit, UnitObserver, address, run_units
+from bursar.compute import THIS_PROCESS, Engine, ResultStore, Unit, UnitObserver, UnitProgress, address, run_units
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
 from bursar.registry import Registry
@@ -127,7 +127,7 @@ def run_study(
     place: Place,
     out: Path,
     command: str,
-    engine: Engine = HERE,
+    engine: Engine = THIS_PROCESS,
     watcher: UnitObserver | None = None,
     seeds: Sequence[int] | None = None,
 ) -> Results:
@@ -136,7 +136,7 @@ def run_study(
         raise ConfigError(f"study {study.name} has no scale {scale!r}", fix=f"use {' or '.join(study.scales)}")
     grid = list(study.grid(scale))
     chosen = [unit for unit in grid if seeds is None or unit.get("seed") in seeds]
-    store = Store(place.runs / "results")
+    store = ResultStore(place.runs / "results")
     if out.exists():
         before = Results.read(out)
         if (before.study, before.scale) != (study.name, scale):
@@ -157,7 +157,7 @@ def run_study(
 
     work = partial(study.work, place=place)
     try:
-        run_units(work, chosen, engine=engine, store=store, watcher=_Writing(watcher or Progress(), results, out))
+        run_units(work, chosen, engine=engine, store=store, watcher=_Writing(watcher or UnitProgress(), results, out))
     finally:
         found = results()
         if found.runs:

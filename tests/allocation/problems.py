@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem
 
 NAMES = ("intent", "slots", "urgency", "topic", "mood", "tone")
 
@@ -19,8 +19,8 @@ def made(betas, blocks, informs, prices, budget, errors=None, ends=None, **more)
     rates = {}
     for at, (task, beta, block) in enumerate(zip(tasks, betas, blocks, strict=True)):
         low, high = (beta, beta) if ends is None else ends[at]
-        rates[task] = Rate(beta, low, high, block)
-    return Problem(Estimates(Informativeness(tasks, value, error), rates), tuple(prices), budget, **more)
+        rates[task] = ReductionRate(beta, low, high, block)
+    return SplitProblem(SplitEstimates(Informativeness(tasks, value, error), rates), tuple(prices), budget, **more)
 
 
 def random_problem(rng, tasks=None, budget=None, *, limits=True, lots=False, sure=True, **more):
@@ -75,4 +75,4 @@ def six_tasks(betas):
 
 def two_alike():
     nobody = Informativeness(("a", "b"), np.eye(2), np.zeros((2, 2)))
-    return Estimates(nobody, dict.fromkeys("ab", Rate(0.5, 0.5, 0.5, 50)))
+    return SplitEstimates(nobody, dict.fromkeys("ab", ReductionRate(0.5, 0.5, 0.5, 50)))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate, exact, together
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, exact, together
 from bursar.allocation.items import with_items
 from bursar.errors import AllocationError
 from tests.allocation.problems import made, six_tasks, two_alike
@@ -24,11 +24,11 @@ def test_together_is_the_best_over_all_numbers_of_shared_items():
     for _ in range(25):
         value = rng.uniform(-0.2, 0.8, (2, 2))
         np.fill_diagonal(value, 1.0)
-        rates = {name: Rate(b, b, b, 4) for name, b in zip("ab", rng.uniform(0.3, 1.0, 2), strict=True)}
+        rates = {name: ReductionRate(b, b, b, 4) for name, b in zip("ab", rng.uniform(0.3, 1.0, 2), strict=True)}
         prices = tuple(rng.integers(3, 9, 2).tolist())
         joint = int(rng.integers(max(prices), sum(prices) + 2))
-        known = Estimates(Informativeness(("a", "b"), value, np.zeros((2, 2))), rates)
-        problem = Problem(known, prices, int(rng.integers(10, 120)), joint=joint)
+        known = SplitEstimates(Informativeness(("a", "b"), value, np.zeros((2, 2))), rates)
+        problem = SplitProblem(known, prices, int(rng.integers(10, 120)), joint=joint)
         best = max(
             float(problem.gains((a, b)).sum())
             for shared in range(problem.budget // joint + 1)
@@ -102,9 +102,9 @@ def test_minimums_that_only_items_for_all_tasks_can_pay_for_are_paid_so():
 
 
 def test_together_needs_the_price_of_an_item_for_all_tasks():
-    known = Estimates(Informativeness(("a",), np.eye(1), np.zeros((1, 1))), {"a": Rate(0.5, 0.5, 0.5, 4)})
+    known = SplitEstimates(Informativeness(("a",), np.eye(1), np.zeros((1, 1))), {"a": ReductionRate(0.5, 0.5, 0.5, 4)})
     with pytest.raises(AllocationError, match="labelled for all tasks is not known"):
-        together(Problem(known, (3,), 12))
+        together(SplitProblem(known, (3,), 12))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -150,12 +150,12 @@ def test_lots_are_kept_beside_items_for_all_tasks():
 
 def test_what_the_notes_say_counts_items_for_all_tasks():
     known = two_alike()
-    cheap = together(Problem(known, prices=(7, 9), budget=6, joint=5))
+    cheap = together(SplitProblem(known, prices=(7, 9), budget=6, joint=5))
     assert (cheap.counts, cheap.notes) == ((1, 1), ())
-    minimums = together(Problem(known, prices=(10, 12), budget=440, joint=13, least=(20, 20)))
+    minimums = together(SplitProblem(known, prices=(10, 12), budget=440, joint=13, least=(20, 20)))
     assert min(minimums.counts) > 20
     assert minimums.notes == ()
-    tight = together(Problem(known, prices=(10, 12), budget=260, joint=13, least=(20, 20)))
+    tight = together(SplitProblem(known, prices=(10, 12), budget=260, joint=13, least=(20, 20)))
     assert tight.notes == ("The minimums take the whole budget.",)
 
 
@@ -173,6 +173,6 @@ def test_money_that_is_not_needed_is_not_spent_on_labels_apart(betas, blocks, pr
 @pytest.mark.parametrize("beta", [1 - 1e-12, 1 - 1e-13, 0.999999])
 @pytest.mark.parametrize("budget", [1378, 1379, 1381, 2400])
 def test_labels_that_hardly_lose_worth_are_split_as_well(beta, budget):
-    rate = Rate(beta, beta, beta, 1000)
-    known = Estimates(Informativeness(("a", "b"), np.eye(2), np.zeros((2, 2))), dict.fromkeys("ab", rate))
-    assert together(Problem(known, (24, 24), budget, joint=27)).cost <= budget
+    rate = ReductionRate(beta, beta, beta, 1000)
+    known = SplitEstimates(Informativeness(("a", "b"), np.eye(2), np.zeros((2, 2))), dict.fromkeys("ab", rate))
+    assert together(SplitProblem(known, (24, 24), budget, joint=27)).cost <= budget

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation.curves import Growth, LabelCurve, only, scored
+from bursar.allocation.curves import LabelCurve, LabelGrowth, only, scored
 from bursar.allocation.pseudo import PseudoLabels, guessed
-from bursar.allocation.rates import Curve, geometric_sizes, make_rater
+from bursar.allocation.rates import LearningCurve, geometric_sizes, make_rater
 from bursar.allocation.returns import fit_rate, returns, tells_nothing
 from bursar.errors import AllocationError, BursarError, ConfigError, DataError
 from bursar.learners import make_learner
@@ -56,7 +56,7 @@ def test_a_rate_is_that_of_the_shape_whatever_the_level_and_scale():
     sizes = np.array([0, 50, 100, 200, 400])
     shape = 1 - 0.4 ** (sizes / 100)
     for low, rise in ((0.0, 1.0), (0.5, 0.1), (0.8, 0.002)):
-        curve = Curve(sizes, np.array([low + rise * shape, low - 0.1 + rise * shape]))
+        curve = LearningCurve(sizes, np.array([low + rise * shape, low - 0.1 + rise * shape]))
         assert curve.error is None
         assert curve.rate(100, "test").beta == pytest.approx(0.4, abs=1e-3)
 
@@ -65,7 +65,7 @@ def test_the_error_of_a_curve_is_that_of_its_means():
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 0.02, (500, 4, 5))
     levels = rng.normal(0, 0.3, (500, 4, 1))
-    found = np.mean([Curve(np.arange(5), one).error for one in noise + levels])
+    found = np.mean([LearningCurve(np.arange(5), one).error for one in noise + levels])
     assert found == pytest.approx(0.02 / np.sqrt(4), rel=0.03)
 
 
@@ -74,13 +74,13 @@ def test_noise_makes_the_interval_wider_and_flat_or_falling_curves_tell_nothing(
     shape = 0.5 + 0.3 * (1 - 0.4 ** (sizes / 100))
     widths = []
     for spread in (0.002, 0.02):
-        rate = Curve(sizes, shape + rng.normal(0, spread, (4, 5))).rate(100, "test")
+        rate = LearningCurve(sizes, shape + rng.normal(0, spread, (4, 5))).rate(100, "test")
         widths.append(rate.high - rate.low)
     assert widths[0] < widths[1]
     for slope in (0, -0.0005):
-        assert tells_nothing(Curve(sizes, 0.6 + slope * sizes + rng.normal(0, 0.01, (3, 5))).rate(100, "test"))
-    assert tells_nothing(Curve(sizes, np.full((3, 5), 0.7)).rate(100, "test"))
-    assert tells_nothing(Curve(sizes[:2], np.array([[0.1, 0.9]])).rate(100, "test"))
+        assert tells_nothing(LearningCurve(sizes, 0.6 + slope * sizes + rng.normal(0, 0.01, (3, 5))).rate(100, "test"))
+    assert tells_nothing(LearningCurve(sizes, np.full((3, 5), 0.7)).rate(100, "test"))
+    assert tells_nothing(LearningCurve(sizes[:2], np.array([[0.1, 0.9]])).rate(100, "test"))
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
@@ -95,7 +95,7 @@ def test_intervals_of_few_repetitions_hold_the_rate_as_often_as_they_say(level, 
     for beta in np.repeat([0.3, 0.6, 0.9], 70):
         shape = returns(at - at[0], beta, 100)
         noise = rng.normal(0, 0.02, (repetitions, len(at))) + rng.normal(0, 0.1, (repetitions, 1))
-        found = Curve(at, 0.5 + 0.3 * shape / shape[-1] + noise).rate(100, "test", level)
+        found = LearningCurve(at, 0.5 + 0.3 * shape / shape[-1] + noise).rate(100, "test", level)
         held.append(found.low <= beta <= found.high)
     doubt = np.sqrt(level * (1 - level) / len(held))
     assert level - 3 * doubt < np.mean(held) < level + 0.9 * (1 - level)  # rather more often than less
@@ -115,7 +115,7 @@ def test_only_the_growing_task_grows(items):
     order = {"intent": np.arange(20, 60), "slots": np.arange(59, 29, -1)}
     sizes = {"intent": np.array([0, 10, 40]), "slots": np.array([5, 30])}
     nothing = np.zeros(60, dtype=bool)
-    growth = Growth(items, there, {"intent": there["intent"], "slots": nothing}, order, sizes)
+    growth = LabelGrowth(items, there, {"intent": there["intent"], "slots": nothing}, order, sizes)
     found = scored(student, growth, items, 0, lambda what, done: None)
     assert student.given == [
         {"intent": 20, "slots": 30},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.allocation import Rate, fit_rate, gain, half_life, labels_for
+from bursar.allocation import ReductionRate, fit_rate, gain, half_life, labels_for
 from bursar.allocation.returns import SMALLEST, UNKNOWN, returns, tells_nothing
 from bursar.errors import AllocationError
 
@@ -19,7 +19,7 @@ blocks = st.floats(0.5, 1000)
 
 
 def rate_of(beta, block=1.0):
-    return Rate(beta, beta, beta, block)
+    return ReductionRate(beta, beta, beta, block)
 
 
 # -- what labels are worth -------------------------------------------------------------------------------------------

@@ -97,8 +97,8 @@ def test_the_robust_split_has_the_least_to_regret_of_all(seed):
     assert least - 1e-9 <= found.regret <= least * (1 + 2 * room.CLOSE) + 1e-9
     assert found.regret <= found.nominal + 1e-12
     assert found.nominal == pytest.approx(largest_regret(problem, exact(problem).counts), abs=1e-9)
-    assert [move.regret for move in found.moves] == sorted((move.regret for move in found.moves), reverse=True)
-    assert max([0, *(move.regret for move in found.moves)]) <= found.regret + 1e-9
+    assert [move.regret for move in found.outcomes] == sorted((move.regret for move in found.outcomes), reverse=True)
+    assert max([0, *(move.regret for move in found.outcomes)]) <= found.regret + 1e-9
 
 
 def test_with_little_time_the_bound_still_holds(monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate, Split, exact, greedy
+from bursar.allocation import Informativeness, ReductionRate, Split, SplitEstimates, SplitProblem, exact, greedy
 from bursar.allocation.concave import Good, _searched, best_steps, combined, greedy_steps
 from bursar.errors import AllocationError
 from bursar.tasks import CostModel
@@ -347,7 +347,7 @@ def test_a_large_budget_is_no_trouble_where_worth_falls():
 
 def test_tasks_are_named_in_the_order_of_the_estimates():
     problem = six_tasks([0.5] * 6)
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, SplitProblem)
     assert exact(problem).tasks == NAMES
 
 
@@ -360,19 +360,21 @@ def test_a_note_says_that_nothing_gains_only_if_something_useful_is_affordable()
 
 def test_a_task_that_counts_for_nothing_is_not_said_to_harm():
     known = two_alike()
-    [note] = exact(Problem(known, prices=(1, 1), budget=60, importance=(1.0, 0.0))).notes
+    [note] = exact(SplitProblem(known, prices=(1, 1), budget=60, importance=(1.0, 0.0))).notes
     assert note == "A label of b is worth 0 to all tasks together: none are bought."
 
 
 def test_greedy_counts_money_of_any_size_or_says_that_it_cannot():
     known = two_alike()
-    large = Problem(known, prices=(10**16, 9 * 10**15), budget=10**20)
+    large = SplitProblem(known, prices=(10**16, 9 * 10**15), budget=10**20)
     assert greedy(large).cost <= 10**20
     with pytest.raises(AllocationError, match=r"cannot be counted\. Fix: use a larger unit"):
-        greedy(Problem(known, prices=(10**16 + 1, 9 * 10**15 + 3), budget=10**20))
+        greedy(SplitProblem(known, prices=(10**16 + 1, 9 * 10**15 + 3), budget=10**20))
 
 
 def test_a_minimum_above_what_can_be_had_is_told_as_that():
-    known = Estimates(Informativeness(("a",), np.eye(1), np.zeros((1, 1))), {"a": Rate(0.5, 0.5, 0.5, 50)})
+    known = SplitEstimates(
+        Informativeness(("a",), np.eye(1), np.zeros((1, 1))), {"a": ReductionRate(0.5, 0.5, 0.5, 50)}
+    )
     with pytest.raises(AllocationError, match=r"at least 300 labels are asked for, and at most 189.*each round"):
-        Problem(known, (1,), 1000, least=(300,), most=(189,))
+        SplitProblem(known, (1,), 1000, least=(300,), most=(189,))

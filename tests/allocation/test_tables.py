@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bursar.allocation import exact
-from bursar.allocation.tables import read_table
+from bursar.allocation.tables import read_estimate_table
 from bursar.errors import AllocationError, DataError
 
 TOML = """\
@@ -69,7 +69,7 @@ def as_json(toml=TOML):
 # -- what is read ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["toml", "json", "csv"])
 def test_three_formats_say_the_same(written, kind):
-    table = read_table(written(f"tasks.{kind}", {"toml": TOML, "json": as_json(), "csv": CSV}[kind]))
+    table = read_estimate_table(written(f"tasks.{kind}", {"toml": TOML, "json": as_json(), "csv": CSV}[kind]))
     assert table.estimates.tasks == ("intent", "named entities")
     assert table.prices == (5, 12)
     assert (table.least, table.most) == ((0, 100), (None, 5000))
@@ -85,16 +85,16 @@ def test_three_formats_say_the_same(written, kind):
 
 
 def test_a_table_that_is_saved_is_read_again(written, tmp_path):
-    table = read_table(written("tasks.toml", TOML))
+    table = read_estimate_table(written("tasks.toml", TOML))
     table.save(tmp_path / "again.json")
-    again = read_table(tmp_path / "again.json")
+    again = read_estimate_table(tmp_path / "again.json")
     assert again.describe() == table.describe()
     assert exact(again.problem(400)).counts == exact(table.problem(400)).counts
     assert again.joint == 22
 
 
 def test_the_least_that_is_needed(written):
-    table = read_table(written("tasks.toml", "[tasks.a]\nprice = 3\nbeta = 0.5\nblock = 10\n"))
+    table = read_estimate_table(written("tasks.toml", "[tasks.a]\nprice = 3\nbeta = 0.5\nblock = 10\n"))
     rate = table.estimates.rates["a"]
     assert (rate.low, rate.beta, rate.high) == (0.5, 0.5, 0.5)
     assert (table.least, table.most, table.joint, dict(table.scores)) == ((0,), (None,), None, {})
@@ -102,18 +102,18 @@ def test_the_least_that_is_needed(written):
 
 
 def test_without_a_unit_it_is_the_finest_decimal_of_the_prices(written):
-    table = read_table(
+    table = read_estimate_table(
         written("tasks.toml", TOML.replace("unit = 0.01\n", "").replace("price = 0.12", "price = 0.125"))
     )
     assert table.costs.unit == Decimal("0.001")
     assert table.prices == (50, 125)
     assert table.joint == 220
-    whole = read_table(written("whole.csv", "task,price,beta,block\na,300,0.5,10\n"))
+    whole = read_estimate_table(written("whole.csv", "task,price,beta,block\na,300,0.5,10\n"))
     assert (whole.costs.unit, whole.prices) == (1, (300,))
 
 
 def test_a_budget_is_rounded_down_to_whole_units(written):
-    table = read_table(written("tasks.toml", TOML))
+    table = read_estimate_table(written("tasks.toml", TOML))
     assert table.problem("400.009").budget == 40_000
     assert table.problem(Decimal("0.29") + 12).budget == 1229  # 12.29 / 0.01 in floating point is 1228.99…
     for budget in ("nan", "-1", "1e13"):
@@ -123,13 +123,13 @@ def test_a_budget_is_rounded_down_to_whole_units(written):
 
 def test_minimums_beyond_the_budget_are_told_in_money(written):
     with pytest.raises(AllocationError, match=r"minimums cost €12.00, and the budget is €11.50: task 'named entities'"):
-        read_table(written("tasks.toml", TOML)).problem(11.5)
+        read_estimate_table(written("tasks.toml", TOML)).problem(11.5)
 
 
 # -- what is wrong ---------------------------------------------------------------------------------------------------
 def complaint(file):
     with pytest.raises(DataError) as wrong:
-        read_table(file)
+        read_estimate_table(file)
     return str(wrong.value).replace(str(file), "FILE")
 
 
@@ -258,7 +258,7 @@ def test_numbers_that_nobody_counts_in_are_refused_at_once(tmp_path, name, text)
     file.write_text(text)
     started = time.process_time()
     with pytest.raises(DataError) as caught:
-        read_table(file)
+        read_estimate_table(file)
     assert time.process_time() - started < 1
     assert len(str(caught.value)) < 400 + len(str(file))
 
@@ -268,10 +268,10 @@ def test_a_budget_that_is_no_money_is_refused(tmp_path, budget):
     file = tmp_path / "t.csv"
     file.write_text("task,price,beta,block\na,1,0.5,10\n")
     with pytest.raises(AllocationError, match="a budget of"):
-        read_table(file).problem(budget)
+        read_estimate_table(file).problem(budget)
 
 
 def test_a_blank_error_is_none(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text("task,price,beta,block,informs:b,error:b\na,1,0.5,10,0.4, \nb,1,0.5,10,,\n")
-    assert read_table(file).estimates.informativeness.value[0, 1] == 0.4
+    assert read_estimate_table(file).estimates.informativeness.value[0, 1] == 0.4

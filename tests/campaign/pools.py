@@ -12,7 +12,7 @@ from bursar.campaign.config import parse_config
 from bursar.campaign.models import Models
 from bursar.campaign.pool_scoring import PoolScoring
 from bursar.campaign.splits import load_parts
-from bursar.compute import HERE
+from bursar.compute import THIS_PROCESS
 from bursar.selection import make_strategy
 from tests.tiny import tiny_encoder
 
@@ -43,7 +43,7 @@ class Pool:
         annotated = self.items.take(np.arange(40))
         self.learner, _ = self.models.fitted(annotated, None, lambda what, done: None)
 
-    def scoring(self, engine=HERE, folder=None) -> PoolScoring:
+    def scoring(self, engine=THIS_PROCESS, folder=None) -> PoolScoring:
         return PoolScoring(self.models.saved, folder, engine)
 
     def all_answers(self, scoring: PoolScoring) -> dict[str, np.ndarray]:
@@ -69,7 +69,7 @@ def assert_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> 
         np.testing.assert_array_equal(array, second[name], err_msg=name)
 
 
-def decisions(config, folder: Path, engine=HERE) -> str:
+def decisions(config, folder: Path, engine=THIS_PROCESS) -> str:
     """All that a campaign decides and buys, in words."""
     campaign = Campaign(config, folder, engine=engine)
     try:

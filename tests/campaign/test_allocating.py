@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bursar.allocation import BASELINES, Context, Estimates, Informativeness, Rate, answer, together
+from bursar.allocation import BASELINES, Context, Informativeness, ReductionRate, SplitEstimates, advise, together
 from bursar.allocation.curves import only
 from bursar.allocation.probing import Probing
 from bursar.allocation.pseudo import PseudoLabels
-from bursar.allocation.split_inputs import Material, material_of, material_of_run, measure
+from bursar.allocation.split_inputs import SplitInputs, inputs_of, inputs_of_run, measure
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.runs import Run, run_campaign
@@ -31,7 +31,7 @@ CAMPAIGN = {
 
 @pytest.fixture(scope="module")
 def material():
-    return material_of(parse_config(CAMPAIGN))
+    return inputs_of(parse_config(CAMPAIGN))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_what_has_not_begun_is_measured_on_its_seed_items(material):
 def test_a_run_is_measured_on_what_it_was_told(tmp_path, material):
     run = Run(tmp_path / "run", parse_config(CAMPAIGN))
     run_campaign(run, workers=1)
-    found = material_of_run(tmp_path / "run")
+    found = inputs_of_run(tmp_path / "run")
     assert sorted(found.annotated.ids.tolist()) == sorted(material.annotated.ids.tolist())
 
 
@@ -58,12 +58,12 @@ def test_a_run_that_chose_items_is_rated_on_those_it_drew_and_what_it_has_much_o
     table |= {"limits": {"tasks": {"urgency": {"at_most": 0}}}, "audit": {"share": 0.1}}
     run = Run(tmp_path / "run", parse_config(table))
     run_campaign(run, workers=1)
-    found = material_of_run(tmp_path / "run")
+    found = inputs_of_run(tmp_path / "run")
     assert 60 < len(found.drawn) < len(found.annotated)
     ledger_rater = measure(found, informer="probe", rater="ledger")
     labels = {name: int(column.present.sum()) for name, column in found.annotated.labels.items()}
     assert {name: rate.block for name, rate in ledger_rater.estimates.rates.items()} == pytest.approx(labels)
-    alike = {name: Rate(0.5, 0.5, 0.5, many) for name, many in labels.items()}
+    alike = {name: ReductionRate(0.5, 0.5, 0.5, many) for name, many in labels.items()}
     moved = replace(ledger_rater, estimates=replace(ledger_rater.estimates, rates=alike))
     importance = dict(zip(found.tasks, moved.problem(1000).importance, strict=True))
     assert importance["intent"] < importance["urgency"] <= 1
@@ -75,7 +75,7 @@ def test_a_run_without_its_ledger_is_left_as_it_is(tmp_path):
         file.unlink()
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(AllocationError, match="has bought nothing yet"):
-        material_of_run(tmp_path / "run")
+        inputs_of_run(tmp_path / "run")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -88,7 +88,7 @@ def test_prices_are_what_labels_of_the_seed_items_cost(measured):
 
 def test_a_split_keeps_to_the_campaigns_limits_and_money(measured):
     for method in ("exact", "together", "greedy"):
-        split = answer(measured.problem(700), measured.context, method=method).split
+        split = advise(measured.problem(700), measured.context, method=method).split
         assert split.cost <= 700
         assert split.counts[1] <= 30
 
@@ -123,7 +123,7 @@ def test_seed_scores_say_how_hard_tasks_are(measured):
 
 def test_one_task_alone_is_nothing_to_split():
     with pytest.raises(ConfigError, match="nothing to split"):
-        measure(material_of(parse_config({**CAMPAIGN, "tasks": ["intent"], "limits": {}})), informer="probe")
+        measure(inputs_of(parse_config({**CAMPAIGN, "tasks": ["intent"], "limits": {}})), informer="probe")
 
 
 def test_a_task_without_seed_labels_is_named(material):
@@ -156,34 +156,34 @@ def campaign_of(tmp_path):
 
 @pytest.mark.parametrize("pricing", ["gold", "predicted"])
 def test_what_a_pool_without_labels_has_of_them_is_looked_at_all_of_it(campaign_of, pricing):
-    found = material_of(campaign_of({"costs": {"pricing": pricing}}, intent=30, urgency=20))
+    found = inputs_of(campaign_of({"costs": {"pricing": pricing}}, intent=30, urgency=20))
     assert [int(column.present.sum()) for column in found.annotated.labels.values()] == [30, 20]
     assert len(found.pool) == POOL - 30
     assert found.room == (POOL - 30, POOL - 20)
 
 
 def test_a_pool_without_labels_is_split_for_by_guessing_some(campaign_of):
-    measured = measure(material_of(campaign_of(intent=40, urgency=40)), informer="probe")
-    split = answer(measured.problem(300), measured.context, method="together").split
+    measured = measure(inputs_of(campaign_of(intent=40, urgency=40)), informer="probe")
+    split = advise(measured.problem(300), measured.context, method="together").split
     assert 0 < split.cost <= 300
     assert {rate.source for rate in measured.estimates.rates.values()} == {"pseudo-labels"}
 
 
 def test_tasks_without_labels_are_all_named_with_what_to_do(campaign_of):
     with pytest.raises(AllocationError, match=r"tasks 'intent', 'urgency' have no seed labels.*split 'train'"):
-        measure(material_of(campaign_of()), informer="probe")
+        measure(inputs_of(campaign_of()), informer="probe")
     with pytest.raises(AllocationError, match=r"task 'urgency' has no seed labels.*label about 20 items"):
-        measure(material_of(campaign_of(intent=30)), informer="probe")
+        measure(inputs_of(campaign_of(intent=30)), informer="probe")
     with pytest.raises(AllocationError, match=r"'urgency' has 4 seed labels: too few.*label at least \d+ items"):
-        measure(material_of(campaign_of(intent=30, urgency=4)), informer="probe")
+        measure(inputs_of(campaign_of(intent=30, urgency=4)), informer="probe")
 
 
 def test_where_every_item_has_some_label_none_is_guessed_and_that_is_said_at_once(campaign_of, monkeypatch):
-    material = material_of(campaign_of(intent=POOL, urgency=40))
+    material = inputs_of(campaign_of(intent=POOL, urgency=40))
     assert material.room == (0, POOL - 40)
     found = measure(material, informer="probe")
     assert found.rater == "ledger"
-    split = answer(found.problem(200), found.context, method="together").split
+    split = advise(found.problem(200), found.context, method="together").split
     assert (split.counts[0], split.together) == (0, 0)
     monkeypatch.setattr(Probing, "measure", lambda *a, **k: pytest.fail("it was measured"))
     with pytest.raises(AllocationError, match=r"none is without any label.*'ledger'"):
@@ -202,7 +202,7 @@ def test_a_simulation_over_items_without_labels_says_so(campaign_of, tmp_path):
 
 def test_asking_begins_nothing_where_the_campaign_will_be_kept(material):
     config = parse_config({**CAMPAIGN, "ledger": {"url": "postgresql://nowhere.invalid/team"}})
-    assert material_of(config).annotated.equals(material.annotated)
+    assert inputs_of(config).annotated.equals(material.annotated)
 
 
 def test_both_texts_of_a_pair_are_read_and_paid_for():
@@ -213,8 +213,8 @@ def test_both_texts_of_a_pair_are_read_and_paid_for():
     items = builder.build()
     config = parse_config({"learner": {"name": "probe"}})
     known = Informativeness(("same", "tone"), np.eye(2), np.zeros((2, 2)))
-    estimates = Estimates(known, dict.fromkeys(("same", "tone"), Rate(0.5, 0.5, 0.5, 10)))
-    material = Material(config, config.costs.model(items.schema.values()), items.take(np.arange(2)), items)
+    estimates = SplitEstimates(known, dict.fromkeys(("same", "tone"), ReductionRate(0.5, 0.5, 0.5, 10)))
+    material = SplitInputs(config, config.costs.model(items.schema.values()), items.take(np.arange(2)), items)
     problem = material.problem(100, estimates)
     assert problem.prices == (3 + 2 + 3,) * 2  # words to read, and three units a class
     assert problem.joint == 3 + 2 + 3 + 3
@@ -225,7 +225,7 @@ def test_a_run_is_rated_by_its_own_labels_and_what_has_not_begun_by_guesses(tmp_
     monkeypatch.setattr(PseudoLabels, "growth", lambda *a: pytest.fail("labels were guessed"))
     run = Run(tmp_path / "run", parse_config(CAMPAIGN))
     run_campaign(run, workers=1)
-    assert measure(material_of_run(tmp_path / "run"), informer="probe").rater == "ledger"
+    assert measure(inputs_of_run(tmp_path / "run"), informer="probe").rater == "ledger"
     with pytest.raises(pytest.fail.Exception, match="labels were guessed"):
         measure(material, informer="probe")
 
@@ -246,8 +246,8 @@ def test_money_that_cannot_be_split_is_refused_before_anything_is_measured(mater
 
 def test_no_more_items_are_labelled_for_all_tasks_than_lack_all_labels(campaign_of):
     """Ten items lack both labels, and most others one of them."""
-    material = material_of(campaign_of(intent=POOL - 10, urgency=40))
-    problem = material.problem(10_000, Estimates.unknown(material.tasks))
+    material = inputs_of(campaign_of(intent=POOL - 10, urgency=40))
+    problem = material.problem(10_000, SplitEstimates.unknown(material.tasks))
     assert problem.items == len(material.pool) == 10
     for split in (together(problem), BASELINES["same items"](problem, Context(), np.random.default_rng(0))):
         assert split.together <= 10

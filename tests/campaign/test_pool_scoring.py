@@ -17,7 +17,7 @@ from bursar.annotation.round_worker import main as round_worker
 from bursar.annotation.round_worker import next_round
 from bursar.campaign import Run, load_config, pool_scoring, run_campaign
 from bursar.campaign.models import SavedModel
-from bursar.compute import HERE, ArrayStore, Processes
+from bursar.compute import THIS_PROCESS, ArrayStore, Processes
 from bursar.errors import ConfigError, LearnerError
 from bursar.selection import make_strategy
 from tests.campaign.lives import answer_all, one_corpus, start  # noqa: F401
@@ -142,7 +142,7 @@ def test_a_model_that_was_removed_from_disk_is_written_again(pool, two, whole):
 def test_progress_comes_from_all_shards_and_ends_at_1(pool, where, two, monkeypatch):
     monkeypatch.setattr(pool_scoring, "SHARD", 150)
     told = []
-    scoring = pool.scoring(two if where == "two" else HERE)
+    scoring = pool.scoring(two if where == "two" else THIS_PROCESS)
     scoring.scores(pool.learner, make_strategy("MT-AVG"), pool.items, 0, lambda *what: told.append(what))
     assert {what for what, _ in told} == {"scoring"}
     shares = [done for _, done in told]
@@ -169,7 +169,7 @@ def test_the_shard_of_a_worker_that_is_killed_is_scored_again(pool, whole, two):
 
 @pytest.mark.parametrize("where", ["here", "two"])
 def test_finished_shards_are_not_scored_again_after_a_crash(pool, whole, two, tmp_path, where):
-    engine = two if where == "two" else HERE
+    engine = two if where == "two" else THIS_PROCESS
 
     def crash(what, done):
         if len(list(tmp_path.glob("*.npz"))) == 2:
@@ -181,7 +181,7 @@ def test_finished_shards_are_not_scored_again_after_a_crash(pool, whole, two, tm
     kept = {unit["from"] for unit, _ in ArrayStore(tmp_path)}
     assert len(kept) == 2
     told = []
-    scored = pool.scoring(HERE, tmp_path).scores(*asked, lambda *what: told.append(what))
+    scored = pool.scoring(THIS_PROCESS, tmp_path).scores(*asked, lambda *what: told.append(what))
     assert told[0] == ("scoring", 2 / 5)
     np.testing.assert_array_equal(scored.confidence, whole["MT-AVG confidence"])
 

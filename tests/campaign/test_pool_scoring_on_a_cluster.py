@@ -9,7 +9,7 @@ import pytest
 
 from bursar.campaign import pool_scoring
 from bursar.cli import main
-from bursar.compute import HERE, make_engine
+from bursar.compute import THIS_PROCESS, make_engine
 from bursar.selection import make_strategy
 from tests.campaign.pools import Pool, assert_same, config_of, decisions
 from tests.compute.nodes import MISSING, await_both
@@ -53,7 +53,7 @@ def pool(tmp_path_factory):
 
 @pytest.fixture
 def here(pool):
-    return pool.all_answers(pool.scoring(HERE))
+    return pool.all_answers(pool.scoring(THIS_PROCESS))
 
 
 @pytest.fixture(scope="module", params=["client", "direct"])

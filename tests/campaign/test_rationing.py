@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate, adviser, exact
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, adviser, exact
 from bursar.allocation.budget_split import BudgetSplit, capped, paid
 from bursar.allocation.label_value import FEWEST, estimates_of, importance_of
 from bursar.annotation.round_worker import preview_round
@@ -215,13 +215,13 @@ def test_what_is_known_is_read_in_the_order_of_the_tasks():
     found = estimates_of(said, ("a", "b"))
     assert found.tasks == ("a", "b")
     assert found.informativeness.value.tolist() == [[1.0, 0.7], [0.0, 1.0]]
-    assert found.rates["b"] == Rate(0.9, 0.9, 0.9, 30.0)
+    assert found.rates["b"] == ReductionRate(0.9, 0.9, 0.9, 30.0)
 
 
 def test_the_gain_of_an_important_task_counts_for_more():
     nobody = Informativeness(("a", "b"), np.eye(2), np.zeros((2, 2)))
-    rates = {"a": Rate(0.5, 0.5, 0.5, 10), "b": Rate(0.5, 0.5, 0.5, 10)}
-    problem = Problem(Estimates(nobody, rates), prices=(1, 1), budget=40, importance=(1.0, 0.25))
+    rates = {"a": ReductionRate(0.5, 0.5, 0.5, 10), "b": ReductionRate(0.5, 0.5, 0.5, 10)}
+    problem = SplitProblem(SplitEstimates(nobody, rates), prices=(1, 1), budget=40, importance=(1.0, 0.25))
     assert exact(problem).counts == (30, 10)  # a quarter is two blocks further down
     assert problem.gains((10, 10)).tolist() == [[10.0, 0.0], [0.0, 2.5]]
 

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from bursar.compute import Store
+from bursar.compute import ResultStore
 from tests.compute.works import runs
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def alive(pid):
 
 def check_resumed(folder, engine):
     """A second start runs what was not finished, once, and the answer is that of an undisturbed study."""
-    assert {unit["x"] for unit, _ in Store(folder / "store")} == {0, 1, 2, 3}
+    assert {unit["x"] for unit, _ in ResultStore(folder / "store")} == {0, 1, 2, 3}
     assert not (folder / "answer").exists()
     (folder / "go").touch()
     before = runs(folder)

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from bursar.compute import ComputeError, Store, make_engine, run_units
+from bursar.compute import ComputeError, ResultStore, make_engine, run_units
 from bursar.errors import ConfigError
 from tests.compute.nodes import MISSING, await_both
 from tests.compute.study import ANSWER, alive, await_the_middle, pids, start
@@ -69,7 +69,7 @@ def test_nobody_at_an_address_is_told_at_once(nodes):
 
 
 def test_through_a_client_server_results_and_words_arrive_and_are_kept(nodes, tmp_path):
-    diary, store, work = Diary(), Store(tmp_path / "store"), partial(node, tmp_path)
+    diary, store, work = Diary(), ResultStore(tmp_path / "store"), partial(node, tmp_path)
     units = [{"x": x, "seconds": 0.5} for x in range(6)]
     with make_engine(nodes.doors["client"]) as engine:
         await_both(engine)
@@ -126,7 +126,7 @@ def test_an_interrupted_call_leaves_nobody_at_work_on_a_cluster_that_stays(clust
             await_the_middle(tmp_path, 2)
             raise KeyboardInterrupt
 
-    work, store = partial(gated_square, tmp_path), Store(tmp_path / "store")
+    work, store = partial(gated_square, tmp_path), ResultStore(tmp_path / "store")
     with pytest.raises(KeyboardInterrupt):
         run_units(work, [{"x": x} for x in range(8)], engine=cluster, store=store, watcher=Diary(interrupt))
     await_nobody(tmp_path)
@@ -144,7 +144,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_nobody_at_work(nodes, cluster,
     assert study.returncode == -signal.SIGINT or (door, study.returncode) == ("client", 1), said
     assert said.count("Traceback") == said.count("KeyboardInterrupt") == 1, said
     await_nobody(tmp_path)
-    store = Store(tmp_path / "store")
+    store = ResultStore(tmp_path / "store")
     assert {unit["x"] for unit, _ in store} == {0, 1, 2, 3}
     before = runs(tmp_path)
     assert list(before.values()) == [1] * 6  # those that waited were never begun
@@ -163,7 +163,7 @@ def test_when_a_node_is_killed_all_units_finish_and_no_finished_one_is_run_again
             nodes.kill("worker")
 
     units = [{"x": x, "seconds": 0.7} for x in range(8)]
-    diary, store, work = Diary(kill_the_worker), Store(tmp_path / "store"), partial(node, tmp_path)
+    diary, store, work = Diary(kill_the_worker), ResultStore(tmp_path / "store"), partial(node, tmp_path)
     results = run_units(work, units, engine=cluster, store=store, watcher=diary)
     assert [result["square"] for result in results] == [x**2 for x in range(8)]
     assert sorted(diary.done) == list(range(8))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bursar.compute import Progress
+from bursar.compute import UnitProgress
 
 
 def test_results_from_before_are_done_but_are_no_speed():
-    progress = Progress(workers=2)
+    progress = UnitProgress(workers=2)
     progress.begun(total=10, stored=4)
     assert progress.line() == "4 of 10 done (4 from before) · 2 running"
     assert (progress.seconds_per_unit, progress.seconds_left) == (None, None)
@@ -19,7 +19,7 @@ def test_results_from_before_are_done_but_are_no_speed():
 
 
 def test_fewer_units_than_workers_leave_some_idle_and_none_run_at_the_end():
-    progress = Progress(workers=4)
+    progress = UnitProgress(workers=4)
     progress.begun(total=2, stored=0)
     assert progress.running == 2
     for seed in range(2):
@@ -28,7 +28,7 @@ def test_fewer_units_than_workers_leave_some_idle_and_none_run_at_the_end():
 
 
 def test_the_last_word_of_a_unit_is_kept_until_it_is_finished():
-    progress = Progress()
+    progress = UnitProgress()
     progress.begun(total=2, stored=0)
     progress.reported({"seed": 0}, "half")
     progress.reported({"seed": 0}, "nearly")

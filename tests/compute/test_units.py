@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from bursar.compute import (
-    HERE,
+    THIS_PROCESS,
     ArrayStore,
     ComputeError,
     Processes,
-    Store,
+    ResultStore,
     address,
     make_engine,
     run_units,
@@ -68,7 +68,7 @@ def test_results_come_in_the_order_of_the_units_and_equal_units_run_once(tmp_pat
 
 def test_a_watcher_is_told_everything_in_order(tmp_path, engine):
     diary = Diary()
-    store = Store(tmp_path / "store")
+    store = ResultStore(tmp_path / "store")
     work = partial(square, tmp_path)
     store.add(work, {"x": 9}, "known")
     run_units(work, [{"x": 9}, {"x": 2}, {"x": 2}], engine=engine, store=store, watcher=diary)
@@ -82,7 +82,7 @@ def test_no_units_need_no_workers(engine):
 
 # -- the store ------------------------------------------------------------------------------------------------------
 def test_a_finished_unit_is_never_run_again(tmp_path, engine):
-    work, store = partial(square, tmp_path), Store(tmp_path / "store")
+    work, store = partial(square, tmp_path), ResultStore(tmp_path / "store")
     run_units(work, [{"x": 1}, {"x": 2}], engine=engine, store=store)
     results = run_units(work, [{"x": x} for x in range(4)], engine=engine, store=store)
     assert results == expected(range(4))
@@ -90,7 +90,7 @@ def test_a_finished_unit_is_never_run_again(tmp_path, engine):
 
 
 def test_a_result_that_is_none_is_a_result(tmp_path):
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     store.put("1f", {}, None)
     assert "1f" in store
     assert store.get("1f", "default") is None
@@ -98,7 +98,7 @@ def test_a_result_that_is_none_is_a_result(tmp_path):
 
 @pytest.mark.parametrize("damage", [b"", b'{"unit": {"x"', b"\0" * 40, b"[]", b'{"unit": {}}', b"\xff\xfe"])
 def test_a_damaged_result_is_run_again(tmp_path, damage):
-    work, store = partial(square, tmp_path), Store(tmp_path / "store")
+    work, store = partial(square, tmp_path), ResultStore(tmp_path / "store")
     run_units(work, [{"x": 1}, {"x": 2}], store=store)
     (tmp_path / "store" / f"{address(work, {'x': 2})}.json").write_bytes(damage)
     assert run_units(work, [{"x": 1}, {"x": 2}], store=store) == expected([1, 2])
@@ -111,24 +111,24 @@ def test_fresh_and_stored_results_are_the_same(tmp_path):
         return (1, 0.1 + 0.2, float("inf"), {2: None})
 
     work.__qualname__ = "work"
-    fresh, stored = (run_units(work, [{}], store=Store(tmp_path)) for _ in range(2))
+    fresh, stored = (run_units(work, [{}], store=ResultStore(tmp_path)) for _ in range(2))
     assert fresh == stored == [[1, 0.1 + 0.2, float("inf"), {"2": None}]]
 
 
 def test_a_store_holds_what_the_result_is_of_and_nothing_else(tmp_path):
-    run_units(partial(square, tmp_path), [{"x": 3}], store=Store(tmp_path / "store"))
+    run_units(partial(square, tmp_path), [{"x": 3}], store=ResultStore(tmp_path / "store"))
     (path,) = (tmp_path / "store").iterdir()
     assert json.loads(path.read_text()) == {"unit": {"x": 3}, "result": expected([3])[0]}
 
 
 def test_a_store_tells_a_result_it_cannot_hold(tmp_path):
     with pytest.raises(TypeError, match=r"the result of \{'x': 1\} is not JSON"):
-        Store(tmp_path).put("1f", {"x": 1}, {1, 2})
+        ResultStore(tmp_path).put("1f", {"x": 1}, {1, 2})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_known_results_do_not_replace_those_that_are_there(tmp_path):
-    store, work = Store(tmp_path), partial(square, tmp_path)
+    store, work = ResultStore(tmp_path), partial(square, tmp_path)
     store.add(work, {"x": 1}, "first")
     store.add(work, {"x": 1}, "second")
     assert list(store) == [({"x": 1}, "first")]
@@ -144,7 +144,7 @@ def test_the_address_is_of_the_function_and_the_unit_and_not_of_folders(tmp_path
 
 def test_results_of_a_function_without_a_name_are_not_stored(tmp_path):
     with pytest.raises(TypeError, match="lambda"):
-        run_units(lambda unit, tell: 1, [{}], store=Store(tmp_path))
+        run_units(lambda unit, tell: 1, [{}], store=ResultStore(tmp_path))
 
 
 # -- arrays ---------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_a_store_of_arrays_neither_writes_nor_runs_objects(tmp_path):
 def test_a_unit_that_is_lost_is_run_again_and_the_others_are_not(tmp_path, two, trouble, why):
     units = [{"x": x, "trouble": trouble, "times": 2 * (x == 1)} for x in range(5)]
     diary = Diary()
-    store = Store(tmp_path / "store")
+    store = ResultStore(tmp_path / "store")
     results = run_units(partial(troubled, tmp_path), units, engine=two, store=store, watcher=diary)
     assert results == [x**2 for x in range(5)]
     assert runs(tmp_path) == {0: 1, 1: 3, 2: 1, 3: 1, 4: 1}
@@ -205,12 +205,12 @@ def test_a_unit_that_is_lost_is_run_again_and_the_others_are_not(tmp_path, two, 
 
 def test_want_of_memory_is_tried_again_in_this_process_too(tmp_path):
     unit = {"x": 3, "trouble": "memory", "times": 1}
-    assert run_units(partial(troubled, tmp_path), [unit], engine=HERE) == [9]
+    assert run_units(partial(troubled, tmp_path), [unit], engine=THIS_PROCESS) == [9]
 
 
 def test_a_unit_that_is_lost_every_time_is_named_after_all_others_have_run(tmp_path, two):
     units = [{"x": x, "trouble": "killed", "times": 9 * (x == 1)} for x in range(4)]
-    store = Store(tmp_path / "store")
+    store = ResultStore(tmp_path / "store")
     with pytest.raises(ComputeError, match=r'"x": 1.*tried 3 times and given up.*ended with code -9') as raised:
         run_units(partial(troubled, tmp_path), units, engine=two, store=store)
     assert "memory" in raised.value.fix
@@ -288,7 +288,7 @@ def test_the_cores_are_shared_out_among_the_workers(monkeypatch, workers, thread
 
 # -- names, shards --------------------------------------------------------------------------------------------------
 def test_engines_are_found_by_name():
-    assert make_engine("here") is HERE
+    assert make_engine("here") is THIS_PROCESS
     assert make_engine("processes:3").workers == 3
     assert make_engine("processes", workers=5).workers == 5
     assert make_engine("processes").workers >= 1

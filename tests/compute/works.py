@@ -124,12 +124,12 @@ def unsendable(unit, tell):
 
 def study(folder, engine):
     """A study of eight units whose results are kept; its answer is a file."""
-    from bursar.compute import Store, make_engine, run_units
+    from bursar.compute import ResultStore, make_engine, run_units
 
     folder = Path(folder)
     units = [{"x": x} for x in range(8)]
     work = partial(gated_square, folder)
-    results = run_units(work, units, engine=make_engine(engine), store=Store(folder / "store"))
+    results = run_units(work, units, engine=make_engine(engine), store=ResultStore(folder / "store"))
     (folder / "answer").write_text(repr(results))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bursar.allocation.curves import only
-from bursar.allocation.estimates import Rate
+from bursar.allocation.estimates import ReductionRate
 from bursar.allocation.rates import RATERS, Rater, make_rater, seed_items, tasks_of
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
@@ -37,7 +37,7 @@ class Halving(Rater):
         tasks = tasks_of(learner, annotated)
         items = seed_items(tasks, annotated)
         progress("measuring", 1.0)
-        return {name: Rate(0.5, 0.4, 0.6, block or int(items.labels[name].present.sum())) for name in tasks}
+        return {name: ReductionRate(0.5, 0.4, 0.6, block or int(items.labels[name].present.sum())) for name in tasks}
 
 
 EVERY = [(name, settings) for name in RATERS for settings in SETTINGS.get(name, [{}])]

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from bursar.curriculum.estimators import (
     ESTIMATORS,
-    Steps,
+    LoggedSteps,
     estimate,
     interval,
     spread,
@@ -58,7 +58,7 @@ def chasing(rng, steps, runs):
 
 def steps_of(*parts, weighting="balanced"):
     taken, chances, rewards = (np.concatenate(column) for column in zip(*parts, strict=True))
-    steps = Steps(("a", "b", "c"), offsets_of([len(part[0]) for part in parts]), taken, chances, rewards, chances)
+    steps = LoggedSteps(("a", "b", "c"), offsets_of([len(part[0]) for part in parts]), taken, chances, rewards, chances)
     return weighed(steps, weighting, fixed=True)[0]
 
 

@@ -10,7 +10,7 @@ from multiprocessing import active_children
 import numpy as np
 import pytest
 
-from bursar.compute import HERE, Processes, make_engine
+from bursar.compute import THIS_PROCESS, Processes, make_engine
 from bursar.oracle import Memory, Plan, ProbeJudge, Problem, search
 from bursar.oracle.network import NetworkJudge
 from bursar.oracle.parallel_judge import Packed, ParallelJudge, made
@@ -52,7 +52,7 @@ def test_a_search_with_it_is_the_search_without(spread):
 
 
 def test_with_one_worker_nothing_is_sent_anywhere():
-    judge = ParallelJudge(Assistant(1), HERE)
+    judge = ParallelJudge(Assistant(1), THIS_PROCESS)
     assert judge.at_once == judge.here.at_once
     assert judge.scores([np.arange(4)]).shape == (1,)
 
@@ -115,4 +115,4 @@ def test_where_workers_are_not_of_this_machine_questions_are_asked_in_rounds(pac
         workers = 2
 
     assert ParallelJudge(packed, Far()).stream() is None
-    assert ParallelJudge(packed, HERE).stream() is not None
+    assert ParallelJudge(packed, THIS_PROCESS).stream() is not None

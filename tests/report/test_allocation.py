@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from bursar.allocation import Context, Estimates, Informativeness, Problem, Rate, answer
+from bursar.allocation import Context, Informativeness, ReductionRate, SplitEstimates, SplitProblem, advise
 from bursar.report.allocation import render_allocation, write_allocation_page
 
 
@@ -17,9 +17,9 @@ def split():
     known = Informativeness(
         ("intent", "<slots>"), np.array([[1, 0.5], [-0.2, 1]]), np.array([[0, 0.1], [0.05, 0]]), {"informer": "given"}
     )
-    rates = {"intent": Rate(0.5, 0.4, 0.6, 100), "<slots>": Rate(0.9, 0.8, 1.0, 100)}
-    problem = Problem(Estimates(known, rates), prices=(4, 9), budget=3000, joint=10)
-    return answer(problem, Context({"intent": 0.8, "<slots>": 0.4}), method="together")
+    rates = {"intent": ReductionRate(0.5, 0.4, 0.6, 100), "<slots>": ReductionRate(0.9, 0.8, 1.0, 100)}
+    problem = SplitProblem(SplitEstimates(known, rates), prices=(4, 9), budget=3000, joint=10)
+    return advise(problem, Context({"intent": 0.8, "<slots>": 0.4}), method="together")
 
 
 def test_it_shows_the_split_the_reasons_and_all_other_splits(split):

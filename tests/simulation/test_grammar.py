@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bursar.simulation.grammar import Dice, Grammar, Piece
+from bursar.simulation.grammar import Dice, Fragment, Grammar
 from bursar.simulation.noise import SHORTEST_TYPO, Noise, disturb, misspell
 from bursar.simulation.notation import parse
 from bursar.simulation.relations import relations_of
@@ -13,8 +13,8 @@ from bursar.simulation.surface import render
 from bursar.simulation.vocabulary import dependency_labels, english, intents
 
 
-def said(line: str, *, symbols: dict[str, str] | None = None, seed: int = 0) -> Piece:
-    grammar, piece = Grammar(), Piece()
+def said(line: str, *, symbols: dict[str, str] | None = None, seed: int = 0) -> Fragment:
+    grammar, piece = Grammar(), Fragment()
     for name, entries in (symbols or {}).items():
         grammar.compounds(name, entries)
     grammar.write(parse(line), piece, Dice(seed, 0, 0))

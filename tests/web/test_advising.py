@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from bursar.allocation import Estimates, Informativeness, Problem, Rate
-from bursar.allocation.answers import answer
-from bursar.allocation.split_inputs import material_of_run
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem
+from bursar.allocation.advice import advise
+from bursar.allocation.split_inputs import inputs_of_run
 from bursar.web.advice_worker import advice_view
 from bursar.web.advising import ADVICE_FILE, STAGES, Advising
 from bursar.web.http_errors import HTTPError
@@ -158,9 +158,9 @@ def test_a_file_that_is_not_as_we_write_it_is_no_advice(advising, tmp_path, text
 def split(joint=None):
     """Two tasks at 10 a label; the first tells the second a half."""
     informs = Informativeness(("a", "b"), np.array([[1, 0.5], [0, 1]]), np.array([[0, 0.1], [0.1, 0]]))
-    rates = {"a": Rate(0.5, 0.4, 0.6, 10), "b": Rate(0.5, 0.4, 0.6, 10)}
-    return answer(
-        Problem(Estimates(informs, rates), prices=(10, 10), budget=200, joint=joint),
+    rates = {"a": ReductionRate(0.5, 0.4, 0.6, 10), "b": ReductionRate(0.5, 0.4, 0.6, 10)}
+    return advise(
+        SplitProblem(SplitEstimates(informs, rates), prices=(10, 10), budget=200, joint=joint),
         method="exact" if joint is None else "together",
     )
 
@@ -220,9 +220,9 @@ def test_the_child_says_what_is_wrong_with_a_folder(tmp_path):
 
 
 def test_money_is_split_at_the_prices_in_force(app_state):
-    before = material_of_run(app_state.session.folder).costs
+    before = inputs_of_run(app_state.session.folder).costs
     app_state.assignments.change({"costs": {"intent": {"per_item": 0.3}}}, "Anna", "ten-times-as-much")
-    after = material_of_run(app_state.session.folder).costs
+    after = inputs_of_run(app_state.session.folder).costs
     intent = list(app_state.session.corpus.schema.values())[:1]
     words, counts = np.array([4]), {"intent": np.array([1])}
     prices = [int(costs.price(intent, words, counts).own[0, 0]) for costs in (before, after)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bursar.campaign import pool_scoring
-from bursar.compute import HERE, Processes, run_units
+from bursar.compute import THIS_PROCESS, Processes, run_units
 from experiments.bench import compute
 from tests.campaign.pools import Pool
 
@@ -16,7 +16,7 @@ def test_a_side_scores_every_pool_once_and_leaves_no_file(tmp_path, monkeypatch)
     monkeypatch.setattr(pool_scoring, "FEW", 10)
     monkeypatch.setattr(compute, "POOL", 300)
     pool = Pool(tmp_path)
-    side = compute.Scoring(pool.learner, pool.models.saved(), [pool.items] * 2, HERE, {"start_seconds": 1.0})
+    side = compute.Scoring(pool.learner, pool.models.saved(), [pool.items] * 2, THIS_PROCESS, {"start_seconds": 1.0})
     measured = [compute.items_a_second(side) for _ in range(2)]
     assert not side.pools
     assert not side.folder.exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bursar.compute import Store, address, run_units
+from bursar.compute import ResultStore, address, run_units
 from bursar.simulation import assistant_corpus
 from experiments.studies import allocation, allocation_models, allocation_settings
 from experiments.studies.allocation import split_up
@@ -135,7 +135,7 @@ def test_one_budget_is_estimated_split_and_trained_and_no_model_twice(tmp_path, 
     unit = {"kind": "splits", **common, "costs": "shared reading", "prices": [6, 6, 6], "joint": 10, "times": 1.0}
     unit["budget"] = 240
     work = partial(split_up, place=Place(tmp_path, Path("none")))
-    store = Store(tmp_path / "results")
+    store = ResultStore(tmp_path / "results")
     [found] = run_units(work, [unit], store=store)
     assert store.get(address(work, estimates_unit(unit)))["ways"][QUICK]["rates"].keys() == set(TASKS)
     assert set(OURS) <= set(found["splits"])
@@ -155,7 +155,7 @@ def test_controls_of_one_budget_are_estimated_split_and_trained(tmp_path, monkey
     units = [unit for unit in allocation_settings.controls_of(0) if unit["data"] == "builtin"]
     wanted = [next(unit for unit in units if unit["kind"] == kind) for kind in ("foreknown", "seen as often")]
     wanted = [unit | {"rater": {"repetitions": 2, "points": 3}} for unit in wanted]
-    store = Store(tmp_path / "results")
+    store = ResultStore(tmp_path / "results")
     work = partial(split_up, place=Place(tmp_path, Path("none")))
     known, often = run_units(work, wanted, store=store)
     assert set(known["splits"]) == set(BETTER_KNOWN)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from bursar.compute import Store, address, make_engine, run_units
+from bursar.compute import ResultStore, address, make_engine, run_units
 from bursar.ragged import Ragged
 from experiments.studies.arms import Place
 from experiments.studies.glue import glue_score, grid, log_of, parts, train_glue
@@ -115,7 +115,7 @@ def test_a_learned_policy_is_learned_from_the_random_trainings_log(data, tmp_pat
     base = {"tasks": ["RTE", "MRPC"], "steps": 16, "seed": 0, "choose": 8, "report": 8, "cut": 0}
     base["learner"] = {"batch_size": 4, "layers": 1, "frozen_layers": 1, "patience": 100}
     work = partial(train_glue, place=Place(tmp_path, data))
-    store = Store(tmp_path / "results")
+    store = ResultStore(tmp_path / "results")
     [learned] = run_units(work, [{"learn": "fixed", "entropy": 0.5, **base}], store=store)
     first = store.get(address(work, {"policy": "uniform", **base}))
     assert first is not None

@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from bursar.compute import Store, run_units
+from bursar.compute import ResultStore, run_units
 from bursar.corpus import Labels
 from bursar.laws import baselines, forms, regression
 from bursar.ragged import Ragged
@@ -130,7 +130,7 @@ def test_a_fit_is_another_unit_when_what_it_reads_is_another(monkeypatch):
 
 # -- what is found ----------------------------------------------------------------------------------------------------
 def test_every_unit_of_a_small_grid_runs_and_its_findings_are_a_page(tiny, tmp_path):
-    units, store = grid("small"), Store(tmp_path / "results")
+    units, store = grid("small"), ResultStore(tmp_path / "results")
     results = run_units(partial(observe, place=tiny), units, store=store)
     runs = [{"unit": unit, "result": result} for unit, result in zip(units, results, strict=True)]
     for run in runs[:-2]:
@@ -154,7 +154,7 @@ def planted_runs(tmp_path_factory):
         patch.setattr(baselines, "TREES", 3)
         patch.setattr(laws, "ALPHAS", laws.ALPHAS[::2])
         patch.setattr(laws, "LAWS", {table: some[-1:] for table, some in laws.LAWS.items()})
-        units, store = grid("small"), Store(folder / "results")
+        units, store = grid("small"), ResultStore(folder / "results")
         for unit in units:
             if unit["kind"] != "fit":
                 store.add(observe, unit, planted(unit))

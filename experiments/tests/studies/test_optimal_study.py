@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from bursar.compute import Store, run_units
+from bursar.compute import ResultStore, run_units
 from bursar.oracle import network
 from bursar.simulation import assistant_corpus
 from experiments.studies import optimal
@@ -57,7 +57,7 @@ def place(tmp_path):
 
 
 def run(place, units):
-    return run_units(partial(judged, place=place), units, store=Store(place.runs / "results"))
+    return run_units(partial(judged, place=place), units, store=ResultStore(place.runs / "results"))
 
 
 def test_every_unit_of_a_small_grid_runs_and_its_findings_are_a_page(tiny, place, tmp_path):

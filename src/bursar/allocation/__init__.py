@@ -1,26 +1,26 @@
 """How should a label budget be split between tasks?"""
 
-from bursar.allocation.answers import Answer, answer
+from bursar.allocation.advice import SplitAdvice, advise
 from bursar.allocation.baselines import BASELINES, Context, compare
-from bursar.allocation.estimates import Estimates, Informativeness, Rate
+from bursar.allocation.estimates import Informativeness, ReductionRate, SplitEstimates
 from bursar.allocation.items import together
 from bursar.allocation.returns import fit_rate, gain, half_life, labels_for
-from bursar.allocation.robust import Robust, least_regret, predicted, sensitivity
-from bursar.allocation.split import Problem, Split, exact, greedy
-from bursar.allocation.tables import Table, read_table
+from bursar.allocation.robust import RobustSplit, least_regret, predicted, sensitivity
+from bursar.allocation.split import Split, SplitProblem, exact, greedy
+from bursar.allocation.tables import EstimateTable, read_estimate_table
 
 __all__ = [
     "BASELINES",
-    "Answer",
     "Context",
-    "Estimates",
+    "EstimateTable",
     "Informativeness",
-    "Problem",
-    "Rate",
-    "Robust",
+    "ReductionRate",
+    "RobustSplit",
     "Split",
-    "Table",
-    "answer",
+    "SplitAdvice",
+    "SplitEstimates",
+    "SplitProblem",
+    "advise",
     "compare",
     "exact",
     "fit_rate",
@@ -30,7 +30,7 @@ __all__ = [
     "labels_for",
     "least_regret",
     "predicted",
-    "read_table",
+    "read_estimate_table",
     "sensitivity",
     "together",
 ]

@@ -4,10 +4,10 @@ Every baseline keeps to the budget, the minimums and the caps. The minimums are 
 wants, as far as money and caps reach; what rounding leaves is spent label by label on the tasks in turn, as long as
 anything fits.
 
->>> from bursar.allocation import Estimates, Informativeness, Rate
+>>> from bursar.allocation import SplitEstimates, Informativeness, ReductionRate
 >>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
->>> rate = Rate(0.5, 0.5, 0.5, block=100)
->>> problem = Problem(Estimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
+>>> rate = ReductionRate(0.5, 0.5, 0.5, block=100)
+>>> problem = SplitProblem(SplitEstimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
 >>> splits = {split.method: split.counts for split in compare(problem)}
 >>> splits["only slots"], splits["equal money"], splits["equal counts"], splits["no transfer"]
 ((0, 200), (300, 100), (150, 150), (270, 110))
@@ -22,10 +22,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from bursar.allocation.estimates import Estimates
+from bursar.allocation.estimates import SplitEstimates
 from bursar.allocation.methods import METHODS
 from bursar.allocation.returns import SMALLEST
-from bursar.allocation.split import Problem, Split
+from bursar.allocation.split import Split, SplitProblem
 from bursar.errors import AllocationError
 from bursar.registry import Registry
 
@@ -38,7 +38,7 @@ class Context:
     method: str = "exact"  # by which ablations are split
 
 
-Baseline = Callable[[Problem, Context, np.random.Generator], Split]
+Baseline = Callable[[SplitProblem, Context, np.random.Generator], Split]
 
 BASELINES: Registry[Baseline] = Registry("baseline split", "bursar.baseline_splits")
 
@@ -48,7 +48,7 @@ def baseline(name: str) -> Callable[[Baseline], Baseline]:
     return lambda make: BASELINES.add(name, make)
 
 
-def compare(problem: Problem, context: Context | None = None, *, seed: int = 0) -> list[Split]:
+def compare(problem: SplitProblem, context: Context | None = None, *, seed: int = 0) -> list[Split]:
     """All on each task alone, then every registered baseline that can be had with what is known."""
     context = context or Context()
     found = [only(problem, task) for task in problem.tasks if problem.spare >= 0]
@@ -58,7 +58,7 @@ def compare(problem: Problem, context: Context | None = None, *, seed: int = 0) 
     return found
 
 
-def missing(name: str, problem: Problem, context: Context) -> str:
+def missing(name: str, problem: SplitProblem, context: Context) -> str:
     """Why a baseline cannot be had, in words; nothing if it can."""
     if name == "same items":
         return "the price of an item that is labelled for all tasks is not known" if problem.joint is None else ""
@@ -69,7 +69,7 @@ def missing(name: str, problem: Problem, context: Context) -> str:
 
 
 # -- what somebody might do ------------------------------------------------------------------------------------------
-def only(problem: Problem, task: str) -> Split:
+def only(problem: SplitProblem, task: str) -> Split:
     """All money on one task, beyond the minimums of the others."""
     if task not in problem.tasks:
         raise AllocationError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(problem.tasks)}")
@@ -77,19 +77,19 @@ def only(problem: Problem, task: str) -> Split:
 
 
 @baseline("equal money")
-def equal_money(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+def equal_money(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
     """The same money for each task."""
     return by_shares(problem, [1.0] * len(problem.tasks), "equal money")
 
 
 @baseline("equal counts")
-def equal_counts(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+def equal_counts(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
     """The same number of labels for each task."""
     return by_shares(problem, problem.prices, "equal counts")
 
 
 @baseline("same items")
-def same_items(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+def same_items(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
     """Every item for all tasks, at the joint price; labels of one task alone only for minimums and what is left."""
     if problem.joint is None:
         raise AllocationError("the same items for all tasks have no price", fix="give the price of such an item")
@@ -99,7 +99,7 @@ def same_items(problem: Problem, context: Context, rng: np.random.Generator) -> 
 
 
 @baseline("difficulty")
-def by_difficulty(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+def by_difficulty(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
     """Money in proportion to what a model of the seed labels lacks: 1 − its score."""
     if lacking := missing("difficulty", problem, context):
         raise AllocationError(f"no split by difficulty: {lacking}", fix="label a few items of it, or give the score")
@@ -108,37 +108,37 @@ def by_difficulty(problem: Problem, context: Context, rng: np.random.Generator) 
 
 
 @baseline("random")
-def random_split(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+def random_split(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
     """Money by chance, every division as likely as any other."""
     return by_shares(problem, rng.dirichlet(np.ones(len(problem.tasks))).tolist(), "random")
 
 
 # -- ablations -------------------------------------------------------------------------------------------------------
 @baseline("no transfer")
-def without_transfer(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+def without_transfer(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
     """The best split if labels of a task were worth nothing to the others."""
     return _as_if(problem, problem.estimates.alone(), context, "no transfer")
 
 
 @baseline("one rate")
-def with_one_rate(problem: Problem, context: Context, rng: np.random.Generator) -> Split:
+def with_one_rate(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
     """The best split if all tasks lost worth alike: by the geometric mean of the rates, per label if blocks differ."""
     decay = float(np.mean([math.log(rate.beta) / rate.block for rate in problem.rates]))
     shared = {}
     for task, rate in zip(problem.tasks, problem.rates, strict=True):
         beta = min(1.0, max(SMALLEST, math.exp(decay * rate.block)))
         shared[task] = replace(rate, beta=beta, low=beta, high=beta)
-    return _as_if(problem, Estimates(problem.estimates.informativeness, shared), context, "one rate")
+    return _as_if(problem, SplitEstimates(problem.estimates.informativeness, shared), context, "one rate")
 
 
-def _as_if(problem: Problem, estimates: Estimates, context: Context, name: str) -> Split:
+def _as_if(problem: SplitProblem, estimates: SplitEstimates, context: Context, name: str) -> Split:
     """What would be bought by other estimates, in the way that the split itself is found."""
     found = METHODS[context.method](replace(problem, estimates=estimates))
     return Split(problem, found.counts, name, together=found.together)
 
 
 # -- how wishes become labels ----------------------------------------------------------------------------------------
-def by_shares(problem: Problem, shares: Sequence[float], method: str) -> Split:
+def by_shares(problem: SplitProblem, shares: Sequence[float], method: str) -> Split:
     """Money divided by shares of the whole budget. What a task's minimum costs counts for its share."""
     problem.check_apart()
     whole = sum(map(Fraction, shares))
@@ -152,7 +152,7 @@ def by_shares(problem: Problem, shares: Sequence[float], method: str) -> Split:
     return Split(problem, filled(problem, counts, problem.budget - spent), method)
 
 
-def filled(problem: Problem, counts: Sequence[int], left: int) -> tuple[int, ...]:
+def filled(problem: SplitProblem, counts: Sequence[int], left: int) -> tuple[int, ...]:
     """With what is left spent: a lot of each task in turn, in the order of the tasks, as long as one fits."""
     found = list(counts)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Estimates, Problem, Split
+from bursar.allocation import Split, SplitEstimates, SplitProblem
 from bursar.allocation.label_value import estimates_of, importance_of
 from bursar.allocation.methods import METHODS
 from bursar.allocation.settings import allocation_settings
@@ -121,14 +121,14 @@ def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tupl
 
 def _problem(
     terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int, least: tuple[int, ...]
-) -> Problem:
+) -> SplitProblem:
     config, alone = terms.config, prices_of_labels(pool.prices, pool.open)
     rounds, limits = _limits(terms, pool)
     most = [
         left if limit.at_most is None else min(rounds * limit.at_most, left)
         for limit, left in zip(limits, pool.open.sum(axis=0).tolist(), strict=True)
     ]
-    return Problem(
+    return SplitProblem(
         estimates_of(known, pool.tasks),
         prices=alone,
         budget=money,
@@ -151,14 +151,14 @@ def _mean(values: Any) -> int:
     return max(1, math.ceil(Fraction(int(values.sum()), len(values)))) if len(values) else 1
 
 
-def _split(problem: Problem, method: str) -> Split:
+def _split(problem: SplitProblem, method: str) -> Split:
     """By the method; as if no task informed another where that would buy nothing, for a measurement may be wrong."""
     if not (problem.worth > 0).any():
         problem = _by(problem, problem.estimates.alone())
     return METHODS[method](problem)
 
 
-def _by(problem: Problem, estimates: Estimates) -> Problem:
+def _by(problem: SplitProblem, estimates: SplitEstimates) -> SplitProblem:
     return replace(problem, estimates=estimates)
 
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bursar.allocation.estimates import Rate
+from bursar.allocation.estimates import ReductionRate
 from bursar.allocation.probing import probe_of
-from bursar.allocation.rates import Curve, Rater, geometric_sizes, labels_of
+from bursar.allocation.rates import LearningCurve, Rater, geometric_sizes, labels_of
 from bursar.allocation.seeds import FEWEST, HELD_OUT, check_share, check_whole, seed_items, seed_of, taken_apart
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
@@ -25,7 +25,7 @@ SPAN = 4  # all labels over the fewest that a curve of them begins with
 
 
 @dataclass(frozen=True, eq=False)
-class Growth:
+class LabelGrowth:
     """Items to train on, and which of their labels at each size of each task."""
 
     items: Corpus
@@ -71,7 +71,9 @@ class CurveRater(Rater):
             raise ConfigError(f"{self.name!r}: student = {self.student!r}", fix=f"use {' or '.join(STUDENTS)}")
 
     @abstractmethod
-    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress) -> Growth:
+    def growth(
+        self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress
+    ) -> LabelGrowth:
         """What one repetition trains on, from the seed items that are not held out."""
 
     def measure(
@@ -84,7 +86,7 @@ class CurveRater(Rater):
         held_out: float = HELD_OUT,
         seed: int = 0,
         progress: Progress = no_progress,
-    ) -> dict[str, Rate]:
+    ) -> dict[str, ReductionRate]:
         curves = self.curves(learner, annotated, pool=pool, held_out=held_out, seed=seed, progress=progress)
         labels = {name: labels_of(annotated, name) for name in curves}
         return {
@@ -92,7 +94,7 @@ class CurveRater(Rater):
             for name, curve in curves.items()
         }
 
-    def ahead(self, curve: Curve, labels: int) -> Curve:
+    def ahead(self, curve: LearningCurve, labels: int) -> LearningCurve:
         """The curve that more labels would follow, of a task that has so many."""
         return curve
 
@@ -105,7 +107,7 @@ class CurveRater(Rater):
         held_out: float = HELD_OUT,
         seed: int = 0,
         progress: Progress = no_progress,
-    ) -> dict[str, Curve]:
+    ) -> dict[str, LearningCurve]:
         """The curve of each task."""
         teacher = _needed(self.name, learner)
         check_share(held_out, 1.0)
@@ -126,10 +128,10 @@ class CurveRater(Rater):
             scores.append(scored(student, growth, held, mine, part))
             sizes = growth.sizes
         progress("measuring", 1.0)
-        return {name: Curve(sizes[name], np.array([found[name] for found in scores])) for name in teacher.tasks}
+        return {name: LearningCurve(sizes[name], np.array([found[name] for found in scores])) for name in teacher.tasks}
 
 
-def scored(student: Learner, growth: Growth, held: Corpus, seed: int, progress: Progress) -> dict[str, FloatArray]:
+def scored(student: Learner, growth: LabelGrowth, held: Corpus, seed: int, progress: Progress) -> dict[str, FloatArray]:
     """The main score of each task at each of its sizes. Tasks that share nothing grow side by side."""
     tasks = student.tasks
     found: dict[str, FloatArray] = {name: np.zeros(len(growth.sizes[name])) for name in tasks}
@@ -159,7 +161,9 @@ class LabelCurve(CurveRater):
     name: ClassVar[str] = "ledger"
     repetitions: int = 6
 
-    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress) -> Growth:
+    def growth(
+        self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress
+    ) -> LabelGrowth:
         present = {name: trained.labels[name].present for name in learner.tasks}
         order, sizes = {}, {}
         for place, (name, there) in enumerate(present.items()):
@@ -167,10 +171,10 @@ class LabelCurve(CurveRater):
             factor = SPAN ** (1 / (self.points - 1))
             sizes[name] = geometric_sizes(len(order[name]), self.points, factor, FEWEST)
         nothing = np.zeros(len(trained), dtype=bool)
-        return Growth(trained, present, dict.fromkeys(present, nothing), order, sizes)
+        return LabelGrowth(trained, present, dict.fromkeys(present, nothing), order, sizes)
 
-    def ahead(self, curve: Curve, labels: int) -> Curve:
-        return Curve(curve.sizes * (labels / curve.sizes[0]), curve.scores)
+    def ahead(self, curve: LearningCurve, labels: int) -> LearningCurve:
+        return LearningCurve(curve.sizes * (labels / curve.sizes[0]), curve.scores)
 
 
 def _needed(name: str, learner: Learner | None) -> Learner:

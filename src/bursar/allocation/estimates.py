@@ -47,7 +47,7 @@ class Informativeness:
 
 
 @dataclass(frozen=True)
-class Rate:
+class ReductionRate:
     """How fast labels of a task lose worth: each block of so many is worth ``beta`` of the block before (errata 30)."""
 
     beta: float
@@ -67,11 +67,11 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Estimates:
+class SplitEstimates:
     """All that a split goes by, but for the money."""
 
     informativeness: Informativeness
-    rates: Mapping[str, Rate]
+    rates: Mapping[str, ReductionRate]
 
     def __post_init__(self) -> None:
         missing = [task for task in self.tasks if task not in self.rates]
@@ -83,16 +83,16 @@ class Estimates:
         return self.informativeness.tasks
 
     @classmethod
-    def unknown(cls, tasks: Sequence[str]) -> Estimates:
+    def unknown(cls, tasks: Sequence[str]) -> SplitEstimates:
         """What is thought of tasks of which nothing is known.
 
-        >>> Estimates.unknown(["intent", "slots"]).rates["slots"]
-        Rate(beta=0.5, low=1e-06, high=1.0, block=1, source='nothing')
+        >>> SplitEstimates.unknown(["intent", "slots"]).rates["slots"]
+        ReductionRate(beta=0.5, low=1e-06, high=1.0, block=1, source='nothing')
         """
         none = Informativeness(tuple(tasks), np.eye(len(tasks)), 1 - np.eye(len(tasks)))
-        return cls(none, dict.fromkeys(tasks, Rate(0.5, 1e-6, 1.0, 1, "nothing")))
+        return cls(none, dict.fromkeys(tasks, ReductionRate(0.5, 1e-6, 1.0, 1, "nothing")))
 
-    def alone(self) -> Estimates:
+    def alone(self) -> SplitEstimates:
         """The same, as if labels of a task were worth nothing to the others."""
         known = self.informativeness
         return replace(self, informativeness=replace(known, value=np.eye(len(known.tasks))))

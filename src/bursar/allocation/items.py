@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from bursar.allocation.returns import gain
-from bursar.allocation.split import Problem, Split, exact
+from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.ragged import FloatArray
 
@@ -27,14 +27,14 @@ LOOKS = 400  # exact splits at the most; what is not ruled out by then is told i
 CLOSE = 1e-12  # of the gain: what bounds in floating-point numbers may be off by
 
 
-def together(problem: Problem) -> Split:
+def together(problem: SplitProblem) -> Split:
     """The best split with any number of items for all tasks; of those that gain the same the cheapest.
 
-    >>> from bursar.allocation import Estimates, Informativeness, Rate
+    >>> from bursar.allocation import SplitEstimates, Informativeness, ReductionRate
     >>> known = Informativeness(("intent", "slots"), np.eye(2), np.zeros((2, 2)))
-    >>> rate = Rate(0.5, 0.5, 0.5, block=100)
-    >>> estimates = Estimates(known, {"intent": rate, "slots": rate})
-    >>> split = together(Problem(estimates, prices=(11, 13), budget=1500, joint=15))
+    >>> rate = ReductionRate(0.5, 0.5, 0.5, block=100)
+    >>> estimates = SplitEstimates(known, {"intent": rate, "slots": rate})
+    >>> split = together(SplitProblem(estimates, prices=(11, 13), budget=1500, joint=15))
     >>> split.counts, split.together, split.cost
     ((100, 100), 100, 1500)
     """
@@ -103,12 +103,12 @@ def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Spl
     return min(splits, key=lambda split: (split.cost, split.together))
 
 
-def with_items(problem: Problem, items: int) -> Split:
+def with_items(problem: SplitProblem, items: int) -> Split:
     """The best split with so many items for all tasks."""
     return Split(problem, exact(_beside(problem, items)).counts, "together", together=items)
 
 
-def _beside(problem: Problem, items: int) -> Problem:
+def _beside(problem: SplitProblem, items: int) -> SplitProblem:
     """What is left to decide with so many items for all tasks, which the budget has to pay for."""
     assert problem.joint is not None
     least = tuple(max(least, items) for least in problem.least)
@@ -119,7 +119,7 @@ def _beside(problem: Problem, items: int) -> Problem:
 class _Bounds:
     """What splits with some number of items for all tasks gain at the most."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SplitProblem) -> None:
         self.problem = problem
         self.first, self.last = problem.shared_items()
         self.buying = [at for at, worth in enumerate(problem.worth) if worth > 0]
@@ -180,7 +180,7 @@ class _Wanted:
     start: FloatArray  # the logarithm of the worth of the very first label, over its price
 
     @classmethod
-    def of(cls, problem: Problem, tasks: Sequence[int]) -> _Wanted:
+    def of(cls, problem: SplitProblem, tasks: Sequence[int]) -> _Wanted:
         rates, price = [problem.rates[at] for at in tasks], np.array([float(problem.prices[at]) for at in tasks])
         beta, block = (np.array([getattr(rate, name) for rate in rates]) for name in ("beta", "block"))
         least = np.array([float(problem.least[at]) for at in tasks])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Estimates, Informativeness, Rate
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates
 from bursar.allocation.curves import SPAN
 from bursar.allocation.informativeness import Informer, make_informer
 from bursar.allocation.rates import Rater, make_rater
@@ -64,7 +64,7 @@ def measured(
     labels, at_random = counts(annotated), counts(drawn)
     enough = [name for name in labels if at_random[name] >= FEWEST]
     informs: Informativeness | None = None
-    rates: Mapping[str, Rate] = {}
+    rates: Mapping[str, ReductionRate] = {}
     why = []
     if len(enough) > 1:  # where too few of them are in a part, a campaign goes on without what that would have told
         some, at_chance = annotated.with_tasks(enough), drawn.with_tasks(enough)
@@ -102,7 +102,7 @@ def _informativeness(config: CampaignConfig, annotated: Corpus, seed: int, progr
 
 def _rates(
     config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, seed: int, progress: Progress
-) -> dict[str, Rate]:
+) -> dict[str, ReductionRate]:
     """The rates, for blocks of as many labels as there are."""
     _, rater, curves = tools_of(config, annotated.schema)
     of = drawn if curves else annotated
@@ -116,7 +116,9 @@ def _rates(
     return for_blocks_of(counts(annotated), counts(of), rates)
 
 
-def for_blocks_of(labels: Mapping[str, int], of: Mapping[str, int], rates: Mapping[str, Rate]) -> dict[str, Rate]:
+def for_blocks_of(
+    labels: Mapping[str, int], of: Mapping[str, int], rates: Mapping[str, ReductionRate]
+) -> dict[str, ReductionRate]:
     """Rates that were measured on some of the labels, for blocks of as many as there are of all."""
     return {name: replace(rate, block=rate.block * labels[name] / of[name]) for name, rate in rates.items()}
 
@@ -149,7 +151,7 @@ def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
     return make_learner(config.learner.name, tasks, config.learner.options)
 
 
-def _rate(rate: Rate | None, labels: int) -> list[float]:
+def _rate(rate: ReductionRate | None, labels: int) -> list[float]:
     """The rate, the ends of its interval and the block."""
     if rate is None:
         return [UNKNOWN, SMALLEST, 1.0, float(max(1, labels))]
@@ -164,11 +166,11 @@ def _informs(found: Informativeness | None, name: str, to: str) -> list[float]:
     return [_short(found.value[at, there]), _short(found.error[at, there])]
 
 
-def estimates_of(known: Mapping[str, Any], tasks: tuple[str, ...]) -> Estimates:
+def estimates_of(known: Mapping[str, Any], tasks: tuple[str, ...]) -> SplitEstimates:
     """What is known, as a split takes it."""
     pairs = np.array([[known["informs"][a].get(b, [1.0, 0.0]) for b in tasks] for a in tasks])
     informs = Informativeness(tasks, pairs[..., 0], pairs[..., 1])
-    return Estimates(informs, {name: Rate(*known["rates"][name]) for name in tasks})
+    return SplitEstimates(informs, {name: ReductionRate(*known["rates"][name]) for name in tasks})
 
 
 def importance_of(known: Mapping[str, Any], tasks: Sequence[str], seed_items: int) -> tuple[float, ...]:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 
 from bursar.allocation.items import together
 from bursar.allocation.robust import least_regret
-from bursar.allocation.split import Problem, Split, exact, greedy
+from bursar.allocation.split import Split, SplitProblem, exact, greedy
 
 
-def robust(problem: Problem) -> Split:
+def robust(problem: SplitProblem) -> Split:
     """The split with the least to regret if one estimate is off."""
     return least_regret(problem).split
 
 
-METHODS: Mapping[str, Callable[[Problem], Split]] = {
+METHODS: Mapping[str, Callable[[SplitProblem], Split]] = {
     "exact": exact,
     "greedy": greedy,
     "together": together,

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bursar.allocation.curves import CurveRater, Growth
+from bursar.allocation.curves import CurveRater, LabelGrowth
 from bursar.allocation.rates import geometric_sizes
 from bursar.allocation.seeds import FEWEST, check_whole
 from bursar.corpus import Corpus
@@ -48,7 +48,9 @@ class PseudoLabels(CurveRater):
                 fix="give some, or use the rater 'ledger', which goes by the labels that there are",
             )
 
-    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress) -> Growth:
+    def growth(
+        self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress
+    ) -> LabelGrowth:
         self.check(pool)
         assert pool is not None
         labels = {name: int(trained.labels[name].present.sum()) for name in learner.tasks}
@@ -63,8 +65,10 @@ class PseudoLabels(CurveRater):
         }
         guesses = dict.fromkeys(resting, np.arange(len(trained), len(items)))
         if self.start == "nothing":
-            return Growth(items, resting, dict.fromkeys(resting, np.zeros(len(items), dtype=bool)), guesses, sizes)
-        return Growth(items, resting, resting, guesses, {name: np.append(0, found) for name, found in sizes.items()})
+            return LabelGrowth(items, resting, dict.fromkeys(resting, np.zeros(len(items), dtype=bool)), guesses, sizes)
+        return LabelGrowth(
+            items, resting, resting, guesses, {name: np.append(0, found) for name, found in sizes.items()}
+        )
 
 
 def guessed(learner: Learner, pool: Corpus) -> Corpus:

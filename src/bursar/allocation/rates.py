@@ -9,7 +9,7 @@ curve that does not rise gives a rate with an interval from nearly 0 to 1.
 >>> items = assistant_corpus(80, seed=1).with_tasks(["intent", "urgency"])
 >>> found = make_rater("given", betas={"intent": 0.6, "urgency": (0.5, 0.4, 0.7)}).measure(None, items)
 >>> found["urgency"]
-Rate(beta=0.5, low=0.4, high=0.7, block=80, source='given')
+ReductionRate(beta=0.5, low=0.4, high=0.7, block=80, source='given')
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.allocation.estimates import Rate
+from bursar.allocation.estimates import ReductionRate
 from bursar.allocation.returns import LEVEL, SMALLEST, fit_rate
 from bursar.allocation.seeds import HELD_OUT, check_whole, reason_of, seed_items, settings_of
 from bursar.corpus import Corpus
@@ -61,7 +61,7 @@ class Rater(ABC):
         held_out: float = HELD_OUT,
         seed: int = 0,
         progress: Progress = no_progress,
-    ) -> dict[str, Rate]:
+    ) -> dict[str, ReductionRate]:
         """A rate for each task: of the learner, or of the corpus if the learner is not asked for anything.
 
         ``pool`` are items without labels, for those who guess some; ``block`` is how many labels a rate is the loss of,
@@ -81,7 +81,7 @@ def make_rater(name: str, **settings: Any) -> Rater:
 
 
 # -- curves ------------------------------------------------------------------------------------------------------------
-class Curve(NamedTuple):
+class LearningCurve(NamedTuple):
     """Scores of models that were trained on more and more labels of a task."""
 
     sizes: NDArray[Any]  # (sizes,)
@@ -96,7 +96,7 @@ class Curve(NamedTuple):
     def error(self) -> float | None:
         """The standard error of a mean score, alike for all sizes; that repetitions lie at other levels is no part.
 
-        >>> Curve(np.array([0, 10]), np.array([[0.4, 0.6], [0.5, 0.7]])).error is None  # the same shape, higher up
+        >>> LearningCurve(np.array([0, 10]), np.array([[0.4, 0.6], [0.5, 0.7]])).error is None
         True
         """
         shapes = self.scores - self.scores.mean(axis=1, keepdims=True)
@@ -110,7 +110,7 @@ class Curve(NamedTuple):
         many, sizes = self.scores.shape
         return (many - 1) * (sizes - 1)
 
-    def rate(self, block: float, source: str, level: float = LEVEL) -> Rate:
+    def rate(self, block: float, source: str, level: float = LEVEL) -> ReductionRate:
         """Fitted to the shape. The fewer repetitions there are, the less is known of their noise: that counts, too."""
         errors = None if self.error is None else np.full(len(self.sizes), self.error)
         return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, level=level, source=source)
@@ -174,13 +174,13 @@ and the high end of its interval
         held_out: float = HELD_OUT,
         seed: int = 0,
         progress: Progress = no_progress,
-    ) -> dict[str, Rate]:
+    ) -> dict[str, ReductionRate]:
         tasks = tasks_of(learner, annotated)
         self.check_tasks(tasks)
         items = seed_items(tasks, annotated)
         found = {}
         for name in tasks:
-            found[name] = Rate(*_three(self.betas[name]), block or labels_of(items, name))
+            found[name] = ReductionRate(*_three(self.betas[name]), block or labels_of(items, name))
         progress("measuring", 1.0)
         return found
 
@@ -223,7 +223,7 @@ class LawRates(Rater):
         held_out: float = HELD_OUT,
         seed: int = 0,
         progress: Progress = no_progress,
-    ) -> dict[str, Rate]:
+    ) -> dict[str, ReductionRate]:
         tasks = tasks_of(learner, annotated)
         items = seed_items(tasks, annotated)
         found = {}

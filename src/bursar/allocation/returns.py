@@ -3,7 +3,7 @@
 With a block of ``u`` labels and a reduction rate ``β``, block *b* is worth ``β^(b − 1)`` of the first. So ``N`` labels
 are worth ``g(N) = u(1 − β^(N/u)) / (1 − β)``, in labels of the first block, and ``N`` where nothing is lost (β = 1).
 
->>> slow = Rate(0.5, 0.4, 0.6, block=100)
+>>> slow = ReductionRate(0.5, 0.4, 0.6, block=100)
 >>> gain([0, 100, 200, 300], slow).round(6).tolist()
 [0.0, 100.0, 150.0, 175.0]
 >>> labels_for([100, 175, 200], slow).round(6).tolist()
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri, fdtri
 
-from bursar.allocation.estimates import Rate
+from bursar.allocation.estimates import ReductionRate
 from bursar.errors import AllocationError
 from bursar.ragged import BoolArray, FloatArray
 
@@ -45,12 +45,12 @@ def returns(labels: ArrayLike, beta: ArrayLike, block: ArrayLike) -> FloatArray:
     return found
 
 
-def gain(labels: ArrayLike, rate: Rate) -> FloatArray:
+def gain(labels: ArrayLike, rate: ReductionRate) -> FloatArray:
     """What so many labels are worth, in labels of the first block."""
     return returns(labels, rate.beta, rate.block)
 
 
-def labels_for(worth: ArrayLike, rate: Rate) -> FloatArray:
+def labels_for(worth: ArrayLike, rate: ReductionRate) -> FloatArray:
     """How many labels are worth so much: the inverse of ``gain``; endless for what no number of labels reaches."""
     wanted = np.asarray(worth, dtype=float)
     if rate.beta == 1:
@@ -61,10 +61,10 @@ def labels_for(worth: ArrayLike, rate: Rate) -> FloatArray:
     return np.where(left > 0, rate.block * found, np.inf)
 
 
-def half_life(rate: Rate) -> float:
+def half_life(rate: ReductionRate) -> float:
     """After how many labels one more is worth half as much as the first; endless if nothing is lost.
 
-    >>> half_life(Rate(0.25, 0.25, 0.25, block=100))
+    >>> half_life(ReductionRate(0.25, 0.25, 0.25, block=100))
     50.0
     """
     return math.inf if rate.beta == 1 else rate.block * math.log(0.5) / math.log(rate.beta)
@@ -80,7 +80,7 @@ def fit_rate(
     block: float | None = None,
     level: float = LEVEL,
     source: str = "given",
-) -> Rate:
+) -> ReductionRate:
     """The reduction rate of a learning curve: ``score ≈ a + b·g(N)`` with ``b ≥ 0``, of which only the shape is used.
 
     ``errors`` are the standard errors of the scores (an error of 0 counts as the smallest of the others). Where scores
@@ -108,7 +108,7 @@ def fit_rate(
     apart = np.unique(at)
     if block is None:
         block = float(apart[1] - apart[0]) if len(apart) > 1 else 1.0
-    unknown = Rate(UNKNOWN, SMALLEST, 1.0, block, source)
+    unknown = ReductionRate(UNKNOWN, SMALLEST, 1.0, block, source)
     if len(apart) < FEWEST:
         return unknown
     curve = _Curve((at - at.min()) / block, score, np.ones_like(score) if weight is None else weight)
@@ -128,11 +128,11 @@ def fit_rate(
         return unknown
     slow, fast = curve.ends(decays, misfit <= limit, best, limit)
     low, beta, high = (min(1.0, max(SMALLEST, math.exp(-decay))) for decay in (fast, best, slow))
-    found = Rate(beta, low, high, block, source)
+    found = ReductionRate(beta, low, high, block, source)
     return unknown if tells_nothing(found) else found
 
 
-def tells_nothing(rate: Rate) -> bool:
+def tells_nothing(rate: ReductionRate) -> bool:
     """Whether nothing is known of a rate: its interval is all that a rate can be."""
     return rate.low <= SMALLEST and rate.high == 1
 

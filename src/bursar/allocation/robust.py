@@ -15,10 +15,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from bursar.allocation.concave import MOST_MONEY
-from bursar.allocation.estimates import Estimates
+from bursar.allocation.estimates import SplitEstimates
 from bursar.allocation.items import together
 from bursar.allocation.returns import LEVEL, SMALLEST, gain, returns
-from bursar.allocation.split import Problem, Split, exact
+from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray
@@ -37,7 +37,7 @@ class Scenario:
     other: str | None
     before: float
     after: float
-    problem: Problem
+    problem: SplitProblem
 
     @property
     def what(self) -> str:
@@ -51,7 +51,7 @@ class Scenario:
         return f"{self.task} informs {self.other} by {self.after:.3g} instead of {self.before:.3g}"
 
 
-def scenarios(problem: Problem) -> list[Scenario]:
+def scenarios(problem: SplitProblem) -> list[Scenario]:
     """Every informativeness a standard error lower and higher, every rate at the low and at the high end."""
     known, rates, found = problem.estimates.informativeness, problem.estimates.rates, []
     for at, task in enumerate(problem.tasks):
@@ -61,18 +61,18 @@ def scenarios(problem: Problem) -> list[Scenario]:
                 if at != to and after != before:
                     value = known.value.copy()
                     value[at, to] = after
-                    moved = Estimates(replace(known, value=value), rates)
+                    moved = SplitEstimates(replace(known, value=value), rates)
                     found.append(Scenario(task, other, before, after, replace(problem, estimates=moved)))
         rate = rates[task]
         for after in (rate.low, rate.high):
             if after != rate.beta:
-                moved = Estimates(known, {**rates, task: replace(rate, beta=after)})
+                moved = SplitEstimates(known, {**rates, task: replace(rate, beta=after)})
                 found.append(Scenario(task, None, rate.beta, after, replace(problem, estimates=moved)))
     return found
 
 
 @dataclass(frozen=True)
-class Move:
+class ScenarioOutcome:
     """What a scenario would change: the best split then, and what a split for the estimates as they are gains less."""
 
     scenario: Scenario
@@ -94,18 +94,18 @@ class Move:
         }
 
 
-def sensitivity(split: Split, progress: Progress = no_progress) -> list[Move]:
-    """What moves when an estimate does, the largest regret first."""
-    moves = list[Move]()
+def sensitivity(split: Split, progress: Progress = no_progress) -> list[ScenarioOutcome]:
+    """What changes when an estimate does, the largest regret first."""
+    outcomes = list[ScenarioOutcome]()
     for scenario in (cases := scenarios(split.problem)):
-        progress("if one estimate is off", len(moves) / len(cases))
+        progress("if one estimate is off", len(outcomes) / len(cases))
         best = (together if split.method == "together" else exact)(scenario.problem)
-        moves.append(Move(scenario, best, _regret(scenario, best, split.counts)))
-    return _sorted(moves)
+        outcomes.append(ScenarioOutcome(scenario, best, _regret(scenario, best, split.counts)))
+    return _sorted(outcomes)
 
 
-def _sorted(moves: Sequence[Move]) -> list[Move]:
-    return sorted(moves, key=lambda move: -move.regret)
+def _sorted(outcomes: Sequence[ScenarioOutcome]) -> list[ScenarioOutcome]:
+    return sorted(outcomes, key=lambda outcome: -outcome.regret)
 
 
 def _regret(scenario: Scenario, best: Split, counts: Sequence[int]) -> float:
@@ -114,17 +114,17 @@ def _regret(scenario: Scenario, best: Split, counts: Sequence[int]) -> float:
 
 # -- the least to regret ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Robust:
+class RobustSplit:
     """The split with the smallest largest regret over all scenarios, the estimates as they are included."""
 
     split: Split
     regret: float  # the largest of it
     bound: float  # no split has a smaller one
     nominal: float  # the largest of the split that is best by the estimates
-    moves: tuple[Move, ...]  # what is regretted when, the most first
+    outcomes: tuple[ScenarioOutcome, ...]  # what is regretted when, the most first
 
 
-def least_regret(problem: Problem, progress: Progress = no_progress) -> Robust:
+def least_regret(problem: SplitProblem, progress: Progress = no_progress) -> RobustSplit:
     """The split whose largest regret is as small as it can be, to within a ten-thousandth (or ``bound`` tells).
 
     A scenario moves one task alone. So with ``T`` what a split gains by the estimates as they are, its largest regret
@@ -133,24 +133,27 @@ def least_regret(problem: Problem, progress: Progress = no_progress) -> Robust:
     has less regret than its lower end, less the best ``T`` at its upper end.
     """
     nominal = exact(problem)
-    moves = sensitivity(nominal, progress)
-    search = _Search(problem, nominal.total, moves)
+    outcomes = sensitivity(nominal, progress)
+    search = _Search(problem, nominal.total, outcomes)
     counts, bound = search.best(nominal.counts)
     regret = search.regret(counts)
-    moves = [Move(move.scenario, move.best, _regret(move.scenario, move.best, counts)) for move in moves]
+    outcomes = [
+        ScenarioOutcome(outcome.scenario, outcome.best, _regret(outcome.scenario, outcome.best, counts))
+        for outcome in outcomes
+    ]
     split = Split(problem, counts, "robust", bound=nominal.total)
-    return Robust(split, regret, min(bound, regret), search.regret(nominal.counts), tuple(_sorted(moves)))
+    return RobustSplit(split, regret, min(bound, regret), search.regret(nominal.counts), tuple(_sorted(outcomes)))
 
 
 Box = tuple[tuple[int, int], ...]  # the fewest and the most lots of each task, beyond its minimum
 
 
 class _Search:
-    def __init__(self, problem: Problem, best: float, moves: Sequence[Move]) -> None:
+    def __init__(self, problem: SplitProblem, best: float, outcomes: Sequence[ScenarioOutcome]) -> None:
         self.problem, self.total = problem, best
-        self.tables = [self._table(at, moves) for at in range(len(problem.tasks))]
+        self.tables = [self._table(at, outcomes) for at in range(len(problem.tasks))]
 
-    def _table(self, at: int, moves: Sequence[Move]) -> FloatArray:
+    def _table(self, at: int, outcomes: Sequence[ScenarioOutcome]) -> FloatArray:
         """``R_i`` for each number of lots: the best of a scenario, less what the task gains more in it than thought."""
         problem, task = self.problem, self.problem.tasks[at]
         if problem.room[at] > MOST_MONEY:
@@ -161,10 +164,10 @@ class _Search:
         counts = problem.least[at] + problem.lots[at] * np.arange(problem.room[at] + 1)
         thought = problem.worth[at] * gain(counts, problem.rates[at])
         found = np.full(len(counts), self.total)
-        for move in moves:
-            if move.scenario.task == task:
-                then = move.scenario.problem
-                found = np.maximum(found, move.best.total - then.worth[at] * gain(counts, then.rates[at]) + thought)
+        for outcome in outcomes:
+            if outcome.scenario.task == task:
+                then = outcome.scenario.problem
+                found = np.maximum(found, outcome.best.total - then.worth[at] * gain(counts, then.rates[at]) + thought)
         return found
 
     def lots(self, counts: Sequence[int]) -> list[int]:
@@ -233,7 +236,7 @@ class _Search:
 
 # -- how sure the gains are ------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Predicted:
+class PredictedGain:
     """A gain with its interval."""
 
     value: float
@@ -243,7 +246,7 @@ class Predicted:
 
 def predicted(
     split: Split, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0
-) -> tuple[dict[str, Predicted], Predicted]:
+) -> tuple[dict[str, PredictedGain], PredictedGain]:
     """What each task gains from all labels, and all tasks together, with intervals.
 
     All estimates are drawn many times: informativeness by its standard error, a rate by its interval (a normal
@@ -262,9 +265,9 @@ def predicted(
     ends = [(1 - level) / 2, (1 + level) / 2]
     of_each = split.gains.sum(axis=0)
 
-    def told(value: float, numbers: FloatArray) -> Predicted:
+    def told(value: float, numbers: FloatArray) -> PredictedGain:
         low, high = np.quantile(numbers, ends)
-        return Predicted(value, float(min(low, value)), float(max(high, value)))
+        return PredictedGain(value, float(min(low, value)), float(max(high, value)))
 
     each = {task: told(float(of_each[at]), drawn[:, at]) for at, task in enumerate(split.tasks)}
     return each, told(split.total, drawn.sum(axis=1))

@@ -5,8 +5,8 @@ are counted in labels: 100 is what the first block of 100 labels of a task is wo
 
 >>> from bursar.allocation import Informativeness
 >>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
->>> rate = Rate(0.5, 0.5, 0.5, block=100)
->>> problem = Problem(Estimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
+>>> rate = ReductionRate(0.5, 0.5, 0.5, block=100)
+>>> problem = SplitProblem(SplitEstimates(known, {"intent": rate, "slots": rate}), prices=(1, 3), budget=600)
 >>> split = exact(problem)
 >>> split.counts, split.cost, round(split.total, 3)
 ((294, 102), 600, 382.56)
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation.concave import MOST_MONEY, Good, best_steps, greedy_steps
-from bursar.allocation.estimates import Estimates, Rate
+from bursar.allocation.estimates import ReductionRate, SplitEstimates
 from bursar.allocation.returns import gain, returns
 from bursar.errors import AllocationError
 from bursar.ragged import FloatArray, IntArray
@@ -35,7 +35,7 @@ BITS = 60  # gains are compared in whole parts of 2^-60 of all that could be gai
 
 
 @dataclass(frozen=True)
-class Problem:
+class SplitProblem:
     """What is to be split, what it costs, and what has to be kept to. All money is in whole units.
 
     ``least`` and ``most`` are numbers of labels, 0 and no limit if not given. ``lots`` are how many labels of a task
@@ -44,7 +44,7 @@ class Problem:
     each task counts, 1 if not given. ``items`` is how many items there are that can be labelled for all tasks at once.
     """
 
-    estimates: Estimates
+    estimates: SplitEstimates
     prices: tuple[int, ...]
     budget: int
     least: tuple[int, ...] = ()
@@ -144,7 +144,7 @@ class Problem:
         return self.estimates.tasks
 
     @property
-    def rates(self) -> tuple[Rate, ...]:
+    def rates(self) -> tuple[ReductionRate, ...]:
         return tuple(self.estimates.rates[task] for task in self.tasks)
 
     @property
@@ -173,7 +173,7 @@ class Problem:
             found.append(lots if most is None else min(lots, (most - least) // lot))
         return tuple(found)
 
-    def in_blocks(self) -> Problem:
+    def in_blocks(self) -> SplitProblem:
         """The same, with whole blocks of each task's reduction rate bought at a time, rounded to labels."""
         return replace(self, lots=tuple(max(1, round(rate.block)) for rate in self.rates))
 
@@ -201,7 +201,7 @@ class Split:
     tasks at once, at the joint price.
     """
 
-    problem: Problem
+    problem: SplitProblem
     counts: tuple[int, ...]
     method: str
     bound: float | None = None
@@ -267,7 +267,7 @@ class Split:
         return {"method": self.method, "tasks": tasks, **whole, "together": self.together, "notes": list(self.notes)}
 
 
-def exact(problem: Problem) -> Split:
+def exact(problem: SplitProblem) -> Split:
     """The split that gains the most, proven. A task whose labels are worth nothing to all together has its minimum.
 
     Of splits that gain the same it is the cheapest; of those the one with the most labels for the first task, then for
@@ -282,7 +282,7 @@ def exact(problem: Problem) -> Split:
     return replace(split, bound=split.total)
 
 
-def greedy(problem: Problem) -> Split:
+def greedy(problem: SplitProblem) -> Split:
     """Lot after lot by worth per money, passing over what no longer fits.
 
     If all lots cost the same it gains as much as the exact split; otherwise it is behind by less than what the first
@@ -299,7 +299,7 @@ def greedy(problem: Problem) -> Split:
     return Split(problem, tuple(counts), "greedy", bound=minimum + math.ldexp(bound, -shift))
 
 
-def _goods(problem: Problem) -> tuple[list[int], list[Good], int]:
+def _goods(problem: SplitProblem) -> tuple[list[int], list[Good], int]:
     """The tasks that are worth buying for and what each lot of theirs gains, in whole parts of 2^−shift.
 
     The gain of a lot is ``β^(lot/u)`` of the one before. Falling numbers stay so when they are rounded; sums of ten
@@ -320,7 +320,7 @@ def _goods(problem: Problem) -> tuple[list[int], list[Good], int]:
     return buying, goods, shift
 
 
-def _good(problem: Problem, at: int, first: float, decay: float) -> Good:
+def _good(problem: SplitProblem, at: int, first: float, decay: float) -> Good:
     lot, lots = problem.lots[at], problem.room[at]
     if decay > 0:  # beyond that a lot is worth less than half of a part
         lots = min(lots, math.ceil((math.log(max(1.0, first)) + 1) / (decay * lot)))

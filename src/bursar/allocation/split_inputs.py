@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Context, Estimates, Problem
+from bursar.allocation import Context, SplitEstimates, SplitProblem
 from bursar.allocation.curves import LabelCurve
 from bursar.allocation.informativeness import Informer, make_informer
 from bursar.allocation.label_value import can_probe, counts, for_blocks_of, importance_of
@@ -38,7 +38,7 @@ SOME = 20  # labels of a task that are asked for where there are none
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class SplitInputs:
     """The labels of a campaign, the items that have none, and at which prices more can be bought."""
 
     config: CampaignConfig
@@ -66,7 +66,7 @@ class Material:
         """The campaign's learner, which has learned nothing yet."""
         return make_learner(self.config.learner.name, self.annotated.schema, self.config.learner.options)
 
-    def problem(self, money: Any, estimates: Estimates, importance: tuple[float, ...] = ()) -> Problem:
+    def problem(self, money: Any, estimates: SplitEstimates, importance: tuple[float, ...] = ()) -> SplitProblem:
         """The split of so much money by some estimates, at the campaign's prices and within its limits."""
         config, items, costs = self.config, self.annotated, self.costs
         tasks = list(items.schema.values())
@@ -77,7 +77,7 @@ class Material:
         joint = _mean(prices.reading) + sum(_mean(prices.own[there, at]) for at, there in enumerate(known))
         limits, rounds = config.limits.tasks, max(1, config.budget.rounds)  # limits are those of a round
         caps = [limits[name].at_most if name in limits else None for name in items.schema]
-        return Problem(
+        return SplitProblem(
             estimates,
             prices=tuple(_typical(price) for price in alone),
             budget=costs.units(money),
@@ -91,22 +91,22 @@ class Material:
             items=len(self.pool),
         )
 
-    def check(self, money: Any, method: str) -> Problem:
+    def check(self, money: Any, method: str) -> SplitProblem:
         """Refuse money that no split of this method can be made of, whatever estimates say: nobody measures in vain."""
         _check(self)
-        return METHODS[method](self.problem(money, Estimates.unknown(self.tasks))).problem
+        return METHODS[method](self.problem(money, SplitEstimates.unknown(self.tasks))).problem
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredInputs:
     """What a split goes by, as it was measured."""
 
-    material: Material
-    estimates: Estimates
+    material: SplitInputs
+    estimates: SplitEstimates
     scores: dict[str, float]  # of a model of three quarters of the seed items, on those of the others with labels
     rater: str  # by which the rates were measured
 
-    def problem(self, money: Any) -> Problem:
+    def problem(self, money: Any) -> SplitProblem:
         """The split of so much money, at the campaign's prices and within its limits."""
         return self.material.problem(money, self.estimates, self.importance)
 
@@ -125,7 +125,7 @@ class Measured:
         return Context(self.scores)
 
 
-def material_of_run(folder: Path) -> Material:
+def inputs_of_run(folder: Path) -> SplitInputs:
     """What a run has been told so far."""
     run = Run.open(folder)
     if not run.has_ledger(run.arms[0]):
@@ -137,7 +137,7 @@ def material_of_run(folder: Path) -> Material:
         campaign.close()
 
 
-def material_of(config: CampaignConfig) -> Material:
+def inputs_of(config: CampaignConfig) -> SplitInputs:
     """The seed labels of a campaign that has not begun.
 
     Where most items of the pool have all labels, these are the answers of a simulation, which nobody would have
@@ -150,10 +150,10 @@ def material_of(config: CampaignConfig) -> Material:
     pool = parts.corpus.take(parts.pool)
     some = np.any([column.present for column in pool.labels.values()], axis=0)
     labelled, rest = (pool.take(np.flatnonzero(part)) for part in (some, ~some))
-    return Material(config, config.costs.model(pool.schema.values()), labelled, rest)
+    return SplitInputs(config, config.costs.model(pool.schema.values()), labelled, rest)
 
 
-def _simulated(config: CampaignConfig, parts: DataSplits) -> Material:
+def _simulated(config: CampaignConfig, parts: DataSplits) -> SplitInputs:
     """The seed items of a simulation, with their gold labels."""
     gold = config.costs.model_copy(update={"pricing": "gold"})  # so that only items with all labels are drawn
     with TemporaryDirectory(prefix="bursar-") as folder:
@@ -169,13 +169,13 @@ def _simulated(config: CampaignConfig, parts: DataSplits) -> Material:
 
 
 def measure(
-    material: Material,
+    material: SplitInputs,
     *,
     informer: str | None = None,
     rater: str | None = None,
     seed: int = 0,
     progress: Progress = no_progress,
-) -> Measured:
+) -> MeasuredInputs:
     """Who informs whom, how fast each task saturates, and how hard each is, from the seed labels.
 
     An informer or rater that is not named is the campaign's. If that names none, it is a look-ahead, or a probe where
@@ -206,7 +206,7 @@ def measure(
     progress("how hard tasks are", 0.0)
     scores = _seed_scores(learner, items, seed)
     progress("how hard tasks are", 1.0)
-    return Measured(material, Estimates(informs, rates), scores, rating.name)
+    return MeasuredInputs(material, SplitEstimates(informs, rates), scores, rating.name)
 
 
 def _informer(section: AllocationSection, given: str | None, learner: Learner) -> Informer:
@@ -228,7 +228,7 @@ def _settings(section: AllocationSection, given: str | None, what: str) -> dict[
     return mine if given in (None, getattr(section, what)) else {}
 
 
-def _material(campaign: Campaign) -> Material:
+def _material(campaign: Campaign) -> SplitInputs:
     annotated = campaign.ledger.view()
     bought = set(annotated.ids.tolist())
     pool = campaign.corpus.take(campaign.pool)
@@ -236,10 +236,10 @@ def _material(campaign: Campaign) -> Material:
     terms = campaign.books.terms()  # the settings and prices in force, which are not always those of the beginning
     drawn = campaign.ledger.bought(purposes=BY_NO_MODEL)
     at_random = campaign.ledger.view(drawn) if drawn else annotated
-    return Material(terms.config, terms.costs, annotated, pool.take(rest).unlabelled(), at_random)
+    return SplitInputs(terms.config, terms.costs, annotated, pool.take(rest).unlabelled(), at_random)
 
 
-def _check(material: Material) -> None:
+def _check(material: SplitInputs) -> None:
     if len(material.tasks) < 2:
         raise ConfigError(
             f"there is one task, {material.tasks[0]!r}: nothing to split", fix="name two tasks or more in the campaign"

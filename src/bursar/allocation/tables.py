@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation.baselines import Context
-from bursar.allocation.estimates import Estimates, Informativeness, Rate
-from bursar.allocation.split import Problem
+from bursar.allocation.estimates import Informativeness, ReductionRate, SplitEstimates
+from bursar.allocation.split import SplitProblem
 from bursar.allocation.table_files import FORMATS, KEYS, LONGEST, MOST, NEEDED, Line, number_in, shown
 from bursar.corpus.formats.format import replacing
 from bursar.errors import AllocationError, DataError
@@ -40,10 +40,10 @@ FINEST = 9  # decimals of a price, if no unit is given
 
 
 @dataclass(frozen=True)
-class Table:
+class EstimateTable:
     """What a file says: estimates, prices and limits, all but the budget."""
 
-    estimates: Estimates
+    estimates: SplitEstimates
     prices: tuple[int, ...]  # in units of the costs
     least: tuple[int, ...]
     most: tuple[int | None, ...]
@@ -56,16 +56,18 @@ class Table:
         """What baselines ask for."""
         return Context(self.scores)
 
-    def problem(self, budget: Decimal | float | str) -> Problem:
+    def problem(self, budget: Decimal | float | str) -> SplitProblem:
         """With money to split, rounded down to whole units."""
         amount = number_in(str(budget))
         if amount is None or not 0 <= amount <= MOST:
             raise AllocationError(f"a budget of {budget}", fix=f"give an amount of money from 0 to {MOST:,}")
         units = int(Fraction(amount) // Fraction(self.costs.unit))
-        return Problem(self.estimates, self.prices, units, self.least, self.most, joint=self.joint, costs=self.costs)
+        return SplitProblem(
+            self.estimates, self.prices, units, self.least, self.most, joint=self.joint, costs=self.costs
+        )
 
     def describe(self) -> dict[str, Any]:
-        """As the JSON that ``read_table`` reads."""
+        """As the JSON that ``read_estimate_table`` reads."""
         known, tasks = self.estimates.informativeness, {}
         for at, task in enumerate(self.estimates.tasks):
             rate = self.estimates.rates[task]
@@ -92,7 +94,7 @@ class Table:
             out.write(json.dumps(self.describe(), indent=2, ensure_ascii=False) + "\n")
 
 
-def read_table(file: str | Path) -> Table:
+def read_estimate_table(file: str | Path) -> EstimateTable:
     """The table in a file, by its ending. What is wrong is told with the task, the key and, if found, the line."""
     path = Path(file)
     kind = path.suffix.lower()
@@ -129,7 +131,7 @@ class _Reader:
         whose = "" if task is None else f"task {task!r}: "
         return DataError(f"{whose}{message}", path=self.path, line=line, fix=fix)
 
-    def table(self) -> Table:
+    def table(self) -> EstimateTable:
         for key in self.told:
             if key not in TOP:
                 fix = f"use {', '.join(TOP)}"
@@ -155,8 +157,8 @@ class _Reader:
                 key="joint_price",
                 fix="give what an item costs that is labelled for all tasks",
             )
-        return Table(
-            Estimates(self._informativeness(names), {task: self._rate(task, tasks[task]) for task in names}),
+        return EstimateTable(
+            SplitEstimates(self._informativeness(names), {task: self._rate(task, tasks[task]) for task in names}),
             prices=tuple(prices.values()),
             least=tuple(self._labels(task, tasks[task], "min") or 0 for task in names),
             most=tuple(self._labels(task, tasks[task], "cap") for task in names),
@@ -237,7 +239,7 @@ class _Reader:
             raise self.wrong(f"seed_score = {number}", task, "seed_score", fix=fix)
         return float(number)
 
-    def _rate(self, task: str, given: Mapping[str, Any]) -> Rate:
+    def _rate(self, task: str, given: Mapping[str, Any]) -> ReductionRate:
         told = {}
         for key in ("beta", "low", "high"):
             fix = "give low ≤ beta ≤ high, all above 0 and up to 1"
@@ -246,7 +248,7 @@ class _Reader:
                 raise self.wrong(f"{key} = {told[key]:g}", task, key, fix=fix)
         block = self._number(given["block"], task, "block", fix="give a number of labels above 0")
         try:
-            return Rate(told["beta"], told["low"], told["high"], float(block))
+            return ReductionRate(told["beta"], told["low"], told["high"], float(block))
         except AllocationError as wrong:
             key = "block" if block <= 0 else "beta"
             raise self.wrong(wrong.message, task, key, fix=wrong.fix or "") from None

@@ -27,7 +27,7 @@ from bursar.campaign.campaign import Campaign
 from bursar.campaign.lock import Lock
 from bursar.campaign.round_plan import Offer
 from bursar.campaign.runs import Run
-from bursar.compute import HERE, Engine, make_engine
+from bursar.compute import THIS_PROCESS, Engine, make_engine
 from bursar.errors import BursarError, ConfigError, is_storage_fault
 from bursar.learners import Learner
 
@@ -36,7 +36,7 @@ SUGGESTIONS = "suggestions"  # folder of the suggestions
 ProgressCallback = Callable[[Mapping[str, Any]], None]
 
 
-def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, engine: Engine = HERE) -> str:
+def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, engine: Engine = THIS_PROCESS) -> str:
     """Train, score and select. Returns ``opened``, ``ended``, or ``waiting`` if answers are missing."""
     run = Run.open(folder, trust=trust)
     lock = Lock(folder / "training.lock", patience=30)  # an earlier process may still be ending

@@ -34,7 +34,7 @@ from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_f
 from bursar.campaign.start import Start
 from bursar.campaign.state import PRICES, WAITS, CampaignState, ItemRequest, Round, RoundSettings, end_kind
 from bursar.campaign.stopping import watched_items
-from bursar.compute import HERE, Engine
+from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
@@ -64,7 +64,7 @@ class Campaign:
         learner: Learner | None = None,
         lock: bool = True,
         trust: bool = False,
-        engine: Engine = HERE,
+        engine: Engine = THIS_PROCESS,
     ) -> None:
         self.config = config
         self.folder = folder

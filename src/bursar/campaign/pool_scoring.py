@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bursar.campaign.models import SavedModel
 from bursar.campaign.unit_space import UnitDoubts
-from bursar.compute import HERE, ArrayStore, Engine, ProgressCallback, Unit, run_units, split_evenly
+from bursar.compute import THIS_PROCESS, ArrayStore, Engine, ProgressCallback, Unit, run_units, split_evenly
 from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Embeddings, Progress, no_progress
@@ -91,7 +91,9 @@ class PoolScoring:
     asked as its files. Finished shards are kept in ``folder`` until ``forget``; without one they are not kept.
     """
 
-    def __init__(self, saved: Callable[[], SavedModel], folder: Path | None = None, engine: Engine = HERE) -> None:
+    def __init__(
+        self, saved: Callable[[], SavedModel], folder: Path | None = None, engine: Engine = THIS_PROCESS
+    ) -> None:
         self.saved, self.folder, self.engine = saved, folder, engine
 
     def scores(
@@ -131,7 +133,7 @@ class PoolScoring:
         """What the model answers, shard after shard."""
         items = items.unlabelled()
         few = len(items) * question.passes <= FEW
-        engine = HERE if few else self.engine
+        engine = THIS_PROCESS if few else self.engine
         store = None if few or self.folder is None else ArrayStore(self.folder)
         load: Callable[[], Learner] = lambda: learner  # noqa: E731
         units: list[Unit] = [
@@ -142,9 +144,9 @@ class PoolScoring:
         def filled(unit: Unit) -> Unit:
             return {**unit, "corpus": items.take(np.arange(unit["from"], unit["to"]))}
 
-        if store is not None or engine is not HERE:
+        if store is not None or engine is not THIS_PROCESS:
             model = self.saved()
-            load = load if engine is HERE else model.load
+            load = load if engine is THIS_PROCESS else model.load
             units = [{**unit, "model": model.digest, "items": filled(unit)["corpus"].digest()} for unit in units]
         watcher = _Watcher(question.stage, progress)
         return run_units(partial(answer, load=load), units, engine=engine, store=store, watcher=watcher, fill=filled)

@@ -27,7 +27,7 @@ from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.sections import BUILTIN
 from bursar.campaign.splits import DataSplits, load_parts
 from bursar.campaign.stopping import advice_by_round, forecast, with_audit
-from bursar.compute import HERE, Engine, ProgressCallback, run_all
+from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
@@ -73,7 +73,7 @@ class Run:
         others = [self.config.arm(name).strategy.name for name in self.config.compare]
         return list(dict.fromkeys([self.config.arm(self.config.strategy.name).strategy.name, *others]))
 
-    def campaign(self, arm: str, watcher: Watcher | None = None, engine: Engine = HERE) -> Campaign:
+    def campaign(self, arm: str, watcher: Watcher | None = None, engine: Engine = THIS_PROCESS) -> Campaign:
         """The campaign of one arm; ``engine`` says where its pool is scored."""
         config, folder = self.config_of(arm), self.folder_of(arm)
         return Campaign(config, folder, parts=self.parts, watcher=watcher, trust=self.trust, engine=engine)
@@ -232,7 +232,7 @@ def run_campaign(
     watch: Callable[[str], Watcher | None] = lambda arm: None,
     workers: int = 1,
     *,
-    engine: Engine = HERE,
+    engine: Engine = THIS_PROCESS,
     progress: Progress = no_progress,
     told: ReviewCallback | None = None,
 ) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def run_campaign(
             arm, what, arguments = event
             getattr(watchers[arm], what)(*arguments)
 
-        workers = workers if engine is HERE else 1
+        workers = workers if engine is THIS_PROCESS else 1
         here = run if workers <= 1 else None
         run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, tell)
     if run.config.oracle is None:

@@ -15,8 +15,8 @@ from bursar.cli.options import JsonOption
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bursar.allocation.answers import Answer
-    from bursar.allocation.split import Problem
+    from bursar.allocation.advice import SplitAdvice
+    from bursar.allocation.split import SplitProblem
 
 PATIENCE = 2.0  # seconds without progress lines: most answers are quicker
 
@@ -106,7 +106,7 @@ def allocate(
         raise ConfigError("no budget given", fix="pass one, such as --budget 6000")
     money = _money(budget)
 
-    from bursar.allocation.answers import answer
+    from bursar.allocation.advice import advise
     from bursar.allocation.methods import METHODS
     from bursar.cli.progress import ProgressBar
 
@@ -116,13 +116,13 @@ def allocate(
         _check_page(page, table or campaign)
     about: dict[str, str] = {}
     if table is not None:
-        from bursar.allocation.tables import read_table
+        from bursar.allocation.tables import read_estimate_table
 
-        known = read_table(table)
+        known = read_estimate_table(table)
         problem = known.problem(money)
         _print_rounding(money, problem, quiet=as_json)
         with ProgressBar(quiet=as_json, patience=PATIENCE) as bar:
-            found = answer(problem, known.context, method=method or "exact", seed=seed, progress=bar.update)
+            found = advise(problem, known.context, method=method or "exact", seed=seed, progress=bar.update)
     else:
         assert campaign is not None
         found, about = _measured(campaign, money, _Measurement(method, informer, rater, seed), quiet=as_json)
@@ -176,26 +176,26 @@ class _Measurement:
     seed: int
 
 
-def _measured(campaign: Path, money: Decimal, how: _Measurement, *, quiet: bool) -> tuple[Answer, dict[str, str]]:
+def _measured(campaign: Path, money: Decimal, how: _Measurement, *, quiet: bool) -> tuple[SplitAdvice, dict[str, str]]:
     """Measure a campaign's labels, with progress, and split the budget by the estimates."""
-    from bursar.allocation.answers import answer
-    from bursar.allocation.split_inputs import material_of, material_of_run, measure
+    from bursar.allocation.advice import advise
+    from bursar.allocation.split_inputs import inputs_of, inputs_of_run, measure
     from bursar.campaign import load_config
     from bursar.cli.progress import ProgressBar
     from bursar.report.allocation import described
 
     if _is_table(campaign):
         raise ConfigError(f"{campaign} is a table of estimates, not a campaign", fix=f"use --table {campaign}")
-    material = material_of_run(campaign) if campaign.is_dir() else material_of(load_config(campaign))
+    material = inputs_of_run(campaign) if campaign.is_dir() else inputs_of(load_config(campaign))
     method, seed = how.method or material.method, how.seed
     _print_rounding(money, material.check(money, method), quiet=quiet)
     with ProgressBar(quiet=quiet, patience=PATIENCE) as bar:
         found = measure(material, informer=how.informer, rater=how.rater, seed=seed, progress=bar.update)
         about = described(found.estimates.informativeness.about) | {"rates from": found.rater}
-        return answer(found.problem(money), found.context, method=method, seed=seed, progress=bar.update), about
+        return advise(found.problem(money), found.context, method=method, seed=seed, progress=bar.update), about
 
 
-def _print_rounding(money: Decimal, problem: Problem, *, quiet: bool) -> None:
+def _print_rounding(money: Decimal, problem: SplitProblem, *, quiet: bool) -> None:
     """Say if the budget had to be rounded down."""
     if not quiet and problem.costs.money(problem.budget) != money:
         unit, counted = problem.show(1), problem.show(problem.budget)

@@ -114,7 +114,7 @@ def _run(config: CampaignConfig, settings: _RunSettings, engine: Engine | None =
     from bursar.campaign import Run, run_campaign
     from bursar.campaign.checks import fallback_notice
     from bursar.cli.show import RunDisplay
-    from bursar.compute import HERE, cores
+    from bursar.compute import THIS_PROCESS, cores
     from bursar.report import write_report
 
     if settings.seed is not None:
@@ -127,7 +127,7 @@ def _run(config: CampaignConfig, settings: _RunSettings, engine: Engine | None =
     if place.exists() and not place.is_dir():
         raise ConfigError(f"{place} is a file, not the folder of a run", fix="choose another --run folder")
     current = Run(place, config, trust=settings.trust)
-    workers, engine = settings.workers or cores(), engine or HERE
+    workers, engine = settings.workers or cores(), engine or THIS_PROCESS
     if notice := fallback_notice(config):
         typer.echo(notice, err=True)
     if settings.as_json:

@@ -6,21 +6,21 @@ import math
 
 import typer
 
-from bursar.allocation import Answer, half_life
-from bursar.allocation.robust import Predicted
+from bursar.allocation import SplitAdvice, half_life
+from bursar.allocation.robust import PredictedGain
 from bursar.cli.show import print_table
 from bursar.report.wording import amount, share
 
 MOST_CASES = 8
 
 
-def print_answer(answer: Answer) -> None:
+def print_answer(answer: SplitAdvice) -> None:
     """Print the split, its reasons, how sensitive it is to the estimates, and alternatives."""
     _print_split(answer)
     for reason in answer.reasons:
         typer.echo(f"- {reason}")
     typer.echo()
-    if answer.robust is not None and answer.moves:
+    if answer.robust is not None and answer.outcomes:
         kept = answer.robust
         typer.echo(
             f"If any one estimate is wrong, this split loses at most {amount(kept.regret)} against the best split.\n"
@@ -31,7 +31,7 @@ def print_answer(answer: Answer) -> None:
     _print_others(answer)
 
 
-def _print_split(answer: Answer) -> None:
+def _print_split(answer: SplitAdvice) -> None:
     split, problem = answer.split, answer.split.problem
     rows = []
     for at, task in enumerate(split.tasks):
@@ -62,17 +62,17 @@ def _print_split(answer: Answer) -> None:
     typer.echo("the first. gain: what the task gains from all labels, in labels of its own.\n")
 
 
-def _interval(gain: Predicted) -> str:
+def _interval(gain: PredictedGain) -> str:
     return f"{amount(gain.value)} ({amount(gain.low)} to {amount(gain.high)})"
 
 
-def _print_moves(answer: Answer) -> None:
-    if not answer.moves:
+def _print_moves(answer: SplitAdvice) -> None:
+    if not answer.outcomes:
         typer.echo("The estimates have no standard errors or intervals, so their effect on the split is not known.\n")
         return
-    telling = answer.telling
+    telling = answer.regretted
     if not telling:
-        typer.echo(f"If any one estimate is wrong ({len(answer.moves)} cases), this split is still the best.\n")
+        typer.echo(f"If any one estimate is wrong ({len(answer.outcomes)} cases), this split is still the best.\n")
         return
     rows = [
         [
@@ -83,11 +83,11 @@ def _print_moves(answer: Answer) -> None:
         ]
         for move in telling[:MOST_CASES]
     ]
-    title = f"If one estimate is wrong ({len(answer.moves)} cases, worst first)"
+    title = f"If one estimate is wrong ({len(answer.outcomes)} cases, worst first)"
     print_table(title, ["case", "loss", "share of gain", "better split"], rows, numbers=False)
 
 
-def _print_others(answer: Answer) -> None:
+def _print_others(answer: SplitAdvice) -> None:
     rows = []
     for other in answer.others:
         counts = [f"{count:,}" for count in other.counts]

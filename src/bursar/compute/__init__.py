@@ -1,25 +1,25 @@
 """Run units of work on cores and machines; finished units are never run again."""
 
-from bursar.compute.engine import HERE, Engine, Here, ProgressCallback, Unit, Work
+from bursar.compute.engine import THIS_PROCESS, Engine, ProgressCallback, ThisProcess, Unit, Work
 from bursar.compute.engines import make_engine
 from bursar.compute.processes import Processes, cores
-from bursar.compute.progress import Progress, UnitObserver, duration
-from bursar.compute.store import ArrayStore, Store, address
+from bursar.compute.progress import UnitObserver, UnitProgress, duration
+from bursar.compute.store import ArrayStore, ResultStore, address
 from bursar.compute.units import run_all, run_units, split_evenly
 from bursar.errors import ComputeError
 
 __all__ = [
-    "HERE",
+    "THIS_PROCESS",
     "ArrayStore",
     "ComputeError",
     "Engine",
-    "Here",
     "Processes",
-    "Progress",
     "ProgressCallback",
-    "Store",
+    "ResultStore",
+    "ThisProcess",
     "Unit",
     "UnitObserver",
+    "UnitProgress",
     "Work",
     "address",
     "cores",

@@ -66,12 +66,12 @@ class Engine(Protocol):
         """A pool whose units report to ``on_report``; on exit, running units are stopped."""
 
 
-class Here:
+class ThisProcess:
     """Runs one unit after the other in this process."""
 
     workers = 1
 
-    def __enter__(self) -> Here:
+    def __enter__(self) -> ThisProcess:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -104,7 +104,7 @@ class _Here:
         return Ended(number, "done", result, time.perf_counter() - start)
 
 
-HERE = Here()
+THIS_PROCESS = ThisProcess()
 
 
 def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps) -> bytes:

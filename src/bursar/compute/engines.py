@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bursar.compute.engine import HERE, Engine
+from bursar.compute.engine import THIS_PROCESS, Engine
 from bursar.compute.processes import Processes
 from bursar.errors import ConfigError
 
@@ -23,7 +23,7 @@ def make_engine(text: str, workers: int | None = None) -> Engine:
     """
     name, _, rest = text.partition(":")
     if text == "here" and workers in (None, 1):
-        return HERE
+        return THIS_PROCESS
     if text == "here":
         raise ConfigError(f"'here' runs one unit at a time, not {workers}", fix=f"choose processes:{workers}")
     if name == "processes" and (not rest or rest.isdigit()):

@@ -24,12 +24,12 @@ class UnitObserver(Protocol):
         """A unit will be tried again."""
 
 
-class Progress:
+class UnitProgress:
     """An observer that computes what is done, how fast, and how long the rest will take.
 
     Stored results count as done, not towards the speed.
 
-    >>> progress = Progress(workers=2)
+    >>> progress = UnitProgress(workers=2)
     >>> progress.begun(total=48, stored=3)
     >>> for seed in range(9):
     ...     progress.finished({"seed": seed}, result=None, seconds=31.0)

@@ -46,11 +46,11 @@ def name_of(work: Callable[..., Any]) -> str:
     return f"{module}:{name}"
 
 
-class Store:
+class ResultStore:
     """A folder of results, one JSON file each, written atomically.
 
     >>> import tempfile
-    >>> store = Store(tempfile.mkdtemp())
+    >>> store = ResultStore(tempfile.mkdtemp())
     >>> store.put("1f", {"seed": 1}, 0.5)
     0.5
     >>> store.get("1f"), "2e" in store, list(store)
@@ -105,7 +105,7 @@ class Store:
         return (found["unit"], found["result"]) if isinstance(found, dict) and {"unit", "result"} <= {*found} else None
 
 
-class ArrayStore(Store):
+class ArrayStore(ResultStore):
     """A folder of results that are arrays by name, one ``.npz`` file each. Reading one runs no code.
 
     >>> import tempfile

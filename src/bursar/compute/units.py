@@ -9,10 +9,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from bursar.compute.engine import HERE, Ended, Engine, ProgressCallback, Unit, Work
+from bursar.compute.engine import THIS_PROCESS, Ended, Engine, ProgressCallback, Unit, Work
 from bursar.compute.processes import Processes
-from bursar.compute.progress import Progress, UnitObserver
-from bursar.compute.store import Store, address, name_of
+from bursar.compute.progress import UnitObserver, UnitProgress
+from bursar.compute.store import ResultStore, address, name_of
 from bursar.errors import ComputeError
 
 _MISSING = object()
@@ -22,8 +22,8 @@ def run_units(
     work: Work,
     units: Sequence[Unit],
     *,
-    engine: Engine = HERE,
-    store: Store | None = None,
+    engine: Engine = THIS_PROCESS,
+    store: ResultStore | None = None,
     watcher: UnitObserver | None = None,
     retries: int = 2,
     fill: Callable[[Unit], Unit] = lambda unit: unit,
@@ -57,7 +57,7 @@ def run_units(
         results = {where: result for where, result in found.items() if result is not _MISSING}
     open_ones = [where for where in different if where not in results]
     jobs = {number: (work, different[where]) for number, where in enumerate(open_ones)}
-    watch = watcher or Progress()
+    watch = watcher or UnitProgress()
     watch.begun(len(different), len(results))
 
     def finished(number: int, result: Any, seconds: float) -> None:
@@ -88,7 +88,7 @@ def run_all(units: Sequence[Callable[[ProgressCallback], Any]], workers: int, te
     half
     [1, 2]
     """
-    engine: Engine = HERE
+    engine: Engine = THIS_PROCESS
     if workers > 1 and len(units) > 1:
         engine = Processes(min(workers, len(units)))
     results: dict[int, Any] = {}

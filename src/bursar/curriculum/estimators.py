@@ -47,7 +47,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class LoggedSteps:
     """The steps of several logs, concatenated."""
 
     tasks: tuple[str, ...]
@@ -198,14 +198,14 @@ def interval(contributions: FloatArray, offsets: IntArray, level: float) -> tupl
 
 # -- estimators by name -----------------------------------------------------------------------------------------------
 # From steps and a policy (steps, tasks): numbers per step whose mean is the estimate, and warnings.
-Estimator = Callable[[Steps, FloatArray], tuple[FloatArray, tuple[str, ...]]]
+Estimator = Callable[[LoggedSteps, FloatArray], tuple[FloatArray, tuple[str, ...]]]
 
 ESTIMATORS: Registry[Estimator] = Registry("policy estimator", "bursar.policy_estimators")
 ESTIMATORS.add("importance", lambda steps, target: (importance(steps.weights(target), steps.rewards), ()))
 ESTIMATORS.add("self-normalised", lambda steps, target: (self_normalised(steps.weights(target), steps.rewards), ()))
 
 
-def _clipped(steps: Steps, target: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
+def _clipped(steps: LoggedSteps, target: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
     weights, cap = steps.weights(target), default_cap(len(steps))
     cut = int((weights > cap).sum())
     lost = np.maximum(weights - cap, 0).sum() / weights.sum()
@@ -213,7 +213,7 @@ def _clipped(steps: Steps, target: FloatArray) -> tuple[FloatArray, tuple[str, .
     return clipped(weights, steps.rewards, cap), (warning,) if cut else ()
 
 
-def _doubly_robust(steps: Steps, target: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
+def _doubly_robust(steps: LoggedSteps, target: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
     predicted = predictions(steps.rewards, steps.taken, steps.offsets, len(steps.tasks))
     expected = (target * coverage(steps) * predicted).sum(axis=1)
     return doubly_robust(steps.weights(target), steps.rewards, steps.of_taken(predicted), expected), ()
@@ -223,7 +223,7 @@ ESTIMATORS.add("clipped", _clipped)
 ESTIMATORS.add("doubly-robust", _doubly_robust)
 
 
-def coverage(steps: Steps) -> FloatArray:
+def coverage(steps: LoggedSteps) -> FloatArray:
     """The logged probability of each task over the denominator of its weight: (steps, tasks).
 
     It is 1 if steps are weighted by their own log's probabilities, and 1 on average over logs if they are balanced. For
@@ -262,13 +262,15 @@ def estimate(
     return assess(steps, chances, estimator, level, warnings)
 
 
-def gather(logs: Sequence[StepLog], reward: str = "improving") -> Steps:
+def gather(logs: Sequence[StepLog], reward: str = "improving") -> LoggedSteps:
     """The steps of all logs, each with its own log's probabilities."""
     check_logs(logs)
     probabilities = np.concatenate([log.probabilities for log in logs], dtype=np.float64)
     rewards = np.concatenate([_rewards(log, number, reward) for number, log in enumerate(logs, start=1)])
     taken = np.concatenate([log.taken for log in logs])
-    return Steps(logs[0].tasks, offsets_of([len(log) for log in logs]), taken, probabilities, rewards, probabilities)
+    return LoggedSteps(
+        logs[0].tasks, offsets_of([len(log) for log in logs]), taken, probabilities, rewards, probabilities
+    )
 
 
 def _rewards(log: StepLog, number: int, reward: str) -> FloatArray:
@@ -285,7 +287,7 @@ def _rewards(log: StepLog, number: int, reward: str) -> FloatArray:
     return found
 
 
-def spread(steps: Steps, target: Target) -> FloatArray:
+def spread(steps: LoggedSteps, target: Target) -> FloatArray:
     """A policy's probabilities at every step: (steps, tasks). Invalid distributions are refused."""
     if isinstance(target, np.ndarray) and target.ndim == 2:
         target = [target]
@@ -309,7 +311,7 @@ def spread(steps: Steps, target: Target) -> FloatArray:
     return chances
 
 
-def weighed(steps: Steps, weighting: str, *, fixed: bool) -> tuple[Steps, tuple[str, ...]]:
+def weighed(steps: LoggedSteps, weighting: str, *, fixed: bool) -> tuple[LoggedSteps, tuple[str, ...]]:
     """The steps with the denominators of their weights; ``fixed`` means that the target policy never changes.
 
     If balancing would be wrong, the steps are returned unchanged, with a warning.
@@ -332,7 +334,7 @@ def weighed(steps: Steps, weighting: str, *, fixed: bool) -> tuple[Steps, tuple[
 
 
 def assess(
-    steps: Steps, target: FloatArray, estimator: str, level: float = 0.95, warnings: tuple[str, ...] = ()
+    steps: LoggedSteps, target: FloatArray, estimator: str, level: float = 0.95, warnings: tuple[str, ...] = ()
 ) -> Estimate:
     """Estimate the value of a policy (steps, tasks) from weighed steps."""
     kind = ESTIMATORS[estimator]
@@ -352,13 +354,13 @@ def assess(
     return Estimate(float(contributions.mean()), low, high, effective, len(steps), warnings)
 
 
-def mean_reward(steps: Steps, level: float = 0.95) -> Estimate:
+def mean_reward(steps: LoggedSteps, level: float = 0.95) -> Estimate:
     """The mean reward of the logged steps."""
     low, high = interval(steps.rewards, steps.offsets, level)
     return Estimate(float(steps.rewards.mean()), low, high, float(len(steps)), len(steps))
 
 
-def _unsupported(steps: Steps, target: FloatArray) -> list[str]:
+def _unsupported(steps: LoggedSteps, target: FloatArray) -> list[str]:
     """Warnings about tasks of the policy that the logs hardly cover."""
     warnings = []
     share = target.mean(axis=0)
@@ -376,7 +378,7 @@ def _unsupported(steps: Steps, target: FloatArray) -> list[str]:
     return warnings
 
 
-def _small_sample(steps: Steps, weights: FloatArray, effective: float) -> list[str]:
+def _small_sample(steps: LoggedSteps, weights: FloatArray, effective: float) -> list[str]:
     """Warnings about a small effective sample."""
     warnings = []
     if effective < max(FEW, FEW_SHARE * len(steps)):

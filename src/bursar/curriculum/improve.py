@@ -17,7 +17,7 @@ from scipy.special import entr
 from bursar.curriculum.estimators import (
     ESTIMATORS,
     Estimate,
-    Steps,
+    LoggedSteps,
     assess,
     coverage,
     default_cap,
@@ -145,7 +145,7 @@ def _starved(tasks: Sequence[str], policy: FloatArray) -> list[str]:
 
 
 # -- values of many fixed policies at once ----------------------------------------------------------------------------
-class Objective(ABC):
+class PolicyValue(ABC):
     """An estimator as a function of fixed policies: (candidates, tasks) to (candidates,)."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class Objective(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Linear(Objective):
+class Linear(PolicyValue):
     """Σ_k π_k gain_k: for importance sampling, where gain is Σ r / p over the task's steps, and doubly robust."""
 
     gains: FloatArray  # (tasks,)
@@ -179,7 +179,7 @@ class Linear(Objective):
 
 
 @dataclass(frozen=True, eq=False)
-class Ratio(Objective):
+class Ratio(PolicyValue):
     """Σ_k π_k earned_k / Σ_k π_k weight_k: for self-normalised, where earned is Σ r / p and weight Σ 1 / p."""
 
     earned: FloatArray  # (tasks,)
@@ -199,10 +199,10 @@ class Ratio(Objective):
         return closed_form(np.where(known, self.earned / np.where(known, self.weight, 1.0), -np.inf), 0.0)
 
 
-class Capped(Objective):
+class Capped(PolicyValue):
     """For clipped: a task's steps sorted by probability, so that those whose weight is capped come first."""
 
-    def __init__(self, steps: Steps, cap: float) -> None:
+    def __init__(self, steps: LoggedSteps, cap: float) -> None:
         self.cap, self.steps = cap, len(steps)
         self.sorted: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         chances = steps.of_taken(steps.divisors)
@@ -225,10 +225,10 @@ class Capped(Objective):
 
 
 @dataclass(frozen=True, eq=False)
-class Stepwise(Objective):
+class Stepwise(PolicyValue):
     """For any other estimator: policy by policy, over all steps."""
 
-    steps: Steps
+    steps: LoggedSteps
     estimator: str
 
     def __call__(self, policies: FloatArray) -> FloatArray:
@@ -236,7 +236,7 @@ class Stepwise(Objective):
         return np.array([estimator(self.steps, spread(self.steps, policy))[0].mean() for policy in policies])
 
 
-def objective_of(steps: Steps, estimator: str) -> Objective:
+def objective_of(steps: LoggedSteps, estimator: str) -> PolicyValue:
     """An estimator's value as a function of fixed policies."""
     ESTIMATORS[estimator]
     tasks = len(steps.tasks)
@@ -260,14 +260,14 @@ def objective_of(steps: Steps, estimator: str) -> Objective:
     return Stepwise(steps, estimator)
 
 
-def regularised(value: Objective, policies: FloatArray, entropy: float) -> FloatArray:
+def regularised(value: PolicyValue, policies: FloatArray, entropy: float) -> FloatArray:
     """Eq. 14: V(π) + λ H(π)."""
     found: FloatArray = value(policies) + entropy * entr(policies).sum(axis=1)
     return found
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------
-def evolve(value: Objective, entropy: float, tasks: int, settings: CmaEs) -> FloatArray:
+def evolve(value: PolicyValue, entropy: float, tasks: int, settings: CmaEs) -> FloatArray:
     """The best softmax of weights (eq. 12) by CMA-ES: the best candidate, or the final mean."""
     try:
         from cmaes import CMA  # type: ignore[import-untyped]  # here, because it imports all of scipy.stats

@@ -34,7 +34,7 @@ class Reward(ABC):
 REWARDS: Registry[type[Reward]] = Registry("reward", "bursar.rewards")
 
 
-class Improving(Reward):
+class ImprovingReward(Reward):
     """1 − likelihood, if the task improved since its last sample; else 0 (paper 3, eq. 16).
 
     The first sample of a task earns 0.
@@ -50,7 +50,7 @@ class Improving(Reward):
         return np.where(better, -np.expm1(-before), 0.0)
 
 
-class Trend(Reward):
+class TrendReward(Reward):
     """Eq. 16 for noisy losses: likelihoods are averaged over the last samples of the task before they are compared.
 
     The losses of single batches of sixteen are too noisy to compare. Here a task improves while its recent average is
@@ -67,7 +67,7 @@ class Trend(Reward):
         return np.where(self.states.fast[at] > self.states.slow[at], self.states.shortfall[at], 0.0)
 
 
-class Pace(Reward):
+class PaceReward(Reward):
     """The rate of improvement of the task, as a share of its highest rate so far; 0 if it gets worse.
 
     A task that no longer improves earns 0, however poor it is, and easy tasks earn as much as hard ones while they
@@ -123,9 +123,9 @@ class LikelihoodGain(_WithAfter):
 
 
 _OURS: dict[str, type[Reward]] = {
-    "improving": Improving,
-    "trend": Trend,
-    "pace": Pace,
+    "improving": ImprovingReward,
+    "trend": TrendReward,
+    "pace": PaceReward,
     "before-after": BeforeAfter,
     "prediction-gain": PredictionGain,
     "likelihood-gain": LikelihoodGain,

@@ -19,7 +19,7 @@ import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.splits import DataSplits, fully_labelled
-from bursar.compute import HERE, Engine
+from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
@@ -258,7 +258,7 @@ def ask_oracle(
     seed: int | None = None,
     *,
     judge: str = PROBE,
-    engine: Engine = HERE,
+    engine: Engine = THIS_PROCESS,
     finish_by: str | None = None,
     progress: Progress = no_progress,
     told: Told | None = None,
@@ -282,7 +282,7 @@ def ask_oracle(
         saved = states.find(asked)
         states.make_room(asked)
         keeper = _Keeper(states.file, asked, plan, told)
-        with HERE if judge == PROBE else engine as where:
+        with THIS_PROCESS if judge == PROBE else engine as where:
             hired = _hired(question, seed, where, progress)
             state = _state(saved, hired)
             gap = measure(hired, question.orders, plan, seed=seed, state=state, told=keeper)

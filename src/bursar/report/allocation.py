@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Answer, half_life
+from bursar.allocation import SplitAdvice, half_life
 from bursar.allocation.returns import tells_nothing
-from bursar.allocation.robust import Predicted
+from bursar.allocation.robust import PredictedGain
 from bursar.corpus.formats.format import replacing
 from bursar.report.line_figures import Figure, Line, picture_of
 from bursar.report.page import fill
@@ -29,7 +29,7 @@ POINTS = 60  # of a gain curve
 MOVES = 10  # that are shown
 
 
-def write_allocation_page(answer: Answer, name: str, out: Path, about: Mapping[str, str] | None = None) -> Path:
+def write_allocation_page(answer: SplitAdvice, name: str, out: Path, about: Mapping[str, str] | None = None) -> Path:
     """Write the page of a split, whole or not at all; ``about`` says how the estimates were come by."""
     page = render_allocation(answer, name, about or {})
     with replacing(out) as file:
@@ -37,7 +37,7 @@ def write_allocation_page(answer: Answer, name: str, out: Path, about: Mapping[s
     return out
 
 
-def render_allocation(answer: Answer, name: str, about: Mapping[str, str]) -> str:
+def render_allocation(answer: SplitAdvice, name: str, about: Mapping[str, str]) -> str:
     """The page as a text; the same answer gives the same page."""
     figures = [informs_figure(answer), curves_figure(answer)]
     pictures = [(picture_of(figure, f"figure-{k}"), figure.kind) for k, figure in enumerate(figures)]
@@ -53,7 +53,7 @@ def render_allocation(answer: Answer, name: str, about: Mapping[str, str]) -> st
         reasons=answer.reasons,
         pictures=pictures,
         moves=moves_table(answer),
-        cases=len(answer.moves),
+        cases=len(answer.outcomes),
         others=others_table(answer),
         left_out=answer.left_out,
         about=about,
@@ -61,7 +61,7 @@ def render_allocation(answer: Answer, name: str, about: Mapping[str, str]) -> st
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
-def informs_figure(answer: Answer) -> Figure:
+def informs_figure(answer: SplitAdvice) -> Figure:
     """A heat map: what a label of each row is worth to each column."""
     known = answer.split.problem.estimates.informativeness
     rows = [
@@ -81,7 +81,7 @@ def informs_figure(answer: Answer) -> Figure:
     return Figure("Who informs whom", "", "heat", "what is gained for", "a label of", rows, note)
 
 
-def curves_figure(answer: Answer) -> Figure:
+def curves_figure(answer: SplitAdvice) -> Figure:
     """What money for one task alone gains for all tasks, and where the split stands on that."""
     problem = answer.split.problem
     lines = []
@@ -102,14 +102,14 @@ def curves_figure(answer: Answer) -> Figure:
     return Figure("What money for one task gains", "", "lines", "money for that task", "gain, in labels", lines, note)
 
 
-def _alone(answer: Answer, task: int, count: int) -> float:
+def _alone(answer: SplitAdvice, task: int, count: int) -> float:
     counts = [0] * len(answer.split.tasks)
     counts[task] = count
     return float(answer.split.problem.gains(counts).sum())
 
 
 # -- tables and words --------------------------------------------------------------------------------------------------
-def _lead(answer: Answer) -> str:
+def _lead(answer: SplitAdvice) -> str:
     split, problem = answer.split, answer.split.problem
     shares = [f"{split.counts[at]:,} labels of {task}" for at, task in enumerate(split.tasks)]
     said = f"For {problem.show(problem.budget)}: {', '.join(shares)}"
@@ -120,7 +120,7 @@ def _lead(answer: Answer) -> str:
     return f"{said}. {way}"
 
 
-def _tiles(answer: Answer) -> list[tuple[str, str, str]]:
+def _tiles(answer: SplitAdvice) -> list[tuple[str, str, str]]:
     split, problem = answer.split, answer.split.problem
     found = [
         ("Budget", problem.show(problem.budget), f"{problem.show(split.unspent)} not spent"),
@@ -138,7 +138,7 @@ def _tiles(answer: Answer) -> list[tuple[str, str, str]]:
     return found
 
 
-def split_table(answer: Answer) -> Table:
+def split_table(answer: SplitAdvice) -> Table:
     """Labels, money and gains of each task."""
     split, problem = answer.split, answer.split.problem
     rows: list[tuple[str, ...]] = []
@@ -181,7 +181,7 @@ def split_table(answer: Answer) -> Table:
     return Table(columns, tuple(rows))
 
 
-def moves_table(answer: Answer) -> Table:
+def moves_table(answer: SplitAdvice) -> Table:
     """What would be better if an estimate were off, the worst case first."""
     rows = [
         (
@@ -190,12 +190,12 @@ def moves_table(answer: Answer) -> Table:
             share(move.regret, move.best.total),
             move.changes(answer.split),
         )
-        for move in answer.telling[:MOVES]
+        for move in answer.regretted[:MOVES]
     ]
     return Table(("If", "Lost", "Of the gain", "Better then"), tuple(rows))
 
 
-def others_table(answer: Answer) -> Table:
+def others_table(answer: SplitAdvice) -> Table:
     """Plain splits, by the same estimates."""
     rows = [
         (
@@ -209,7 +209,7 @@ def others_table(answer: Answer) -> Table:
     return Table(("Split", *answer.split.tasks, "Gain", "Of this one"), tuple(rows))
 
 
-def _ends(gain: Predicted) -> str:
+def _ends(gain: PredictedGain) -> str:
     return f"{amount(gain.low)} to {amount(gain.high)}"
 
 

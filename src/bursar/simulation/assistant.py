@@ -12,7 +12,7 @@ import numpy as np
 from bursar.corpus import Corpus, CorpusBuilder
 from bursar.corpus.corpus import SPLITS
 from bursar.errors import ConfigError
-from bursar.simulation.grammar import Dice, Piece, running_shares
+from bursar.simulation.grammar import Dice, Fragment, running_shares
 from bursar.simulation.noise import Noise, disturb
 from bursar.simulation.relations import relation_labels, relations_of
 from bursar.simulation.sentence import make_clause, make_sentence
@@ -89,7 +89,7 @@ def _codes() -> dict[str, dict[str, int]]:
     return {name: {label: code for code, label in enumerate(task.labels)} for name, task in _schema().items()}
 
 
-def _rows(intent: Intent, sentence: Piece, dice: Dice, codes: dict[str, dict[str, int]]) -> dict[str, list[Row]]:
+def _rows(intent: Intent, sentence: Fragment, dice: Dice, codes: dict[str, dict[str, int]]) -> dict[str, list[Row]]:
     slot, relation, label = codes["slots"], codes["relations"], codes["dependencies"]
     sentence.spans.sort(key=lambda span: span.start)
     return {
@@ -104,7 +104,7 @@ def _rows(intent: Intent, sentence: Piece, dice: Dice, codes: dict[str, dict[str
     }
 
 
-def _urgency(intent: Intent, sentence: Piece, dice: Dice) -> float:
+def _urgency(intent: Intent, sentence: Fragment, dice: Dice) -> float:
     """The sum over intent and phrases, mapped to 0 to 1 by a sigmoid, plus a rater's jitter."""
     meant = 1 / (1 + exp(-5 * (intent.urgency + sentence.urgency - 0.45)))
     jitter = (dice.random() + dice.random() + dice.random() - 1.5) * 2 * URGENCY_NOISE

@@ -71,7 +71,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class Piece:
+class Fragment:
     """Words with their tree. A word whose head is outside of the piece has the head -1."""
 
     words: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Piece:
             self.heads[child] = head
             self.labels[child] = label
 
-    def append(self, other: Piece) -> int:
+    def append(self, other: Fragment) -> int:
         """Append another piece's words; return the new position of its first word."""
         base = len(self.words)
         self.words += other.words
@@ -111,7 +111,7 @@ class Grammar:
     >>> grammar = Grammar()
     >>> grammar.define("time", "<hour> o'clock/advmod")
     >>> grammar.compounds("hour", "seven")
-    >>> piece = Piece()
+    >>> piece = Fragment()
     >>> grammar.write(parse("wake me up/prt (obl at {time})"), piece, Dice(0, 0, 0))
     0
     >>> piece.words, piece.heads
@@ -170,7 +170,7 @@ class Grammar:
         found = self.symbols[symbol]
         return dice.weighted(found.phrases, found.cumulative)
 
-    def settle(self, phrase: Phrase, piece: Piece, dice: Dice) -> list[Part]:
+    def settle(self, phrase: Phrase, piece: Fragment, dice: Dice) -> list[Part]:
         """Choose which optional parts to include, and expand spliced groups."""
         piece.urgency += phrase.urgency
         said: list[Part] = []
@@ -183,12 +183,12 @@ class Grammar:
                 said.append(part)
         return said
 
-    def write(self, phrase: Phrase, piece: Piece, dice: Dice, clause: Piece | None = None) -> int:
+    def write(self, phrase: Phrase, piece: Fragment, dice: Dice, clause: Fragment | None = None) -> int:
         """Append a phrase to a piece; return the position of its head."""
         return self.write_parts(self.settle(phrase, piece, dice), phrase.head, piece, dice, clause)
 
     def write_parts(
-        self, parts: Iterable[Part], head: Part | None, piece: Piece, dice: Dice, clause: Piece | None = None
+        self, parts: Iterable[Part], head: Part | None, piece: Fragment, dice: Dice, clause: Fragment | None = None
     ) -> int:
         """Append settled parts. If none of them is the head, their heads stay -1."""
         top = -1
@@ -202,7 +202,7 @@ class Grammar:
         piece.attach(children, top)
         return top
 
-    def _write_part(self, part: Part, piece: Piece, dice: Dice, clause: Piece | None) -> int:
+    def _write_part(self, part: Part, piece: Fragment, dice: Dice, clause: Fragment | None) -> int:
         if type(part) is Word:
             piece.words.append(part.choices[0] if len(part.choices) == 1 else dice.pick(part.choices))
             piece.heads.append(-1)
@@ -216,7 +216,7 @@ class Grammar:
             return _write_clause(clause, part.gerund, piece)
         raise ValueError(f"nothing can be written for {part}")
 
-    def _write_symbol(self, part: Reference, piece: Piece, dice: Dice) -> int:
+    def _write_symbol(self, part: Reference, piece: Fragment, dice: Dice) -> int:
         start = len(piece.words)
         symbol = self.symbols[part.symbol]
         head = self.write(dice.weighted(symbol.phrases, symbol.cumulative), piece, dice)
@@ -230,7 +230,7 @@ class Grammar:
         return head
 
 
-def _write_clause(clause: Piece, gerund: bool, piece: Piece) -> int:
+def _write_clause(clause: Fragment, gerund: bool, piece: Fragment) -> int:
     head = piece.append(clause) + clause.heads.index(-1)
     if gerund:
         piece.words[head] = gerund_of(piece.words[head])

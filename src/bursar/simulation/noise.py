@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bursar.simulation.grammar import Dice, Piece, Span
+from bursar.simulation.grammar import Dice, Fragment, Span
 
 FILLERS = ("uh", "um", "er", "like", "hmm", "actually", "basically")
 ARTICLES = frozenset(("a", "an", "the", "my"))
@@ -30,7 +30,7 @@ class Noise:
         return Noise(*(min(rate * factor, 1.0) for rate in (self.filler, self.repeat, self.dropped, self.typo)))
 
 
-def disturb(sentence: Piece, noise: Noise, dice: Dice) -> Piece:
+def disturb(sentence: Fragment, noise: Noise, dice: Dice) -> Fragment:
     """Add noise to a sentence; its tree stays a tree and its slots keep their words."""
     if dice.chance(noise.dropped):
         sentence = _without_articles(sentence)
@@ -59,14 +59,14 @@ def misspell(word: str, dice: Dice) -> str:
     return word[:at] + dice.pick(NEIGHBOURS.get(word[at].lower(), word[at])) + word[at + 1 :]
 
 
-def _without_articles(sentence: Piece) -> Piece:
+def _without_articles(sentence: Fragment) -> Fragment:
     """Drop articles outside of slots; they have no dependents, so the tree loses only leaves."""
     inside = {at for span in sentence.spans for at in range(span.start, span.end)}
     kept = [at for at, word in enumerate(sentence.words) if word not in ARTICLES or at in inside]
     return sentence if len(kept) < 3 else _rearrange(sentence, kept)
 
 
-def _with_word(sentence: Piece, filler: str | None, label: str, dice: Dice) -> Piece:
+def _with_word(sentence: Fragment, filler: str | None, label: str, dice: Dice) -> Fragment:
     """Insert a filler, or repeat the next word, before a word that does not continue a slot; attach it to that word."""
     inner = {at for span in sentence.spans for at in range(span.start + 1, span.end)}
     before = dice.pick([at for at in range(len(sentence.words)) if at not in inner])
@@ -78,11 +78,11 @@ def _with_word(sentence: Piece, filler: str | None, label: str, dice: Dice) -> P
     return result
 
 
-def _rearrange(sentence: Piece, order: list[int]) -> Piece:
+def _rearrange(sentence: Fragment, order: list[int]) -> Fragment:
     """The words at these positions in this order; -1 is a gap for a new word."""
     place = {old: new for new, old in enumerate(order) if old >= 0}
     place[-1] = -1  # the head of the root
-    return Piece(
+    return Fragment(
         words=[sentence.words[at] if at >= 0 else "" for at in order],
         heads=[place[sentence.heads[at]] if at >= 0 else -1 for at in order],
         labels=[sentence.labels[at] if at >= 0 else "" for at in order],

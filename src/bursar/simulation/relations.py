@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from bursar.simulation.grammar import Piece, Span
+from bursar.simulation.grammar import Fragment, Span
 from bursar.simulation.vocabulary import read_table
 
 SHARED = frozenset(("location-of",))  # *the lamp and the fan in the kitchen* are both there
@@ -23,7 +23,7 @@ def relation_labels() -> tuple[str, ...]:
     return tuple(sorted({label for targets in _links().values() for _, label in targets}))
 
 
-def relations_of(sentence: Piece) -> list[Link]:
+def relations_of(sentence: Fragment) -> list[Link]:
     """The links of a sentence, sorted by their first slots."""
     links: list[Link] = []
     for span in sentence.spans:
@@ -37,7 +37,7 @@ def relations_of(sentence: Piece) -> list[Link]:
     return links
 
 
-def _nearest(sentence: Piece, span: Span, targets: list[Span], shared: bool) -> list[Span]:
+def _nearest(sentence: Fragment, span: Span, targets: list[Span], shared: bool) -> list[Span]:
     """The nearest target in the tree (of two, the later); if ``shared``, also the targets conjoined with it."""
     depth = {word: steps for steps, word in enumerate(_way_up(sentence, span))}
     ways = [_way_up(sentence, target) for target in targets]
@@ -53,7 +53,7 @@ def _nearest(sentence: Piece, span: Span, targets: list[Span], shared: bool) -> 
     return [target for target, belongs in zip(targets, joined, strict=True) if belongs]
 
 
-def _way_up(sentence: Piece, span: Span) -> list[int]:
+def _way_up(sentence: Fragment, span: Span) -> list[int]:
     """The words from a span's head word to the root."""
     at = next(a for a in range(span.start, span.end) if not span.start <= sentence.heads[a] < span.end)
     way = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bursar.simulation.grammar import Dice, Piece
+from bursar.simulation.grammar import Dice, Fragment
 from bursar.simulation.notation import Group, Hole, parse
 from bursar.simulation.vocabulary import Intent, english, frames
 
@@ -23,8 +23,8 @@ ASKING = frozenset(
 class Clause:
     """The clause of a request, and optionally a part of it that is still to be placed."""
 
-    core: Piece
-    loose: Piece | None
+    core: Fragment
+    loose: Fragment | None
     framed: bool
 
 
@@ -32,20 +32,20 @@ def make_clause(intent: Intent, dice: Dice) -> Clause:
     """Generate the clause of a request."""
     while True:
         template = intent.choose(dice)
-        core, loose = Piece(), None
+        core, loose = Fragment(), None
         parts = english().settle(template.phrase, core, dice)
         movable = [part for part in parts if type(part) is Group and part.movable]
         if movable and dice.chance(PULLED_OUT):
             part = dice.pick(movable)
             parts.remove(part)
-            loose = Piece()
+            loose = Fragment()
             english().write_parts([part], None, loose, dice)
         english().write_parts(parts, template.phrase.head, core, dice)
         if len(core.words) + len(loose.words if loose else ()) <= LONGEST - 4:
             return Clause(core, loose, template.framed)
 
 
-def make_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
+def make_sentence(clause: Clause, dice: Dice) -> tuple[Fragment, bool]:
     """Generate a sentence around a clause, and whether it is a question. The word with the head -1 is the root."""
     while True:
         sentence, asks = _try_sentence(clause, dice)
@@ -53,10 +53,10 @@ def make_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
             return sentence, asks
 
 
-def _try_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
+def _try_sentence(clause: Clause, dice: Dice) -> tuple[Fragment, bool]:
     grammar = english()
     frame = dice.weighted(*frames()) if clause.framed else NO_FRAME
-    sentence, core = Piece(), clause.core
+    sentence, core = Fragment(), clause.core
     _add_some(sentence, dice, ("opener", OPENED), ("before", ASIDE / 2))
     if clause.loose is not None:
         if type(frame.head) is Hole and dice.chance(SAID_FIRST):
@@ -73,7 +73,7 @@ def _try_sentence(clause: Clause, dice: Dice) -> tuple[Piece, bool]:
     return sentence, asks
 
 
-def _add_some(sentence: Piece, dice: Dice, *symbols: tuple[str, float]) -> None:
+def _add_some(sentence: Fragment, dice: Dice, *symbols: tuple[str, float]) -> None:
     """Append optional phrases before or after a request, each with its probability. Their heads stay -1."""
     grammar = english()
     for symbol, chance in symbols:
@@ -82,8 +82,8 @@ def _add_some(sentence: Piece, dice: Dice, *symbols: tuple[str, float]) -> None:
             grammar.write_parts(grammar.settle(phrase, sentence, dice), None, sentence, dice)
 
 
-def _join(core: Piece, loose: Piece) -> Piece:
-    joined = Piece()
+def _join(core: Fragment, loose: Fragment) -> Fragment:
+    joined = Fragment()
     head = core.heads.index(-1)
     joined.append(core)
     joined.append(loose)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bursar.simulation.grammar import Dice, Piece
+from bursar.simulation.grammar import Dice, Fragment
 
 LOWER, BARE = 0.8, 0.88  # share in lower case, and the share of that without final punctuation
 FORGOTTEN = 0.2  # share of texts in proper case without final punctuation
@@ -10,7 +10,7 @@ VOWELS = frozenset("aeiou")
 AN_DESPITE, A_DESPITE = frozenset(("hour", "8", "11", "18")), frozenset(("one", "used"))
 
 
-def render(sentence: Piece, question: bool, dice: Dice) -> tuple[str, list[tuple[int, int]]]:
+def render(sentence: Fragment, question: bool, dice: Dice) -> tuple[str, list[tuple[int, int]]]:
     """The text of a sentence and the positions of its words. Final punctuation becomes a word of the sentence."""
     words = sentence.words
     _agree_articles(words)
@@ -39,7 +39,7 @@ def _agree_articles(words: list[str]) -> None:
             words[at] = words[at][0] + ("n" if vowel else "")
 
 
-def _add_mark(sentence: Piece, mark: str) -> None:
+def _add_mark(sentence: Fragment, mark: str) -> None:
     sentence.words.append(mark)
     sentence.heads.append(sentence.heads.index(-1))
     sentence.labels.append("punct")

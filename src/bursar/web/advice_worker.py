@@ -16,9 +16,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from bursar.allocation import Answer, Problem, Split
-from bursar.allocation.answers import answer
-from bursar.allocation.split_inputs import material_of_run, measure
+from bursar.allocation import Split, SplitAdvice, SplitProblem
+from bursar.allocation.advice import advise
+from bursar.allocation.split_inputs import inputs_of_run, measure
 from bursar.annotation.round_worker import end_with_parent
 from bursar.errors import BursarError
 from bursar.report.allocation import described, moves_table, others_table, split_table
@@ -27,7 +27,7 @@ from bursar.report.wording import amount, counted, percent
 
 
 # -- view ------------------------------------------------------------------------------------------------------------
-def advice_view(found: Answer, about: Mapping[str, str]) -> dict[str, Any]:
+def advice_view(found: SplitAdvice, about: Mapping[str, str]) -> dict[str, Any]:
     """A split as the page shows it: shares, gains by task, informativeness between tasks, and reasons."""
     split, problem = found.split, found.split.problem
     known, whole, off = problem.estimates.informativeness, found.whole, moves_table(found)
@@ -83,7 +83,7 @@ def _shares(split: Split) -> list[dict[str, Any]]:
     ]
 
 
-def _money(problem: Problem, units: int) -> str:
+def _money(problem: SplitProblem, units: int) -> str:
     """An amount for a sentence: with its currency, or in units."""
     shown = problem.show(units)
     return shown if problem.costs.currency else f"{shown} units"
@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> int:
     with suppress(OSError):
         os.nice(10)  # lower priority than the server and the training
     try:
-        material = material_of_run(Path(arguments[0]))
+        material = inputs_of_run(Path(arguments[0]))
         stage = {"event": "stage", "round": 0}
         money = Decimal(arguments[1])
         material.check(money, material.method)
@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> int:
 
         measured = measure(material, progress=progress)
         about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
-        found = answer(measured.problem(money), measured.context, method=material.method, progress=progress)
+        found = advise(measured.problem(money), measured.context, method=material.method, progress=progress)
         send({"event": "advice", "found": advice_view(found, about)})
     except BursarError as error:
         send({"event": "failed", "error": error.message, "fix": error.fix})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bursar.allocation import exact, greedy
-from bursar.allocation.answers import answer
+from bursar.allocation.advice import advise
 from bursar.allocation.baselines import Context
 from bursar.allocation.returns import SMALLEST
 from bursar.errors import AllocationError
@@ -30,20 +30,20 @@ def problem(**more):
 
 @pytest.mark.parametrize(("method", "split"), [("exact", exact), ("greedy", greedy)])
 def test_the_split_is_that_of_the_method(method, split):
-    found = answer(problem(), method=method)
+    found = advise(problem(), method=method)
     assert found.split.counts == split(problem()).counts
     assert found.robust is None
 
 
 def test_a_robust_answer_says_how_much_it_may_lose():
-    found = answer(problem(), method="robust")
+    found = advise(problem(), method="robust")
     assert found.split.method == "robust"
     assert found.robust.regret <= found.robust.nominal
-    assert found.moves[0].regret <= found.robust.regret + 1e-9
+    assert found.outcomes[0].regret <= found.robust.regret + 1e-9
 
 
 def test_reasons_say_who_informs_whom_and_how_fast_labels_lose_worth():
-    found = answer(problem())
+    found = advise(problem())
     reasons = "\n".join(found.reasons)
     # A label of the first block is worth 1.5 for 1, 0.7 for 2, 1.05 for 4; the first label of intent, of which half is
     # lost within the block, 100 · (1 − 0.5^0.01) / 0.5 = 1.381 times as much, and the last task loses nothing
@@ -62,11 +62,11 @@ def test_reasons_say_who_informs_whom_and_how_fast_labels_lose_worth():
 
 def test_a_rate_that_is_not_known_is_told():
     unknown = made([0.5, 0.5], [10, 10], np.eye(2), [1, 1], 50, ends=[(SMALLEST, 1.0), (0.4, 0.6)])
-    assert "How fast labels of intent lose worth is not known; it is taken as 0.5 a block." in answer(unknown).reasons
+    assert "How fast labels of intent lose worth is not known; it is taken as 0.5 a block." in advise(unknown).reasons
 
 
 def test_baselines_come_best_first_and_those_that_cannot_be_had_are_named():
-    found = answer(problem())
+    found = advise(problem())
     totals = [other.total for other in found.others]
     assert totals == sorted(totals, reverse=True)
     assert totals[0] <= found.split.total + 1e-9
@@ -75,13 +75,13 @@ def test_baselines_come_best_first_and_those_that_cannot_be_had_are_named():
         "same items: the price of an item that is labelled for all tasks is not known",
         "difficulty: the seed score of intent, slots, urgency is not known",
     )
-    more = answer(problem(joint=5), Context({"intent": 0.5, "slots": 0.6, "urgency": 0.7}))
+    more = advise(problem(joint=5), Context({"intent": 0.5, "slots": 0.6, "urgency": 0.7}))
     assert more.left_out == ()
 
 
 def test_all_of_it_can_be_written_as_json_and_the_same_seed_says_the_same():
-    told = json.dumps(answer(problem(), seed=2).describe(), allow_nan=False)
-    assert told == json.dumps(answer(problem(), seed=2).describe(), allow_nan=False)
+    told = json.dumps(advise(problem(), seed=2).describe(), allow_nan=False)
+    assert told == json.dumps(advise(problem(), seed=2).describe(), allow_nan=False)
     found = json.loads(told)
     assert found["cost"] + found["unspent"] == found["budget"] == 1000
     assert sum(task["spent"] for task in found["tasks"].values()) == found["cost"]
@@ -89,12 +89,12 @@ def test_all_of_it_can_be_written_as_json_and_the_same_seed_says_the_same():
     assert found["predicted"].keys() == found["tasks"].keys() == found["estimates"]["rates"].keys()
     assert found["estimates"]["informativeness"]["intent"]["slots"] == {"value": 0.5, "error": 0.1}
     assert found["prices"] == {"intent": 1, "slots": 2, "urgency": 4}
-    assert found["moves"][0]["regret"] >= found["moves"][-1]["regret"]
+    assert found["scenarios"][0]["regret"] >= found["scenarios"][-1]["regret"]
 
 
 def test_effects_within_their_errors_are_no_reasons():
     errors = np.full((2, 2), 0.3) - 0.3 * np.eye(2)
-    found = answer(made([0.5, 0.8], [100, 100], [[1, 0.5], [-0.4, 1]], [1, 1], 100, errors=errors))
+    found = advise(made([0.5, 0.8], [100, 100], [[1, 0.5], [-0.4, 1]], [1, 1], 100, errors=errors))
     assert not any("of its own" in reason for reason in found.reasons)
     assert any("cannot be told" in reason for reason in found.reasons)
 
@@ -102,12 +102,12 @@ def test_effects_within_their_errors_are_no_reasons():
 def test_the_task_whose_first_label_is_worth_the_most_for_its_price_is_bought_first():
     fast = made([0.3, 0.8], [200, 200], np.eye(2), [1, 1], 1)
     assert exact(fast).counts == (1, 0)
-    assert answer(fast).reasons[0].startswith("For its price, a first label of intent is worth the most")
+    assert advise(fast).reasons[0].startswith("For its price, a first label of intent is worth the most")
 
 
 @pytest.mark.parametrize(("joint", "better"), [(1, True), (7, False)])
 def test_items_for_all_tasks_are_recommended_if_they_are_cheap(joint, better):
-    found = answer(problem(joint=joint))
+    found = advise(problem(joint=joint))
     (same,) = (other for other in found.others if other.method == "same items")
     assert (same.total > found.split.total) == better
     said = f"Labelling the same items for all tasks, at {joint} an item, would gain more than this: the method together"
@@ -116,12 +116,12 @@ def test_items_for_all_tasks_are_recommended_if_they_are_cheap(joint, better):
 
 def test_an_unknown_method_is_refused():
     with pytest.raises(AllocationError, match="use exact, greedy, together, robust"):
-        answer(problem(), method="magic")
+        advise(problem(), method="magic")
 
 
 def test_nothing_that_is_worth_buying_has_an_answer_too():
     harmful = made([0.5, 0.5], [10, 10], [[1, -2], [-2, 1]], [1, 1], 50)
     for method in ("exact", "greedy", "robust"):
-        found = answer(harmful, method=method)
+        found = advise(harmful, method=method)
         assert found.split.counts == (0, 0)
         assert "Nothing is bought." in found.reasons[0]

@@ -12,8 +12,8 @@ from bursar.allocation.baselines import Context, compare, missing, random_split
 from bursar.allocation.items import together
 from bursar.allocation.methods import METHODS
 from bursar.allocation.returns import half_life, tells_nothing
-from bursar.allocation.robust import Move, Predicted, Robust, least_regret, predicted, sensitivity
-from bursar.allocation.split import Problem, Split, exact
+from bursar.allocation.robust import PredictedGain, RobustSplit, ScenarioOutcome, least_regret, predicted, sensitivity
+from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.learners.learner import Progress, no_progress
 
@@ -23,24 +23,24 @@ ALIKE = 1.05  # times as much, and less, is as much
 
 
 @dataclass(frozen=True)
-class Answer:
+class SplitAdvice:
     """What is said to somebody who asks how to split a budget."""
 
     split: Split
-    gains: dict[str, Predicted]  # of each task, from all labels
-    whole: Predicted  # of all tasks
-    moves: list[Move]  # the largest regret first
+    gains: dict[str, PredictedGain]  # of each task, from all labels
+    whole: PredictedGain  # of all tasks
+    outcomes: list[ScenarioOutcome]  # the largest regret first
     others: list[Split]  # baselines, the best first
     left_out: tuple[str, ...]  # baselines that could not be had, and why
-    robust: Robust | None = None
+    robust: RobustSplit | None = None
 
     @property
-    def telling(self) -> list[Move]:
+    def regretted(self) -> list[ScenarioOutcome]:
         """The cases in which another split would be better, by more than rounding."""
         return [
-            move
-            for move in self.moves
-            if move.best.counts != self.split.counts and move.regret > 1e-6 * abs(move.best.total)
+            outcome
+            for outcome in self.outcomes
+            if outcome.best.counts != self.split.counts and outcome.regret > 1e-6 * abs(outcome.best.total)
         ]
 
     @property
@@ -78,45 +78,45 @@ class Answer:
             "prices": {task: problem.money(price) for task, price in zip(problem.tasks, problem.prices, strict=True)},
             "joint_price": None if problem.joint is None else problem.money(problem.joint),
             "estimates": problem.estimates.describe(),
-            "moves": [move.describe() for move in self.moves],
+            "scenarios": [outcome.describe() for outcome in self.outcomes],
             "robust": kept and {"regret": kept.regret, "bound": kept.bound, "exact_split_regret": kept.nominal},
             "baselines": [other.describe() for other in self.others],
             "baselines_left_out": list(self.left_out),
         }
 
 
-def answer(
-    problem: Problem,
+def advise(
+    problem: SplitProblem,
     context: Context | None = None,
     *,
     method: str = "exact",
     seed: int = 0,
     progress: Progress = no_progress,
-) -> Answer:
+) -> SplitAdvice:
     """Split by a method, and look at the split from all sides."""
     if method not in METHODS:
         raise AllocationError(f"there is no method {method!r}", fix=f"use {', '.join(METHODS)}")
     context = replace(context or Context(), method=method)
     kept = least_regret(problem, progress) if method == "robust" else None
     split = METHODS[method](problem) if kept is None else kept.split
-    moves = sensitivity(split, progress) if kept is None else list(kept.moves)
+    outcomes = sensitivity(split, progress) if kept is None else list(kept.outcomes)
     others = [
         _middle_random(problem, seed) if s.method == "random" else s for s in compare(problem, context, seed=seed)
     ]
     lacking = [(name, missing(name, problem, context)) for name in ("same items", "difficulty")]
     if problem.spare < 0:
         lacking.append(("all others", missing("equal money", problem, context)))
-    return Answer(
+    return SplitAdvice(
         split,
         *predicted(split, seed=seed),
-        moves,
+        outcomes,
         sorted(others, key=lambda other: -other.total),
         tuple(f"{name}: {why}" for name, why in lacking if why),
         kept,
     )
 
 
-def _middle_random(problem: Problem, seed: int) -> Split:
+def _middle_random(problem: SplitProblem, seed: int) -> Split:
     rng = np.random.default_rng([seed, 97])
     drawn = [random_split(problem, Context(), rng) for _ in range(RANDOM_SPLITS)]
     return sorted(drawn, key=lambda split: split.total)[RANDOM_SPLITS // 2]
