@@ -13,7 +13,7 @@ from bursar.campaign import Run, run_campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.setting_changes import amended, check_amended, differences
 from bursar.errors import BursarError, ConfigError
-from bursar.report.story import tell
+from bursar.report.summary import summarise
 from tests.campaign.lives import (  # noqa: F401
     answer_all,
     gold_answer,
@@ -172,11 +172,11 @@ def test_a_report_names_every_strategy_that_has_chosen_a_round(live):
     answer_all(live)
     live.change({"strategy": {"name": "MT-MIN"}}, "lead")
     live.change({"strategy": {"name": "MT-MAX"}, "budget": {"rounds": 3}}, "lead")
-    assert tell(live.result()).lead[0].startswith("MT-AVG spent ")  # the others have not bought anything
+    assert summarise(live.result()).lead[0].startswith("MT-AVG spent ")  # the others have not bought anything
     assert train(live) == "opened"
     result = live.result()
     assert result["arms"]["MT-AVG"]["strategies"] == ["MT-AVG", "MT-MAX"]
-    assert tell(result).lead[0].startswith("MT-AVG and then MT-MAX spent ")
+    assert summarise(result).lead[0].startswith("MT-AVG, then MT-MAX spent ")
 
 
 def test_every_round_gets_the_money_of_the_settings_it_was_decided_under(live):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.report.curves import Curve, baseline, compare, curves_of
+from bursar.report.curves import LearningCurve, baseline, compare, curves_of
 from tests.report.results import make_result
 
 
-def curve(arm: str, money: list[float], scores: list[float]) -> Curve:
-    return Curve(arm, tuple(range(len(money))), np.array(money, dtype=float), {"intent": np.array(scores)})
+def curve(arm: str, money: list[float], scores: list[float]) -> LearningCurve:
+    return LearningCurve(arm, tuple(range(len(money))), np.array(money, dtype=float), {"intent": np.array(scores)})
 
 
 def test_the_money_saved_is_read_off_the_line_between_two_rounds():
@@ -38,8 +38,8 @@ def test_strategies_that_spent_unequally_are_compared_at_the_smaller_sum():
 
 def test_the_mean_over_tasks_decides():
     money = np.array([100.0, 200])
-    mine = Curve("MT-AVG", (0, 1), money, {"a": np.array([0.2, 0.8]), "b": np.array([0.2, 0.4])})
-    other = Curve("RANDOM", (0, 1), money, {"a": np.array([0.2, 0.4]), "b": np.array([0.2, 0.4])})
+    mine = LearningCurve("MT-AVG", (0, 1), money, {"a": np.array([0.2, 0.8]), "b": np.array([0.2, 0.4])})
+    other = LearningCurve("RANDOM", (0, 1), money, {"a": np.array([0.2, 0.4]), "b": np.array([0.2, 0.4])})
     found = compare(mine, other)
     assert found is not None
     assert found.saved == pytest.approx(0.25)  # means 0.2 to 0.6 against 0.4, half the way from 100 to 200

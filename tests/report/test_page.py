@@ -174,7 +174,7 @@ def test_labels_of_every_kind_can_be_read():
 
 def test_one_strategy_alone():
     page = render(make_result(), make_corpus())
-    assert "side by side" not in shown(page)
+    assert "latest scores" not in shown(page)
     assert len(data_of(page)["curve-0"]["lines"]) == 1
 
 
@@ -189,7 +189,7 @@ def test_without_a_test_set_the_audit_slices_are_drawn():
 def test_slices_too_small_for_an_interval_are_not_drawn_beside_a_curve():
     page = render(make_result(BETTER, audit=5), make_corpus())
     assert "marks" not in data_of(page)["curve-0"]
-    assert "too few for an interval" in shown(page)
+    assert "too small for an interval" in shown(page)
     page = render(make_result(BETTER, money=(500, 1000, 1500, 2000), audit=12), make_corpus())
     assert len(data_of(page)["curve-0"]["marks"]) == 3
 
@@ -209,7 +209,7 @@ def test_a_run_that_has_not_begun():
 def test_a_campaign_of_no_rounds():
     page = render(make_result({"MT-AVG": (0.4,), "RANDOM": (0.4,)}, money=(100,)), make_corpus())
     assert data_of(page)["curve-mean"]["lines"][0]["points"][0][1] == 40.0
-    assert "has not asked a model what to buy" in shown(page)
+    assert "has not used a model to select items" in shown(page)
 
 
 def test_a_run_in_progress_says_so():
@@ -219,7 +219,7 @@ def test_a_run_in_progress_says_so():
 
 def test_random_alone_has_no_confidences():
     page = render(make_result({"RANDOM": (0.4, 0.5)}, money=(100, 200)), make_corpus())
-    assert "Random has not asked a model what to buy" in shown(page)
+    assert "Random has not used a model to select items" in shown(page)
 
 
 def test_images_are_shown_by_their_ids():

@@ -35,17 +35,17 @@ def test_the_table_has_what_was_chosen_of_what_might_be():
 
 def test_the_words_tell_the_dearest_label_clear_effects_and_what_is_not_known():
     [words] = split_words(split_result())
-    assert "a label of intent was worth the most" in words
-    assert "One of intent set back slots by 0.40 labels" in words
-    assert "advanced" not in words  # 0.3 ± 0.2 is not clear
-    assert "None of slots" in words
-    assert "Of slots it was not known how fast labels lose worth: there were too few labels." in words
+    assert "a label of intent had the highest value for its price" in words
+    assert "One label of intent was worth −0.40 labels of slots." in words
+    assert "One label of slots" not in words  # 0.3 ± 0.2 is not clear
+    assert "None for slots" in words
+    assert "How fast slots saturates was not known: there were too few labels." in words
 
 
 def test_the_page_shows_a_split_only_where_there_was_one():
     corpus = make_corpus()
-    assert "How the money was split" in render(split_result(), corpus)
-    assert "How the money was split" not in render(make_result(), corpus)
+    assert "How the budget was split" in render(split_result(), corpus)
+    assert "How the budget was split" not in render(make_result(), corpus)
 
 
 def test_audit_items_are_not_of_the_split():

@@ -36,10 +36,10 @@ def advised(scores, *, agreement=0.97, next_money=100, audit=0, dev=True, stoppi
 
 def test_a_steep_curve_says_go_on_with_the_gain_its_interval_and_the_money():
     text = shown(render(advised(STEEP), make_corpus()))
-    assert "Go on: another 100 units are expected to bring " in text
+    assert "Go on: another 100 units should add " in text
     advice = advised(STEEP)["arms"]["MT-AVG"]["stopping"][-1]
     gain, low, high = (f"{100 * advice[end]:.1f}" for end in ("gain", "low", "high"))
-    assert f"{gain} points of development score ({low} to {high})." in text
+    assert f"{gain} points to the development score ({low} to {high})." in text
     assert "That is at least what a round must bring (0.5 points)." in text
 
 
@@ -53,12 +53,12 @@ def test_a_flat_curve_says_stop_and_since_when():
 
 def test_where_nothing_can_be_told_it_says_why():
     assert stopping_words(advised(STEEP[:2])) == [
-        "There is no telling yet: fewer than three rounds have a score, too few to see a curve."
+        "Not known yet: fewer than three rounds have a score, too few to see a curve."
     ]
     (words,) = stopping_words(advised(STEEP, dev=False))
     assert "neither development items nor audit slices" in words
     (chart,) = stopping_charts(advised(STEEP, dev=False))
-    assert chart.title == "Agreement with the model before"
+    assert chart.title == "Agreement with the previous model"
     assert stopping_charts(advised(STEEP[:1], dev=False)) == []
 
 
@@ -92,11 +92,11 @@ def test_every_round_has_a_row_with_what_was_known_then():
 
 def test_audit_slices_are_named_where_they_stand_in():
     words = " ".join(stopping_words(advised(STEEP, dev=False, audit=5)))
-    assert "of score on audit slices" in words
+    assert "to the score on audit slices" in words
 
 
 def test_money_and_scores_are_shown_as_elsewhere_on_the_page():
     config = {"costs": {"unit": 0.01, "currency": "€"}}
     words = " ".join(stopping_words(advised(STEEP, tasks=("urgency",), config=config)))
-    assert "another €1.00 are expected to bring 0.0" in words
+    assert "another €1.00 should add 0.0" in words
     assert "points" not in words

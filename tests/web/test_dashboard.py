@@ -97,7 +97,7 @@ def test_what_was_saved_is_a_number_unless_its_interval_holds_both_nothing_and_a
     tile = shown["tiles"][3]
     assert (tile["value"], tile["tone"]) == (value, tone)
     unknown = value == "Not known yet"
-    assert ("about 120 audit labels would tell" if unknown else "by 30 audit labels") in tile["note"]
+    assert ("needs about 120 audit labels" if unknown else "by 30 audit labels") in tile["note"]
     (row,) = shown["curves"]["saved"]
     assert (row["low"], row["middle"], row["high"]) == (low, None if unknown else middle, high)
 
@@ -230,7 +230,7 @@ def test_confidence_that_was_asked_about_development_items_says_so():
     record = make_reliability((40, 0.6, 0.6), (40, 0.9, 0.9))
     words = " ".join(shown_of(make_result(test=False, reliability={"intent": record}))["trust"]["words"])
     assert "development items" in words
-    assert "flatters" in words
+    assert "optimistic" in words
     on_test = " ".join(shown_of(make_result(reliability={"intent": record}))["trust"]["words"])
     assert "development items" not in on_test
 
@@ -258,7 +258,7 @@ def test_the_predicted_gain_and_the_verdict_are_those_of_the_newest_advice():
     assert shown["next"]["gain"]["value"] == "+2.1 points"
     assert "for another 100 units; 1.2 to 3.4 in 90" in shown["next"]["gain"]["note"]
     assert shown["stopping"]["verdict"] == "go on"
-    assert shown["stopping"]["words"][0].startswith("Another 100 units are expected to bring 2.1 points")
+    assert shown["stopping"]["words"][0].startswith("Another 100 units should add 2.1 points")
     (chart,) = shown["stopping"]["panels"]
     assert [mark["y"] for mark in chart["marks"]] == [40, 60, 70, 80]
     assert chart["bands"][0]["low"] == [80, 81]

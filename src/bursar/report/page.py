@@ -1,4 +1,4 @@
-"""The page: the result of a run and its corpus in, one HTML file out that needs nothing else."""
+"""The report of a run: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.laws.joint_vs_single import current_together
+from bursar.report.calibration import calibration_table, calibration_words, reliability_charts, reliability_table
 from bursar.report.charts import Chart, thing_look
 from bursar.report.curves import curves_of
 from bursar.report.items import ShownItem, shown_item
@@ -37,23 +38,22 @@ from bursar.report.run_charts import (
     confidence_charts,
     drawn_slices,
     learning_charts,
-    reliability_charts,
     spending_chart,
 )
 from bursar.report.spending import round_rows, spending_words
 from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
-from bursar.report.story import tell, trust_words
-from bursar.report.tables import arms_table, audit_table, curve_table, reliability_table, settings, trust_table
+from bursar.report.summary import summarise
+from bursar.report.tables import arms_table, audit_table, curve_table, settings
 from bursar.report.together import Together
-from bursar.report.wording import sentence, strategy_name
+from bursar.report.wording import THIN, round_phrase, sentence, strategy_name
 
 REPORT_FILE = "report.html"
 MOST_COLUMNS = 6  # of tiles
 
 
 def write_report(run: Run, path: Path | None = None) -> Path:
-    """Write a run's report, whole or not at all, into its folder unless another place is given."""
+    """Write the report of a run atomically, by default into its folder."""
     path = path or run.folder / REPORT_FILE
     page = render(run.result() | {"together": current_together(run)}, run.parts.corpus)
     with replacing(path) as file:
@@ -62,7 +62,7 @@ def write_report(run: Run, path: Path | None = None) -> Path:
 
 
 def render(result: Mapping[str, Any], corpus: Corpus) -> str:
-    """The page as a text; the same result gives the same page."""
+    """The HTML page. Equal results give equal pages."""
     learning, spending, confidence = learning_charts(result), spending_chart(result), confidence_charts(result)
     stopping = stopping_charts(result) if stopping_words(result) else []
     answer, together = oracle_of(result), Together.of(result)
@@ -80,15 +80,15 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         | ({"oracle": oracle} if oracle else {})
         | ({"together": together.chart} if together else {})
     )
-    story = tell(result)
+    summary = summarise(result)
     return fill(
         "page.html",
         ["page.css"],
         charts,
         title=result["name"],
         strategy=sentence(strategy_name(result)),
-        story=story,
-        columns=math.ceil(len(story.tiles) / math.ceil(len(story.tiles) / MOST_COLUMNS)),
+        summary=summary,
+        columns=math.ceil(len(summary.tiles) / math.ceil(len(summary.tiles) / MOST_COLUMNS)),
         curves=curves,
         audit_note=_audit_note(result),
         arms=arms_table(result),
@@ -113,15 +113,15 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         tasks=result["tasks"],
         views=_views(result, corpus),
         reliability=reliability,
-        trust_words=trust_words(result),
-        trust_table=trust_table(result),
+        calibration_words=calibration_words(result),
+        calibration_table=calibration_table(result),
         reliability_table=reliability_table(result),
         settings=settings(result, corpus),
     )
 
 
 def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart], **values: Any) -> str:
-    """Render a self-contained page. A template is named if it is one of ours, else given by its path."""
+    """Render a self-contained page from one of our templates, by name, or from another, by path."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_own_file),
         autoescape=True,
@@ -146,12 +146,12 @@ def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart
 
 
 def bundled(*names: str) -> str:
-    """Several scripts as one: each imports only from those before it."""
+    """Join scripts, each of which imports only from those before it."""
     return "\n".join(re.sub(r"^import .*;\n", "", _own_file(name), flags=re.MULTILINE) for name in names)
 
 
 def embedded(data: Any) -> str:
-    """JSON that can stand inside a script element: nothing in it ends the element or begins a comment.
+    """JSON that is safe inside a script element: nothing in it ends the element or starts a comment.
 
     >>> embedded({"text": "</script><!-- \\u2028"})
     '{"text":"\\\\u003c/script\\\\u003e\\\\u003c!-- \\\\u2028"}'
@@ -163,11 +163,11 @@ def embedded(data: Any) -> str:
 # -- parts of the page -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class View:
-    """What the model of one round was sure of."""
+    """The confidence of the model of one round."""
 
     round: int
     name: str
-    means: tuple[str, ...]  # of the pool's confidence, a task each
+    means: tuple[str, ...]  # confidence in the pool, for each task
     least: tuple[ShownItem, ...]
     most: tuple[ShownItem, ...]
 
@@ -179,22 +179,22 @@ def _audit_note(result: Mapping[str, Any]) -> str:
         return ""
     if not drawn:
         return (
-            f"The audit slices hold fewer than {FEWEST_FOR_INTERVAL} items each, too few for an interval that means "
-            "anything, so they are not drawn; the table has them."
+            f"Audit slices are not drawn, because with fewer than {FEWEST_FOR_INTERVAL} items each they are too small "
+            "for an interval. They are in the table."
         )
-    meaning = "the model's score on random items, taken before their labels were known, with a 90\u202f% interval"
+    meaning = f"scores on random items, predicted before they were labelled, with a 90{THIN}% interval"
     if not curves_of(result):
         few = min(part["items"] for part in slices) < FEWEST_FOR_INTERVAL
         caution = f" Slices of fewer than {FEWEST_FOR_INTERVAL} items are little more than a guess." if few else ""
-        return f"There is no test set. The points are audit slices: {meaning}.{caution}"
-    return f"Light circles are audit slices: {meaning}; some reach beyond the chart, the table has them in full."
+        return f"There is no test set. Points are audit slices: {meaning}.{caution}"
+    return f"Light circles are audit slices: {meaning}. Some intervals extend beyond the chart; see the table."
 
 
 def _views(result: Mapping[str, Any], corpus: Corpus) -> list[View]:
     return [
         View(
             record["round"],
-            "the seed items" if record["round"] == 0 else f"round {record['round']}",
+            round_phrase(record["round"]),
             tuple(f"{record['mean'][name]:.2f}" for name in result["tasks"]),
             tuple(shown_item(example, corpus) for example in record["least"]),
             tuple(shown_item(example, corpus) for example in record["most"]),
@@ -203,13 +203,13 @@ def _views(result: Mapping[str, Any], corpus: Corpus) -> list[View]:
     ]
 
 
-# -- files and their guard -------------------------------------------------------------------------------------------
+# -- files and security policy ---------------------------------------------------------------------------------------
 def _own_file(name: str) -> str:
     return (files("bursar.report") / name).read_text(encoding="utf-8")
 
 
 def _policy(script: str) -> str:
-    """No network at all, and no script but our own: even a text that got through as markup could not run."""
+    """No network and no script but ours: even text that slipped through as markup could not run."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src 'sha256-{digest}'; {rest}"

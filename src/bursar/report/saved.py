@@ -1,4 +1,4 @@
-"""The one number for what was saved against random, in words: on the report, on the page and on the command line."""
+"""What was saved against random labelling, in words: for the report, the web page and the command line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bursar.report.wording import THIN, counted, percent, sentence
 
 TITLE = "Cost against random"
 UNKNOWN = "Not known yet"
-LITTLE = 0.005  # of the money: less than this reads as nothing
+LITTLE = 0.005  # share of the money that counts as nothing
 
 
 def saving(share: float) -> str:
-    """A share saved, as less or more money. Below the double it is only said that it is more than that.
+    """A saved share, as less or more. Above twice the cost, the exact amount means little.
 
     >>> saving(0.314), saving(-0.2), saving(0.001), saving(-146.0)
     ('31\u202f% less', '20\u202f% more', 'as much', 'over twice as much')
@@ -27,7 +27,7 @@ def saving(share: float) -> str:
 
 
 def saved_tile(result: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """The number as a tile shows it: a value, a note, and whether that is good or poor; none for random itself."""
+    """Value, note and tone (good, poor or neither) of the tile; ``None`` for random itself."""
     found = saved_against_random(result)
     if found is None:
         return None
@@ -35,50 +35,46 @@ def saved_tile(result: Mapping[str, Any]) -> tuple[str, str, str] | None:
         return UNKNOWN, unknown_words(result), ""
     value = sentence(saving(found["share"]))
     if found["by"] == "curves":
-        return value, "at the score that both reached, in one run", ""
+        return value, "for the score that both reached, in one run", ""
     tone = "good" if found["low"] > 0 else "poor" if found["high"] < 0 else ""
-    return value, f"{_interval(found)}, by {_audited(result)}", tone
+    labels = counted(_audit_items(result), "audit label")
+    return value, f"{_interval(found)}, by {labels}", tone
 
 
 def saved_words(result: Mapping[str, Any]) -> str:
-    """What the audit says was saved, in a sentence; empty where the curves say it, and for random itself."""
+    """The savings by the audit, in a sentence; empty if the curves show them, and for random itself."""
     found = saved_against_random(result)
     if found is None or found["by"] == "curves":
         return ""
     if found["share"] is None:
-        return f"What it saved against random is not known yet: {unknown_words(result)}."
-    return (
-        f"By the audit it cost {saving(found['share'])} {'money as' if abs(found['share']) < LITTLE else 'money than'} "
-        f"random labelling for the same score ({_interval(found)})."
-    )
+        return f"Savings against random are not known yet: {unknown_words(result)}."
+    than = "as" if abs(found["share"]) < LITTLE else "than"
+    cost = f"{saving(found['share'])} {than} random labelling"
+    return f"By the audit, it cost {cost} for the same score ({_interval(found)})."
 
 
 def unknown_words(result: Mapping[str, Any]) -> str:
-    """Why it is not known, and what would tell, as a clause."""
-    main, audit = result["arms"][result["strategy"]], result["config"]["audit"]
+    """A clause: why the savings are not known, and what is needed."""
+    audit = result["config"]["audit"]
     if not audit["share"]:
-        return "no audit slice is bought, and random did not run beside it"
+        return "there are no audit slices, and no random run to compare with"
     if not audit["shadow"]:
-        return "audit.shadow is off, and random did not run beside it"
+        return "audit.shadow is off, and there is no random run to compare with"
     found = saved_against_random(result)
     assert found is not None
     if found["low"] is None and result["corpus"]["test"]:
-        return "it takes a round of chosen items to tell"
+        return "at least one round of selected items is needed"
     if found["low"] is None:
-        return f"it takes {FEWEST_ITEMS} audit items to begin with, and there are {_items(main)}"
+        return f"at least {FEWEST_ITEMS} audit items are needed, and there are {_audit_items(result)}"
     if found["needed"] is None:
-        return "its money buys too few audit labels to tell"
+        return "the budget buys too few audit labels"
     needed = counted(found["needed"], "audit label")
-    return f"about {needed} would tell {percent(A_LOT)} from nothing, and there are {_items(main)}"
+    return f"telling {percent(A_LOT)} from nothing needs about {needed}, and there are {_audit_items(result)}"
 
 
 def _interval(found: Mapping[str, Any]) -> str:
     return f"90{THIN}% interval {saving(found['low'])} to {saving(found['high'])}"
 
 
-def _audited(result: Mapping[str, Any]) -> str:
-    return counted(_items(result["arms"][result["strategy"]]), "audit label")
-
-
-def _items(arm: Mapping[str, Any]) -> int:
-    return sum(part["items"] for part in arm["audit"])
+def _audit_items(result: Mapping[str, Any]) -> int:
+    return sum(part["items"] for part in result["arms"][result["strategy"]]["audit"])

@@ -1,4 +1,4 @@
-"""Where the money went: by round, by thing and by purpose."""
+"""What the money was spent on: by round, by task and by purpose."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from bursar.ledger.records import READING
-from bursar.report.wording import THIN, Money, Scale, counted
+from bursar.report.wording import THIN, Money, Scale, counted, percent
 
-WHY = {
+SpendingLine = Mapping[str, Any]
+
+WHY = {  # from the bottom of a bar to its top
     "seed": "seed items",
     "start": "first items",
     "dev": "development items",
-    "strategy": "chosen",
+    "strategy": "selected",
     "overlap": "asked again",
     "audit": "audit slice",
 }
-PURPOSES = tuple(WHY)  # from the bottom of a bar to its top
 RANDOM_ITEMS = ("seed", "dev", "audit")
 
 
 @dataclass(frozen=True)
 class TaskCell:
-    """What a round did for one task."""
+    """The labels of one task in a round, and its score after it."""
 
     task: str
     labels: int
-    score: str | None  # of the model after the round; ``None`` where it has none
+    score: str | None  # of the model after the round, if known
 
 
 @dataclass(frozen=True)
 class RoundRow:
-    """A round in the table of rounds."""
+    """A row of the table of rounds."""
 
     name: str
     items: int
@@ -41,18 +42,18 @@ class RoundRow:
     total: str
     per_item: str
     estimate: str
-    off: str | None  # by how much the estimate was wrong; ``None`` where it was right
+    off: str | None  # error of the estimate, if any
     tasks: tuple[TaskCell, ...]
-    open: bool  # still being annotated, or not scored yet
+    open: bool  # being annotated, or not scored yet
 
 
 def round_name(round: int) -> str:
-    """What the tables call a round."""
+    """A round in a table."""
     return "Seed" if round == 0 else str(round)
 
 
 def round_rows(result: Mapping[str, Any], arm: str) -> list[RoundRow]:
-    """The rounds of one strategy that bought anything."""
+    """The rounds of a strategy that bought anything."""
     found, money = result["arms"][arm], Money.of(result)
     scores = _scores(result, found)
     lines, scored = by_round(found["spending"]), {r["round"] for r in found["rounds"]}
@@ -83,82 +84,73 @@ def round_rows(result: Mapping[str, Any], arm: str) -> list[RoundRow]:
 
 
 def spending_words(result: Mapping[str, Any]) -> list[str]:
-    """What an item cost, chosen or random, and how good the estimates were."""
-    found, money = result["arms"][result["strategy"]], Money.of(result)
-    lines = found["spending"]
+    """Cost per item, selected or random, and how accurate the estimates were."""
+    lines, money = result["arms"][result["strategy"]]["spending"], Money.of(result)
     if not lines:
         return []
     words = []
-    chosen = [line for line in lines if line["purpose"] == "strategy"]
-    others = [line for line in lines if line["purpose"] in RANDOM_ITEMS]
-    chosen_items, other_items = items_of(chosen), items_of(others)
-    if chosen_items and other_items:
-        words.append(
-            f"An item that the strategy chose cost {money.average(_sum(chosen, 'actual'), chosen_items)} on average, "
-            f"one drawn at random {money.average(_sum(others, 'actual'), other_items)}."
-        )
+    selected = [line for line in lines if line["purpose"] == "strategy"]
+    random = [line for line in lines if line["purpose"] in RANDOM_ITEMS]
+    costs = [money.average(_sum(part, "actual"), items_of(part)) for part in (selected, random)]
+    if items_of(selected) and items_of(random):
+        words.append(f"On average, a selected item cost {costs[0]} and a random item {costs[1]}.")
     reading, actual = _sum((line for line in lines if line["what"] == READING), "actual"), _sum(lines, "actual")
     if reading and actual:
-        words.append(f"Reading took {100 * reading / actual:.0f}{THIN}% of the money; it is paid once an item.")
-    off = _off(_sum(lines, "estimate"), actual)
+        words.append(f"Reading took {percent(reading / actual)} of the money; it is paid once per item.")
+    estimate = _sum(lines, "estimate")
+    off = _off(estimate, actual)
     if result["config"]["costs"]["pricing"] == "gold" and off is None:
-        words.append("Prices were counted on known labels, so every estimate was exact.")
+        words.append("Prices were computed from known labels, so all estimates were exact.")
     else:
-        words.append(
-            f"What was bought was estimated at {money.show(_sum(lines, 'estimate'))} and cost {money.show(actual)}"
-            f"{f' ({off})' if off else ''}."
-        )
-    return words + certificate_words(result)
+        error = f" ({off})" if off else ""
+        words.append(f"The estimated cost was {money.show(estimate)}, the actual cost {money.show(actual)}{error}.")
+    return words + _certificate_words(result)
 
 
-def certificate_words(result: Mapping[str, Any]) -> list[str]:
-    """How much of what its money could have bought each round reached, by the strategy's own score."""
+def _certificate_words(result: Mapping[str, Any]) -> list[str]:
+    """How close the selections were to the optimum, by the score of the strategy."""
     found = [body.get("certificate") for body in result["arms"][result["strategy"]]["selections"]]
     proven = [one for one in found if one is not None and one["bound"]]
     if not proven:
         return []
     rounds = counted(len(proven), "round")
     if all(one["optimal"] for one in proven):
-        return [
-            f"Proven for {rounds}: no selection that the money could buy would have scored higher by its own measure."
-        ]
+        return [f"In {rounds}, the selection is proven optimal for its cost, by the score of the strategy."]
     least = min(one["objective"] / one["bound"] for one in proven)
-    return [
-        f"Over {rounds} the selections reached at least {100 * least:.4g}{THIN}% of the highest score that their money "
-        "could have bought, by the strategy's own measure."
-    ]
+    reached = f"at least {100 * least:.4g}{THIN}% of the optimum for their cost"
+    return [f"Over {rounds}, the selections reached {reached}, by the score of the strategy."]
 
 
 def open_round(result: Mapping[str, Any], arm: str) -> tuple[int, int, int] | None:
-    """The newest round while it is being annotated: its number, items annotated, items asked for."""
+    """The latest round while it is being annotated: its number, items annotated, items asked for."""
     found = result["arms"][arm]
     if not found["selections"]:
         return None
-    newest = found["selections"][-1]
-    done = items_of(line for line in found["spending"] if line["round"] == newest["round"])
-    asked = len(newest["items"])
-    return None if done >= asked else (newest["round"], done, asked)
+    latest = found["selections"][-1]
+    done = items_of(line for line in found["spending"] if line["round"] == latest["round"])
+    asked = len(latest["items"])
+    return None if done >= asked else (latest["round"], done, asked)
 
 
-def by_round(lines: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
-    """The ledger's lines of spending, sorted into rounds."""
-    found: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+def by_round(lines: Iterable[SpendingLine]) -> dict[int, list[SpendingLine]]:
+    """Spending lines by round."""
+    found: dict[int, list[SpendingLine]] = defaultdict(list)
     for line in lines:
         found[line["round"]].append(line)
     return dict(found)
 
 
-def items_of(lines: Iterable[Mapping[str, Any]]) -> int:
-    """How many items these lines are about: everybody pays for reading once."""
+def items_of(lines: Iterable[SpendingLine]) -> int:
+    """Number of items in these lines; reading is paid once per item."""
     return sum(line["items"] for line in lines if line["what"] == READING)
 
 
-def labels_of(lines: Iterable[Mapping[str, Any]]) -> int:
-    """How many labels these lines paid for: two people's answers on one item are two."""
+def labels_of(lines: Iterable[SpendingLine]) -> int:
+    """Number of labels in these lines; answers of two people to one item are two."""
     return sum(line["answers"] for line in lines if line["what"] != READING)
 
 
-def bought_words(lines: list[Mapping[str, Any]]) -> str:
+def bought_words(lines: list[SpendingLine]) -> str:
     """What these lines paid for.
 
     >>> bought_words([{"what": "reading", "items": 2}, {"what": "intent", "items": 1, "answers": 1}])
@@ -168,25 +160,21 @@ def bought_words(lines: list[Mapping[str, Any]]) -> str:
 
 
 def _scores(result: Mapping[str, Any], found: Mapping[str, Any]) -> dict[int, dict[str, float]]:
-    """The scores of each round's model: on the test set, or without one on the audit slice that it answered."""
-    audited = {p["round"]: {n: s["score"] for n, s in p["scores"].items()} for p in found["audit"]}
-    tested = {
-        r["round"]: {n: r["test"][n][t["metric"]] for n, t in result["tasks"].items()}
-        for r in found["rounds"]
-        if r["test"]
-    }
-    return tested or audited
+    """The scores of each round's model: on the test set, or else on its audit slice."""
+    metrics = {name: task["metric"] for name, task in result["tasks"].items()}
+    tested = {r["round"]: {n: r["test"][n][m] for n, m in metrics.items()} for r in found["rounds"] if r["test"]}
+    return tested or {p["round"]: {n: s["score"] for n, s in p["scores"].items()} for p in found["audit"]}
 
 
-def _sum(lines: Iterable[Mapping[str, Any]], what: str) -> int:
+def _sum(lines: Iterable[SpendingLine], what: str) -> int:
     return sum(int(line[what]) for line in lines)
 
 
 def _off(estimate: int, actual: int) -> str | None:
-    """By how much an estimate was off."""
+    """The error of an estimate."""
     if estimate == actual:
         return None
     if not estimate:
-        return "not foreseen"
-    off = 100 * (actual - estimate) / estimate
-    return f"{abs(off):.1f}{THIN}% {'over' if off > 0 else 'under'} the estimate"
+        return "not estimated"
+    off = actual / estimate - 1
+    return f"{percent(abs(off), 1)} {'over' if off > 0 else 'under'} the estimate"

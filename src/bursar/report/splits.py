@@ -1,4 +1,4 @@
-"""How each round's money was split between the tasks, and why."""
+"""How the budget of each round was split between the tasks, and why."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from bursar.report.wording import Money, percent
 
 
 def split_table(result: Mapping[str, Any]) -> Table | None:
-    """The labels that the strategy chose of each task, how many it might, and what of the money; none if not split."""
+    """Labels selected for each task, the maximum, and the share of the cost; ``None`` if nothing was split."""
     money, tasks = Money.of(result), list(result["tasks"])
     rows = []
     for one in _split_rounds(result):
-        paid, chosen = paid_by_task(one["items"], tasks)
+        paid, labels = paid_by_task(one["items"], tasks)
         total = sum(paid.values())
         cells = [
-            f"{chosen[name]:,} of {one['caps'][name]:,} ({percent(paid[name] / total) if total else '–'})"
+            f"{labels[name]:,} of {one['caps'][name]:,} ({percent(paid[name] / total) if total else '–'})"
             for name in tasks
         ]
         rows.append((str(one["round"]), money.brief(round(total)), *cells))
-    return Table(("Round", "Money split", *tasks), tuple(rows)) if rows else None
+    return Table(("Round", "Cost", *tasks), tuple(rows)) if rows else None
 
 
 def split_words(result: Mapping[str, Any]) -> list[str]:
-    """Why each round's money was split as it was."""
+    """Why the budget of each round was split as it was."""
     splits = {one["round"]: one for one in result["arms"][result["strategy"]].get("splits", [])}
     money = Money.of(result)
     return [
@@ -41,7 +41,7 @@ def _split_rounds(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def paid_by_task(items: list[Mapping[str, Any]], tasks: list[str]) -> tuple[dict[str, float], dict[str, int]]:
-    """What the strategy's items were thought to cost for each task, which share an item's reading; and the labels.
+    """Estimated cost and number of the strategy's labels by task. The tasks of an item share its reading.
 
     >>> prices = {"reading": 4, "intent": 3, "slots": 1}
     >>> item = {"tasks": ["intent", "slots"], "purpose": "strategy", "estimate": prices}
@@ -57,30 +57,24 @@ def paid_by_task(items: list[Mapping[str, Any]], tasks: list[str]) -> tuple[dict
 
 
 def _reasons(split: Mapping[str, Any], caps: Mapping[str, int], money: Money) -> list[str]:
-    worth, prices, known = split["worth"], split["prices"], split["known"]
-    best = max(worth, key=lambda name: worth[name] / prices[name])
+    worth, known = split["worth"], split["known"]
+    best = max(worth, key=lambda name: worth[name] / split["prices"][name])
+    value = {name: f"{worth[name]:.2f} at {money.show(price)}" for name, price in split["prices"].items()}
     said = []
     if worth[best] > 0:
-        said.append(
-            f"for its price a label of {best} was worth the most to all tasks together, {worth[best]:.2f} at "
-            f"{money.show(prices[best])}."
-        )
+        said.append(f"a label of {best} had the highest value for its price, {value[best]}.")
     if split.get("set_aside"):
         said.append(
-            "By what was measured labels of every task harm the others by as much as they help, and none would be "
-            "bought: so the money was split as if nobody informed anybody."
+            "By the measured effects, labels of every task harm the others as much as they help, and none would be "
+            "bought. So the budget was split as if tasks had no effect on each other."
         )
     effects = [(a, b, *pair) for a, others in known["informs"].items() for b, pair in others.items()]
     clear = [effect for effect in effects if abs(effect[2]) > 2 * effect[3]]
-    for task, other, value, _ in sorted(clear, key=lambda effect: -abs(effect[2]))[:2]:
-        verb = "advanced" if value > 0 else "set back"
-        said.append(f"One of {task} {verb} {other} by {abs(value):.2f} labels of its own.")
-    said += [
-        f"None of {name}: one was worth {worth[name]:.2f} at {money.show(prices[name])}."
-        for name, cap in caps.items()
-        if not cap
-    ]
+    for task, other, effect, _ in sorted(clear, key=lambda effect: -abs(effect[2]))[:2]:
+        sign = "−" if effect < 0 else ""
+        said.append(f"One label of {task} was worth {sign}{abs(effect):.2f} labels of {other}.")
+    said += [f"None for {name}: the value of a label was {value[name]}." for name, cap in caps.items() if not cap]
     if known["unknown"]:
         why = known.get("why") or "there were too few labels"
-        said.append(f"Of {', '.join(known['unknown'])} it was not known how fast labels lose worth: {why}.")
+        said.append(f"How fast {', '.join(known['unknown'])} saturates was not known: {why}.")
     return said

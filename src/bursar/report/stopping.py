@@ -1,4 +1,4 @@
-"""Whether the next round is worth its money, in a sentence, a chart and a table."""
+"""Whether another round is worth its cost: words, charts and a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from bursar.report.charts import (
     Axis,
     Band,
     Chart,
-    Ends,
     Mark,
     Point,
     Polyline,
@@ -20,131 +19,120 @@ from bursar.report.charts import (
 )
 from bursar.report.spending import round_name
 from bursar.report.tables import Table
-from bursar.report.wording import THIN, Money, Scale, counted, sentence
+from bursar.report.wording import THIN, Money, Scale, counted, mean_scale, percent, round_phrase, sentence
 
 SOURCES = {"dev": "development score", "audit": "score on audit slices"}
+VERDICTS = {True: "yes", False: "no", None: "–"}
 
 
 def stopping_words(result: Mapping[str, Any]) -> list[str]:
-    """Go on or stop, what another round is expected to bring, and since when; empty where no round was scored."""
-    told = result["arms"][result["strategy"]].get("stopping")
-    if not told:
+    """The advice, the predicted gain of another round, and when it was first advised to stop; may be empty."""
+    main = result["arms"][result["strategy"]]
+    advised = main.get("stopping")
+    if not advised:
         return []
-    newest, ahead = told[-1], result["arms"][result["strategy"]]["forecast"]
-    if newest["gain"] is None:
-        return [f"There is no telling yet: {newest['why']}."]
-    money, scale = Money.of(result), _scale(result)
-    between = f"{_gain(newest['low'], scale)} to {_gain(newest['high'], scale)}"
+    latest, ahead = advised[-1], main["forecast"]
+    if latest["gain"] is None:
+        return [f"Not known yet: {latest['why']}."]
+    money, scale = Money.of(result), mean_scale(result)
     words = [
-        f"{'Stop' if newest['stop'] else 'Go on'}: another {money.show(round(ahead['next_money']))} are expected to "
-        f"bring {scale.difference(newest['gain'])} of {SOURCES[ahead['source']]} ({between}).",
-        f"{sentence(newest['why'])} ({scale.difference(result['config']['stopping']['least_gain'])}).",
+        f"{'Stop' if latest['stop'] else 'Go on'}: another {money.show(round(ahead['next_money']))} should add "
+        f"{scale.difference(latest['gain'])} to the {SOURCES[ahead['source']]} ({_between(latest, scale)}).",
+        f"{sentence(latest['why'])} ({scale.difference(result['config']['stopping']['least_gain'])}).",
     ]
-    first = next((at for at, advice in enumerate(told) if advice["stop"]), len(told))
-    if first < len(told) - 1:
-        rounds = result["arms"][result["strategy"]]["rounds"]
-        since = money.show(rounds[-1]["spent"] - rounds[first]["spent"])
-        after = round_name(told[first]["round"])
-        words.append(f"The first advice to stop came after round {after}, {since} ago.")
+    first = next((at for at, advice in enumerate(advised) if advice["stop"]), len(advised))
+    if first < len(advised) - 1:
+        since = money.show(main["rounds"][-1]["spent"] - main["rounds"][first]["spent"])
+        words.append(f"The first advice to stop came after {round_phrase(advised[first]['round'])}, {since} ago.")
     return words
 
 
 def stopping_note(result: Mapping[str, Any]) -> str:
-    """How to read the chart."""
+    """How to read the charts."""
     asked, ahead = result["config"]["stopping"], result["arms"][result["strategy"]]["forecast"]
     words = []
     if ahead is not None:
-        fitted = "."
+        words.append(f"Points show the {SOURCES[ahead['source']]} of each round's model.")
         if "curve" in ahead:
-            likely = f"{_share(asked['interval'])} probability"
-            fitted = (
-                f", with the curve that fits them: the band holds its next two rounds with {likely}. Test scores have "
+            words.append(
+                f"The curve is fitted to them, and the band is its {_share(asked['interval'])} interval for the next "
+                "two rounds. Test scores are not used."
             )
-            fitted += "no say in it."
-        words.append(f"Points are the {SOURCES[ahead['source']]} of each round's model{fitted}")
-    lines = "Beside, lines" if words else "Lines"
     words.append(
-        f"{lines} are how much of some pool items each model labels like the one before it: predictions have settled "
-        f"when all stay above {_share(asked['agreement'])} for {counted(asked['settled_rounds'], 'round')}."
+        f"Lines show the share of pool items that each model labels like the one before. Predictions have settled once "
+        f"all tasks stay above {_share(asked['agreement'])} for {counted(asked['settled_rounds'], 'round')}."
     )
     return " ".join(words)
 
 
 def stopping_table(result: Mapping[str, Any]) -> Table:
-    """The advice as it was after every round."""
-    main, money, scale = result["arms"][result["strategy"]], Money.of(result), _scale(result)
+    """The advice after every round."""
+    main, money, scale = result["arms"][result["strategy"]], Money.of(result), mean_scale(result)
     rows = []
     for advice, record in zip(main.get("stopping", ()), main["rounds"], strict=False):
-        gain = between = "–"
-        if advice["gain"] is not None:
-            gain = scale.difference(advice["gain"])
-            between = f"{_gain(advice['low'], scale)} to {_gain(advice['high'], scale)}"
+        known = advice["gain"] is not None
         agreed = (record.get("agreement") or {}).values()
         rows.append(
             (
                 round_name(advice["round"]),
                 money.brief(record["spent"]),
-                gain,
-                between,
-                f"{100 * min(agreed):.1f}{THIN}%" if agreed else "–",
-                {True: "settled", False: "no", None: "–"}[advice["settled"]],
-                "stop" if advice["stop"] else "–" if advice["gain"] is None else "go on",
+                scale.difference(advice["gain"]) if known else "–",
+                _between(advice, scale) if known else "–",
+                percent(min(agreed), 1) if agreed else "–",
+                VERDICTS[advice["settled"]],
+                "stop" if advice["stop"] else "go on" if known else "–",
             )
         )
-    columns = ("After round", "Money spent", "Next round brings", "Between", "Agreement", "Settled", "Advice")
+    columns = ("After round", "Spent", "Predicted gain", "Interval", "Agreement", "Settled", "Advice")
     return Table(columns, tuple(rows))
 
 
-def forecast_chart(result: Mapping[str, Any]) -> Chart | None:
-    """The scores that the advice goes by, the curve through them, and its next two rounds."""
+def _forecast_chart(result: Mapping[str, Any]) -> Chart | None:
+    """The scores that the advice is based on, the fitted curve, and its next two rounds."""
     ahead = result["arms"][result["strategy"]].get("forecast")
     if ahead is None:
         return None
-    money, scale = Money.of(result), _scale(result)
+    money, scale = Money.of(result), mean_scale(result)
     source = sentence(SOURCES[ahead["source"]])
 
-    def places(part: Mapping[str, Any], what: str) -> list[Ends]:
+    def points(part: Mapping[str, Any], what: str = "score") -> list[Point]:
         pairs = zip(part["money"], part[what], strict=True)
-        return [(round(money.amount(units), 4), scale.value(score)) for units, score in pairs]
+        return [Point(round(money.amount(units), 4), scale.value(score)) for units, score in pairs]
 
+    scored = points(ahead)
     shown = [
         f"{scale.show(score)} at {money.show(round(units))}"
         for units, score in zip(ahead["money"], ahead["score"], strict=True)
     ]
     marks = [
-        Mark("arm-1", x, y, text=f"{source}: {text}")
-        for (x, y), text in zip(places(ahead, "score"), shown, strict=True)
+        Mark("arm-1", x, y or 0.0, text=f"{source}: {text}") for (x, y, _), text in zip(scored, shown, strict=True)
     ]
-    lines, bands = [], []
-    told = f"{source} from {shown[0]} to {shown[-1]}"
-    reached = [(mark.x, mark.y) for mark in marks]
+    words, lines, bands = f"{source} from {shown[0]} to {shown[-1]}", [], []
     if "curve" in ahead:
-        fitted, dashed, low, high = (
-            places(ahead["curve"], "score"),
-            *(places(ahead["ahead"], what) for what in ("score", "low", "high")),
-        )
+        fitted, dashed = points(ahead["curve"]), points(ahead["ahead"])
+        low, high = points(ahead["ahead"], "low"), points(ahead["ahead"], "high")
         lines = [
-            Polyline("", "arm-1", [Point(x, y) for x, y in fitted], shape="none"),
-            Polyline("", "arm-1", [Point(x, y) for x, y in dashed], "dash", "none"),
+            Polyline("", "arm-1", fitted, shape="none"),
+            Polyline("", "arm-1", dashed, "dash", "none"),
         ]
-        bands = [Band("arm-1", [x for x, _ in low], [y for _, y in low], [y for _, y in high])]
-        reached += [*fitted, *dashed, *low, *high]
-        last = ahead["ahead"]
-        told += f", and between {scale.show(last['low'][-1])} and {scale.show(last['high'][-1])} two rounds from now"
+        bands = [Band("arm-1", [at.x for at in low], [at.y or 0.0 for at in low], [at.y or 0.0 for at in high])]
+        scored += [*fitted, *dashed, *low, *high]
+        last = scale.between(ahead["ahead"]["low"][-1], ahead["ahead"]["high"][-1])
+        words += f", and {last} in two rounds"
     return Chart(
-        f"{told}.",
-        money_axis(money, [x for x, _ in reached]),
-        score_axis(scale, [y for _, y in reached]),
+        f"{words}.",
+        money_axis(money, [at.x for at in scored]),
+        score_axis(scale, [at.y or 0.0 for at in scored]),
         source,
-        "and where it goes in the next two rounds" if lines else "",
+        "with a forecast for two rounds" if lines else "",
         lines=lines,
         bands=bands,
         marks=marks,
     )
 
 
-def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
-    """How far each model labels as the one before it."""
+def _agreement_chart(result: Mapping[str, Any]) -> Chart | None:
+    """The share of items that each model labels like the one before it."""
     rounds = [record for record in result["arms"][result["strategy"]]["rounds"] if record.get("agreement")]
     if not rounds:
         return None
@@ -152,9 +140,9 @@ def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
     for at, name in enumerate(result["tasks"], start=1):
         points = []
         for record in rounds:
-            share = 100 * record["agreement"][name]
-            text = f"{sentence(name)}: {share:.1f}{THIN}% like the model before, at {money.show(record['spent'])}"
-            points.append(Point(money.amount(record["spent"]), round(share, 4), text))
+            share = record["agreement"][name]
+            text = f"{sentence(name)}: {percent(share, 1)} at {money.show(record['spent'])}"
+            points.append(Point(money.amount(record["spent"]), round(100 * share, 4), text))
         lines.append(Polyline(name, thing_look(at), points, label=True))
     asked = 100 * result["config"]["stopping"]["agreement"]
     low = min([asked, *(100 * record["agreement"][name] for record in rounds for name in result["tasks"])])
@@ -163,7 +151,7 @@ def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
         "; ".join(line.points[-1].text for line in lines) + ".",
         x,
         Axis(max(0.0, low - 0.1 * (100 - low) - 1), 100.5, suffix=" %"),
-        "Agreement with the model before",
+        "Agreement with the previous model",
         f"settled above {_share(result['config']['stopping']['agreement'])}",
         lines=lines,
         rules=[Rule("muted", (x.low, asked), (x.high, asked))],
@@ -171,18 +159,15 @@ def agreement_chart(result: Mapping[str, Any]) -> Chart | None:
 
 
 def stopping_charts(result: Mapping[str, Any]) -> list[Chart]:
-    """The forecast and the agreement, where there is one."""
-    return [chart for chart in (forecast_chart(result), agreement_chart(result)) if chart is not None]
-
-
-def _scale(result: Mapping[str, Any]) -> Scale:
-    return Scale.of(*(task["metric"] for task in result["tasks"].values()))
+    """The forecast and the agreement, if known."""
+    return [chart for chart in (_forecast_chart(result), _agreement_chart(result)) if chart is not None]
 
 
 def _share(share: float) -> str:
     return f"{100 * share:g}{THIN}%"
 
 
-def _gain(score: float, scale: Scale) -> str:
-    """A gain without its unit, for an interval."""
-    return f"{100 * score:.1f}" if scale.percent else f"{score:.3f}"
+def _between(advice: Mapping[str, Any], scale: Scale) -> str:
+    """The interval of a gain, without its unit."""
+    low, high = (f"{100 * advice[end]:.1f}" if scale.percent else f"{advice[end]:.3f}" for end in ("low", "high"))
+    return f"{low} to {high}"

@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them: money, scores, counts and lists in plain words."""
+"""Numbers for readers: amounts of money, scores, counts and lists in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from bursar.tasks import CostModel
 
-THIN = "\u202f"  # narrow no-break space: a number and its sign stay together
+THIN = "\u202f"  # narrow no-break space, between a number and its unit
+NINETY_PERCENT = 1.645  # standard deviations to either side
 
 METRICS = {
     "accuracy": "accuracy",
@@ -23,7 +24,7 @@ SHARES = ("accuracy", "f1", "las")  # scores that read as percentages
 
 @dataclass(frozen=True)
 class Money:
-    """Whole units as money.
+    """Amounts in whole units, as money.
 
     >>> Money(Decimal("0.01"), "€").show(123456), Money(Decimal(1), "").show(2512)
     ('€1,234.56', '2,512 units')
@@ -38,15 +39,15 @@ class Money:
         return cls(Decimal(str(costs["unit"])), costs["currency"])
 
     def show(self, units: int) -> str:
-        """An amount that can stand in a sentence."""
+        """An amount in a sentence."""
         return self.brief(units) if self.currency else f"{self.brief(units)} units"
 
     def brief(self, units: int) -> str:
-        """An amount for a table, where the heading says what it is."""
+        """An amount in a table."""
         return CostModel({}, {}, self.unit, self.currency).show(units)
 
     def average(self, units: float, count: int) -> str:
-        """What one of several cost.
+        """Cost per item.
 
         >>> Money(Decimal(1), "").average(100, 8), Money(Decimal(1), "").average(0, 0)
         ('12.5', '–')
@@ -58,13 +59,13 @@ class Money:
         return f"{self.currency}{amount:,.{min(2, digits) if amount >= 0.1 else digits}f}"
 
     def amount(self, units: float) -> float:
-        """For the axis of a chart."""
+        """An amount on the axis of a chart."""
         return float(units) * float(self.unit)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How a score is written: as a percentage, or as the number that it is.
+    """How to write a score: as a percentage, or as a plain number.
 
     >>> Scale.of("f1").show(0.7234), Scale.of("pearson").show(0.7234)
     ('72.3\u202f%', '0.723')
@@ -86,32 +87,41 @@ class Scale:
         return f"{100 * score:.1f}{THIN}%" if self.percent else f"{score:.3f}"
 
     def difference(self, scores: float) -> str:
-        """How far apart two scores are, whichever is higher."""
+        """The absolute difference of two scores."""
         return counted(f"{abs(100 * scores):.1f}", "point") if self.percent else f"{abs(scores):.3f}"
+
+    def between(self, low: float, high: float) -> str:
+        """An interval of scores."""
+        return f"{self.show(low)} to {self.show(high)}"
+
+
+def mean_scale(result: Mapping[str, Any]) -> Scale:
+    """The scale of the mean score over all tasks of a run."""
+    return Scale.of(*(task["metric"] for task in result["tasks"].values()))
 
 
 def metric_name(metric: str) -> str:
-    """A metric as a sentence says it."""
+    """A metric in a sentence."""
     return METRICS.get(metric, metric)
 
 
 def arm_name(arm: str) -> str:
-    """A strategy as a sentence says it: names stay as they are, random and auto are words."""
+    """A strategy in a sentence: random and auto are words, other names stay as they are."""
     return arm.lower() if arm in ("RANDOM", "AUTO") else arm
 
 
 def strategy_name(result: Mapping[str, Any]) -> str:
-    """The strategy of a run as a sentence says it, with those that it was changed to while it ran.
+    """The strategy of a run in a sentence, with those it was changed to while it ran.
 
     >>> changed = {"strategy": "RANDOM", "arms": {"RANDOM": {"strategies": ["RANDOM", "MT-AVG", "MT-MAX"]}}}
     >>> strategy_name(changed)
-    'random and then MT-AVG and then MT-MAX'
+    'random, then MT-AVG, then MT-MAX'
     """
-    return " and then ".join(map(arm_name, result["arms"][result["strategy"]]["strategies"]))
+    return ", then ".join(map(arm_name, result["arms"][result["strategy"]]["strategies"]))
 
 
 def amount(gain: float) -> str:
-    """A gain as short as it says enough.
+    """A gain with three significant digits.
 
     >>> amount(1493.2), amount(16.4321), amount(0.0)
     ('1,493', '16.4', '0')
@@ -120,7 +130,7 @@ def amount(gain: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part of a whole, if there is one.
+    """A part of a whole in percent.
 
     >>> share(3, 1500), share(1, 0)
     ('0.2 %', '–')
@@ -128,17 +138,17 @@ def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole > 0 else "–"
 
 
-def percent(share: float) -> str:
-    """A share in whole percent.
+def percent(share: float, digits: int = 0) -> str:
+    """A share in percent.
 
-    >>> percent(0.314)
-    '31\u202f%'
+    >>> percent(0.314), percent(0.314, 1)
+    ('31\u202f%', '31.4\u202f%')
     """
-    return f"{100 * share:.0f}{THIN}%"
+    return f"{100 * share:.{digits}f}{THIN}%"
 
 
 def counted(number: int | str, thing: str) -> str:
-    """A number of things.
+    """A number and a noun.
 
     >>> counted(1, "item"), counted(1200, "item"), counted("1.0", "point")
     ('1 item', '1,200 items', '1.0 points')
@@ -148,7 +158,7 @@ def counted(number: int | str, thing: str) -> str:
 
 
 def listed(things: Sequence[str]) -> str:
-    """Things in a row.
+    """A list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
@@ -156,6 +166,15 @@ def listed(things: Sequence[str]) -> str:
     return " and ".join([", ".join(things[:-1]), things[-1]] if len(things) > 1 else things)
 
 
+def round_phrase(round: int) -> str:
+    """A round in a sentence.
+
+    >>> round_phrase(0), round_phrase(3)
+    ('the seed items', 'round 3')
+    """
+    return "the seed items" if round <= 0 else f"round {round}"
+
+
 def sentence(text: str) -> str:
-    """With a capital, whatever it begins with."""
+    """Capitalise the first letter."""
     return text[:1].upper() + text[1:]

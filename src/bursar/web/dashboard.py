@@ -11,6 +11,7 @@ from typing import Any
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
 from bursar.campaign.savings import saved_against_random
 from bursar.ledger.records import READING
+from bursar.report.calibration import calibration_table, calibration_words, reliability_charts, reliability_table
 from bursar.report.charts import thing_look
 from bursar.report.oracle import (
     oracle_cautions,
@@ -24,7 +25,6 @@ from bursar.report.oracle import (
 from bursar.report.run_charts import (
     drawn_slices,
     learning_charts,
-    reliability_charts,
     spending_chart,
     spending_totals,
 )
@@ -32,12 +32,8 @@ from bursar.report.saved import saved_tile, saved_words, saving
 from bursar.report.spending import WHY, round_name, spending_words
 from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import SOURCES, stopping_charts, stopping_note, stopping_table, stopping_words
-from bursar.report.story import (
-    comparison_words,
-    tell,
-    trust_words,
-)
-from bursar.report.tables import Table, audit_table, curve_table, reliability_table, trust_table
+from bursar.report.summary import comparison_words, summarise
+from bursar.report.tables import Table, audit_table, curve_table
 from bursar.report.wording import THIN, Money, Scale, percent, sentence
 from bursar.web.dashboard_now import Section, answered_clause, headline, lead, round_phrase, tile, tiles, train
 
@@ -68,7 +64,7 @@ def dashboard(result: Mapping[str, Any], state: Mapping[str, Any], folder: str =
 # -- sections --------------------------------------------------------------------------------------------------------
 def _story(result: Mapping[str, Any]) -> list[str]:
     """A summary of the results; empty before the first model."""
-    return list(tell(result).lead[:2]) if result["arms"][result["strategy"]]["rounds"] else []
+    return list(summarise(result).lead[:2]) if result["arms"][result["strategy"]]["rounds"] else []
 
 
 def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
@@ -91,7 +87,7 @@ def _curves(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     ]
     words = [comparison_words(result) if len(result["arms"]) > 1 else "", saved_words(result)]
     return {
-        "words": [text for text in [*words, *tell(result).cautions] if text],
+        "words": [text for text in [*words, *summarise(result).cautions] if text],
         "note": note,
         "panels": [chart.to_json() for chart in panels.values()],
         "saved": _saved_rows(result),
@@ -224,10 +220,10 @@ def _trust(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
             "project has none."
         }
     return {
-        "words": trust_words(result),
+        "words": calibration_words(result),
         "panels": [chart.to_json() for chart in charts.values()],
         "tables": [
-            _table("Confidence and accuracy", trust_table(result)),
+            _table("Confidence and accuracy", calibration_table(result)),
             _table("Points of the diagrams", reliability_table(result)),
         ],
     }

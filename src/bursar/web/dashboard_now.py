@@ -9,7 +9,7 @@ import numpy as np
 
 from bursar.report.saved import TITLE, saved_tile
 from bursar.report.spending import items_of, labels_of
-from bursar.report.story import final_scores, luck_of
+from bursar.report.summary import final_scores, luck_of
 from bursar.report.wording import Money, Scale, counted, listed, metric_name, sentence
 
 Section = dict[str, Any]

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from bursar.report import render
-from bursar.report.run_charts import reliability_charts
-from bursar.report.story import trust_of, trust_words
-from bursar.report.tables import reliability_table, trust_table
+from bursar.report.calibration import (
+    calibration_of,
+    calibration_table,
+    calibration_words,
+    reliability_charts,
+    reliability_table,
+)
 from bursar.uncertainty import calibration_summary
 from tests.report import results
 from tests.report.results import KINDS, make_corpus, make_reliability, make_result
@@ -30,67 +34,67 @@ def found(**reliability):
 @pytest.mark.parametrize(
     ("record", "verdict"),
     [
-        (OVER, "too sure by 0.15"),
-        (UNDER, "not sure enough by 0.15"),
-        (UNEVEN, "off in both directions by 0.30"),
-        (TRUE, "about as right as it says"),
+        (OVER, "overconfident by 0.15"),
+        (UNDER, "underconfident by 0.15"),
+        (UNEVEN, "miscalibrated by 0.30"),
+        (TRUE, "well calibrated"),
         (FEW, "too few items to tell"),
     ],
 )
 def test_the_verdict_on_a_task(record, verdict):
-    (trust,) = trust_of(found(intent=record))
-    assert str(trust) == verdict
+    (calibration,) = calibration_of(found(intent=record))
+    assert str(calibration) == verdict
 
 
-def test_the_sentence_names_every_task_with_what_it_said_and_what_it_was():
-    assert trust_words(found(intent=OVER, slots=UNDER, tree=TRUE)) == [
-        "After round 3 the model is too sure for intent (said 0.55, was 0.40 right); "
-        "not sure enough for slots (said 0.60, was 0.75 right); "
-        "about as right as it says for tree (said 0.60, was 0.60 right).",
-        "Look at its guesses for intent before you use them, even where it is sure.",
+def test_the_sentence_names_every_task_with_its_confidence_and_accuracy():
+    assert calibration_words(found(intent=OVER, slots=UNDER, tree=TRUE)) == [
+        "After round 3, the model is overconfident for intent (confidence 0.55, accuracy 0.40); "
+        "underconfident for slots (confidence 0.60, accuracy 0.75); "
+        "well calibrated for tree (confidence 0.60, accuracy 0.60).",
+        "Check its predictions for intent before you use them, even confident ones.",
     ]
 
 
-def test_a_model_that_is_as_right_as_it_says_can_be_taken_at_its_word():
-    assert trust_words(found(intent=TRUE, slots=TRUE))[-1] == "You can take it at its word."
-    assert "at its word" not in " ".join(trust_words(found(intent=TRUE, slots=FEW)))
+def test_the_confidence_of_a_calibrated_model_can_be_relied_on():
+    assert calibration_words(found(intent=TRUE, slots=TRUE))[-1] == "You can rely on its confidence."
+    assert "rely on" not in " ".join(calibration_words(found(intent=TRUE, slots=FEW)))
 
 
 def test_modesty_is_no_reason_for_a_warning():
-    assert len(trust_words(found(intent=UNDER))) == 1
+    assert len(calibration_words(found(intent=UNDER))) == 1
 
 
 def test_too_few_items_are_said_to_be_too_few():
-    assert trust_words(found(intent=FEW)) == ["There are too few items to tell for intent."]
+    assert calibration_words(found(intent=FEW)) == ["There are too few items to tell for intent."]
 
 
 def test_three_items_that_are_all_right_prove_nothing():
-    (trust,) = trust_of(found(intent=make_reliability((3, 0.99, 1.0))))
-    assert str(trust) == "too few items to tell"
+    (calibration,) = calibration_of(found(intent=make_reliability((3, 0.99, 1.0))))
+    assert str(calibration) == "too few items to tell"
 
 
 def test_a_large_gap_shows_on_few_items_and_a_tiny_one_never_matters():
-    assert str(trust_of(found(intent=make_reliability((12, 0.95, 0.3))))[0]) == "too sure by 0.65"
-    assert str(trust_of(found(intent=make_reliability((10**6, 0.91, 0.9))))[0]) == "about as right as it says"
+    assert str(calibration_of(found(intent=make_reliability((12, 0.95, 0.3))))[0]) == "overconfident by 0.65"
+    assert str(calibration_of(found(intent=make_reliability((10**6, 0.91, 0.9))))[0]) == "well calibrated"
 
 
 def test_the_gap_is_the_difference_of_the_numbers_beside_it():
     """0.714 and 0.556 are 0.158 apart, but read 0.71 and 0.56."""
     result = found(intent=make_reliability((400, 0.714, 0.556)))
-    assert "said 0.71, was 0.56 right" in trust_words(result)[0]
-    assert str(trust_of(result)[0]) == "too sure by 0.15"
+    assert "confidence 0.71, accuracy 0.56" in calibration_words(result)[0]
+    assert str(calibration_of(result)[0]) == "overconfident by 0.15"
 
 
 def test_before_the_first_round_it_is_the_model_of_the_seed_items():
     result = make_result({"MT-AVG": (0.4,)}, tasks=("intent",), money=(100,), reliability={"intent": OVER})
-    assert trust_words(result)[0].startswith("After the seed items the model is too sure for intent")
+    assert calibration_words(result)[0].startswith("After the seed items, the model is overconfident for intent")
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
-def test_the_table_says_how_right_it_was_where_it_was_surest():
-    (row,) = trust_table(found(intent=OVER)).rows
+def test_the_table_says_how_accurate_the_most_confident_predictions_were():
+    (row,) = calibration_table(found(intent=OVER)).rows
     assert row[:2] == ("intent", "400")
-    assert row[4] == "said 0.90, was 0.60 right (200 items)"
+    assert row[4] == "0.90, accuracy 0.60 (200 items)"
     assert row[5:] == ("0.150", "0.135")  # half of 0.3, and half of 0.9 × 0.3
 
 
@@ -121,7 +125,7 @@ def test_the_section_stands_on_the_page_with_a_diagram_a_task():
     page = render(found(intent=OVER, slots=TRUE), make_corpus())
     text = shown(page)
     assert TITLE in text
-    assert "too sure by 0.15" in text
+    assert "overconfident by 0.15" in text
     assert [key for key in data_of(page) if key.startswith("reliability")] == [
         "reliability-0",
         "reliability-1",
@@ -133,7 +137,7 @@ def test_a_summary_of_real_confidences_is_what_the_page_reads():
     confidence = rng.beta(5, 2, 500)
     summary = calibration_summary(confidence, np.clip(confidence - 0.2, 0, 1))
     text = shown(render(found(intent=summary), make_corpus(("intent",))))
-    assert f"said {confidence.mean():.2f}, was {np.clip(confidence - 0.2, 0, 1).mean():.2f} right" in text
+    assert f"confidence {confidence.mean():.2f}, accuracy {np.clip(confidence - 0.2, 0, 1).mean():.2f}" in text
 
 
 @pytest.mark.parametrize("reliability", [None, {}, {"intent": make_reliability((0, 0, 0))}])
@@ -160,4 +164,4 @@ def test_hostile_task_names_never_become_markup(monkeypatch):
     monkeypatch.setitem(results.METRICS, name, "accuracy")
     page = render(make_result(tasks=(name,), reliability={name: OVER}), make_corpus((name,)))
     assert {"img", "a"}.isdisjoint(Outline(page).tags)
-    assert f"too sure for {name}" in shown(page)
+    assert f"overconfident for {name}" in shown(page)
