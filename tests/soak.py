@@ -172,7 +172,7 @@ def kill_servers(folder: Path, count: Count, kills: int, rng: np.random.Generato
     assert code == 0, words
     assert crew.trouble == [], crew.trouble
     live = AnnotationSession.open(folder / "project")
-    held = {(answer.item, answer.annotator) for answer in live.answers()}
+    held = {(answer.item, answer.annotator) for answer in live.ledger.answers()}
     live.close()
     acknowledged = {(item, name) for item, names in crew.acknowledged.items() for name in names}
     count.acknowledged += len(acknowledged)

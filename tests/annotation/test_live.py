@@ -6,11 +6,10 @@ import threading
 
 import pytest
 
-from bursar.annotation.answers import Answer
 from bursar.campaign.config import parse_config
 from bursar.campaign.models import Models
 from bursar.errors import BursarError, ConfigError, LabelError, LedgerError
-from bursar.ledger import Ledger
+from bursar.ledger import Answer, Ledger
 from bursar.simulation import assistant_corpus
 from tests.campaign.lives import answer_all, gold_answer, live_config, one_corpus, selected, start, train  # noqa: F401
 from tests.tiny import WordCounts
@@ -30,7 +29,7 @@ def test_a_new_campaign_asks_for_its_seed_items_at_once_and_suggests_nothing(liv
 
 def test_an_answer_is_on_disk_when_it_returns_and_its_item_open_no_more(live):
     want = live.wanted()[0]
-    receipt = live.answer(gold_answer(live, want, seconds={"reading": 2.5, "intent": 1.0}))
+    receipt = live.recorder.record(gold_answer(live, want, seconds={"reading": 2.5, "intent": 1.0}))
     beside = Ledger.open(live.folder / "ledger.sqlite", live.corpus)
     assert beside.view()[0].id == want.id
     assert [(t.what, t.seconds) for t in beside.timings()] == [("reading", 2.5), ("intent", 1.0)]
@@ -41,27 +40,27 @@ def test_an_answer_is_on_disk_when_it_returns_and_its_item_open_no_more(live):
 
 def test_the_same_answer_again_changes_nothing_whatever_its_seconds(live):
     want = live.wanted()[0]
-    first = live.answer(gold_answer(live, want))
+    first = live.recorder.record(gold_answer(live, want))
     before = live.ledger.fingerprint()
-    again = live.answer(gold_answer(live, want, seconds={"reading": 9.0}))
+    again = live.recorder.record(gold_answer(live, want, seconds={"reading": 9.0}))
     assert (first.repeated, again.repeated, again.key) == (False, True, first.key)
     assert live.ledger.fingerprint() == before
 
 
 def test_of_two_people_the_first_answer_is_bought_and_the_second_refused(live):
     want = live.wanted()[0]
-    live.answer(gold_answer(live, want, "ann"))
+    live.recorder.record(gold_answer(live, want, "ann"))
     with pytest.raises(LedgerError, match="someone else"):
-        live.answer(gold_answer(live, want, "bob"))
+        live.recorder.record(gold_answer(live, want, "bob"))
 
 
 def test_who_answered_otherwise_before_is_told_to_correct(live):
     want = live.wanted()[0]
     answer = gold_answer(live, want)
-    live.answer(answer)
+    live.recorder.record(answer)
     other = another_intent(live, answer)
     with pytest.raises(LedgerError, match="correction"):
-        live.answer(Answer(want.id, {**answer.labels, "intent": other}, "ann"))
+        live.recorder.record(Answer(want.id, {**answer.labels, "intent": other}, "ann"))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_who_answered_otherwise_before_is_told_to_correct(live):
 def test_an_answer_that_does_not_fit_is_refused_and_leaves_no_trace(live, labels, seconds, said):
     want, before = live.wanted()[0], live.ledger.fingerprint()
     with pytest.raises(BursarError, match=said):
-        live.answer(Answer(want.id, labels, "ann", seconds))
+        live.recorder.record(Answer(want.id, labels, "ann", seconds))
     assert live.ledger.fingerprint() == before
     assert live.wanted()[0] == want
 
@@ -89,7 +88,7 @@ def test_what_nobody_asked_for_and_what_does_not_exist_is_refused(live):
     asked = {want.id for want in live.wanted()}
     stranger = next(id for id in live.corpus.ids.tolist() if id not in asked)
     with pytest.raises(ConfigError, match="nobody asked"):
-        live.answer(Answer(stranger, {"intent": "set_alarm", "slots": []}, "ann"))
+        live.recorder.record(Answer(stranger, {"intent": "set_alarm", "slots": []}, "ann"))
     with pytest.raises(BursarError, match="no such item"):
         live.item("nowhere")
 
@@ -116,8 +115,8 @@ def test_spans_that_overlap_are_refused_where_the_learner_knows_one_tag_a_word(t
     answer = gold_answer(live, want)
     label = live.corpus.schema["slots"].labels[0]
     with pytest.raises(LabelError, match="overlap"):
-        live.answer(Answer(want.id, {**answer.labels, "slots": [[0, 2, label], [1, 3, label]]}, "ann"))
-    assert not live.answer(answer).repeated
+        live.recorder.record(Answer(want.id, {**answer.labels, "slots": [[0, 2, label], [1, 3, label]]}, "ann"))
+    assert not live.recorder.record(answer).repeated
     live.close()
 
 
@@ -132,9 +131,9 @@ def test_an_item_asked_about_twice_for_other_tasks_is_answered_by_its_tasks(tmp_
             train(live)
     assert twice is not None
     assert not set(seen[twice.id].labels) & set(twice.tasks)
-    assert live.answer(seen[twice.id]).repeated  # the earlier answer, sent again
+    assert live.recorder.record(seen[twice.id]).repeated  # the earlier answer, sent again
     assert twice in live.wanted()
-    assert not live.answer(gold_answer(live, twice)).repeated
+    assert not live.recorder.record(gold_answer(live, twice)).repeated
     assert twice not in live.wanted()
     live.close()
 
@@ -142,8 +141,8 @@ def test_an_item_asked_about_twice_for_other_tasks_is_answered_by_its_tasks(tmp_
 def test_a_budget_of_items_counts_items(tmp_path):
     live = start(tmp_path / "project", budget={"counts": "items", "per_round": 5, "rounds": 2}, audit={"share": 0.0})
     assert (live.state().spent, live.state().budget) == (0, 22)
-    live.skip("key", live.wanted()[0].id, "unclear", "eve")
-    live.answer(gold_answer(live, live.wanted()[0]))
+    live.recorder.skip("key", live.wanted()[0].id, "unclear", "eve")
+    live.recorder.record(gold_answer(live, live.wanted()[0]))
     assert (live.state().spent, live.state().budget) == (1, 21)
     answer_all(live)
     train(live)
@@ -156,9 +155,9 @@ def test_a_budget_of_items_counts_items(tmp_path):
 
 def test_checking_answers_writes_nothing(live):
     want, before = live.wanted()[0], live.ledger.fingerprint()
-    live.check({want.id: dict(gold_answer(live, want).labels)})
+    live.recorder.check([gold_answer(live, want)])
     with pytest.raises(BursarError, match="no such intent"):
-        live.check({want.id: {"intent": "no such intent", "slots": []}})
+        live.recorder.check([Answer(want.id, {"intent": "no such intent", "slots": []}, "ann")])
     assert live.ledger.fingerprint() == before
 
 
@@ -168,7 +167,7 @@ def test_many_people_at_once_lose_nothing_and_double_nothing(live):
     def work(name):
         for want in wanted:
             try:
-                receipts.append(live.answer(gold_answer(live, want, name)))
+                receipts.append(live.recorder.record(gold_answer(live, want, name)))
             except LedgerError as wrong:
                 refused.append(wrong)
 
@@ -189,8 +188,8 @@ def test_a_correction_stands_costs_nothing_and_is_learned_by_the_next_model(live
     answer_all(live)
     spent = live.ledger.spent()
     other = another_intent(live, gold_answer(live, want))
-    assert not live.correct("key 1", want.id, {"intent": other}, "ann").repeated
-    assert live.correct("key 1", want.id, {"intent": other}, "ann").repeated
+    assert not live.recorder.record(Answer(want.id, {"intent": other}, "ann", role="correction", key="key 1")).repeated
+    assert live.recorder.record(Answer(want.id, {"intent": other}, "ann", role="correction", key="key 1")).repeated
     assert live.ledger.spent() == live.state().spent == spent
     seen, fit = [], WordCounts.fit
 
@@ -206,23 +205,24 @@ def test_a_correction_stands_costs_nothing_and_is_learned_by_the_next_model(live
 def test_what_was_never_answered_cannot_be_corrected(live):
     want = live.wanted()[0]
     with pytest.raises(LedgerError, match="answer it first"):
-        live.correct("key 1", want.id, dict(gold_answer(live, want).labels), "ann")
+        live.recorder.record(gold_answer(live, want, "ann", role="correction", key="key 1"))
 
 
 def test_an_overlap_is_paid_for_and_does_not_stand_until_it_is_adjudicated(live):
     want = live.wanted()[0]
     first = gold_answer(live, want)
-    cost = live.answer(first).cost
+    cost = live.recorder.record(first).cost
     other = another_intent(live, first)
     theirs = Answer(want.id, {**first.labels, "intent": other}, "bob", role="overlap")
-    assert live.answer(theirs).cost == cost
-    assert live.answer(theirs).repeated
-    assert live.answer(Answer(want.id, first.labels, "ann", role="overlap")).repeated  # their own is no second opinion
+    assert live.recorder.record(theirs).cost == cost
+    assert live.recorder.record(theirs).repeated
+    own = Answer(want.id, first.labels, "ann", role="overlap")
+    assert live.recorder.record(own).repeated  # their own is no second opinion
     assert live.state().spent == live.ledger.spent() == 2 * cost
-    assert live.view()[0].labels["intent"] == first.labels["intent"]
-    live.adjudicate("key 1", want.id, {"intent": other}, "lead")
-    assert live.view()[0].labels["intent"] == other
-    assert [a.annotator for a in live.answers(want.id) if a.task == "intent"] == ["ann", "bob", "lead"]
+    assert live.ledger.view()[0].labels["intent"] == first.labels["intent"]
+    live.recorder.record(Answer(want.id, {"intent": other}, "lead", role="adjudication", key="key 1"))
+    assert live.ledger.view()[0].labels["intent"] == other
+    assert [a.annotator for a in live.ledger.answers(want.id)] == ["ann", "bob", "lead"]
     assert live.state().answered == 1
 
 
@@ -232,8 +232,8 @@ def test_a_declined_item_costs_nothing_and_nobody_is_asked_about_it_again(live):
     for _ in range(3):
         want = live.wanted()[0]
         gone.append(want.id)
-        live.skip(f"key {want.id}", want.id, "unclear", "eve")
-        live.skip(f"key {want.id}", want.id, "unclear", "eve")
+        live.recorder.skip(f"key {want.id}", want.id, "unclear", "eve")
+        live.recorder.skip(f"key {want.id}", want.id, "unclear", "eve")
         assert want.id not in [other.id for other in live.wanted()]
         answer_all(live)
         assert live.state().skipped == 1
@@ -241,11 +241,11 @@ def test_a_declined_item_costs_nothing_and_nobody_is_asked_about_it_again(live):
     rounds = [set(selected(live, number)) for number in range(3)]
     assert [sum(item in asked for asked in rounds) for item in gone] == [1, 1, 1]
     assert live.ledger.spent_on(gone) == 0
-    assert not set(gone) & set(live.view().ids.tolist())
+    assert not set(gone) & set(live.ledger.view().ids.tolist())
     with pytest.raises(LedgerError, match="is not open"):
-        live.skip("another key", gone[0], "unclear", "eve")
+        live.recorder.skip("another key", gone[0], "unclear", "eve")
     with pytest.raises(LedgerError, match="was skipped"):
-        live.answer(Answer(gone[0], {"intent": "set_alarm", "slots": []}, "ann"))
+        live.recorder.record(Answer(gone[0], {"intent": "set_alarm", "slots": []}, "ann"))
 
 
 def test_the_money_of_declined_items_buys_others(tmp_path):
@@ -254,7 +254,7 @@ def test_the_money_of_declined_items_buys_others(tmp_path):
         answer_all(live)
         train(live)
     for want in declining.wanted()[:5]:
-        declining.skip(f"key {want.id}", want.id, "unclear", "eve")
+        declining.recorder.skip(f"key {want.id}", want.id, "unclear", "eve")
     for live in (declining, answering):
         answer_all(live)
         train(live)
@@ -277,17 +277,17 @@ def test_a_round_that_is_closed_gives_its_items_back_and_takes_no_late_answers(l
     assert live.ready()
     assert live.state().answered == 2
     with pytest.raises(LedgerError, match="went on without it"):
-        live.answer(gold_answer(live, late))
+        live.recorder.record(gold_answer(live, late))
     assert train(live) == "opened"
     assert {want.id for want in strategy[2:]} & set(selected(live, 2))
     answer_all(live)
-    assert len(live.view()) == 12 + 2 + len(selected(live, 2))
+    assert len(live.ledger.view()) == 12 + 2 + len(selected(live, 2))
 
 
 def test_where_everything_is_declined_other_random_items_are_asked_for(live):
     first = {want.id for want in live.wanted()}
     for want in live.wanted():
-        live.skip(f"key {want.id}", want.id, "no idea", "eve")
+        live.recorder.skip(f"key {want.id}", want.id, "no idea", "eve")
     assert train(live) == "opened"
     wanted = live.wanted()
     assert {want.purpose for want in wanted} == {"seed"}

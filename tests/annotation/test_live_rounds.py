@@ -81,7 +81,7 @@ def test_with_ahead_the_next_round_comes_before_the_last_answers_and_leaves_them
     committed = live.ledger.spent() + sum(sum(want.estimate.values()) for want in live.wanted())
     assert committed <= 400
     answer_all(live)
-    assert len(live.view()) == 12 + len(selected(live, 1))
+    assert len(live.ledger.view()) == 12 + len(selected(live, 1))
     live.close()
 
 
@@ -122,7 +122,7 @@ def test_a_training_that_is_killed_at_any_write_and_run_again_comes_to_the_same_
             while live.state().phase != "ended":
                 for want in live.wanted():
                     if want.id.endswith("7"):
-                        live.skip(f"key {want.id}", want.id, "unclear", "eve")
+                        live.recorder.skip(f"key {want.id}", want.id, "unclear", "eve")
                 answer_all(live)
                 for attempt in range(10):
                     writes["left"] = patience + attempt
@@ -150,7 +150,7 @@ def test_a_folder_is_open_once(live):
 def test_closed_and_opened_again_it_goes_on_where_it_was(tmp_path):
     live = start(tmp_path / "project")
     answer_all(live, leave=5)
-    live.skip("key", live.wanted()[0].id, "unclear", "eve")
+    live.recorder.skip("key", live.wanted()[0].id, "unclear", "eve")
     before, wanted = live.state(), live.wanted()
     live.close()
     again = AnnotationSession.open(tmp_path / "project")
@@ -176,10 +176,10 @@ def test_the_report_of_a_live_campaign_leaves_declined_items_out_of_the_audit(tm
     answer_all(live)
     train(live)
     audit = [want.id for want in live.wanted() if want.purpose == "audit"]
-    live.skip("key", audit[0], "unclear", "eve")
+    live.recorder.skip("key", audit[0], "unclear", "eve")
     answer_all(live)
     train(live)
-    found = live.result()["arms"]["MT-AVG"]
+    found = live.run.result()["arms"]["MT-AVG"]
     assert [part["items"] for part in found["audit"]] == [len(audit) - 1]
     assert found["skips"] == 1
     live.close()

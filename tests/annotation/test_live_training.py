@@ -12,6 +12,7 @@ import pytest
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign import GoldAnnotator
 from bursar.errors import ConfigError
+from bursar.ledger import Answer
 from tests.campaign.lives import gold_answer, one_corpus, selected, start  # noqa: F401
 
 CHEAP = {"name": "scikit", "estimator": "naive-bayes"}
@@ -31,15 +32,16 @@ def annotate(live, seed):
             luck = np.random.default_rng([seed, *want.id.encode()]).random()
             answer = gold_answer(live, want, name, seconds={"reading": 2.0, "intent": 1.0})
             if luck < 0.1:
-                live.skip(f"skip {want.id}", want.id, "unclear", name)
+                live.recorder.skip(f"skip {want.id}", want.id, "unclear", name)
                 continue
             if luck > 0.9:
-                live.answer(gold_answer(live, want, name, seconds={"reading": 2.0}))
-                live.correct(f"wrong {want.id}", want.id, {"slots": []}, name)
-                live.correct(f"right {want.id}", want.id, {"slots": answer.labels["slots"]}, name)
+                live.recorder.record(gold_answer(live, want, name, seconds={"reading": 2.0}))
+                for key, slots in (("wrong", []), ("right", answer.labels["slots"])):
+                    fix = Answer(want.id, {"slots": slots}, name, role="correction", key=f"{key} {want.id}")
+                    live.recorder.record(fix)
             else:
-                assert not live.answer(answer).repeated
-            assert live.answer(answer).repeated
+                assert not live.recorder.record(answer).repeated
+            assert live.recorder.record(answer).repeated
             answered.append(want.id)
 
     people = [threading.Thread(target=work, args=(name, wanted[n::3])) for n, name in enumerate(["ann", "bob", "eve"])]
@@ -78,7 +80,7 @@ def test_a_live_campaign_of_three_rounds_with_a_killed_training_and_a_raised_bud
         answered += annotate(live, number)
         live.next_round()
     assert live.state().phase == "ended"
-    live.change({"budget": {"rounds": 3}}, "lead")
+    live.settings.change({"budget": {"rounds": 3}}, "lead")
     live.next_round()
     assert live.state().round == 3
     answered += annotate(live, 3)
@@ -87,11 +89,11 @@ def test_a_live_campaign_of_three_rounds_with_a_killed_training_and_a_raised_bud
     declined = {skip.item for skip in live.ledger.skips()}
     assert len(answered) == len(set(answered))
     assert sorted([*answered, *declined]) == sorted(asked) == sorted(set(asked))
-    view, gold = live.view(), GoldAnnotator(live.corpus)
+    view, gold = live.ledger.view(), GoldAnnotator(live.corpus)
     assert sorted(view.ids.tolist()) == sorted(answered)
     for at in range(len(view)):
         assert view[at].labels == gold.annotate(view[at].id, ["intent", "slots"])
-    first = [a for a in live.answers() if a.role == "answer" and a.task == "intent"]
+    first = [a for a in live.ledger.answers() if a.role == "answer"]
     assert len(first) == len(answered)
     paid = sum(3 + len(item.words) + len(item.labels["slots"]) for item in map(view.__getitem__, range(len(view))))
     assert live.state().spent == live.ledger.spent() == paid
@@ -114,7 +116,7 @@ def test_a_worker_ends_when_whoever_started_it_is_gone(tmp_path):
     live = start(tmp_path / "project", learner=CHEAP)
     folder, before = live.folder, live.ledger.fingerprint()
     for want in live.wanted():
-        live.answer(gold_answer(live, want))
+        live.recorder.record(gold_answer(live, want))
     live.close()
     command = [sys.executable, "-m", "bursar.annotation.round_worker", str(folder)]
     child = subprocess.run(command, input="", capture_output=True, text=True, timeout=300)

@@ -45,7 +45,7 @@ def test_what_is_settled_is_bought_when_it_is_used(live, change):
     assert train(live) == "ended"
     found = preview_round(live.folder, change, quiet)
     assert found["settled"]
-    live.change(change, "lead")
+    live.settings.change(change, "lead")
     assert train(live) == "opened"
     bought = live.ledger.decision(2, "selection")
     assert found["then"]["items"] == len(bought["items"]) == found["added"]  # as it was there would be no round at all
@@ -68,7 +68,7 @@ def test_a_settled_split_goes_by_the_answers_that_came_since_the_last_one(tmp_pa
     answer_all(live)
     train(live)
     found = preview_round(live.folder, {"budget": {"rounds": 2}}, quiet)
-    live.change({"budget": {"rounds": 2}}, "lead")
+    live.settings.change({"budget": {"rounds": 2}}, "lead")
     train(live)
     known = [body["known"]["labels"] for _, body in live.ledger.decisions("allocation")]
     assert known[0] != known[1]
@@ -79,7 +79,7 @@ def test_a_settled_split_goes_by_the_answers_that_came_since_the_last_one(tmp_pa
 
 
 def test_with_nothing_changed_both_rounds_are_the_same(live):
-    live.change({"budget": {"rounds": 2}}, "lead")
+    live.settings.change({"budget": {"rounds": 2}}, "lead")
     found = preview_round(live.folder, {}, quiet)
     assert found["now"] == found["then"]
     assert found["now"]["items"] == found["same"] > 0

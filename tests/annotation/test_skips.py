@@ -27,7 +27,7 @@ def project(request, tmp_path, place_for_ledger):
 
 def skip_one(live, at=0):
     want = live.wanted()[at]
-    live.skip(f"key {want.id}", want.id, "unclear", "eve")
+    live.recorder.skip(f"key {want.id}", want.id, "unclear", "eve")
     return want
 
 
@@ -47,7 +47,7 @@ def test_an_item_is_asked_about_again_when_its_skip_is_undone_also_after_a_resta
     live = AnnotationSession.open(live.folder)
     assert ids(live) == asked
     assert [skip.undone_by for skip in live.ledger.skips(undone=True)] == ["lea"]
-    live.answer(gold_answer(live, want))
+    live.recorder.record(gold_answer(live, want))
     assert live.state().answered == 1
     live.close()
 
@@ -70,9 +70,9 @@ def test_a_skip_that_is_sent_again_after_it_was_undone_changes_nothing(project):
     live = project("p")
     want = skip_one(live)
     live.undo_skip(f"key {want.id}", "lea")
-    assert live.skip(f"key {want.id}", want.id, "unclear", "eve").repeated
+    assert live.recorder.skip(f"key {want.id}", want.id, "unclear", "eve").repeated
     assert want.id in ids(live)
-    live.skip("another key", want.id, "still unclear", "eve")
+    live.recorder.skip("another key", want.id, "still unclear", "eve")
     assert want.id not in ids(live)
 
 
@@ -85,7 +85,7 @@ def test_an_item_of_an_earlier_round_is_asked_about_first_and_waited_for(tmp_pat
     live.undo_skip(f"key {want.id}", "lea")
     assert live.wanted()[0] == want
     answer_all(live, leave=0)
-    assert want.id in live.view().ids.tolist()
+    assert want.id in live.ledger.view().ids.tolist()
     live.close()
 
 
@@ -107,13 +107,13 @@ def test_what_the_budget_cannot_pay_is_not_asked_about_again(tmp_path):
     while live.wanted():
         want = live.wanted()[-1]
         answer_all(live, leave=1)
-        live.skip(f"key {want.id}", want.id, "unclear", "eve")
+        live.recorder.skip(f"key {want.id}", want.id, "unclear", "eve")
         train(live)
     spent = live.state().spent
     key = live.ledger.skips()[0].key
     with pytest.raises(LedgerError, match="no money is left"):
         live.undo_skip(key, "lea")
-    live.change({"budget": {"total": 200}}, "lea")
+    live.settings.change({"budget": {"total": 200}}, "lea")
     live.undo_skip(key, "lea")
     assert (live.state().phase, live.state().spent) == ("annotating", spent)
     live.close()

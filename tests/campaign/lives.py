@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bursar.annotation.answers import Answer
 from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign import GoldAnnotator, Run, splits
 from bursar.campaign.config import parse_config
 from bursar.campaign.splits import load_parts
+from bursar.ledger import Answer
 from bursar.simulation import assistant_corpus
 
 remembered = cache(assistant_corpus)
@@ -55,7 +55,7 @@ def answer_all(live: AnnotationSession, annotator="ann", leave=0, **more) -> Non
     """Answer what is open, but for the last few."""
     wanted = live.wanted()
     for want in wanted[: len(wanted) - leave]:
-        live.answer(gold_answer(live, want, annotator, **more))
+        live.recorder.record(gold_answer(live, want, annotator, **more))
 
 
 def train(live: AnnotationSession, tell=lambda event: None) -> str:

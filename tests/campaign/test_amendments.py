@@ -13,6 +13,7 @@ from bursar.campaign import Run, run_campaign
 from bursar.campaign.config import parse_config
 from bursar.campaign.setting_changes import amended, check_amended, differences
 from bursar.errors import BursarError, ConfigError
+from bursar.ledger import Answer
 from bursar.report.summary import summarise
 from tests.campaign.lives import (  # noqa: F401
     answer_all,
@@ -138,17 +139,17 @@ def test_a_campaign_whose_rounds_are_done_goes_on_when_it_is_given_more(live):
     answer_all(live)
     assert train(live) == "ended"
     assert live.state().why == "all rounds are done"
-    live.change({"budget": {"rounds": 2}}, "lead")
+    live.settings.change({"budget": {"rounds": 2}}, "lead")
     assert live.state().phase == "training"
     assert live.ready()
     assert train(live) == "opened"
     assert live.state().round == 2
     answer_all(live)
     assert train(live) == "ended"
-    live.change({"budget": {"rounds": 3, "total": live.ledger.spent()}}, "lead")
+    live.settings.change({"budget": {"rounds": 3, "total": live.ledger.spent()}}, "lead")
     assert train(live) == "ended"
     assert live.state().why == "the money is spent"
-    live.change({"budget": {"total": None}}, "lead")
+    live.settings.change({"budget": {"total": None}}, "lead")
     assert train(live) == "opened"
     bought = [item for number in range(4) for item in selected(live, number)]
     assert len(bought) == len(set(bought))
@@ -159,10 +160,10 @@ def test_a_simulated_run_that_is_over_goes_on_with_people_when_it_is_given_more(
     run_campaign(Run(tmp_path / "run", config))
     live = AnnotationSession.open(tmp_path / "run")
     assert (live.state().phase, live.ready()) == ("ended", False)
-    live.change({"budget": {"rounds": 2}}, "lead")
+    live.settings.change({"budget": {"rounds": 2}}, "lead")
     assert train(live) == "opened"
     answer_all(live)
-    assert live.result()["arms"]["MT-AVG"]["amendments"][0]["changes"] == {"budget": {"rounds": 2}}
+    assert live.run.result()["arms"]["MT-AVG"]["amendments"][0]["changes"] == {"budget": {"rounds": 2}}
     live.close()
 
 
@@ -170,21 +171,21 @@ def test_a_report_names_every_strategy_that_has_chosen_a_round(live):
     answer_all(live)
     assert train(live) == "opened"
     answer_all(live)
-    live.change({"strategy": {"name": "MT-MIN"}}, "lead")
-    live.change({"strategy": {"name": "MT-MAX"}, "budget": {"rounds": 3}}, "lead")
-    assert summarise(live.result()).lead[0].startswith("MT-AVG spent ")  # the others have not bought anything
+    live.settings.change({"strategy": {"name": "MT-MIN"}}, "lead")
+    live.settings.change({"strategy": {"name": "MT-MAX"}, "budget": {"rounds": 3}}, "lead")
+    assert summarise(live.run.result()).lead[0].startswith("MT-AVG spent ")  # the others have not bought anything
     assert train(live) == "opened"
-    result = live.result()
+    result = live.run.result()
     assert result["arms"]["MT-AVG"]["strategies"] == ["MT-AVG", "MT-MAX"]
     assert summarise(result).lead[0].startswith("MT-AVG, then MT-MAX spent ")
 
 
 def test_every_round_gets_the_money_of_the_settings_it_was_decided_under(live):
     answer_all(live)
-    live.change({"budget": {"per_round": 60, "rounds": 4}, "costs": {"reserve": 0.0}}, "lead")
+    live.settings.change({"budget": {"per_round": 60, "rounds": 4}, "costs": {"reserve": 0.0}}, "lead")
     train(live)
     answer_all(live)
-    live.change({"budget": {"per_round": 200}}, "lead")
+    live.settings.change({"budget": {"per_round": 200}}, "lead")
     train(live)
     budgets = [live.ledger.decision(number, "selection")["budget"] for number in (1, 2)]
     assert budgets == [60, 60 + 200 - live.ledger.spent(round=1)]
@@ -192,25 +193,25 @@ def test_every_round_gets_the_money_of_the_settings_it_was_decided_under(live):
 
 def test_an_answer_costs_what_it_did_when_it_was_asked_for(live):
     want = live.wanted()[0]
-    live.change({"costs": {"intent": {"per_item": 50}}}, "lead")
+    live.settings.change({"costs": {"intent": {"per_item": 50}}}, "lead")
     words = len(live.item(want.id)["words"])
     answer = gold_answer(live, want)
-    assert live.answer(answer).cost == words + 3 + len(answer.labels["slots"])
+    assert live.recorder.record(answer).cost == words + 3 + len(answer.labels["slots"])
     answer_all(live)
     train(live)
     want = live.wanted()[0]
     answer = gold_answer(live, want)
-    assert live.answer(answer).cost == len(live.item(want.id)["words"]) + 50 + len(answer.labels["slots"])
-    assert live.prices()["now"]["intent"] == {"per_item": 50.0}
+    assert live.recorder.record(answer).cost == len(live.item(want.id)["words"]) + 50 + len(answer.labels["slots"])
+    assert live.settings.prices()["now"]["intent"] == {"per_item": 50.0}
 
 
 def test_another_strategy_chooses_the_next_round_and_history_says_who_wanted_it(live):
-    live.change({"strategy": {"name": "RANDOM"}}, "anna", "key 1")
-    live.change({"strategy": {"name": "RANDOM"}}, "anna", "key 1")  # sent twice, made once
-    assert live.settings()["history"][0]["since_round"] is None
+    live.settings.change({"strategy": {"name": "RANDOM"}}, "anna", "key 1")
+    live.settings.change({"strategy": {"name": "RANDOM"}}, "anna", "key 1")  # sent twice, made once
+    assert live.settings.to_json()["history"][0]["since_round"] is None
     answer_all(live)
     train(live)
-    found = live.settings()
+    found = live.settings.to_json()
     assert found["settings"]["strategy"]["name"] == "RANDOM"
     assert [(e["number"], e["by"], e["since_round"], e["changes"]) for e in found["history"]] == [
         (1, "anna", 1, {"strategy": {"name": "RANDOM"}})
@@ -224,44 +225,46 @@ def test_another_strategy_chooses_the_next_round_and_history_says_who_wanted_it(
 def test_a_refused_change_leaves_no_trace(live):
     before = live.ledger.fingerprint()
     with pytest.raises(ConfigError, match=r"budget\.per_round"):
-        live.change({"budget": {"per_round": 0}}, "lead")
+        live.settings.change({"budget": {"per_round": 0}}, "lead")
     with pytest.raises(ConfigError, match="nothing would be changed"):
-        live.change({"budget": {"rounds": 1}}, "lead")
+        live.settings.change({"budget": {"rounds": 1}}, "lead")
     assert live.ledger.fingerprint() == before
 
 
 def test_a_change_that_comes_while_a_round_is_decided_counts_for_the_one_after(live):
-    live.change({"budget": {"rounds": 3}}, "lead")
+    live.settings.change({"budget": {"rounds": 3}}, "lead")
     answer_all(live)
 
     def tell(event):
         if event["event"] == "scored":
-            live.change({"strategy": {"name": "RANDOM"}}, "lead")
+            live.settings.change({"strategy": {"name": "RANDOM"}}, "lead")
 
     train(live, tell)
     assert live.ledger.decision(1, "selection")["settings"] == 1
     answer_all(live)
     train(live)
     assert live.ledger.decision(2, "selection")["settings"] == 2
-    assert [entry["since_round"] for entry in live.settings()["history"]] == [1, 2]
+    assert [entry["since_round"] for entry in live.settings.to_json()["history"]] == [1, 2]
 
 
 def test_a_correction_that_comes_while_a_round_is_decided_counts_for_the_one_after(tmp_path):
     undisturbed, corrected = (start(tmp_path / name, audit={"share": 0.0}) for name in ("a", "b"))
     for live in (undisturbed, corrected):
         answer_all(live)
-    item = corrected.view().ids[0]
+    item = corrected.ledger.view().ids[0]
 
     def tell(event):
         if event["event"] == "scored":
             labels = corrected.corpus.schema["intent"].labels
             for number, label in enumerate(labels):  # whatever was said, it is something else at the end
-                corrected.correct(f"key {number}", item, {"intent": label}, "ann")
+                fix = Answer(item, {"intent": label}, "ann", role="correction", key=f"key {number}")
+                corrected.recorder.record(fix)
 
     train(undisturbed)
     train(corrected, tell)
     assert selected(undisturbed, 1) == selected(corrected, 1)
-    assert corrected.view().labels["intent"].rows[0].tolist() == [[len(corrected.corpus.schema["intent"].labels) - 1]]
+    last = len(corrected.corpus.schema["intent"].labels) - 1
+    assert corrected.ledger.view().labels["intent"].rows[0].tolist() == [[last]]
     for live in (undisturbed, corrected):
         live.close()
 
@@ -270,20 +273,20 @@ def test_measured_prices_follow_the_seconds_and_are_written_with_their_round(tmp
     costs = {"unit": 0.0001, "hourly": 36.0, "measured": True, "reading": {"per_word": 0.001}}
     costs |= {"intent": {"per_item": 0.01}, "slots": {"per_span": 0.01}}
     live = start(tmp_path / "project", costs=costs, budget={"per_round": 3, "rounds": 2}, audit={"share": 0.0})
-    first = live.costs
+    first = live.settings.costs
     for want in live.wanted():  # a cent a second: intents take 4
         words = len(live.item(want.id)["words"])
-        live.answer(gold_answer(live, want, seconds={"reading": 0.5 * words, "intent": 4.0, "slots": 1.0}))
-    assert live.costs == first
-    pace = live.measured_pace()
+        live.recorder.record(gold_answer(live, want, seconds={"reading": 0.5 * words, "intent": 4.0, "slots": 1.0}))
+    assert live.settings.costs == first
+    pace = live.settings.measured_speed()
     assert pace["intent"]["observations"] == 12
     assert pace["intent"]["per_item"] == pytest.approx((12 * 4 + 20 * 1) / 32, abs=1e-3)
     train(live)
     decided = live.ledger.decision(1, "prices")
     assert decided["intent"] == {"per_item": pytest.approx(0.0213, abs=1e-4)}
-    assert live.prices()["now"]["intent"] == decided["intent"]
+    assert live.settings.prices()["now"]["intent"] == decided["intent"]
     want = live.wanted()[0]
-    receipt = live.answer(gold_answer(live, want))
+    receipt = live.recorder.record(gold_answer(live, want))
     spans = len(gold_answer(live, want).labels["slots"])
     words = len(live.item(want.id)["words"])
     money = sum(

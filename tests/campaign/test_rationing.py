@@ -160,7 +160,7 @@ def test_a_live_campaign_is_split_and_previewed_by_what_was_known(tmp_path):
         found = preview_round(live.folder, {"limits": {"tasks": {"slots": {"at_most": 0}}}}, lambda event: None)
         assert found["then"]["labels"]["slots"] == found["then"]["audit"]
         assert live.ledger.decision(2, "allocation") is None  # a preview decides nothing
-        live.change({"allocation": {"method": "none"}}, "ann")
+        live.settings.change({"allocation": {"method": "none"}}, "ann")
         answer_all(live)
         train(live)
         assert "caps" not in live.ledger.decision(2, "selection")

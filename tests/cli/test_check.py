@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bursar.annotation.answers import Answer
 from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
+from bursar.ledger import Answer
 from bursar.ledger.log import begin_log
 from bursar.ledger.places import open_store
 from bursar.web.database import DATABASE_FILE, WebDatabase
@@ -25,10 +25,10 @@ def finished(tmp_path_factory):
     folder = make_project(tmp_path_factory.mktemp("check") / "project")
     session = AnnotationSession.open(folder)
     for want in session.wanted():
-        session.answer(Answer(want.id, right(want.id), "ann", {"reading": 1.0}))
-    first = session.answers()[0].item
-    session.answer(Answer(first, right(first), "bob", role="overlap"))
-    session.correct("better", first, {"intent": "music"}, "lead")
+        session.recorder.record(Answer(want.id, right(want.id), "ann", {"reading": 1.0}))
+    first = session.ledger.answers()[0].item
+    session.recorder.record(Answer(first, right(first), "bob", role="overlap"))
+    session.recorder.record(Answer(first, {"intent": "music"}, "lead", role="correction", key="better"))
     next_round(folder, lambda event: None)
     session.close()
     WebDatabase.open(folder / DATABASE_FILE).close()

@@ -175,7 +175,7 @@ def test_a_webhook_wakes_the_watch_and_is_registered_for_the_project(bursar, stu
 
     bursar("label-studio", "push", project, "--url", studio.url)
     session = AnnotationSession.open(project)
-    session.change({"budget": {"rounds": 0}}, "ann")  # the seed items are all
+    session.settings.change({"budget": {"rounds": 0}}, "ann")  # the seed items are all
     ids = [want.id for want in session.wanted()]
     corpus = session.corpus
     session.close()

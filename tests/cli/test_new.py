@@ -163,10 +163,10 @@ def test_labels_are_held_out_and_the_rest_is_given_to_the_model(bursar, tmp_path
     live = AnnotationSession.open(tmp_path / "project")
     assert {want.purpose for want in live.wanted()} == {"seed"}
     assert (len(live.parts.pool), len(live.parts.dev), len(live.parts.test)) == (60, 20, 30)
-    assert len(live.view()) == 50
+    assert len(live.ledger.view()) == 50
     assert live.state().spent == 0
     apart = {live.corpus.ids[at] for at in [*live.parts.dev, *live.parts.test]}
-    assert not apart & set(live.view().ids.tolist())
+    assert not apart & set(live.ledger.view().ids.tolist())
     live.close()
 
 
@@ -176,7 +176,7 @@ def test_a_few_labels_are_all_given_and_parts_of_labels_too(bursar, tmp_path):
     code, _, _ = bursar("new", "project", "--from", data, "--tasks", TASKS, "--budget", 10, *CHEAP)
     assert code == 0
     live = AnnotationSession.open(tmp_path / "project")
-    view = live.view()
+    view = live.ledger.view()
     assert {view[at].id: set(view[at].labels) for at in range(3)} == {
         "u3": {"intent", "slots"},
         "u4": {"intent", "slots"},
@@ -197,7 +197,7 @@ def test_labelled_data_is_only_labelled_again_on_request(bursar, tmp_path):
     code, _, _ = bursar("new", "project", "--from", data, "--budget", 10, "--forget-labels", *CHEAP)
     assert code == 0
     live = AnnotationSession.open(tmp_path / "project")
-    assert len(live.view()) == 0
+    assert len(live.ledger.view()) == 0
     assert len(live.parts.test) == 20
     assert not live.corpus.take(live.parts.pool).labels["intent"].present.any()
     live.close()

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from bursar.annotation.answers import Answer
 from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
 from bursar.learners import LEARNERS
+from bursar.ledger import Answer
 from bursar.web.app_state import AppState
 from bursar.web.server import make_app
 
@@ -72,7 +72,7 @@ def test_a_new_project_has_a_report_when_a_round_was_trained(bursar, tmp_path):
     session = AnnotationSession.open(project)
     for number, want in enumerate(session.wanted()):
         labels = {"intent": ("alarm", "music")[number % 2], "slots": [[3, 4, "time"]]}
-        session.answer(Answer(want.id, labels, "ann", {"reading": 2.0, "intent": 1.0, "slots": 3.0}))
+        session.recorder.record(Answer(want.id, labels, "ann", {"reading": 2.0, "intent": 1.0, "slots": 3.0}))
     session.close()
     assert next_round(project, lambda event: None) == "opened"
     assert bursar("report", "project")[0] == 0

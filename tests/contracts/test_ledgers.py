@@ -191,7 +191,7 @@ def test_a_correction_is_a_new_entry_and_the_newest_counts(ledger):
     ledger.submit(bought())
     ledger.submit(bought("fix", label="music", cost=0, purpose="correction"))
     assert ledger.view()[0].labels == {"intent": "music"}
-    assert [answer.label for answer in ledger.answers()] == ["alarm", "music"]
+    assert [answer.labels["intent"] for answer in ledger.answers()] == ["alarm", "music"]
 
 
 def test_taking_back_hides_a_label_but_keeps_its_entry_and_its_cost(ledger):
@@ -219,13 +219,13 @@ def test_an_overlap_is_kept_and_paid_but_neither_seen_nor_bought_until_it_is_adj
 
 def test_answers_tell_who_said_what_when_and_how_long_it_took(ledger):
     fill(ledger)
-    found = [(a.key, a.item, a.task, a.label, a.annotator, a.role, a.round, a.seconds) for a in ledger.answers()]
+    found = [(a.key, a.item, a.labels, a.annotator, a.role, a.round, a.seconds) for a in ledger.answers()]
+    both = {"intent": "alarm", "slots": [[3, 4, "time"]]}
     assert found == [
-        ("a", "u1", "intent", "alarm", "Ann", "answer", 1, 1.0),
-        ("a", "u1", "slots", [[3, 4, "time"]], "Ann", "answer", 1, None),
-        ("b", "u1", "intent", "music", "Bob", "overlap", 1, None),
-        ("c", "u2", "intent", "alarm", "Bob", "overlap", 1, None),
-        ("d", "u1", "intent", "music", "Eve", "adjudication", 1, None),
+        ("a", "u1", both, "Ann", "answer", 1, {"reading": 3.25, "intent": 1.0}),
+        ("b", "u1", {"intent": "music"}, "Bob", "overlap", 1, {}),
+        ("c", "u2", {"intent": "alarm"}, "Bob", "overlap", 1, {}),
+        ("d", "u1", {"intent": "music"}, "Eve", "adjudication", 1, {}),
     ]
     assert [answer.key for answer in ledger.answers("u2")] == ["c"]
     assert all(answer.created_at > "2020" for answer in ledger.answers())
@@ -290,7 +290,7 @@ def test_any_text_of_any_length_comes_back_as_it_went_in(ledger_place):
         assert [receipt.repeated for receipt in sent] == [False, True]
         assert [ledger.skip(Skip(text, text, f"{text}\n", annotator=text)).repeated for _ in range(2)] == [False, True]
         ledger.decide((at, "note", {text: text}))
-        assert [answer.label for answer in ledger.answers(text)] == [text]
+        assert [answer.labels for answer in ledger.answers(text)] == [{"intent": text}]
         assert [skip.reason for skip in ledger.skips(text)] == [f"{text}\n"]
         assert ledger.bought(purposes=[text]) == [text]
         assert ledger.spent(purpose=text) == ledger.spent_on([text]) == 2

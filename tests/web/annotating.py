@@ -18,6 +18,7 @@ import uvicorn
 from numpy.typing import NDArray
 
 from bursar.corpus.words import find_words
+from bursar.ledger import Answer
 
 Label = dict[str, Any]
 GONE = ("net::ERR_CONNECTION", "net::ERR_EMPTY_RESPONSE")  # what a browser says of a server that is not there
@@ -117,7 +118,7 @@ class Served:
         database, clock = self.app_state.database, self.app_state.database.clock
         database.clock = lambda: clock() + 2 * self.app_state.queue.seconds
         try:
-            self.app_state.assignments.answer(person, item, labels, {}, None)
+            self.app_state.assignments.answer(Answer(item, labels, person))
         finally:
             database.clock = clock
 

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from bursar.annotation.answers import Answer as LiveAnswer
+from bursar.ledger import Answer
+from bursar.web.agreement import agreement_by_task
 from bursar.web.queue import Overlap
 from tests.web.conftest import PASSWORD, refused
 from tests.web.small import INTENTS, SLOTS, right
@@ -58,10 +59,9 @@ def test_an_answer_is_charged_once_and_counted(local_user):
 
 def test_a_lease_that_a_killed_server_left_behind_goes_with_the_repeated_answer(local_user, app_state):
     taken = local_user.take()
-    app_state.assignments.session.answer(
-        LiveAnswer(taken["item"]["id"], right(taken["item"]["id"]), "you")
-    )  # and then it was killed
-    app_state.assignments._reload(taken["item"]["id"])
+    item, session = taken["item"]["id"], app_state.session
+    session.recorder.record(Answer(item, right(item), "you"))  # and then it was killed
+    app_state.assignments.index.replace(item, session.ledger.answers(item))
     assert len(app_state.queue.leases()) == 1
     assert local_user.answer(taken).json()["repeated"] is True
     assert app_state.queue.leases() == []
@@ -268,7 +268,7 @@ def test_agreement_is_told_task_by_task_also_after_the_server_was_started_anew(c
     assert found["slots"]["same"] == 1.0
     twice.close()
     again = open_app_state(project)
-    assert again.assignments.agreement()["intent"].same == 0.5
+    assert agreement_by_task(again.session.corpus, again.assignments.index.shared())["intent"].same == 0.5
     assert again.queue.overlap == Overlap(1.0, 2)
 
 

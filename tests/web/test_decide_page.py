@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from bursar.annotation.round_worker import preview_round
+from bursar.ledger import Answer
 from tests.web.annotating import Hand, Served, until
 from tests.web.small import make_project, right
 
@@ -62,7 +63,7 @@ def answer_all(served):
     for want in served.app_state.session.wanted():
         labels = {task: right(want.id)[task] for task in want.tasks}
         seconds = {"reading": 4.0, "intent": 3.0, "slots": 2.0}
-        served.app_state.assignments.answer("Bob", want.id, labels, seconds, None)
+        served.app_state.assignments.answer(Answer(want.id, labels, "Bob", seconds))
 
 
 def in_this_process(served):
@@ -129,7 +130,7 @@ def lead(browser):
 
 
 def in_force(served):
-    return served.app_state.session.settings()["settings"]
+    return served.app_state.session.settings.to_json()["settings"]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -303,7 +304,7 @@ def test_an_unreachable_server_loses_nothing_and_the_change_is_made_once(served,
     page.use()
     keys = {body["key"] for path, body in page.sent if path == "/settings"}
     assert len(keys) == 1
-    assert len(served.app_state.session.settings()["history"]) == 1
+    assert len(served.app_state.session.settings.to_json()["history"]) == 1
 
 
 # -- two leads ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from bursar.ledger import Answer
 from tests.web.annotating import Served
 from tests.web.small import make_project, right
 
@@ -38,7 +39,7 @@ def tab(browser, served):
 def answer(served, count):
     items = [want.id for want in served.app_state.session.wanted()[:count]]
     for item in items:
-        served.app_state.assignments.answer("you", item, right(item), {}, None)
+        served.app_state.assignments.answer(Answer(item, right(item), "you"))
     return items
 
 
@@ -82,7 +83,7 @@ def test_a_file_of_answers_is_brought_in_once_and_a_wrong_one_leaves_nothing(ser
     tab.click("#import button")
     tab.locator("#notice.good", has_text="Imported 3 answers, for €").wait_for()
     assert "1 without a label for every requested task" in tab.locator("#notice").inner_text()
-    assert {answer.annotator for answer in served.app_state.session.answers()} == {"Bob"}
+    assert {answer.annotator for answer in served.app_state.session.ledger.answers()} == {"Bob"}
     tab.click("#import button")
     tab.locator("#notice", has_text="No answers were imported.").wait_for()
     file.write_text(json.dumps(first) + "\n" + json.dumps(made[3] | {"text": "a text of five other words"}) + "\n")

@@ -153,7 +153,7 @@ def test_all_kinds_go_there_as_suggestions_and_come_back_the_same(tmp_path, serv
         server.annotate(task, prediction["result"])
     pulled = sync.pull()
     assert (sorted(pulled.answered), pulled.problems) == (sorted(labels), [])
-    found = session.view()
+    found = session.ledger.view()
     assert {found[at].id: found[at].labels for at in range(len(found))} == labels
 
 
@@ -163,7 +163,7 @@ def test_nothing_marked_says_that_there_is_nothing(tmp_path, server, studio, ope
     project = sync.push().project
     server.annotate(server.task(project, "u0"), [])
     assert sync.pull().answered == ["u0"]
-    assert session.view()[0].labels == {"slots": []}
+    assert session.ledger.view()[0].labels == {"slots": []}
 
 
 def test_images_are_sent_and_their_classes_come_back(tmp_path, server, studio, open_run):
@@ -175,7 +175,7 @@ def test_images_are_sent_and_their_classes_come_back(tmp_path, server, studio, o
     task = server.tasks(project)[0]
     server.annotate(task, said_as_results(session, task["data"]["id"], {"kind": "dog"}))
     assert sync.pull().answered == [task["data"]["id"]]
-    assert session.view()[0].labels == {"kind": "dog"}
+    assert session.ledger.view()[0].labels == {"kind": "dog"}
 
 
 # -- what people do in between -----------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_two_people_on_one_item_are_told_apart(small, server):
     pulled = sync.pull()
     assert (pulled.answered, pulled.beside) == ([item], [item])
     assert not sync.pull().anything
-    assert {(e.annotator, e.role, e.label) for e in session.answers(item) if e.task == "intent"} == {
+    assert {(e.annotator, e.role, e.labels["intent"]) for e in session.ledger.answers(item)} == {
         (NAME, "answer", "alarm"),
         ("bo@example.com", OVERLAP, "music"),
     }
@@ -239,8 +239,8 @@ def test_an_annotation_that_is_edited_later_is_a_correction(small, server):
     server.ask("PATCH", f"/api/annotations/{annotation}/", json={"result": changed})
     assert sync.pull().corrected == [item]
     assert not sync.pull().anything
-    assert session.view()[0].labels == {"intent": "music", "slots": [[0, 1, "time"]]}
-    assert CORRECTION in {entry.role for entry in session.answers(item)}
+    assert session.ledger.view()[0].labels == {"intent": "music", "slots": [[0, 1, "time"]]}
+    assert CORRECTION in {entry.role for entry in session.ledger.answers(item)}
 
 
 def test_an_annotation_that_is_deleted_later_stays_in_the_ledger(small, server):
@@ -251,7 +251,7 @@ def test_an_annotation_that_is_deleted_later_stays_in_the_ledger(small, server):
     server.ask("DELETE", f"/api/annotations/{annotation}/")
     assert sync.pull().deleted == [item]
     assert not sync.pull().anything
-    assert session.view().ids.tolist() == [item]
+    assert session.ledger.view().ids.tolist() == [item]
 
 
 def test_how_long_it_took_is_known(small, server):
@@ -398,7 +398,7 @@ def test_what_a_person_marks_with_the_mouse_is_what_comes_back(
     page.close()
     pulled = sync.pull()
     assert (len(pulled.answered), pulled.problems) == (3, [])
-    found = session.view()
+    found = session.ledger.view()
     for at in range(len(found)):
         item = found[at]
         assert item.labels["intent"] == "alarm"

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
+from bursar.ledger import Answer
 from bursar.web import database as tables
 from bursar.web.queue import DAY, Overlap
 from tests.web.conftest import refused
@@ -113,7 +114,7 @@ def test_leases_hold_across_a_restart_of_the_server(crew, app_state, project, op
     again = open_app_state(project)
     assert again.queue.was_issued(lease, item, "Bob")
     assert not again.queue.was_issued(lease, item, "Eve")
-    assert again.assignments.answer("Bob", item, right(item), {}, lease).repeated is False
+    assert again.assignments.answer(Answer(item, right(item), "Bob"), lease).repeated is False
 
 
 def test_a_lease_that_an_earlier_version_gave_is_known_while_it_lasts(crew, app_state):
@@ -133,7 +134,7 @@ def test_where_two_people_answer_an_item_a_third_takes_neither_place(crew, app_s
     refused(crew("Anna").answer(bob, lease=None), 409, "leased_by_other")  # the second place is Eve's
     refused(crew("Anna").answer(bob, lease="made-up"), 409, "no_lease")
     assert crew("Eve").answer(eve).status_code == 200
-    assert {answer.annotator for answer in app_state.session.answers()} == {"Bob", "Eve"}
+    assert {answer.annotator for answer in app_state.session.ledger.answers()} == {"Bob", "Eve"}
 
 
 def test_an_item_with_room_for_two_is_not_skipped_by_a_third_while_one_holds_it(crew, app_state):

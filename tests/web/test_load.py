@@ -51,17 +51,17 @@ def check_books(folder, crew, items):
     """The ledger has what was acknowledged, once, and money was charged once."""
     session = AnnotationSession.open(folder)
     try:
-        answers = session.answers()
-        said = {(a.item, a.annotator): a for a in answers if a.task == "intent"}
+        answers = session.ledger.answers()
+        said = {(a.item, a.annotator): a for a in answers}
         told = {(item, name) for item, names in crew.acknowledged.items() for name in names}
         assert told <= set(said), "something acknowledged is missing"
-        assert len(answers) == 2 * len(said), "something is there twice"
+        assert len(answers) == len(said), "something is there twice"
         assert not any(len(names) != len(set(names)) for names in crew.acknowledged.values())
-        roles = Counter((a.item, a.role) for a in answers if a.task == "intent")
+        roles = Counter((a.item, a.role) for a in answers)
         assert all(count == 1 for (_, role), count in roles.items() if role == "answer")
         for item in {a.item for a in answers}:
             assert 1 <= sum(roles[item, role] for role in ("answer", "overlap")) <= SHARED.people_for(item)
-        assert all(a.label == right(a.item)[a.task] for a in answers)
+        assert all(a.labels == right(a.item) for a in answers)
         words = dict(zip(session.corpus.ids.tolist(), session.corpus.words.tolist(), strict=True))
         spent = sum(words[item] + 3 + len(right(item)["slots"]) for item, _ in said)
         assert session.ledger.spent() == spent

@@ -41,5 +41,5 @@ def test_an_answer_is_in_the_database_when_it_is_acknowledged_and_there_for_the_
         assert seven == [200] * 6
     session = AnnotationSession.open(folder)  # as another server would
     assert (session.state().answered, len(session.wanted())) == (7, 1)
-    assert {answer.task: answer.label for answer in session.answers(item)} == right(item)
+    assert [answer.labels for answer in session.ledger.answers(item)] == [right(item)]
     session.close()

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bursar.ledger import Answer
 from bursar.web.queue import Overlap
 from tests.web.annotating import Served
 from tests.web.conftest import PASSWORD
@@ -66,7 +67,7 @@ def differ(served):
             labels = right(want.id)
             if name == "Eve" and want.id == "u0":
                 labels = {"intent": "alarm", "slots": [[0, 1, "time"]]}
-            app_state.assignments.answer(name, want.id, labels, {}, None)
+            app_state.assignments.answer(Answer(want.id, labels, name))
 
 
 def test_the_first_page_of_a_new_project_leads_on_to_its_first_item(served, tab_of):
@@ -155,7 +156,7 @@ def test_where_people_differ_a_lead_decides_and_no_text_is_run(served, tab_of):
     assert stands.is_enabled()
     stands.click()
     tab.locator("#no-cases").wait_for()
-    assert served.app_state.assignments.adjudicated("u0").labels == right("u0")
+    assert served.app_state.assignments.index.adjudicated("u0").labels == right("u0")
     tab.check("#all")
     tab.locator(".case").nth(7).wait_for()
     assert complaints(found) == []

@@ -11,6 +11,7 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
 from bursar.annotation.round_worker import next_round
+from bursar.ledger import Answer
 from bursar.web.app_state import AppState
 from bursar.web.server import make_app
 from tests.web.conftest import QUICK
@@ -50,7 +51,7 @@ def later(tmp_path):
 
 def answer(app_state, items):
     for want in app_state.session.wanted()[:items]:
-        app_state.assignments.answer("you", want.id, right(want.id), {"reading": 2.0}, None)
+        app_state.assignments.answer(Answer(want.id, right(want.id), "you", {"reading": 2.0}))
 
 
 def fuzz(app_state, examples, only=None):

@@ -14,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from bursar.errors import StorageError
+from bursar.ledger import Answer
 from bursar.web.accounts import Caller
 from bursar.web.api import RETRIED_BY_PAGE
 from bursar.web.http_errors import RETRY
@@ -193,7 +194,7 @@ def test_training_waits_for_the_storage_and_then_goes_on(storage, open_app_state
     app_state = open_app_state(make_project(storage.folder, **storage.settings))
     app_state.trainer._later = 0.2
     for want in app_state.session.wanted():
-        app_state.assignments.answer("Ann", want.id, right(want.id), {}, None)
+        app_state.assignments.answer(Answer(want.id, right(want.id), "Ann"))
     storage.cut()
     app_state.trainer.start()
     until(lambda: "training is waiting for storage" in caplog.text)

@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from bursar.annotation.answers import Answer
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.runs import Run
 from bursar.errors import LedgerError, StorageError
+from bursar.ledger import Answer
 from bursar.web.queue import Overlap
 from tests.postgres import PostgresServer
 from tests.web.processes import Server, people_with_tokens
@@ -72,7 +72,7 @@ def test_a_server_that_lost_the_ledger_to_another_hands_nothing_out_and_goes_on_
             assert (status, said["kind"]) == (503, "storage_unavailable")
         others = [want.id for want in other.wanted() if want.id != item][:2]
         for one in others:
-            other.answer(Answer(one, right(one), "Bob"))
+            other.recorder.record(Answer(one, right(one), "Bob"))
         other.close()
         while (reply := first.call("POST", "/api/answers", tokens["Anna"], body))[0] == 503:
             time.sleep(0.2)  # as the page does

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 
+from bursar.ledger import Answer
 from bursar.web.advising import ADVICE_FILE
 from tests.web.annotating import Hand, Served, write_project
 from tests.web.small import make_project, right
@@ -49,7 +50,7 @@ class Live(Served):
     def answer(self, most=None):
         for want in self.app_state.session.wanted()[:most]:
             labels = {task: right(want.id)[task] for task in want.tasks}
-            self.app_state.assignments.answer("Eve", want.id, labels, {}, None)
+            self.app_state.assignments.answer(Answer(want.id, labels, "Eve"))
         self.app_state.changed()
 
     def trains_by(self, script):
@@ -167,7 +168,7 @@ def test_words_that_look_like_markup_stay_text(tmp_path, serve, watch):
     served = serve(place)
     for want in served.app_state.session.wanted():
         labels = dict.fromkeys(want.tasks, "a" if int(want.id[1:]) % 2 else "b")
-        served.app_state.assignments.answer("Eve", want.id, labels, {}, None)
+        served.app_state.assignments.answer(Answer(want.id, labels, "Eve"))
     served.app_state.trainer.failure = HOSTILE
     page = watch(served)
     assert HOSTILE in page.text("#lead")

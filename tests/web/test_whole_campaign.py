@@ -95,14 +95,14 @@ def check_books(folder, corpus, answered):
     """Every answer is in the ledger as it was meant, with its seconds; prices follow them; every round was scored."""
     session = AnnotationSession.open(folder)
     try:
-        view = session.view()
-        assert len(view) == answered == len(session.answers()) / len(TASKS)
+        view = session.ledger.view()
+        assert len(view) == answered == len(session.ledger.answers())
         gold = corpus.take(corpus.positions(view.ids.tolist()))
         assert [view[at].labels for at in range(len(view))] == [gold[at].labels for at in range(len(view))]
         assert [number for number, _ in session.ledger.decisions("scores")] == list(range(ROUNDS + 1))
-        pace = session.measured_pace()
+        pace = session.settings.measured_speed()
         assert pace["reading"]["observations"] == answered
-        assert session.prices()["now"] == session.ledger.decision(ROUNDS, "prices") != PRICES
+        assert session.settings.prices()["now"] == session.ledger.decision(ROUNDS, "prices") != PRICES
     finally:
         session.close()
 

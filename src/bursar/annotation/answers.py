@@ -1,61 +1,97 @@
-"""The answer of one person to one item, and the one place that checks it and turns it into a ledger submission."""
+"""Checks and records what people say about items: answers, corrections, adjudications and skips."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
 
+from bursar.annotation.ledger_mirror import LedgerMirror
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.state import ItemRequest
 from bursar.corpus.corpus import Labels
 from bursar.errors import LabelError, LedgerError
-from bursar.ledger import Annotation, Submission
-from bursar.ledger.records import ANSWER, OVERLAP
+from bursar.ledger import Answer, Receipt, Submission
+from bursar.ledger.records import ANSWER, OVERLAP, Skip
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One person's labels for one item, by task, and the time taken."""
+class AnswerRecorder:
+    """The one place where an answer is checked, encoded and written. Thread-safe."""
 
-    item: str
-    labels: Mapping[str, Any]
-    annotator: str
-    seconds: Mapping[str, float] = field(default_factory=dict)  # by task, and for reading
-    role: str = ANSWER
+    def __init__(self, campaign: Campaign, mirror: LedgerMirror) -> None:
+        self._campaign, self._mirror = campaign, mirror
+        self._ledger, self._books = campaign.ledger, campaign.books
 
+    def record(self, answer: Answer) -> Receipt:
+        """Record an answer; when this returns, it is on disk. The same answer again changes nothing.
 
-class AnswerEncoder:
-    """Checks answers of a campaign and encodes them as submissions. Writes nothing."""
+        The first answer to an item counts; an ``overlap`` is another person's answer to the same item. A correction or
+        an adjudication replaces labels at no cost; the next model is trained on the new ones.
+        """
+        with self._mirror.writing():
+            if answer.role == ANSWER:
+                return self._first(answer)
+            if answer.role == OVERLAP:
+                return self._overlap(answer)
+            receipt = self._ledger.submit(self._replacing(answer))
+            self._mirror.note()
+            return receipt
 
-    def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
+    def check(self, answers: Iterable[Answer]) -> None:
+        """Raise if any of these answers is invalid. Writes nothing."""
+        for answer in answers:
+            self._requested(self._books.asked(answer.item, answer.labels), answer)
 
-    def requested(self, want: ItemRequest, answer: Answer) -> Submission:
+    def _first(self, answer: Answer) -> Receipt:
+        want = self._mirror.open.get(answer.item)
+        if want is None or set(want.tasks) != set(answer.labels):
+            return self._again(answer)
+        receipt = self._ledger.submit(self._requested(want, answer))
+        self._mirror.settle(want, receipt.cost)
+        return receipt
+
+    def _overlap(self, answer: Answer) -> Receipt:
+        want = self._books.asked(answer.item, answer.labels)
+        if any(e.key == want.key and e.annotator == answer.annotator for e in self._ledger.answers(want.id)):
+            return self._again(answer)  # a person cannot overlap with themselves
+        receipt = self._ledger.submit(self._requested(want, answer))
+        self._mirror.note(0 if self._mirror.by_item else receipt.cost)
+        return receipt
+
+    def _again(self, answer: Answer) -> Receipt:
+        """Handle an answer to an item that is not open: a repeated or a late answer."""
+        item, want = answer.item, self._books.asked(answer.item, answer.labels)
+        known = next((entry for entry in self._ledger.answers(item) if entry.key == want.key), None)
+        if known is None:
+            declined = any(skip.round == want.round for skip in self._ledger.skips(item))
+            what = "was skipped" if declined else f"is closed: round {want.round} went on without it"
+            raise LedgerError(f"item {item!r} {what}", fix="take the next item")
+        if known.annotator != answer.annotator:
+            raise LedgerError(f"someone else has answered item {item!r} in the meantime", fix="take the next item")
+        if dict(known.labels) != dict(answer.labels):
+            raise LedgerError(f"item {item!r} has already been answered differently", fix="send a correction")
+        return Receipt(want.key, repeated=True)
+
+    # -- encoding ----------------------------------------------------------------------------------------------------
+    def _requested(self, want: ItemRequest, answer: Answer) -> Submission:
         """The submission of a first answer or an overlap, with its charges."""
         self._check_given(answer)
-        more: dict[str, Any] = {"role": answer.role, "timings": tuple(answer.seconds.items())}
-        if answer.role == OVERLAP:
-            more |= {"key": f"{want.key}: overlap by {answer.annotator}", "purpose": OVERLAP}
-        submission = self._campaign.books.submission(want, answer.labels, answer.annotator, **more)
+        submission = self._books.submission(want, answer)
         self._check_trainable(answer)
         return submission
 
-    def replacing(self, key: str, answer: Answer) -> Submission:
+    def _replacing(self, answer: Answer) -> Submission:
         """The submission of a correction or an adjudication, which replaces earlier labels at no cost."""
-        annotations = tuple(Annotation(answer.item, task, label) for task, label in answer.labels.items())
         self._check_given(answer)
-        self._campaign.ledger.check(annotations)
+        annotations, role = answer.annotations(), answer.role
+        self._ledger.check(annotations)
         self._check_trainable(answer)
-        said = {entry.task: entry for entry in self._campaign.ledger.answers(answer.item)}
-        if unanswered := [task for task in answer.labels if task not in said]:
+        rounds = {task: entry.round for entry in self._ledger.answers(answer.item) for task in entry.labels}
+        if unanswered := [task for task in answer.labels if task not in rounds]:
             raise LedgerError(
                 f"item {answer.item!r} has no answer for task {unanswered[0]!r} to replace",
-                fix=f"it was answered for {', '.join(said)}" if said else "answer it first",
+                fix=f"it was answered for {', '.join(rounds)}" if rounds else "answer it first",
             )
-        round = max(said[task].round for task in answer.labels)
-        role = answer.role
-        return Submission(key, annotations, round=round, purpose=role, annotator=answer.annotator, role=role)
+        round = max(rounds[task] for task in answer.labels)
+        return Submission(answer.key, annotations, round=round, purpose=role, annotator=answer.annotator, role=role)
 
     def _check_given(self, answer: Answer) -> None:
         """Raise if there are no labels or a label is None, which would delete earlier labels."""
@@ -71,3 +107,31 @@ class AnswerEncoder:
         one = corpus.take(corpus.positions([answer.item]))
         columns = {task: Labels.of(one, task, label) for task, label in answer.labels.items()}
         self._campaign.models.check_label(one.with_labels(columns))
+
+    # -- skips -------------------------------------------------------------------------------------------------------
+    def skip(self, key: str, item: str, reason: str, annotator: str) -> Receipt:
+        """Remove an item from its round; it is not requested again for these tasks, and its cost is freed."""
+        with self._mirror.writing():
+            self._campaign.corpus.positions([item])  # raises if there is no such item
+            if self.was_skipped(key, item):
+                return Receipt(key, repeated=True)
+            want = self._mirror.open.get(item)
+            if want is None:
+                raise LedgerError(f"item {item!r} is not open", fix="take the next item")
+            skip = Skip(key, item, reason.strip() or "no reason given", None, want.round, annotator)
+            receipt = self._ledger.skip(skip)
+            self._mirror.settle(want, None)
+            return receipt
+
+    def was_skipped(self, key: str, item: str) -> bool:
+        """Whether this skip is recorded, even if it was undone since."""
+        return any(skip.key == key for skip in self._ledger.skips(item, undone=True))
+
+    def undo_skip(self, key: str, by: str) -> Skip:
+        """Undo a skip: the item is open again for the same tasks, or back in the pool if its round is closed."""
+        with self._mirror.writing():
+            self._mirror.reload()  # another process may have opened a round
+            self._books.check_undo(key, self._mirror.terms)
+            undone = self._ledger.undo_skip(key, by)
+            self._mirror.reload()
+            return undone

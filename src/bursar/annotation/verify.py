@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from bursar.campaign.pricing import charges_of
 from bursar.campaign.runs import Run
 from bursar.campaign.state import GIVEN, CampaignState
 from bursar.errors import BursarError, ConfigError
-from bursar.ledger import Annotation, Answer, Ledger
+from bursar.ledger import Answer, Ledger
 from bursar.ledger.head import HeadFile
 from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss, how_to_restore
 from bursar.ledger.records import ANSWER, OVERLAP
@@ -150,40 +149,39 @@ def _verify_entries(kept: Kept) -> Finding:
 
 def _wrong_answers(books: CampaignState) -> tuple[str, list[str]]:
     """Answers to unknown items or tasks, and labels that cannot be decoded."""
-    ledger, problems = books.ledger, []
-    answers = ledger.answers()
-    for answer in answers:
-        try:
-            ledger.check([Annotation(answer.item, answer.task, answer.label)])
-        except BursarError as wrong:
-            problems.append(f"{answer.key!r} by {answer.annotator}: {wrong.message}")
-    return f"{len(answers):,}, all of known items and tasks", problems
+    ledger, problems, count = books.ledger, [], 0
+    for answer in ledger.answers():
+        for annotation in answer.annotations():
+            count += 1
+            try:
+                ledger.check([annotation])
+            except BursarError as wrong:
+                problems.append(f"{answer.key!r} by {answer.annotator}: {wrong.message}")
+    return f"{count:,}, all of known items and tasks", problems
 
 
 def _wrong_charges(books: CampaignState) -> tuple[str, list[str]]:
     """Answers whose charge differs from the price of their labels in that round."""
     charged, problems = books.ledger.charged(), []
-    for key, answers in groupby(books.ledger.answers(), key=lambda answer: answer.key):
-        paid = charged.pop(key, {})
+    for answer in books.ledger.answers():
+        paid = charged.pop(answer.key, {})
         try:
-            due = _due(books, list(answers))
+            due = _due(books, answer)
         except BursarError:  # cannot be decoded: reported by the check of answers
             continue
         if paid != due:
-            problems.append(f"{key!r}: {sum(paid.values())} was charged, but {sum(due.values())} is due")
+            problems.append(f"{answer.key!r}: {sum(paid.values())} was charged, but {sum(due.values())} is due")
     problems += [f"{key!r}: {sum(paid.values())} was charged without an answer" for key, paid in charged.items()]
     return f"{books.terms().costs.show(books.ledger.spent())} spent, charge by charge", problems
 
 
-def _due(books: CampaignState, answers: list[Answer]) -> dict[str, int]:
-    """The cost of a submission by cost item; empty for corrections and labels that came with the data."""
-    first, corpus = answers[0], books.ledger.corpus
-    want = books.wanted(first.round).get(first.item)
-    if want is None or first.purpose == GIVEN or first.role not in PAID:
+def _due(books: CampaignState, answer: Answer) -> dict[str, int]:
+    """The cost of an answer by cost item; empty for corrections and labels that came with the data."""
+    corpus, want = books.ledger.corpus, books.wanted(answer.round).get(answer.item)
+    if want is None or answer.purpose == GIVEN or answer.role not in PAID:
         return {}
-    labels = [Annotation(answer.item, answer.task, answer.label) for answer in answers]
-    item = corpus.take(corpus.positions([first.item]))
-    charges = charges_of(books.terms_of(first.round).costs, item, labels, want.estimate)
+    item = corpus.take(corpus.positions([answer.item]))
+    charges = charges_of(books.terms_of(answer.round).costs, item, answer.annotations(), want.estimate)
     return {charge.what: charge.actual for charge in charges}
 
 

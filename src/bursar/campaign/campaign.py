@@ -38,7 +38,7 @@ from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
-from bursar.ledger import Receipt, Submission
+from bursar.ledger import Answer, Receipt, Submission
 from bursar.tasks import CostModel
 
 Outcome = Literal["opened", "ended", "waiting"]
@@ -166,7 +166,7 @@ class Campaign:
 
     def _submission(self, item: str, labels: Mapping[str, Any], annotator: str) -> Submission:
         want = self.books.asked(item, labels)
-        submission = self.books.submission(want, labels, annotator)
+        submission = self.books.submission(want, Answer(item, labels, annotator))
         asked = self.corpus.take(self.corpus.positions([item]))
         self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
         return submission

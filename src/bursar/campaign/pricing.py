@@ -109,11 +109,12 @@ def measurements(ledger: Ledger) -> dict[str, tuple[FloatArray, FloatArray]]:
             found[READING].append((timing.seconds, words[timing.item]))
     places = dict(zip(corpus.ids.tolist(), corpus.words.tolist(), strict=True))
     for answer in ledger.answers():
-        if answer.seconds is not None and answer.label is not None:
-            task = corpus.schema[answer.task]
-            rows = Ragged.of([task.encode(answer.label, places[answer.item])], task.width, task.dtype)
-            counted = {"item": 0, "word": words[answer.item]}.get(task.counted)
-            found[task.name].append((answer.seconds, int(task.count(rows)[0]) if counted is None else counted))
+        for name, label in answer.labels.items():
+            if name in answer.seconds and label is not None:
+                task = corpus.schema[name]
+                rows = Ragged.of([task.encode(label, places[answer.item])], task.width, task.dtype)
+                counted = {"item": 0, "word": words[answer.item]}.get(task.counted)
+                found[name].append((answer.seconds[name], int(task.count(rows)[0]) if counted is None else counted))
     columns = {what: np.array(pairs, dtype=float).reshape(-1, 2).T for what, pairs in found.items()}
     return {what: (seconds, counts) for what, (seconds, counts) in columns.items()}
 

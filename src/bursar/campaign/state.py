@@ -17,7 +17,8 @@ from bursar.campaign.pricing import charges_of, measured_rates
 from bursar.campaign.setting_changes import KIND as SETTINGS
 from bursar.campaign.setting_changes import Amendment, amended, differences
 from bursar.errors import ConfigError, LedgerError
-from bursar.ledger import Annotation, Ledger, Submission
+from bursar.ledger import Answer, Ledger, Submission
+from bursar.ledger.records import OVERLAP
 from bursar.selection import Strategy
 from bursar.tasks import CostModel
 
@@ -173,15 +174,18 @@ class CampaignState:
             )
         return want
 
-    def submission(self, want: ItemRequest, labels: Mapping[str, Any], annotator: str, **more: Any) -> Submission:
+    def submission(self, want: ItemRequest, answer: Answer) -> Submission:
         """An answer as the ledger takes it, with what it costs at the prices of the round that asked for it."""
-        annotations = tuple(Annotation(want.id, task, labels[task]) for task in want.tasks)
+        annotations = answer.annotations(want.tasks)
         self.ledger.check(annotations)
         corpus = self.ledger.corpus
         item = corpus.take(corpus.positions([want.id]))
         charges = charges_of(self.terms_of(want.round).costs, item, annotations, want.estimate)
-        about = {"key": want.key, "purpose": want.purpose} | more
-        return Submission(annotations=annotations, charges=charges, round=want.round, annotator=annotator, **about)
+        key, purpose = want.key, want.purpose
+        if answer.role == OVERLAP:
+            key, purpose = f"{want.key}: overlap by {answer.annotator}", OVERLAP
+        timings = tuple(answer.seconds.items())
+        return Submission(key, annotations, charges, want.round, purpose, answer.annotator, timings, answer.role)
 
     # -- settings ----------------------------------------------------------------------------------------------------
     def amendments(self) -> list[Amendment]:

@@ -208,7 +208,7 @@ def _print_pulled(session: AnnotationSession, pulled: Pulled, as_json: bool) -> 
     for problem in pulled.problems:
         typer.echo(f"not imported: {problem}", err=True)
     done = [
-        (pulled.answered, f"answered for {session.costs.show(pulled.cost)}" if pulled.cost else "answered"),
+        (pulled.answered, f"answered for {session.settings.costs.show(pulled.cost)}" if pulled.cost else "answered"),
         (pulled.beside, "with a second opinion"),
         (pulled.corrected, "corrected"),
         (pulled.skipped, "skipped"),

@@ -283,20 +283,24 @@ class Ledger:
     def answers(self, item: str | None = None) -> list[Answer]:
         """Every answer ever submitted, for all items or one, in order of recording."""
         s, e, t = tables.submissions.c, tables.entries.c, tables.timings.c
-        timed = (t.submission == e.submission) & (t.what == e.task)
-        query = (
-            sa.select(e.item, e.task, e.label, s.annotator, s.role, s.round, s.purpose, t.seconds, s.created_at, s.key)
-            .join_from(tables.entries, tables.submissions)
-            .outerjoin(tables.timings, timed)
-            .order_by(e.id)
-        )
+        about = (s.annotator, s.role, s.key, s.round, s.purpose, s.created_at)
+        query = sa.select(s.id, e.item, e.task, e.label, *about).join_from(tables.entries, tables.submissions)
+        timed = sa.select(t.submission, t.item, t.what, t.seconds).order_by(t.id)
         if item is not None:
-            query = query.where(e.item == item)
+            query, timed = query.where(e.item == item), timed.where(t.item == item)
+        found: dict[tuple[int, str], Answer] = {}
+        labels: dict[tuple[int, str], dict[str, Any]] = {}
+        seconds: dict[tuple[int, str], dict[str, float]] = {}
         with self._reading() as connection:
-            rows = connection.execute(query).all()
-        return [
-            Answer(item, task, None if label is None else json.loads(label), *rest) for item, task, label, *rest in rows
-        ]
+            for number, id, what, took in connection.execute(timed):
+                seconds.setdefault((number, id), {})[what] = took
+            for number, id, task, label, annotator, *rest in connection.execute(query.order_by(e.id)):
+                at = number, id
+                said = labels.setdefault(at, {})
+                said[task] = None if label is None else json.loads(label)
+                if at not in found:
+                    found[at] = Answer(id, said, annotator, seconds.get(at, {}), *rest)
+        return list(found.values())
 
     def timings(self) -> list[Timing]:
         """All timings, in order of recording."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,6 +24,29 @@ class Annotation:
     item: str
     task: str
     label: Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One person's labels for one item. The fields after ``role`` are set by the ledger, unless you replace labels.
+
+    A correction or an adjudication has a ``key`` of its own and may hold labels for some of the tasks.
+    """
+
+    item: str
+    labels: Mapping[str, Any]  # by task
+    annotator: str
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by task, and for reading
+    role: str = ANSWER
+    key: str = ""
+    round: int = 0
+    purpose: str = ""
+    created_at: str = ""
+
+    def annotations(self, tasks: Iterable[str] | None = None) -> tuple[Annotation, ...]:
+        """Its labels, or those for these tasks, one by one."""
+        wanted = self.labels if tasks is None else tasks
+        return tuple(Annotation(self.item, task, self.labels[task]) for task in wanted)
 
 
 @dataclass(frozen=True)
@@ -92,22 +116,6 @@ class Receipt:
     key: str
     repeated: bool  # it was recorded before; nothing was written or charged again
     cost: int = field(default=0)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One person's label for one item and task, whether or not it is the current one."""
-
-    item: str
-    task: str
-    label: Any
-    annotator: str
-    role: str
-    round: int
-    purpose: str
-    seconds: float | None
-    created_at: str
-    key: str
 
 
 @dataclass(frozen=True)

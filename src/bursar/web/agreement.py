@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from bursar.corpus import Corpus
+from bursar.ledger import Answer
 from bursar.tasks import Task
 
 Unit = Mapping[str, Hashable]  # label of one unit by person
@@ -67,6 +69,23 @@ def agreement(task: Task, ratings: Iterable[Rating]) -> Agreement:
     units = [unit for item, by_person in labels.items() for unit in units_of(task, by_person, words[item])]
     alpha = krippendorff_nominal([list(unit.values()) for unit in units])
     return Agreement(len(shared), people, mean_cohen(units), alpha, f1, same)
+
+
+def agreement_by_task(corpus: Corpus, shared: Mapping[str, Mapping[str, Answer]]) -> dict[str, Agreement]:
+    """Agreement by task, from the answers by item and person before adjudication."""
+    words = dict(zip(shared, corpus.words[corpus.positions(shared)].tolist(), strict=True))
+    return {
+        name: agreement(
+            task,
+            [
+                Rating(item, person, answer.labels[name], words[item])
+                for item, answers in shared.items()
+                for person, answer in answers.items()
+                if answer.labels.get(name) is not None
+            ],
+        )
+        for name, task in corpus.schema.items()
+    }
 
 
 def has_spans(task: Task) -> bool:

@@ -162,6 +162,5 @@ def timestamp(at: float | None) -> str:
 
 def receipt_out(app_state: AppState, key: str, receipt: Receipt) -> ReceiptOut:
     """A receipt as sent, under the sender's key."""
-    return ReceiptOut(
-        key=key, repeated=receipt.repeated, cost=app_state.session.costs.show(receipt.cost), cost_units=receipt.cost
-    )
+    cost = app_state.session.settings.costs.show(receipt.cost)
+    return ReceiptOut(key=key, repeated=receipt.repeated, cost=cost, cost_units=receipt.cost)

@@ -17,6 +17,7 @@ from fastapi.responses import StreamingResponse
 from bursar.corpus import FORMATS, Corpus, read, write
 from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
 from bursar.errors import BursarError, DataError
+from bursar.ledger import Answer
 from bursar.web.accounts import Caller
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, to_http_error
 from bursar.web.api_models import Imported
@@ -55,7 +56,7 @@ def export(
 
     Where a format has fixed task names, each is filled with the one task that fits it.
     """
-    corpus = app_state.session.view()
+    corpus = app_state.session.ledger.view()
     if tasks:
         corpus = corpus.with_tasks(list(dict.fromkeys(tasks)))
     if not len(corpus):
@@ -147,9 +148,38 @@ def _import_file(app_state: AppState, me: Caller, path: Path, format: str | None
         message = to_http_error(error).message.replace(f"{path.parent}/", "")
         raise HTTPError(400, "bad_file", message, fix=error.fix) from None
     corpus = corpus.with_renamed_tasks(suggest_task_names(corpus.schema, app_state.session.corpus.schema))
-    found = app_state.assignments.import_corpus(corpus, annotator or me.name)
+    found = _import_corpus(app_state, corpus, annotator or me.name)
     app_state.changed()
-    return Imported(**vars(found) | {"cost": app_state.session.costs.show(found.cost_units)})
+    return found
+
+
+def _import_corpus(app_state: AppState, corpus: Corpus, annotator: str) -> Imported:
+    """Record the labels of a corpus as answers to open items. Everything is checked first."""
+    session, ours = app_state.session, app_state.session.corpus
+    wanted = {want.id: want for want in session.wanted()}
+    answers, not_asked, incomplete = [], 0, 0
+    for item in (corpus[at] for at in range(len(corpus))):
+        want = wanted.get(item.id)
+        if want is None:
+            not_asked += 1
+        elif not set(want.tasks) <= set(item.labels):
+            incomplete += 1
+        else:
+            mine = ours[int(ours.positions([item.id])[0])]
+            if (item.text, item.pair) != (mine.text, mine.pair):
+                raise HTTPError(400, "other_item", f"item {item.id!r} has a different text in this file")
+            answers.append(Answer(item.id, {task: item.labels[task] for task in want.tasks}, annotator))
+    session.recorder.check(answers)
+    receipts = [app_state.assignments.answer(answer) for answer in answers]
+    repeated, cost = sum(receipt.repeated for receipt in receipts), sum(receipt.cost for receipt in receipts)
+    return Imported(
+        answered=len(receipts) - repeated,
+        repeated=repeated,
+        not_asked=not_asked,
+        incomplete=incomplete,
+        cost=session.settings.costs.show(cost),
+        cost_units=cost,
+    )
 
 
 def _unzipped(path: Path) -> Path:

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
-from bursar.ledger.records import Skip
-from bursar.web.agreement import alike
+from bursar.ledger import Answer
+from bursar.ledger.records import ADJUDICATION, Skip
+from bursar.web.agreement import agreement_by_task, alike
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, LeadDep, receipt_out
 from bursar.web.api_models import (
     AdviceOut,
@@ -35,7 +36,6 @@ from bursar.web.api_models import (
     UndoRequest,
 )
 from bursar.web.app_state import AppState
-from bursar.web.assignments import PersonAnswer
 from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.events import for_annotators
 from bursar.web.http_errors import HTTPError
@@ -68,7 +68,7 @@ def dashboard(
 ) -> dict[str, Any]:
     """The campaign state, the contents of the watch page (`shown`) and the data of the report (`result`)."""
     state, result = app_state.state(), app_state.result()
-    in_force = app_state.session.in_force.model_dump(mode="json")  # the result holds the initial settings
+    in_force = app_state.session.settings.in_force.model_dump(mode="json")  # the result holds the initial settings
     shown = dashboard_of(result | {"config": in_force}, state, str(app_state.session.folder))
     return {"state": state, "shown": shown} | ({"result": result} if whole else {})
 
@@ -90,7 +90,7 @@ def advice(app_state: AppStateDep, me: LeadDep) -> NewestAdvice:
 @router.get("/settings", tags=["deciding"], summary="Settings of the next round")
 def settings(app_state: AppStateDep, me: LeadDep) -> dict[str, Any]:
     """Budget, prices, strategy, weights and limits; the available choices; and the measured annotation times."""
-    return dict(app_state.session.settings())
+    return app_state.session.settings.to_json()
 
 
 @router.post("/settings", tags=["deciding"], summary="Change settings")
@@ -98,7 +98,7 @@ def change_settings(app_state: AppStateDep, me: LeadDep, sent: SettingsRequest) 
     """Changes apply from the next round on and are recorded in the ledger. Repeating a request has no effect."""
     app_state.assignments.change(sent.changes, me.name, sent.key, sent.after)
     app_state.changed()
-    return dict(app_state.session.settings())
+    return app_state.session.settings.to_json()
 
 
 @router.post("/preview", tags=["deciding"], status_code=202, summary="Preview settings")
@@ -144,10 +144,10 @@ def overlap(
 ) -> OverlapList:
     """Items with two or more answers; unresolved disagreements first."""
     found = []
-    for item, answers in app_state.assignments.shared().items():
+    for item, answers in app_state.assignments.index.shared().items():
         tasks = dict.fromkeys(task for answer in answers.values() for task in answer.labels)
         differ = [task for task in tasks if not alike([answer.labels.get(task) for answer in answers.values()])]
-        decided = app_state.assignments.adjudicated(item)
+        decided = app_state.assignments.index.adjudicated(item)
         found.append((item, answers, differ, decided))
     undecided = [entry for entry in found if entry[2] and entry[3] is None]
     rest = [entry for entry in found if not (entry[2] and entry[3] is None)] if which == "all" else []
@@ -183,7 +183,8 @@ def set_overlap(app_state: AppStateDep, me: LeadDep, sent: OverlapSettings) -> O
 @router.post("/adjudications", tags=["reviewing"], summary="Adjudicate an item")
 def adjudicate(app_state: AppStateDep, me: LeadDep, sent: CorrectionRequest) -> ReceiptOut:
     """Set the final labels where people disagree. All answers stay in the ledger."""
-    receipt = app_state.assignments.adjudicate(me.name, sent.key, sent.item, sent.labels)
+    answer = Answer(sent.item, sent.labels, me.name, role=ADJUDICATION, key=sent.key)
+    receipt = app_state.assignments.replace_labels(answer)
     app_state.changed()
     return receipt_out(app_state, sent.key, receipt)
 
@@ -233,11 +234,12 @@ def _skip_out(app_state: AppState, skip: Skip) -> SkipOut:
 @router.get("/agreement", tags=["reviewing"], summary="Inter-annotator agreement")
 def agreement(app_state: AppStateDep, me: LeadDep) -> dict[str, AgreementOut]:
     """By task: Cohen's kappa, Krippendorff's alpha, and pairwise F1 of spans."""
-    return {task: AgreementOut(**asdict(found)) for task, found in app_state.assignments.agreement().items()}
+    found = agreement_by_task(app_state.session.corpus, app_state.assignments.index.shared())
+    return {task: AgreementOut(**asdict(value)) for task, value in found.items()}
 
 
-def _answer_out(answer: PersonAnswer) -> OverlapAnswer:
-    return OverlapAnswer(person=answer.person, labels=dict(answer.labels), at=answer.at)
+def _answer_out(answer: Answer) -> OverlapAnswer:
+    return OverlapAnswer(person=answer.annotator, labels=dict(answer.labels), at=answer.created_at)
 
 
 def _overlap(app_state: AppState) -> OverlapSettings:

@@ -36,8 +36,8 @@ def me(app_state: AppStateDep, me: CallerDep) -> Me:
     project = ProjectOut(
         id=app_state.cookie,
         name=session.config.name,
-        currency=session.costs.currency,
-        unit=str(session.costs.unit),
+        currency=session.settings.costs.currency,
+        unit=str(session.settings.costs.unit),
         tasks=session.tasks(),
     )
     return Me(name=me.name, role=me.role, csrf=me.csrf, project=project, accounts=me.number is not None)
@@ -83,7 +83,7 @@ def people(app_state: AppStateDep, me: LeadDep) -> People:
                 name=person.name,
                 role=person.role,
                 created_at=timestamp(person.created_at),
-                answers=app_state.assignments.count_answers(person.name),
+                answers=app_state.assignments.index.count(person.name),
                 holds=holds[person.name],
             )
             for person in app_state.accounts.people()

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 
+from bursar.ledger import Answer
+from bursar.ledger.records import CORRECTION
 from bursar.web.accounts import Caller
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, receipt_out, timestamp
 from bursar.web.api_models import (
@@ -66,7 +68,7 @@ def progress(app_state: AppStateDep, me: CallerDep) -> Progress:
 
 def _progress(app_state: AppState, me: Caller, state: dict[str, Any]) -> Progress:
     counts = {name: state[name] for name in ("round", "answered", "asked", "skipped")}
-    return Progress(**counts, mine=app_state.assignments.count_in_round(me.name, state["round"]))
+    return Progress(**counts, mine=app_state.assignments.index.count(me.name, state["round"]))
 
 
 def _no_item(state: dict[str, Any], wanted: bool) -> NextReply:
@@ -107,7 +109,7 @@ def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> Receip
     item. After a lease expires, the answer is still accepted unless the item has gone to someone else.
     """
     _check_seconds(app_state, sent.seconds)
-    receipt = app_state.assignments.answer(me.name, sent.item, sent.labels, sent.seconds, sent.lease)
+    receipt = app_state.assignments.answer(Answer(sent.item, sent.labels, me.name, sent.seconds), sent.lease)
     app_state.changed()
     return receipt_out(app_state, sent.key, receipt)
 
@@ -115,7 +117,8 @@ def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> Receip
 @router.post("/corrections", summary="Correct an answer")
 def correct(app_state: AppStateDep, me: CallerDep, sent: CorrectionRequest) -> ReceiptOut:
     """Replace your labels; the ledger keeps both versions. A lead may correct any answer."""
-    receipt = app_state.assignments.correct(me.name, me.is_lead, sent.key, sent.item, sent.labels)
+    answer = Answer(sent.item, sent.labels, me.name, role=CORRECTION, key=sent.key)
+    receipt = app_state.assignments.replace_labels(answer, me.is_lead)
     app_state.changed()
     return receipt_out(app_state, sent.key, receipt)
 
@@ -131,13 +134,17 @@ def skip(app_state: AppStateDep, me: CallerDep, sent: SkipRequest) -> dict[str, 
 @router.get("/mine", summary="Your answers")
 def mine(app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> MyAnswers:
     """Newest first; a corrected answer appears with its correction."""
-    entries = app_state.assignments.mine(me.name, limit)
     return MyAnswers(
         answers=[
             MyAnswer(
-                item=e.item, labels=dict(e.labels), at=e.at, round=e.round, key=e.key, text=beginning(app_state, e.item)
+                item=answer.item,
+                labels=dict(answer.labels),
+                at=answer.created_at,
+                round=answer.round,
+                key=answer.key,
+                text=beginning(app_state, answer.item),
             )
-            for e in entries
+            for answer in app_state.assignments.index.newest(me.name, limit)
         ]
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import argon2
 
-from bursar.annotation.session import AnnotationSession, State
+from bursar.annotation.session import AnnotationSession, SessionState
 from bursar.annotation.subprocess_events import training_command
 from bursar.campaign.config import CONFIG_FILE
 from bursar.compute import make_engine
@@ -65,7 +65,7 @@ class AppState:
         self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
         self._reporting = threading.Lock()
-        self._result: tuple[State, dict[str, Any]] | None = None
+        self._result: tuple[SessionState, dict[str, Any]] | None = None
         self.cookie = f"bursar_{self.database.secret('cookie')[:8]}"  # differs between projects on one machine
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class AppState:
         with self._reporting:
             known = self.session.state()
             if self._result is None or self._result[0] != known:
-                self._result = known, self.session.result()
+                self._result = known, self.session.run.result()
             return self._result[1]
 
     def changed(self) -> None:

@@ -98,17 +98,17 @@ def watch(request: Request, app_state: AppStateDep) -> Response:
     """The watch page: progress and results."""
     items = app_state.session.config.budget.counts == "items"
     return _render_for(
-        request, app_state, "watch", state=app_state.state(), show=app_state.session.costs.show, items=items
+        request, app_state, "watch", state=app_state.state(), show=app_state.session.settings.costs.show, items=items
     )
 
 
 @router.get("/decide")
 def decide(request: Request, app_state: AppStateDep) -> Response:
     """The decide page: settings of the next round."""
-    by_item = app_state.session.config.budget.counts == "items"
-    return _render_for(
-        request, app_state, "decide", state=app_state.state(), show=app_state.session.costs.show, by_item=by_item
-    )
+    session = app_state.session
+    by_item = session.config.budget.counts == "items"
+    show = session.settings.costs.show
+    return _render_for(request, app_state, "decide", state=app_state.state(), show=show, by_item=by_item)
 
 
 @router.get("/review")
@@ -190,10 +190,8 @@ def shape_of(task: Mapping[str, Any]) -> str:
 def about(app_state: AppState) -> dict[str, Any]:
     """Key figures of a project for the start page."""
     session, budget = app_state.session, app_state.session.config.budget
-    counted = "items" if budget.counts == "items" else None
-    per_round = (
-        f"{budget.per_round:,.0f} items" if counted else session.costs.show(session.costs.units(budget.per_round))
-    )
+    costs, by_item = session.settings.costs, budget.counts == "items"
+    per_round = f"{budget.per_round:,.0f} items" if by_item else costs.show(costs.units(budget.per_round))
     return {
         "pool": len(session.parts.pool),
         "dev": len(session.parts.dev),

@@ -200,7 +200,7 @@ def test_an_answer_outlives_a_session_that_has_ended(own_project, hand):
     page.click('#waiting a:has-text("Sign in")')
     sign_in()
     page.until(lambda: page.kept("/outbox/") == 0)
-    assert [entry.label for entry in served.app_state.session.answers()] == ["music"]
+    assert [entry.labels for entry in served.app_state.session.ledger.answers()] == [{"intent": "music"}]
 
 
 def test_two_tabs_have_different_items_and_send_each_once(own_project, hand):

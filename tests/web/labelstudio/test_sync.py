@@ -113,7 +113,7 @@ def test_what_people_say_is_bought_once_however_often_it_is_pulled(sync, studio,
     assert sorted(first.answered) == sorted(asked[:5])
     assert (again.anything, session.ledger.fingerprint()) == (False, ledger)
     assert first.cost == session.state().spent > 0
-    said = {item: {e.task: e.label for e in session.answers(item)} for item in asked[:5]}
+    said = {item: session.ledger.answers(item)[-1].labels for item in asked[:5]}
     assert said == {item: right(item) for item in asked[:5]}
     assert session.ledger.annotators() == ["ada@example.com"]
     assert sorted(want.id for want in session.wanted()) == sorted(asked[5:])
@@ -140,7 +140,7 @@ def test_a_pull_that_is_killed_before_it_remembers_buys_nothing_again(sync, stud
         studio.task(edited)["annotations"].remove(annotation)
         studio.annotate(session.corpus, edited, wrong, id=annotation["id"])
         assert Sync(session, studio).pull().corrected == [edited]
-        assert session.view()[int(session.view().positions([edited])[0])].labels == wrong
+        assert session.ledger.view()[int(session.ledger.view().positions([edited])[0])].labels == wrong
 
 
 def test_a_change_after_the_pull_is_a_correction_that_costs_nothing(sync, studio, session):
@@ -153,7 +153,7 @@ def test_a_change_after_the_pull_is_a_correction_that_costs_nothing(sync, studio
     studio.task(item)["annotations"].pop()
     assert sync.pull().corrected == [item]
     assert sync.pull().anything is False
-    assert [(e.label, e.role) for e in session.answers(item) if e.task == "intent"][-1] == ("music", CORRECTION)
+    assert [(e.labels["intent"], e.role) for e in session.ledger.answers(item)][-1] == ("music", CORRECTION)
     assert session.state().spent == spent
 
 
@@ -174,7 +174,7 @@ def test_what_is_deleted_there_stays_here_and_is_told_once(sync, studio, session
     studio.delete(item, annotation)
     assert sync.pull().deleted == [item]
     assert sync.pull().anything is False
-    assert session.view().ids.tolist() == [item]
+    assert session.ledger.view().ids.tolist() == [item]
 
 
 def test_somebody_elses_answer_is_recorded_beside_the_first(sync, studio, session):
@@ -185,11 +185,11 @@ def test_somebody_elses_answer_is_recorded_beside_the_first(sync, studio, sessio
     pulled = sync.pull()
     assert (pulled.answered, pulled.beside) == ([item], [item])
     assert sync.pull().anything is False
-    assert {(e.annotator, e.role, e.label) for e in session.answers(item) if e.task == "intent"} == {
+    assert {(e.annotator, e.role, e.labels["intent"]) for e in session.ledger.answers(item)} == {
         ("ada@example.com", "answer", "alarm"),
         ("bo@example.com", OVERLAP, "music"),
     }
-    assert session.view()[0].labels["intent"] == "alarm"
+    assert session.ledger.view()[0].labels["intent"] == "alarm"
 
 
 def test_a_second_annotation_by_the_same_person_corrects_the_first(sync, studio, session):

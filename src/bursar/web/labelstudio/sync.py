@@ -19,13 +19,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from bursar.annotation.answers import Answer
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign.state import ItemRequest
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
-from bursar.ledger.records import ANSWER, OVERLAP
+from bursar.ledger import Answer
+from bursar.ledger.records import ANSWER, CORRECTION, OVERLAP
 from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, config_for, key_of, task_of
 
 FILE = "label-studio.json"
@@ -235,18 +235,15 @@ class Sync:
         if before is not None and before.role != SKIP:
             raise ConfigError("it was cancelled after it had been recorded; the recorded labels stay")
         if self._open(annotation):
-            self.session.skip(_key(annotation), annotation.item, "skipped at Label Studio", person)
+            self.session.recorder.skip(_key(annotation), annotation.item, "skipped at Label Studio", person)
             pulled.skipped.append(annotation.item)
         return SKIP
 
     def _new(self, annotation: StudioAnnotation, person: str, pulled: Pulled) -> str:
         """Record as an answer, as overlap, or, if the same person has answered before, as a correction."""
-        earlier = [
-            e
-            for e in self.session.answers(annotation.item)
-            if e.round == annotation.round and e.role in (ANSWER, OVERLAP)
-        ]
-        mine = {entry.task: entry for entry in earlier if entry.annotator == person}
+        answers = self.session.ledger.answers(annotation.item)
+        earlier = [e for e in answers if e.round == annotation.round and e.role in (ANSWER, OVERLAP)]
+        mine = [entry for entry in earlier if entry.annotator == person]
         if self._open(annotation) or not earlier:
             if not self._open(annotation):
                 raise ConfigError("the item is not open: it was skipped, or its round was closed")
@@ -257,12 +254,9 @@ class Sync:
             self._answer(annotation, person, OVERLAP, pulled)
             pulled.beside.append(annotation.item)
             return OVERLAP
-        role = next(iter(mine.values())).role
-        stands = {
-            e.task: e.label
-            for e in self.session.answers(annotation.item)
-            if e.annotator == person and e.task in annotation.labels
-        }
+        role = mine[0].role
+        stands = {t: label for e in answers if e.annotator == person for t, label in e.labels.items()}
+        stands = {task: label for task, label in stands.items() if task in annotation.labels}
         if stands != dict(annotation.labels):
             return self._change(
                 PulledAnnotation(annotation.item, annotation.round, stands, role), annotation, person, pulled
@@ -272,13 +266,16 @@ class Sync:
     def _answer(self, annotation: StudioAnnotation, person: str, role: str, pulled: Pulled) -> None:
         # ``annotation.seconds`` is not recorded: the ledger keeps seconds for reading and for each task, but Label
         # Studio reports only their sum.
-        pulled.cost += self.session.answer(Answer(annotation.item, annotation.labels, person, role=role)).cost
+        answer = Answer(annotation.item, annotation.labels, person, role=role)
+        pulled.cost += self.session.recorder.record(answer).cost
 
     def _change(self, before: PulledAnnotation, annotation: StudioAnnotation, person: str, pulled: Pulled) -> str:
         """Record a changed annotation."""
         if before.role != ANSWER:
             raise ConfigError(f"it was changed, but it was recorded as {before.role} and cannot be corrected")
-        self.session.correct(f"{_key(annotation)}: {annotation.updated}", annotation.item, annotation.labels, person)
+        key = f"{_key(annotation)}: {annotation.updated}"
+        answer = Answer(annotation.item, annotation.labels, person, role=CORRECTION, key=key)
+        self.session.recorder.record(answer)
         pulled.corrected.append(annotation.item)
         return ANSWER
 

@@ -1,0 +1,109 @@
+"""The open items and totals of a campaign, kept in memory and consistent with the ledger across storage faults."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bursar.annotation.suggestions import left_for
+from bursar.campaign.state import SEEDS, CampaignState, ItemRequest
+from bursar.errors import StorageError
+
+
+class LedgerMirror:
+    """What a session knows without a search in the ledger: an answer then takes one transaction.
+
+    After a broken connection it is unknown whether the last write was kept, and whether another process has written
+    since. ``faults`` counts these cases, for callers that keep more of the ledger in memory. Hold ``lock`` to read
+    several values that belong together.
+    """
+
+    def __init__(self, books: CampaignState, suggestions: Path) -> None:
+        self.lock = threading.RLock()
+        self.books, self._suggestions = books, suggestions
+        self.writes = self.faults = 0
+        self._stale = True
+
+    def reload(self) -> None:
+        """Read everything again. If that fails, the next write tries again."""
+        with self.lock:
+            self._stale = True
+            self._read()
+            self._stale = False
+
+    def catch_up(self) -> int:
+        """Own the ledger and reload after a fault; call it before assigning. Returns the number of faults so far.
+
+        Raises while the storage is unavailable.
+        """
+        with self.lock:
+            if self.books.ledger.own():
+                self._doubt()
+            if self._stale:
+                self.reload()
+            return self.faults
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Wrap a write: memory is current before it, and marked as stale if the connection breaks."""
+        with self.lock:
+            self.catch_up()
+            try:
+                yield
+            except StorageError as fault:
+                if fault.in_doubt:
+                    self._doubt()
+                raise
+
+    def settle(self, want: ItemRequest, cost: int | None) -> None:
+        """Close an item that was answered at this cost, or skipped."""
+        del self.open[want.id]
+        latest = want.round == self.books.rounds_opened
+        self.answered += latest and cost is not None
+        self.skipped += latest and cost is None
+        paid = int(cost is not None) if self.by_item else cost or 0
+        if want.purpose in SEEDS and self.terms.config.budget.total is None:
+            self.budget += paid - (1 if self.by_item else sum(want.estimate.values()))
+        self.note(paid)
+
+    def note(self, cost: int = 0) -> None:
+        """Count a write, and what it cost."""
+        self.spent += cost
+        self.writes += 1
+
+    @property
+    def by_item(self) -> bool:
+        """Whether the budget counts items instead of money."""
+        return self.terms.config.budget.counts == "items"
+
+    def _doubt(self) -> None:
+        self._stale = True
+        self.faults += 1
+
+    def _read(self) -> None:
+        books, ledger = self.books, self.books.ledger
+        books.look_again()
+        self.open = {want.id: want for want in books.open()}  # an item is open in at most one round
+        self.terms = books.terms()  # of the next round
+        self.ended = books.ended
+        round, recorded = books.rounds_opened, ledger.keys()
+        self.answered = sum(want.key in recorded for want in books.wanted(round).values())
+        self.skipped = sum(skip.round == round for skip in ledger.skips())
+        self._count_money()
+        self.suggestions: dict[str, Mapping[str, Any]] = {}
+        for number in sorted({round, *(want.round for want in self.open.values())}):
+            self.suggestions |= left_for(self._suggestions, number).items
+        self.writes += 1
+
+    def _count_money(self) -> None:
+        books, ledger = self.books, self.books.ledger
+        self.spent = books.items_bought() if self.by_item else ledger.spent()
+        self.budget = books.purse(self.terms)
+        if self.terms.config.budget.total is None:  # seed items come on top of the rounds' budgets
+            self.budget += books.items_bought(SEEDS) if self.by_item else sum(ledger.spent(purpose=p) for p in SEEDS)
+            for want in self.open.values():
+                if want.purpose in SEEDS:
+                    self.budget += 1 if self.by_item else sum(want.estimate.values())

@@ -1,0 +1,98 @@
+"""The settings of the next round: what they are, what they cost, and changes by leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bursar.annotation.choices import choices
+from bursar.annotation.ledger_mirror import LedgerMirror
+from bursar.campaign.annotation_speed import usual_rates
+from bursar.campaign.annotators import GoldAnnotator
+from bursar.campaign.campaign import Campaign
+from bursar.campaign.config import CampaignConfig
+from bursar.campaign.pricing import measured_rates
+from bursar.campaign.serializers import shown_prices
+from bursar.campaign.setting_changes import FIXED, Amendment, amended, check_amended
+from bursar.campaign.setting_changes import KIND as SETTINGS
+from bursar.ledger.schema import now
+from bursar.tasks import CostModel
+
+
+class SessionSettings:
+    """The settings of a campaign with human annotators. Thread-safe."""
+
+    def __init__(self, campaign: Campaign, mirror: LedgerMirror) -> None:
+        self._config, self._corpus = campaign.config, campaign.corpus
+        self._ledger, self._books, self._mirror = campaign.ledger, campaign.books, mirror
+        self._speed: tuple[int, dict[str, Any]] | None = None  # and the number of writes before it was measured
+
+    @property
+    def in_force(self) -> CampaignConfig:
+        """The settings of the next round."""
+        return self._mirror.terms.config
+
+    @property
+    def costs(self) -> CostModel:
+        """The prices of the latest round."""
+        return self._books.terms_of(self._books.rounds_opened).costs
+
+    def change(self, changes: Mapping[str, Any], by: str, key: str | None = None) -> None:
+        """Change the budget, prices, strategy or limits from the next round on. The same key again changes nothing."""
+        with self._mirror.writing():
+            earlier = self._books.amendments()
+            if key is not None and any(amendment.key == key for amendment in earlier):
+                return
+            self.check(changes)
+            made = Amendment(len(earlier) + 1, dict(changes), by, now(), key)
+            self._ledger.decide((made.number, SETTINGS, made.body))
+            self._mirror.reload()
+
+    def check(self, changes: Mapping[str, Any]) -> str:
+        """Raise if the changes are invalid; returns a digest of the resulting settings."""
+        earlier = [amendment.changes for amendment in self._books.amendments()]
+        after = amended(self._config, [*earlier, changes])
+        check_amended(self.in_force, after, self._corpus)
+        return after.digest
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings of the next round, the history of changes, prices, measured times and choices."""
+        with self._mirror.lock:
+            config, history = self.in_force, self._books.history()
+        return {
+            "settings": config.model_dump(mode="json", include=set(FIXED)),
+            "fixed": {section: sorted(keys) for section, keys in FIXED.items()},
+            "history": history,
+            "prices": self.prices(),
+            "pace": self.measured_speed(),
+            "choices": choices(config, self._corpus.schema, self._corpus.groups is not None),
+            "simulated": self._simulated(),
+        }
+
+    def _simulated(self) -> bool:
+        """Whether the first round was answered with the labels of the corpus, as in a simulation."""
+        first = next(iter(self._books.wanted(0)), None)
+        return first is not None and any(e.annotator == GoldAnnotator.name for e in self._ledger.answers(first))
+
+    def prices(self) -> dict[str, Any]:
+        """Prices of reading and of each task: in the latest round, in the next round, and as configured.
+
+        The configured prices do not apply if prices follow the measured times.
+        """
+        with self._mirror.lock:
+            terms = self._mirror.terms
+        costs = terms.config.costs
+        following = self._books.measured(terms.config, terms.changes) if costs.measured else terms
+        prices = {"now": self.costs, "next": following.costs, "stated": costs.model(self._corpus.schema.values())}
+        return {when: shown_prices(model) for when, model in prices.items()}
+
+    def measured_speed(self) -> dict[str, Any]:
+        """Measured seconds of reading and of each task, with standard errors and counts."""
+        with self._mirror.lock:
+            writes, costs = self._mirror.writes, self.in_force.costs
+        if self._speed is None or self._speed[0] != writes:
+            tasks = list(self._corpus.schema.values())
+            usual = usual_rates(costs.model(tasks), tasks, costs.hourly) if costs.hourly is not None else None
+            rates = measured_rates(self._ledger, usual)
+            self._speed = writes, {what: rate.as_json() for what, rate in rates.items()}
+        return self._speed[1]
