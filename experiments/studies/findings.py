@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from bursar.report.line_figures import Figure, Line
+from experiments.studies.figures import Figure, Line
 
 __all__ = ["Answer", "Cell", "Figure", "Findings", "Line", "Table"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from bursar.compute import Unit, duration
 from bursar.corpus.formats.format import replacing
-from bursar.report.line_figures import picture_of
 from bursar.report.page import fill
 from bursar.report.wording import counted, listed, sentence
 from experiments.studies.catalogue import known_studies
+from experiments.studies.figures import picture_of
 from experiments.studies.findings import Better, Findings, Table
 from experiments.studies.study import Results, Study, seconds_of
 

@@ -251,7 +251,7 @@ def test_a_campaign_is_measured_and_split_and_has_a_page(allocate, tmp_path):
     assert found["method"] == "together"
     assert found["measured"]["informer"] == "probe"
     assert 0 < found["cost"] <= 600
-    assert "Who informs whom" in (tmp_path / "mine.html").read_text()
+    assert "Which tasks help which" in (tmp_path / "mine.html").read_text()
     assert "Page: mine.html" in errors
 
 

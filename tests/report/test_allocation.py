@@ -34,12 +34,12 @@ def test_it_shows_the_split_the_reasons_and_all_other_splits(split):
 def test_its_figures_are_the_estimates(split):
     page = render_allocation(split, "my tasks", {})
     data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S).group(1))
-    heat = data["figure-0-0"]
+    heat = data["informs"]
     rows = {heat["y"]["names"][cell["row"]]: [] for cell in heat["cells"]}
     for cell in heat["cells"]:
         rows[heat["y"]["names"][cell["row"]]].append((cell["label"], cell["shade"]))
     assert rows == {"<slots>": [("−0.2", -0.2), ("1", 1.0)], "intent": [("1", 1.0), ("0.5", 0.5)]}
-    gains = data["figure-1-0"]["lines"]
+    gains = data["curves"]["lines"]
     assert [line["points"][0][1] for line in gains[:2]] == [0.0, 0.0]
 
 

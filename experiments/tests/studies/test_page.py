@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bursar.report.line_figures import picture_of
+from experiments.studies.figures import picture_of
 from experiments.studies.findings import Answer, Cell, Figure, Findings, Line, Table
 from experiments.studies.page import Coverage, render_study, shown_table, write_study_report
 from experiments.studies.study import STUDIES, Results, Study
@@ -174,7 +174,7 @@ def test_figures_have_a_chart_for_each_panel_with_words_and_a_table(page):
     assert list(data_of(page)) == ["figure-0-0", "figure-0-1", "figure-1-0", "figure-2-0", "figure-3-0"]
     labels = [value for _, key, value in Outline(page).attributes if key == "aria-label"]
     assert "Line chart. F1 by items: MT-AVG from 60 to 70.5 and MT-R 55." in labels
-    assert page.count("The figure as a table") == 4
+    assert page.count("Figure as a table") == 4
 
 
 def test_a_line_keeps_its_look_in_all_panels_and_the_papers_line_shares_its_colour():

@@ -133,9 +133,9 @@ def allocate(
     if as_json:
         typer.echo(json.dumps({**found.describe(), **({"measured": about} if about else {})}, ensure_ascii=False))
     else:
-        from bursar.cli.splits import print_answer
+        from bursar.cli.splits import print_advice
 
-        print_answer(found)
+        print_advice(found)
     if page is not None:
         typer.echo(f"Page: {page}", err=as_json)
 

@@ -1,4 +1,4 @@
-"""The page of a split: how much for which task, why, who informs whom, how fast each saturates."""
+"""The page of a budget split: labels per task, reasons, estimates, and alternatives."""
 
 from __future__ import annotations
 
@@ -13,200 +13,188 @@ from bursar.allocation import SplitAdvice, half_life
 from bursar.allocation.returns import tells_nothing
 from bursar.allocation.robust import PredictedGain
 from bursar.corpus.formats.format import replacing
-from bursar.report.line_figures import Figure, Line, picture_of
+from bursar.report.charts import Axis, Chart, Point, Polyline, heat_map, padded_range, thing_look
 from bursar.report.page import fill
 from bursar.report.tables import Table
-from bursar.report.wording import amount, percent, sentence, share
+from bursar.report.wording import amount, listed, number, percent, sentence, share
 
-WAYS = {
+METHODS = {
     "exact": "By the estimates, no split gains more.",
-    "greedy": "Label by label, the most gain for its price first.",
+    "greedy": "Labels are bought one by one, best gain per price first.",
     "together": "By the estimates, no split gains more, whether items are labelled for all tasks or for one.",
-    "robust": "The split that has the least to lose if one of the estimates is off.",
+    "robust": "This split loses the least if one of the estimates is wrong.",
 }
-ABLATIONS = ("no transfer", "one rate")  # not what somebody would do
+ABLATIONS = ("no transfer", "one rate")  # not splits to use
 POINTS = 60  # of a gain curve
-MOVES = 10  # that are shown
+MOST_CASES = 10  # shown
 
 
-def write_allocation_page(answer: SplitAdvice, name: str, out: Path, about: Mapping[str, str] | None = None) -> Path:
-    """Write the page of a split, whole or not at all; ``about`` says how the estimates were come by."""
-    page = render_allocation(answer, name, about or {})
+def write_allocation_page(advice: SplitAdvice, name: str, out: Path, about: Mapping[str, str] | None = None) -> Path:
+    """Write the page of a split atomically; ``about`` says how the estimates were measured."""
+    page = render_allocation(advice, name, about or {})
     with replacing(out) as file:
         file.write(page)
     return out
 
 
-def render_allocation(answer: SplitAdvice, name: str, about: Mapping[str, str]) -> str:
-    """The page as a text; the same answer gives the same page."""
-    figures = [informs_figure(answer), curves_figure(answer)]
-    pictures = [(picture_of(figure, f"figure-{k}"), figure.kind) for k, figure in enumerate(figures)]
-    charts = {panel.key: panel.chart for picture, _ in pictures for panel in picture.panels}
+def render_allocation(advice: SplitAdvice, name: str, about: Mapping[str, str]) -> str:
+    """The HTML page. Equal advice gives equal pages."""
+    charts = {"informs": informs_chart(advice), "curves": curves_chart(advice)}
     return fill(
         "allocation.html",
         ["page.css", "figures.css"],
         charts,
         title=sentence(name),
-        lead=_lead(answer),
-        tiles=_tiles(answer),
-        split=split_table(answer),
-        reasons=answer.reasons,
-        pictures=pictures,
-        moves=moves_table(answer),
-        cases=len(answer.outcomes),
-        others=others_table(answer),
-        left_out=answer.left_out,
+        lead=_lead(advice),
+        tiles=_tiles(advice),
+        split=split_table(advice),
+        reasons=advice.reasons,
+        informs=informs_table(advice),
+        curves=curves_table(charts["curves"]),
+        curves_note=_curves_note(advice),
+        moves=moves_table(advice),
+        cases=len(advice.outcomes),
+        others=others_table(advice),
+        left_out=advice.left_out,
         about=about,
     )
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
-def informs_figure(answer: SplitAdvice) -> Figure:
-    """A heat map: what a label of each row is worth to each column."""
-    known = answer.split.problem.estimates.informativeness
+def informs_chart(advice: SplitAdvice) -> Chart:
+    """A heat map: the value of a label of each row's task for each column's task."""
+    known = advice.split.problem.estimates.informativeness
+    values = [[round(value, 3) + 0.0 for value in row] for row in known.value.tolist()]
+    rows = dict(zip(known.tasks[::-1], values[::-1], strict=True))
+    words = f"Heat map of how much labels of one task help another: {len(rows)} tasks."
+    return heat_map(words, known.tasks, rows, "helps", "a label of")
+
+
+def informs_table(advice: SplitAdvice) -> Table:
+    """The values of the heat map with their standard errors."""
+    known = advice.split.problem.estimates.informativeness
     rows = [
-        Line(
-            task,
-            list(known.tasks),
-            [round(value, 3) + 0.0 for value in known.value[at].tolist()],
-            low=(known.value[at] - known.error[at]).tolist(),
-            high=(known.value[at] + known.error[at]).tolist(),
-        )
-        for at, task in enumerate(known.tasks)
+        (task, *(f"{number(round(value, 3) + 0.0)} ± {error:.2g}" for value, error in zip(*pair, strict=True)))
+        for task, *pair in zip(known.tasks, known.value.tolist(), known.error.tolist(), strict=True)
     ]
-    note = "In labels of the column’s own: 0.5 means that two labels of the row’s task are worth one of the column’s."
-    if known.error.any():
-        worst = float(known.error.max())
-        note += f" Standard errors are up to {worst:.2g}; the table has each value a standard error lower and higher."
-    return Figure("Who informs whom", "", "heat", "what is gained for", "a label of", rows, note)
+    return Table(("A label of", *known.tasks), tuple(rows))
 
 
-def curves_figure(answer: SplitAdvice) -> Figure:
-    """What money for one task alone gains for all tasks, and where the split stands on that."""
-    problem = answer.split.problem
+def curves_chart(advice: SplitAdvice) -> Chart:
+    """The gain of all tasks from labels of one task only, by their cost."""
+    problem = advice.split.problem
     lines = []
     for at, task in enumerate(problem.tasks):
-        cap = problem.most[at]
-        affordable = problem.budget // problem.prices[at]
+        cap, affordable = problem.most[at], problem.budget // problem.prices[at]
         most = max(1, affordable if cap is None else min(affordable, cap))
-        counts = np.unique(np.linspace(0, most, POINTS).astype(int)).tolist()
-        alone = [_alone(answer, at, count) for count in counts]
-        lines.append(Line(task, [problem.money(count * problem.prices[at]) for count in counts], alone))
-    rows = zip(problem.tasks, answer.split.counts, problem.prices, strict=True)
-    bought = ", ".join(f"{task} at {problem.show(count * price)}" for task, count, price in rows)
-    note = "Each curve is of labels bought apart, at the task's own price, up to its cap. "
-    if answer.split.together:
-        note += "The split pays less for labels of items that are labelled for all tasks at once: it is not on them."
-    else:
-        note += f"The split stands at {bought}."
-    return Figure("What money for one task gains", "", "lines", "money for that task", "gain, in labels", lines, note)
+        points = []
+        for count in np.unique(np.linspace(0, most, POINTS).astype(int)).tolist():
+            gain = float(problem.gains([count if k == at else 0 for k in range(len(problem.tasks))]).sum())
+            cost = problem.show(count * problem.prices[at])
+            money = problem.money(count * problem.prices[at])
+            points.append(Point(money, gain, f"{task}: {number(gain)} at {cost}"))
+        lines.append(Polyline(task, thing_look(at + 1), points, size=3.5, label=True))
+    x = padded_range([point.x for line in lines for point in line.points], 0.04, 0.01)
+    y = padded_range([point.y or 0.0 for line in lines for point in line.points], 0.06, 0.001)
+    ends = [f"{line.name} up to {number(line.points[-1].y)}" for line in lines]
+    words = f"Gain in labels by cost: {listed(ends)}."
+    return Chart(
+        words, Axis(*x, "cost of its labels"), Axis(*y), "Gain from labels of one task", "in labels", lines=lines
+    )
 
 
-def _alone(answer: SplitAdvice, task: int, count: int) -> float:
-    counts = [0] * len(answer.split.tasks)
-    counts[task] = count
-    return float(answer.split.problem.gains(counts).sum())
+def curves_table(chart: Chart) -> Table:
+    """The points of the gain curves."""
+    rows = [(line.name, f"{point.x:,.2f}", number(point.y)) for line in chart.lines for point in line.points]
+    return Table(("Task", "Cost", "Gain"), tuple(rows))
 
 
-# -- tables and words --------------------------------------------------------------------------------------------------
-def _lead(answer: SplitAdvice) -> str:
-    split, problem = answer.split, answer.split.problem
+def _curves_note(advice: SplitAdvice) -> str:
+    problem = advice.split.problem
+    if advice.split.together:
+        return "The split is not on the curves: labels of items that are labelled for all tasks at once cost less."
+    rows = zip(problem.tasks, advice.split.counts, problem.prices, strict=True)
+    return f"The split: {', '.join(f'{task} at {problem.show(count * price)}' for task, count, price in rows)}."
+
+
+# -- words and tables --------------------------------------------------------------------------------------------------
+def _lead(advice: SplitAdvice) -> str:
+    split, problem = advice.split, advice.split.problem
     shares = [f"{split.counts[at]:,} labels of {task}" for at, task in enumerate(split.tasks)]
     said = f"For {problem.show(problem.budget)}: {', '.join(shares)}"
     if split.together:
         said += f"; {split.together:,} of each on items that are labelled for all tasks at once"
-    sure = split.bound is None or split.bound <= split.total * (1 + 1e-9)
-    way = WAYS[split.method] if sure else f"By the estimates, no split gains more than {amount(split.bound or 0.0)}."
-    return f"{said}. {way}"
+    optimal = split.bound is None or split.bound <= split.total * (1 + 1e-9)
+    bound = f"By the estimates, no split gains more than {amount(split.bound or 0.0)}."
+    return f"{said}. {METHODS[split.method] if optimal else bound}"
 
 
-def _tiles(answer: SplitAdvice) -> list[tuple[str, str, str]]:
-    split, problem = answer.split, answer.split.problem
+def _tiles(advice: SplitAdvice) -> list[tuple[str, str, str]]:
+    split, problem = advice.split, advice.split.problem
     found = [
-        ("Budget", problem.show(problem.budget), f"{problem.show(split.unspent)} not spent"),
-        ("Gain of all tasks", amount(answer.whole.value), f"labels; {_ends(answer.whole)} in 9 of 10 cases"),
+        ("Budget", problem.show(problem.budget), f"{problem.show(split.unspent)} left"),
+        ("Gain of all tasks", amount(advice.whole.value), f"labels; {_ends(advice.whole)} in 9 of 10 cases"),
     ]
-    if answer.robust is not None:
-        least = f"whichever estimate is off; the exact split {amount(answer.robust.nominal)}"
-        found.append(("Lost at the most", amount(answer.robust.regret), least))
-    plain = [other for other in answer.others if other.method not in ABLATIONS]
+    if advice.robust is not None:
+        exact = f"if one estimate is wrong; the exact split {amount(advice.robust.nominal)}"
+        found.append(("Worst-case loss", amount(advice.robust.regret), exact))
+    plain = [other for other in advice.others if other.method not in ABLATIONS]
     if plain:
         best = plain[0]
-        more = split.total / best.total - 1 if best.total > 0 else math.inf
-        words = "–" if not math.isfinite(more) else f"{100 * more:+.1f} %".replace("-", "−")
-        found.append(("Beside the best plain split", words, best.method))
+        more = f"{100 * (split.total / best.total - 1):+.1f} %".replace("-", "−") if best.total > 0 else "–"
+        found.append(("Against the best simple split", more, best.method))
     return found
 
 
-def split_table(answer: SplitAdvice) -> Table:
-    """Labels, money and gains of each task."""
-    split, problem = answer.split, answer.split.problem
+def split_table(advice: SplitAdvice) -> Table:
+    """Labels, cost and gain of each task."""
+    split, problem = advice.split, advice.split.problem
     rows: list[tuple[str, ...]] = []
     for at, task in enumerate(split.tasks):
-        half = half_life(problem.rates[at])
-        rate = problem.rates[at]
-        alone = split.counts[at] > split.together or not split.together  # or all of its labels are of items for all
+        rate, half = problem.rates[at], half_life(problem.rates[at])
+        apart = split.counts[at] > split.together or not split.together  # else all labels are on items for all tasks
         rows.append(
             (
                 task,
                 f"{split.counts[at]:,}",
-                problem.show(split.spent[at]) if alone else "–",
-                percent(split.spent[at] / max(1, split.cost)) if alone else "–",
+                problem.show(split.spent[at]) if apart else "–",
+                percent(split.spent[at] / max(1, split.cost)) if apart else "–",
                 problem.show(problem.prices[at]),
                 f"{problem.first[at]:.3g}",
                 "not known" if tells_nothing(rate) else f"{rate.beta:.2f} ({rate.low:.2f} to {rate.high:.2f})",
-                "never" if math.isinf(half) else f"{half:,.0f} labels",
-                f"{amount(answer.gains[task].value)} ({_ends(answer.gains[task])})",
+                "never" if math.isinf(half) else f"{half:,.0f}",
+                _interval(advice.gains[task]),
             )
         )
     if split.together and problem.joint is not None:
-        money = split.together * problem.joint
-        part = percent(money / max(1, split.cost))
-        price = problem.show(problem.joint)
-        rows.append(
-            ("for all tasks at once", f"{split.together:,} items", problem.show(money), part, price, *["–"] * 4)
-        )
-    whole = f"{amount(answer.whole.value)} ({_ends(answer.whole)})"
-    rows.append(
-        (
-            "all",
-            f"{sum(split.counts):,}",
-            problem.show(split.cost),
-            percent(1.0) if split.cost else "–",
-            *["–"] * 4,
-            whole,
-        )
-    )
-    columns = ("Task", "Labels", "Money", "Share", "Price", "Worth", "Reduction rate", "Half its worth after", "Gains")
-    return Table(columns, tuple(rows))
+        cost = split.together * problem.joint
+        joint = (f"{split.together:,} items", problem.show(cost), percent(cost / max(1, split.cost)))
+        rows.append(("for all tasks at once", *joint, problem.show(problem.joint), *["–"] * 4))
+    rows.append(("all", f"{sum(split.counts):,}", problem.show(split.cost), *["–"] * 5, _interval(advice.whole)))
+    columns = ("Task", "Labels", "Cost", "Share", "Price", "First label", "Reduction rate", "Half after")
+    return Table((*columns, "Gain (90 % interval)"), tuple(rows))
 
 
-def moves_table(answer: SplitAdvice) -> Table:
-    """What would be better if an estimate were off, the worst case first."""
+def moves_table(advice: SplitAdvice, most: int = MOST_CASES) -> Table:
+    """The best split if an estimate were wrong, worst cases first."""
     rows = [
-        (
-            move.scenario.what,
-            amount(move.regret),
-            share(move.regret, move.best.total),
-            move.changes(answer.split),
-        )
-        for move in answer.regretted[:MOVES]
+        (move.scenario.what, amount(move.regret), share(move.regret, move.best.total), move.changes(advice.split))
+        for move in advice.regretted[:most]
     ]
-    return Table(("If", "Lost", "Of the gain", "Better then"), tuple(rows))
+    return Table(("Case", "Loss", "Share of gain", "Better split"), tuple(rows))
 
 
-def others_table(answer: SplitAdvice) -> Table:
-    """Plain splits, by the same estimates."""
-    rows = [
-        (
-            other.method,
-            *(f"{count:,}" for count in other.counts),
-            amount(other.total),
-            share(other.total, answer.split.total),
-        )
-        for other in answer.others
-    ]
-    return Table(("Split", *answer.split.tasks, "Gain", "Of this one"), tuple(rows))
+def others_table(advice: SplitAdvice) -> Table:
+    """Simple splits, with the same estimates."""
+    rows = []
+    for other in advice.others:
+        counts = [f"{count:,}" for count in other.counts]
+        rows.append((other.method, *counts, amount(other.total), share(other.total, advice.split.total)))
+    return Table(("Split", *advice.split.tasks, "Gain", "Relative"), tuple(rows))
+
+
+def _interval(gain: PredictedGain) -> str:
+    return f"{amount(gain.value)} ({_ends(gain)})"
 
 
 def _ends(gain: PredictedGain) -> str:

@@ -1,16 +1,17 @@
-"""What a chart shows, for reports and web pages alike: ``static/charts.js`` draws it as SVG.
+"""Typed descriptions of charts, for reports and web pages: ``static/charts.js`` draws them as SVG.
 
-A chart has two axes and any of: lines, bands, marks with intervals, rules, bars, cells of a grid, notes. Everything
-that a person reads comes ready from here. A look is the name of a colour in the style sheets: ``arm-1`` is ``--arm-1``.
+A chart has two axes and any of: lines, bands, marks with intervals, rules, bars, cells of a grid, notes. All text is
+written here. A look is the name of a colour in the style sheets: ``arm-1`` is ``--arm-1``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, NamedTuple
 
-from bursar.report.wording import Money, Scale
+from bursar.report.wording import Money, Scale, number
 
 Shape = Literal["circle", "diamond", "square", "triangle-up", "none"]
 Dash = Literal["solid", "dash", "dot", "dashdot"]
@@ -18,12 +19,14 @@ SHAPES: tuple[Shape, ...] = ("circle", "diamond", "square", "triangle-up")
 DASHES: tuple[Dash, ...] = ("solid", "dash", "dot", "dashdot")
 ARM_COLOURS = 4  # in the style sheets, as --arm-1 and so on
 TASK_COLOURS = 5
+MOST_WRITTEN = 12  # rows or columns of a heat map with values in its cells
+SKEWED = 20  # times the median: shade by the square root if the largest value is above this
 Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of numbers, or with ``names`` of categories: the first stands at 0, the next at 1."""
+    """A range of numbers, or with ``names`` of categories at 0, 1 and so on."""
 
     low: float
     high: float
@@ -31,7 +34,7 @@ class Axis:
     prefix: str = ""
     suffix: str = ""
     names: Sequence[str] = ()
-    grid: bool | None = None  # upward axes have one unless this is false, axes across have none unless it is true
+    grid: bool | None = None  # default: yes for y axes, no for x axes
 
     @classmethod
     def of_names(cls, names: Sequence[str], title: str = "", grid: bool | None = False) -> Axis:
@@ -39,7 +42,7 @@ class Axis:
 
 
 class Point(NamedTuple):
-    """A place of a line; ``y`` is None where the line has a gap. The text is what the tooltip says."""
+    """A point of a line with its tooltip; ``y`` is None for a gap."""
 
     x: float
     y: float | None
@@ -48,14 +51,14 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Polyline:
-    """A line through points, or the points alone; with ``label`` its name stands at its end."""
+    """A line through points, or only the points; with ``label`` its name is written at its end."""
 
     name: str
     look: str
     points: Sequence[Point]
     dash: Dash = "solid"
     shape: Shape = "circle"
-    open: bool = False  # points are outlined, not filled
+    open: bool = False  # outlined points
     size: float = 4  # of a point, in pixels
     joined: bool = True
     label: bool = False
@@ -73,7 +76,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point with an interval upward or, where it is ``flat``, across; without a shape the interval alone."""
+    """A point with a vertical or, if ``flat``, horizontal interval; without a shape, only the interval."""
 
     look: str
     x: float
@@ -89,7 +92,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line to compare with."""
+    """A straight reference line."""
 
     look: str
     start: Ends
@@ -99,7 +102,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Bar:
-    """A filled box from one x to another and from one y to another."""
+    """A filled box."""
 
     look: str
     x: Ends
@@ -110,7 +113,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Cell:
-    """A box of a grid of categories, the stronger in colour the further ``shade`` is from 0: -1 to 1."""
+    """A cell of a heat map; ``shade`` is from -1 to 1."""
 
     column: int
     row: int
@@ -121,7 +124,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Note:
-    """A few words in the chart."""
+    """A short text in the chart."""
 
     x: float
     y: float
@@ -131,7 +134,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart, its heading, and in words what it shows. The first line is drawn on top of the others."""
+    """A chart, its heading, and its description in words. The first line is drawn on top."""
 
     words: str
     x: Axis
@@ -148,7 +151,7 @@ class Chart:
     notes: Sequence[Note] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As the script reads it; what is as usual is left out.
+        """JSON for the script, without default values.
 
         >>> Chart("None.", Axis(0, 1), Axis(0, 1), rules=[Rule("muted", (0, 0), (1, 1))]).to_json()["rules"]
         [{'look': 'muted', 'start': [0, 0], 'end': [1, 1]}]
@@ -168,7 +171,7 @@ def _encoded(value: Any) -> Any:
 
 # -- looks -----------------------------------------------------------------------------------------------------------
 class Look(NamedTuple):
-    """How a line differs from others, in all charts of a page."""
+    """Colour, dash and shape of a line."""
 
     colour: str
     dash: Dash
@@ -177,13 +180,13 @@ class Look(NamedTuple):
 
 
 def arm_look(at: int) -> Look:
-    """The look of a strategy, by its place among those of the run."""
+    """The look of a strategy, by its position in the run."""
     look = at % ARM_COLOURS
     return Look(f"arm-{look + 1}", DASHES[look], SHAPES[look])
 
 
 def thing_look(at: int) -> str:
-    """The colour of a thing that money is paid for: reading first, then the tasks.
+    """The colour of reading (0) or of a task (from 1).
 
     >>> thing_look(0), thing_look(1), thing_look(6)
     ('reading', 'task-1', 'task-1')
@@ -193,23 +196,57 @@ def thing_look(at: int) -> str:
 
 # -- axes ------------------------------------------------------------------------------------------------------------
 def padded_range(values: Sequence[float], share: float, least: float) -> Ends:
-    """The values with some room on both sides, and never a range of nothing."""
+    """The range of the values with some room on both sides, never empty."""
     low, high = min(values), max(values)
     room = max(share * (high - low), least)
     return round(low - room, 4), round(high + room, 4)
 
 
 def money_axis(money: Money, amounts: Sequence[float]) -> Axis:
-    """An axis across for amounts of money."""
+    """The x axis for amounts of money."""
     title = "money spent" if money.currency else "money spent, in units"
     low, high = padded_range(amounts, 0.04, 0.01 * max(amounts) or 1.0)
     return Axis(max(0.0, low), high, title, prefix=money.currency)
 
 
 def score_axis(scale: Scale, scores: Sequence[float]) -> Axis:
-    """An upward axis for scores. It ends where scores do, unless a curve through them goes beyond."""
+    """The y axis for scores, limited to their range unless a fitted curve leaves it."""
     low, high = padded_range(scores, 0.1, 2.0 if scale.percent else 0.02)
     bottom, top = (0.0, 100.0) if scale.percent else (-1.0, 1.0)
     low = max(bottom, low) if min(scores) >= bottom else low
     high = min(top, high) if max(scores) <= top else high
     return Axis(low, high, suffix=" %" if scale.percent else "")
+
+
+# -- heat maps -------------------------------------------------------------------------------------------------------
+def heat_map(
+    words: str, columns: Sequence[str], rows: Mapping[str, Sequence[float | None]], x_title: str, y_title: str
+) -> Chart:
+    """A grid of shaded cells, rows from the bottom up. Values are written into the cells of small grids."""
+    known = [value for row in rows.values() for value in row if value is not None]
+    counts, shades = all(value == round(value) for value in known), _shades(known)
+    written = max(len(rows), len(columns)) <= MOST_WRITTEN
+    cells = []
+    for up, (name, values) in enumerate(rows.items()):
+        for at, value in enumerate(values):
+            if value is not None:
+                label = number(value) if written and (value or not counts) else ""
+                cells.append(Cell(at, up, shades[value], label, f"{number(value)} at {name}, {columns[at]}"))
+    x, y = Axis.of_names(columns, x_title), Axis.of_names(list(rows), y_title)
+    return Chart(words, x, y, height=80 + max(8, len(rows)) * 30, cells=cells)
+
+
+def _shades(values: Sequence[float]) -> dict[float, float]:
+    """The strength of colour of each value; negative values get a second hue if there are positive ones, too.
+
+    >>> _shades([1.0, 2.0, 3.0]), _shades([-1.0, 2.0])
+    ({1.0: 0.0, 2.0: 0.5, 3.0: 1.0}, {-1.0: -0.5, 2.0: 1.0})
+    """
+    known = sorted(value for value in values if value)
+    if known and known[0] < 0 < known[-1]:
+        most = max(-known[0], known[-1])
+        return {value: round(value / most, 3) for value in values}
+    skewed = bool(known) and known[0] > 0 and known[-1] > SKEWED * known[len(known) // 2]
+    on_scale = {value: math.sqrt(value) if skewed else value for value in values}
+    low, high = min(on_scale.values(), default=0.0), max(on_scale.values(), default=0.0)
+    return {value: round((on - low) / (high - low), 3) if high > low else 0.5 for value, on in on_scale.items()}

@@ -10,10 +10,9 @@ from bursar.corpus.formats.format import replacing
 from bursar.laws import PAPER_FORMS, Law
 from bursar.laws.cards import MEANINGS
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, Rule, padded_range
-from bursar.report.line_figures import number
 from bursar.report.page import fill
 from bursar.report.tables import Table
-from bursar.report.wording import counted, sentence
+from bursar.report.wording import counted, is_number, number, sentence
 
 AXES = {
     "predicted": "score by the law",
@@ -172,7 +171,7 @@ def _scaling(law: Law) -> dict[str, str]:
 def _told(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "–"
-    return number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    return number(value) if is_number(value) else str(value)
 
 
 def _power(value: float) -> str:

@@ -25,6 +25,12 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    def without(self, *columns: str) -> Table:
+        """The table without these columns."""
+        kept = [at for at, name in enumerate(self.columns) if name not in columns]
+        rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
+        return Table(tuple(self.columns[at] for at in kept), rows)
+
 
 def curve_table(result: Mapping[str, Any]) -> Table:
     """The points of all curves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -136,6 +137,25 @@ def share(part: float, whole: float) -> str:
     ('0.2 %', '–')
     """
     return f"{100 * part / whole:.1f} %" if whole > 0 else "–"
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number(value: Any) -> str:
+    """A number with as many decimals as it needs; other values as text.
+
+    >>> number(89.026), number(0.0114), number(1500), number(1234.56), number("MT-R"), number(None)
+    ('89.03', '0.0114', '1,500', '1,234.6', 'MT-R', '–')
+    """
+    if not is_number(value):
+        return "–" if value is None or isinstance(value, float) else str(value)
+    if value == round(value):
+        return f"{value:,.0f}".replace("-", "−")
+    digits = 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 4
+    return f"{value:,.{digits}f}".rstrip("0").replace("-", "−")
 
 
 def percent(share: float, digits: int = 0) -> str:

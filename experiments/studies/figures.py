@@ -1,8 +1,7 @@
-"""Figures of lines, bars, points and heat maps: as charts, in words, and as a table."""
+"""Figures of studies: lines, bars, points and heat maps, as charts, in words, and as a table."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -13,17 +12,17 @@ from bursar.report.charts import (
     Axis,
     Band,
     Bar,
-    Cell,
     Chart,
     Look,
     Mark,
     Point,
     Polyline,
     Rule,
+    heat_map,
     padded_range,
 )
 from bursar.report.tables import Table
-from bursar.report.wording import listed, sentence
+from bursar.report.wording import is_number, listed, number, sentence
 
 COLOURS = 8  # in the style sheet, as --line-1 and so on
 PAPERS = " (paper)"  # at the end of a line's name: the paper's line of that name
@@ -34,8 +33,6 @@ GROUP = 0.7  # of a place's width: its bars
 MOST_INTERVALS = 5  # lines of a panel whose intervals can be told apart
 MOST_ROWS = 400  # of a figure's table
 MOST_SAID = 8  # lines that the words of a panel mention
-WRITTEN = 12  # rows and columns of a grid that has its figures written into it
-SKEWED = 20  # times the median: where a grid's largest figure would outshine the rest
 
 
 @dataclass(frozen=True)
@@ -89,13 +86,13 @@ def picture_of(figure: Figure, key: str) -> Picture:
     titles = list(dict.fromkeys(line.panel for line in figure.lines))
     looks = {} if figure.kind == "heat" else _looks(figure.lines)
     panels = []
-    for number, title in enumerate(titles):
+    for at, title in enumerate(titles):
         lines = [line for line in figure.lines if line.panel == title]
         if figure.kind == "heat":
             chart = _grid(figure, lines)
         else:
             chart = (_bar_chart if figure.kind == "bars" else _line_chart)(figure, lines, looks)
-        panels.append(Panel(f"{key}-{number}", title, chart))
+        panels.append(Panel(f"{key}-{at}", title, chart))
     return Picture(
         heading=sentence(f"{figure.name}: {figure.title}" if figure.title else figure.name),
         note=figure.note,
@@ -104,20 +101,6 @@ def picture_of(figure: Figure, key: str) -> Picture:
         panels=panels,
         table=_table(figure),
     )
-
-
-def number(figure: Any) -> str:
-    """A figure for a reader.
-
-    >>> number(89.026), number(0.0114), number(1500), number(1234.56), number("MT-R"), number(None)
-    ('89.03', '0.0114', '1,500', '1,234.6', 'MT-R', '–')
-    """
-    if not _is_number(figure):
-        return "–" if figure is None or isinstance(figure, float) else str(figure)
-    if figure == round(figure):
-        return f"{figure:,.0f}".replace("-", "−")
-    digits = 1 if abs(figure) >= 100 else 2 if abs(figure) >= 1 else 4
-    return f"{figure:,.{digits}f}".rstrip("0").replace("-", "−")
 
 
 # -- looks ------------------------------------------------------------------------------------------------------------
@@ -138,7 +121,7 @@ def _looks(lines: Sequence[Line]) -> dict[str, Look]:
 # -- lines and points -------------------------------------------------------------------------------------------------
 def _line_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -> Chart:
     places = list(dict.fromkeys(x for line in lines for x in line.x))
-    numeric = all(map(_is_number, places))
+    numeric = all(map(is_number, places))
     scattered = figure.kind == "points"
     shown = scattered or len(lines) <= MOST_INTERVALS
     size = 3 if sum(len(line.x) for line in lines) > MANY_POINTS and scattered else 4 if scattered else 3.5
@@ -147,7 +130,7 @@ def _line_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -
         look, intervals = looks[line.name], _intervals(line) if shown else []
         at = list(line.x) if numeric else [places.index(x) for x in line.x]
         points = [
-            Point(x, y if _is_number(y) else None, f"{line.name}: {_point(figure, line, k)}")
+            Point(x, y if is_number(y) else None, f"{line.name}: {_point(figure, line, k)}")
             for k, (x, y) in enumerate(zip(at, line.y, strict=True))
         ]
         drawn.append(
@@ -181,7 +164,7 @@ def _line_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) -
 def _intervals(line: Line) -> list[tuple[int, float, float]]:
     """The intervals of a line that are known, with the places of their points."""
     ends = enumerate(zip(line.low, line.high, strict=True)) if line.low and line.high else ()
-    return [(k, low, high) for k, (low, high) in ends if _is_number(low) and _is_number(high)]
+    return [(k, low, high) for k, (low, high) in ends if is_number(low) and is_number(high)]
 
 
 def _columns(rows: Sequence[tuple[float, float, float]]) -> tuple[list[float], list[float], list[float]]:
@@ -201,12 +184,12 @@ def _point(figure: Figure, line: Line, at: int) -> str:
     """One point in words."""
     between = f" ({number(line.low[at])} to {number(line.high[at])})" if line.low and line.high else ""
     x = number(line.x[at])
-    where = f"{figure.x_title} {x}" if figure.x_title and _is_number(line.x[at]) else x
+    where = f"{figure.x_title} {x}" if figure.x_title and is_number(line.x[at]) else x
     return f"{number(line.y[at])}{between} at {where}"
 
 
 def _crosses_zero(lines: Sequence[Line]) -> bool:
-    values = [y for line in lines for y in line.y if y is not None and _is_number(y)]
+    values = [y for line in lines for y in line.y if y is not None and is_number(y)]
     return bool(values) and min(values) < 0 < max(values)
 
 
@@ -220,7 +203,7 @@ def _bar_chart(figure: Figure, lines: Sequence[Line], looks: dict[str, Look]) ->
     for k, line in enumerate(lines):
         look, papers = looks[line.name].colour, line.name.endswith(PAPERS)
         middles = [places.index(place) - GROUP / 2 + width * (k + 0.5) for place in line.x]
-        known = {at: y for at, y in enumerate(line.y) if y is not None and _is_number(y)}
+        known = {at: y for at, y in enumerate(line.y) if y is not None and is_number(y)}
         for at, y in known.items():
             sides = (middles[at] - 0.47 * width, middles[at] + 0.47 * width)
             bars.append(Bar(look, sides, (0.0, y), f"{line.name}: {_point(figure, line, at)}", papers))
@@ -255,52 +238,13 @@ def _grid(figure: Figure, rows: Sequence[Line]) -> Chart:
     """A row of cells for each line. Rows whose names are numbers go up, as axes do; others go down, as tables do."""
     columns = list(dict.fromkeys(x for row in rows for x in row.x))
     down = not all(_reads_as_number(row.name) for row in rows)
-    upward = rows[::-1] if down else rows
-    values = [[_at(row, column) for column in columns] for row in upward]
-    known = sorted(value for row in values for value in row if value)
-    counts = all(value == round(value) for value in known)
-    written = len(rows) <= WRITTEN and len(columns) <= WRITTEN
-    shades = _shades([value for row in values for value in row if value is not None])
-    cells = [
-        Cell(
-            at,
-            up,
-            shades[value],
-            number(value) if written and not (counts and not value) else "",
-            f"{number(value)} at {row.name}, {number(column)}",
-        )
-        for up, (row, line) in enumerate(zip(upward, values, strict=True))
-        for at, (column, value) in enumerate(zip(columns, line, strict=True))
-        if value is not None
-    ]
-    return Chart(
-        _words(figure, rows),
-        Axis.of_names([number(column) for column in columns], figure.x_title),
-        Axis.of_names([row.name for row in upward], figure.y_title),
-        height=80 + max(8, len(rows)) * 30,
-        cells=cells,
-    )
-
-
-def _shades(values: Sequence[float]) -> dict[float, float]:
-    """How strong the colour of each number is; with two hues where some are below 0 and some above.
-
-    >>> _shades([1.0, 2.0, 3.0]), _shades([-1.0, 2.0])
-    ({1.0: 0.0, 2.0: 0.5, 3.0: 1.0}, {-1.0: -0.5, 2.0: 1.0})
-    """
-    known = sorted(value for value in values if value)
-    if known and known[0] < 0 < known[-1]:
-        most = max(-known[0], known[-1])
-        return {value: round(value / most, 3) for value in values}
-    skewed = bool(known) and known[0] > 0 and known[-1] > SKEWED * known[len(known) // 2]
-    on_scale = {value: math.sqrt(value) if skewed else value for value in values}
-    low, high = min(on_scale.values(), default=0.0), max(on_scale.values(), default=0.0)
-    return {value: round((on - low) / (high - low), 3) if high > low else 0.5 for value, on in on_scale.items()}
+    cells = {row.name: [_at(row, column) for column in columns] for row in (rows[::-1] if down else rows)}
+    return heat_map(_words(figure, rows), [number(column) for column in columns], cells, figure.x_title, figure.y_title)
 
 
 def _at(row: Line, column: Any) -> float | None:
     found = dict(zip(row.x, row.y, strict=True)).get(column)
-    return found if _is_number(found) else None
+    return found if is_number(found) else None
 
 
 def _reads_as_number(text: str) -> bool:
@@ -350,7 +294,3 @@ def _table(figure: Figure) -> Table | None:
     first = ["panel"] if panels else []
     columns = [*first, row, figure.x_title or "at", value, *(["between"] if spans else [])]
     return Table(tuple(map(sentence, columns)), tuple(rows))
-
-
-def _is_number(figure: Any) -> bool:
-    return isinstance(figure, (int, float)) and not isinstance(figure, bool) and math.isfinite(figure)
