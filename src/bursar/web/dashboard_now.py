@@ -12,7 +12,7 @@ from bursar.report.spending import items_of, labels_of
 from bursar.report.summary import final_scores, luck_of
 from bursar.report.wording import Money, Scale, counted, listed, metric_name, sentence
 
-Section = dict[str, Any]
+Section = dict[str, Any]  # a part of the page, as JSON
 
 
 def round_phrase(round: int) -> str:

@@ -19,6 +19,7 @@ from bursar.web.accounts import MAX_PASSWORD, MIN_PASSWORD, Caller
 from bursar.web.api import AppStateDep, find_caller
 from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
+from bursar.web.panels import sorted_panels
 from bursar.web.security import REPORT_CONTENT_POLICY
 
 router = APIRouter(include_in_schema=False)
@@ -96,19 +97,34 @@ def annotate(request: Request, app_state: AppStateDep) -> Response:
 @router.get("/watch")
 def watch(request: Request, app_state: AppStateDep) -> Response:
     """The watch page: progress and results."""
-    items = app_state.session.config.budget.counts == "items"
-    return _render_for(
-        request, app_state, "watch", state=app_state.state(), show=app_state.session.settings.costs.show, items=items
-    )
+    return _render_for(request, app_state, "watch", panels=watch_panels(), **_spending(app_state))
+
+
+def watch_panels() -> list[dict[str, str]]:
+    """The panels of the watch page: id, title, name in the list of contents, and script, if there is one."""
+    scripts = {path.stem for path in (STATIC / "watch" / "panels").glob("*.js")}
+    return [
+        {
+            "name": name,
+            "title": panel.title,
+            "link": panel.link,
+            "script": f"/static/watch/panels/{name}.js" if name in scripts else "",
+        }
+        for name, panel in sorted_panels().items()
+    ]
+
+
+def _spending(app_state: AppState) -> dict[str, Any]:
+    """The state of the campaign, and how its amounts are shown."""
+    session = app_state.session
+    by_item = session.config.budget.counts == "items"
+    return {"state": app_state.state(), "show": session.settings.costs.show, "by_item": by_item}
 
 
 @router.get("/decide")
 def decide(request: Request, app_state: AppStateDep) -> Response:
     """The decide page: settings of the next round."""
-    session = app_state.session
-    by_item = session.config.budget.counts == "items"
-    show = session.settings.costs.show
-    return _render_for(request, app_state, "decide", state=app_state.state(), show=show, by_item=by_item)
+    return _render_for(request, app_state, "decide", **_spending(app_state))
 
 
 @router.get("/review")

@@ -5,9 +5,7 @@ import { count, percent } from "../annotate/dom.js";
 import { newKey } from "../annotate/store.js";
 import { errorText, showNotice } from "../format.js";
 import { EventStream } from "./event_stream.js";
-import { nextRound } from "./next.js";
-import { curves, oracle, spending, stopping, tile, trust } from "./parts.js";
-import { split } from "./split.js";
+import { plain, tile } from "./parts.js";
 
 const PAUSE = 3000; // milliseconds between two requests while people annotate
 const FOCUSED = "a, button, input, summary, [tabindex]";
@@ -20,9 +18,9 @@ let phase = null; // the phase when `shown` was loaded
 let stage = null; // last progress event of the training
 let asked = 0; // time of the last request
 let waiting = null;
-let follow = () => {}; // updates the split without redrawing it
+const panels = new Map(); // the module of each panel: draw, and if it needs them key and update
 
-// -- loading---------------------------------------------------------------------------------------------------------
+// -- loading ---------------------------------------------------------------------------------------------------------
 
 /** Reload the data, now or after a pause. */
 function refresh(soon = false) {
@@ -61,17 +59,29 @@ async function attempt(work) {
 
 // -- drawing ---------------------------------------------------------------------------------------------------------
 
-/** Redraw a section if it has changed, keeping focus, open details and scroll positions. */
-function part(name, value, make) {
-  const known = JSON.stringify(value);
-  if (drawn.get(name) === known) return;
+/** Load the scripts of the panels that have one. */
+async function load() {
+  const bodies = [...document.querySelectorAll("[data-part]")];
+  const modules = await Promise.all(bodies.map(({ dataset }) => (dataset.script ? import(dataset.script) : { draw: plain })));
+  bodies.forEach(({ dataset }, at) => panels.set(dataset.part, modules[at]));
+}
+
+/** Redraw a panel if it has changed, keeping focus, open details and scroll positions. */
+function part(name, { draw: make, key = (value) => value, update = () => {} }, page) {
+  const value = shown.panels[name];
+  const known = JSON.stringify(key(value, page));
+  if (drawn.get(name) !== known) redraw(name, known, () => make(value, page));
+  update(value);
+}
+
+function redraw(name, known, make) {
   drawn.set(name, known);
   const body = document.querySelector(`[data-part="${name}"]`);
   const all = (selector) => [...body.querySelectorAll(selector)];
   const open = all("details").map((details) => details.open);
   const scrolled = all(".table-frame").map((frame) => frame.scrollTop);
   const focused = all(FOCUSED).indexOf(document.activeElement);
-  body.replaceChildren(...make(value).flat(3).filter(Boolean));
+  body.replaceChildren(...make().flat(3).filter(Boolean));
   all("details").forEach((details, k) => (details.open = open[k] ?? false));
   all(".table-frame").forEach((frame, k) => (frame.scrollTop = scrolled[k] ?? 0));
   if (focused >= 0) all(FOCUSED)[focused]?.focus({ preventScroll: true });
@@ -85,20 +95,8 @@ function draw() {
   document.title = `${shown.headline} · ${shown.name}`;
   tiles(shown.tiles);
   live();
-  part("curves", shown.curves, curves);
-  part("spending", shown.spending, spending);
-  // These two are not redrawn on new answers, to keep results and typed values.
-  const means = { api, attempt, events, shown, looks: shown.looks, state: () => state };
-  part("next", { ...shown.next, round: state.round }, (value) => nextRound(value, means));
-  part("split", { ...shown.split, amount: null, why: null }, () => {
-    const made = split(shown.split, means);
-    follow = made.follow;
-    return made.nodes;
-  });
-  follow(shown.split);
-  part("trust", shown.trust, trust);
-  part("stopping", shown.stopping, stopping);
-  part("oracle", shown.oracle, oracle);
+  const page = { api, attempt, events, shown, looks: shown.looks, state: () => state };
+  for (const [name, module] of panels) part(name, module, page);
 }
 
 function text(id, words) {
@@ -185,7 +183,7 @@ events.on("found", (again) => {
   if (again) refresh(true);
 });
 
-attempt(() => api.me()).then(() => {
+Promise.all([load(), attempt(() => api.me())]).then(() => {
   events.start();
   refresh(true);
 });

@@ -1,11 +1,10 @@
-// The sections of the watch page, built from the server's data. `empty` explains a missing section.
+// Building blocks of the panels of the watch page. `empty` explains a missing panel.
 
 import { el } from "../annotate/dom.js";
 import { chartFigure } from "../charts/charts.js";
 import { moneyText } from "../format.js";
-import { rangeRows, shareRows } from "./rows.js";
 
-const words = (list, look = "intro") => (list?.length ? el("p", { class: look }, list.join(" ")) : null);
+export const words = (list, look = "intro") => (list?.length ? el("p", { class: look }, list.join(" ")) : null);
 export const note = (text) => (text ? el("p", { class: "aside note" }, text) : null);
 
 /** The numbers of the charts as tables. */
@@ -35,70 +34,17 @@ export function empty({ empty: text, command }) {
   return [el("div", { class: "empty" }, el("p", {}, text), command ? el("pre", { class: "command" }, el("code", {}, command)) : null)];
 }
 
-const panels = (list) => el("div", { class: `panels of-${Math.min(list.length, 3)}` }, list.map(chartFigure));
+export const panels = (list) => el("div", { class: `panels of-${Math.min(list.length, 3)}` }, list.map(chartFigure));
 
-// -- sections --------------------------------------------------------------------------------------------------------
-
-export function curves(part) {
+/** A panel without a script of its own: words, charts, a note and tables. */
+export function plain(part) {
   if (part.empty) return empty(part);
-  const [first, ...rest] = part.panels;
-  const saved = part.saved.length
-    ? el(
-        "div",
-        { class: "saved" },
-        el("h3", {}, "Cost of the same score, against random"),
-        rangeRows(part.saved, { low: Math.min(-0.5, ...part.saved.map((row) => row.low)), high: 1, zero: 0, ends: ["more", "same", "less"] }),
-      )
-    : null;
+  const drawn = [part.chart ? chartFigure(part.chart) : null, part.panels?.length ? panels(part.panels) : null].filter(Boolean);
   return [
     words(part.words),
-    el("div", { class: "charts" }, chartFigure(first), rest.length ? panels(rest) : null),
+    drawn.length ? el("div", { class: "charts" }, drawn) : null,
     note(part.note),
-    saved,
-    tables(part.tables),
-  ];
-}
-
-export function spending(part) {
-  if (part.empty) return empty(part);
-  return [
-    words(part.words),
-    el("div", { class: "charts beside" }, chartFigure(part.chart), el("div", {}, el("h3", {}, "Total"), shareRows(part.totals))),
-    part.audited ? note("Hatched: audit slices, drawn at random for an unbiased score.") : null,
-    tables(part.tables),
-  ];
-}
-
-export function trust(part) {
-  if (part.empty) return empty(part);
-  return [
-    words(part.words),
-    el("div", { class: "charts" }, panels(part.panels)),
-    note("On the dashed line, confidence equals accuracy. Bars show the number of items."),
-    tables(part.tables),
-  ];
-}
-
-export function stopping(part) {
-  if (part.empty) return empty(part);
-  const verdicts = { stop: ["Stop", "stop"], "go on": ["Continue", "good"], unknown: ["Not enough data yet", ""] };
-  const [verdict, tone] = verdicts[part.verdict];
-  return [
-    el("p", { class: `verdict ${tone}` }, verdict),
-    words(part.words),
-    part.panels.length ? el("div", { class: "charts" }, panels(part.panels)) : null,
-    note(part.note),
-    tables(part.tables),
-  ];
-}
-
-export function oracle(part) {
-  if (part.empty) return empty(part);
-  return [
-    words(part.words),
-    el("div", { class: "charts" }, chartFigure(part.chart)),
-    note(part.note),
-    note(part.more.join(" ")),
+    note(part.more?.join(" ")),
     tables(part.tables),
   ];
 }

@@ -1,16 +1,24 @@
 // Advice on splitting the budget between tasks, computed in the background on request.
 
-import { count, el } from "../annotate/dom.js";
-import { rangeRows, shareRows } from "./rows.js";
-import { errorText } from "../format.js";
-import { empty, money, note, tables } from "./parts.js";
+import { count, el } from "../../annotate/dom.js";
+import { rangeRows, shareRows } from "../rows.js";
+import { errorText } from "../../format.js";
+import { empty, money, note, tables } from "../parts.js";
 
 const INTRO =
   "Tasks that benefit from each other’s labels, or that are close to their best score, need fewer labels of their own. The advice is based on the labels so far.";
 
-/** The section, and `follow`, which keeps an unedited amount in step with the budget. */
-export function split(part, { api, attempt, events, looks, state, shown }) {
-  if (part.empty) return { nodes: empty(part), follow: () => {} };
+let follow = () => {};
+
+/** Redrawn only if this changes: new answers keep the result and a typed amount. */
+export const key = (part) => ({ ...part, amount: null, why: null });
+
+/** Called with new data: keeps an unedited amount in step with the budget. */
+export const update = (part) => follow(part);
+
+export function draw(part, { api, attempt, events, looks, state, shown }) {
+  follow = () => {};
+  if (part.empty) return empty(part);
   const { currency } = shown.money;
   const field = el("input", { name: "amount", type: "number", min: "0", step: "any", required: true, value: part.amount, inputmode: "decimal" });
   const button = el("button", { class: "button primary", type: "submit" }, "Get advice");
@@ -59,14 +67,14 @@ export function split(part, { api, attempt, events, looks, state, shown }) {
   events.on("found", again); // a server restart ends a running request
   queueMicrotask(look);
 
-  const follow = (now) => {
+  follow = (now) => {
     const wait = "This trains many small models in the background and takes a while.";
     filled.textContent = field.dataset.touched ? wait : `Default: ${now.why}. ${wait}`;
     if (!field.dataset.touched && field.value !== now.amount) field.value = now.amount;
     age();
   };
   const past = part.past.length ? [el("h3", {}, "Splits of the rounds so far"), el("ul", { class: "reasons" }, part.past.map((text) => el("li", {}, text)))] : [];
-  return { nodes: [el("p", { class: "intro" }, INTRO), el("div", { class: "card" }, form, busy), found, past, tables(part.tables)], follow };
+  return [el("p", { class: "intro" }, INTRO), el("div", { class: "card" }, form, busy), found, past, tables(part.tables)];
 }
 
 /** When the advice was requested, and whether it is outdated. */

@@ -1,13 +1,15 @@
 // The preview of the next round, requested with a button because it takes a while.
 
-import { count, el, percent } from "../annotate/dom.js";
-import { shareRows } from "./rows.js";
-import { errorText } from "../format.js";
-import { finishedPreview } from "../preview_job.js";
-import { empty, money, note, tile } from "./parts.js";
+import { count, el, percent } from "../../annotate/dom.js";
+import { shareRows } from "../rows.js";
+import { errorText } from "../../format.js";
+import { finishedPreview } from "../../preview_job.js";
+import { empty, money, note, tile } from "../parts.js";
 
+/** Redrawn only if this changes: new answers keep the preview. */
+export const key = (part, { state }) => ({ ...part, round: state().round });
 
-export function nextRound(part, { api, attempt, events, shown, state }) {
+export function draw(part, { api, attempt, events, shown, state }) {
   const gain = part.gain ? el("dl", { class: "tiles" }, tile(part.gain)) : null;
   const decide = el("a", { class: "button", href: "/decide" }, "Change settings");
   if (!part.may) return [...empty(part), gain, el("p", { class: "actions" }, decide)];

@@ -1,0 +1,71 @@
+"""The learning curves, and the savings against random selection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.savings import saved_against_random
+from bursar.report.run_charts import drawn_slices, learning_charts
+from bursar.report.saved import saved_tile, saved_words, saving
+from bursar.report.summary import comparison_words, summarise
+from bursar.report.tables import audit_table, curve_table
+from bursar.report.wording import THIN
+from bursar.web.dashboard_now import round_phrase
+from bursar.web.panels.panel import RunView, Section, panel, table_section
+
+
+@panel("curves", "How good is the model?", link="Learning", order=10)
+def curves(view: RunView) -> Section:
+    """Charts of the scores by money spent, and what was saved."""
+    result = view.result
+    panels = learning_charts(result)
+    if not panels:
+        return {"empty": _no_curves(view)}
+    slices, drawn = view.arm["audit"], drawn_slices(result)
+    note = ""
+    if drawn:
+        where = "Light circles" if curve_table(result).rows else "Points"
+        note = (
+            f"{where} are audit slices: the model’s score on randomly drawn items, taken before they were labelled. It "
+            f"is unbiased, and has a 90{THIN}% interval."
+        )
+    elif slices:
+        note = f"Audit slices with fewer than {FEWEST_FOR_INTERVAL} items are shown in the table only."
+    tables = [
+        table_section("Points of the curves", curve_table(result)),
+        table_section("Audit slices", audit_table(result)),
+    ]
+    words = [comparison_words(result) if len(result["arms"]) > 1 else "", saved_words(result)]
+    return {
+        "words": [text for text in [*words, *summarise(result).cautions] if text],
+        "note": note,
+        "panels": [chart.to_json() for chart in panels.values()],
+        "saved": _saved_rows(result),
+        "tables": [table for table in tables if table["rows"]],
+    }
+
+
+def _no_curves(view: RunView) -> str:
+    if not view.arm["rounds"]:
+        return f"The curve starts with the first model. Answer {round_phrase(view.state['round'])} under Annotate."
+    if view.result["config"]["audit"]["share"]:
+        return "The first audit slice is scored when this round is answered. The curve starts there."
+    return (
+        "There is no test set and no audit slice, so the model’s score cannot be measured without bias. Give the audit "
+        "a share of the next round under Decide to measure the score and the savings."
+    )
+
+
+def _saved_rows(result: Mapping[str, Any]) -> list[Section]:
+    """Savings against random selection, with an interval if there is one; empty if unknown."""
+    found, shown = saved_against_random(result), saved_tile(result)
+    if found is None or shown is None or (found["share"] is None and found["low"] is None):
+        return []
+    ends = [found["share"] if found[key] is None else found[key] for key in ("low", "high")]
+    low, high = (max(-1.0, end) for end in ends)
+    middle = None if found["share"] is None else max(-1.0, found["share"])
+    name = "Test curves" if found["by"] == "curves" else "Audit"
+    note = "one run, no interval" if found["by"] == "curves" else f"{saving(ends[0])} to {saving(ends[1])}"
+    return [{"name": name, "value": shown[0], "note": note, "low": low, "middle": middle, "high": high}]

@@ -1,0 +1,40 @@
+"""The preview of the next round, and its predicted gain."""
+
+from __future__ import annotations
+
+from bursar.report.stopping import SOURCES
+from bursar.report.wording import Money, Scale, percent
+from bursar.web.dashboard_now import answered_clause, tile
+from bursar.web.panels.panel import RunView, Section, panel
+
+
+@panel("next", "What would the next round be?", link="Next round", order=30)
+def next_round(view: RunView) -> Section:
+    """Whether the next round can be previewed, and its predicted gain."""
+    state = view.state
+    part: Section = {"may": False, "gain": _gain(view), "empty": None}
+    if state["phase"] == "ended":
+        why = f": {state['why']}" if state["why"] else ""
+        part["empty"] = f"There is no next round{why}. To continue, raise the budget or the rounds under Decide."
+    elif not view.arm["rounds"]:
+        part["empty"] = f"There is no model yet. It is trained once {answered_clause(state['round'])}."
+    else:
+        part["may"] = True
+    return part
+
+
+def _gain(view: RunView) -> Section | None:
+    """The gain predicted for another round."""
+    result, advice, ahead = view.result, view.arm.get("stopping"), view.arm.get("forecast")
+    if not advice or ahead is None:
+        return None
+    newest = advice[-1]
+    if newest["gain"] is None:
+        return tile("Predicted gain", "–", f"not known yet: {newest['why']}")
+    scale = Scale.of(*(task["metric"] for task in result["tasks"].values()))
+    ends = [f"{100 * newest[key]:.1f}" if scale.percent else f"{newest[key]:.3f}" for key in ("low", "high")]
+    note = (
+        f"of {SOURCES[ahead['source']]} for another {Money.of(result).show(round(ahead['next_money']))}; "
+        f"{ends[0]} to {ends[1]} in {percent(result['config']['stopping']['interval'])} of cases"
+    )
+    return tile("Predicted gain", f"+{scale.difference(newest['gain'])}", note)

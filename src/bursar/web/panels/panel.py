@@ -1,0 +1,65 @@
+"""What a panel of the watch page is, and the registry that finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bursar.registry import Registry
+from bursar.report.tables import Table
+from bursar.web.dashboard_now import Section
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What panels are made from: the result of the run with the current settings, and the state of the campaign."""
+
+    result: Mapping[str, Any]
+    state: Mapping[str, Any]
+    folder: str  # of the project, for suggested commands
+
+    @property
+    def arm(self) -> Mapping[str, Any]:
+        """The result of the campaign itself, without the arms that it is compared with."""
+        found: Mapping[str, Any] = self.result["arms"][self.result["strategy"]]
+        return found
+
+    @property
+    def by_item(self) -> bool:
+        """Whether the budget counts items instead of money."""
+        return bool(self.result["config"]["budget"]["counts"] == "items")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A section of the watch page.
+
+    ``show`` returns its contents: ``words``, ``chart`` or ``panels``, ``note`` and ``tables``; or ``empty``, which says
+    why there is nothing to show and what to do. A panel that shows more has a script, ``static/watch/panels/NAME.js``.
+    """
+
+    title: str
+    link: str  # its name in the list of contents
+    order: int  # position on the page
+    show: Callable[[RunView], Section]
+
+
+PANELS: Registry[Panel] = Registry("panel", "bursar.panels")
+
+
+def panel(
+    name: str, title: str, *, link: str, order: int
+) -> Callable[[Callable[[RunView], Section]], Callable[[RunView], Section]]:
+    """Register a function as a panel."""
+
+    def register(show: Callable[[RunView], Section]) -> Callable[[RunView], Section]:
+        PANELS.add(name, Panel(title, link, order, show))
+        return show
+
+    return register
+
+
+def table_section(title: str, table: Table) -> Section:
+    """A table below a panel."""
+    return {"title": title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
