@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from bursar.corpus.formats import read
 from bursar.learners import lockstep
-from bursar.learners.lockstep import Job, MultitaskTagger, Settings
+from bursar.learners.lockstep import FitJob, MultitaskTagger, Settings
 from bursar.learners.lockstep.jobs import walk
 from bursar.learners.lockstep.multitask import DENSE, HIDDEN
 from bursar.learners.lockstep.trainer import one_thread
@@ -96,7 +96,7 @@ def in_torchs_order(value: Tensor) -> Tensor:
     return value.view(4, HIDDEN, *value.shape[1:])[GATES].flatten(0, 1)
 
 
-def plainly_trained(network: MultitaskTagger, job: Job, how: Settings) -> PlainTagger:
+def plainly_trained(network: MultitaskTagger, job: FitJob, how: Settings) -> PlainTagger:
     """One model, by automatic differentiation and torch's own Adam."""
     model = PlainTagger(network, job.seed)
     adam = torch.optim.Adam([value for value in model.parameters() if value.requires_grad], lr=how.rate)
@@ -128,7 +128,7 @@ def _material() -> Material:
     return Material.of(read(folder), "entities")
 
 
-def _prepared() -> tuple[MultitaskTagger, list[Job]]:
+def _prepared() -> tuple[MultitaskTagger, list[FitJob]]:
     """Models of 2,000 tokens and five tasks; the first few differ in seed and relatedness."""
     alphas = (0.6, 0.8, 0.9, 0.95)
     settings = [Setting(2000, 5, alphas[at % 4], seed=at % 5) for at in range(MODELS)]

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from bursar.corpus import Corpus, read
 from bursar.learners import Learner, make_learner
 from bursar.learners.encoders import load_encoder
-from bursar.learners.encoders.bert import BertEncoder, Layer
+from bursar.learners.encoders.bert import BertEncoder, BertLayer
 from bursar.ragged import IntArray
 from bursar.simulation import assistant_corpus
 from bursar.tasks import Classification
@@ -78,9 +78,9 @@ def training_flops(encoder: BertEncoder, windows: IntArray, outputs: int) -> flo
     return 3 * forward_flops(encoder, windows, outputs) - float(spared)
 
 
-def _first(encoder: BertEncoder) -> Layer:
+def _first(encoder: BertEncoder) -> BertLayer:
     layer = encoder.layers[0]
-    assert isinstance(layer, Layer)
+    assert isinstance(layer, BertLayer)
     return layer
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, SchemaError
 from bursar.learners import lockstep
-from bursar.learners.lockstep import Job, MultitaskTagger, Trained
+from bursar.learners.lockstep import FitJob, MultitaskTagger, Trained
 from bursar.learners.lockstep.words import word_vectors
 from bursar.ragged import FloatArray, IntArray
 from bursar.simulation.related import Related, related_corpus, unit_codes
@@ -150,7 +150,7 @@ def drawn_tasks(material: Material, setting: Setting) -> Related:
 
 def network_of(
     material: Material, settings: Sequence[Setting], drawn: Sequence[Related]
-) -> tuple[MultitaskTagger, list[Job]]:
+) -> tuple[MultitaskTagger, list[FitJob]]:
     """One network over the words of all settings, one behind the other, and the held-out ones last; a job a setting."""
     labels = len(material.task.labels) + 1
     beyond = np.full((int(material.held_out.words.sum()), settings[0].tasks), -1)
@@ -158,7 +158,7 @@ def network_of(
     targets = [*(targets_of(some) for some in drawn), beyond]
     ends = np.cumsum([len(some) for some in targets])
     jobs = [
-        Job(np.arange(end - len(some), end), setting.seed, name=str(setting))
+        FitJob(np.arange(end - len(some), end), setting.seed, name=str(setting))
         for setting, some, end in zip(settings, targets[:-1], ends[:-1].tolist(), strict=True)
     ]
     architecture = settings[0].architecture

@@ -12,7 +12,7 @@ from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError, LearnerError, UntrustedError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
-from bursar.learners.scikit import ESTIMATORS, Choice, ScikitLearner, documents, word_features
+from bursar.learners.scikit import ESTIMATORS, FittedClassifier, ScikitLearner, documents, word_features
 from bursar.simulation import assistant_corpus
 from bursar.tasks import make_task
 from tests.learners.test_probe import images
@@ -112,7 +112,7 @@ def test_probabilities_stand_under_their_own_labels():
         def predict_proba(self, rows):
             return np.array([[0.2, 0.8]] * rows.shape[0])
 
-    believed = Choice(Fixed(), np.array([1, 3]), labels=4, units=9).predict_proba(np.zeros((2, 1)))[0]
+    believed = FittedClassifier(Fixed(), np.array([1, 3]), labels=4, units=9).predict_proba(np.zeros((2, 1)))[0]
     np.testing.assert_allclose(believed, [[0.05, 0.18, 0.05, 0.72]] * 2)
 
 
@@ -207,7 +207,13 @@ def test_trees_are_refused():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("estimator", "oracle"), ("estimator", 3), ("estimator", Choice), ("features", "letters"), ("epochs", 3)],
+    [
+        ("estimator", "oracle"),
+        ("estimator", 3),
+        ("estimator", FittedClassifier),
+        ("features", "letters"),
+        ("epochs", 3),
+    ],
 )
 def test_wrong_options_are_refused_by_name(name, value, corpus):
     with pytest.raises(ConfigError, match=f"{name}|there is no estimator"):

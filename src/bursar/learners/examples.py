@@ -50,7 +50,7 @@ class Examples:
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class TaskLosses:
     """The training objective: the losses of a model's tasks on batches of its examples."""
 
     model: SharedModel

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
 from bursar.learners.calibration import fit_temperature, scaled_loss
-from bursar.learners.encoders.encoder import Reading
+from bursar.learners.encoders.encoder import ItemReading
 from bursar.learners.examples import Examples, linkable_spans
 from bursar.learners.learner import Embeddings, Progress, no_progress
 from bursar.learners.readings import ReadingCache, batches_by_length, in_batches, lengths_of
@@ -51,7 +51,7 @@ class Predictor:
         back = np.argsort(np.array(order, dtype=np.int64))
         return {name: type(found[0]).concatenate(found).take(back) for name, found in parts.items()}
 
-    def _predict_batch(self, readings: Sequence[Reading], passes: int, seed: int) -> dict[str, AnyBeliefs]:
+    def _predict_batch(self, readings: Sequence[ItemReading], passes: int, seed: int) -> dict[str, AnyBeliefs]:
         """One batch. Dropout passes share everything before the first dropout."""
         model, tasks = self.model, list(self.model.tasks)
         batch = model.encoder.batch(readings)

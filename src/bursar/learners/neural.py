@@ -20,7 +20,7 @@ from bursar.learners.catalog.builtin import neural_gives
 from bursar.learners.checkpoints import Checkpoint
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.encoder import Encoder
-from bursar.learners.examples import Examples, Objective
+from bursar.learners.examples import Examples, TaskLosses
 from bursar.learners.inference import Predictor, fit_temperatures, item_vectors, pretrained_embeddings, with_progress
 from bursar.learners.learner import (
     Embeddings,
@@ -113,11 +113,11 @@ class NeuralLearner(Learner):
         objective = self._objective(model, annotated, readings)
         return Training(objective, lengths_of(readings), plan, checkpoint)
 
-    def _objective(self, model: SharedModel, items: Corpus, readings: Sequence[Any]) -> Objective:
+    def _objective(self, model: SharedModel, items: Corpus, readings: Sequence[Any]) -> TaskLosses:
         def encode(places: IntArray, tasks: Sequence[str]) -> dict[str, Encoded]:
             return self.cache.encode(model, [readings[at] for at in places], tasks)
 
-        return Objective(model, Examples.of(items, model), encode, self.settings.smoothing)
+        return TaskLosses(model, Examples.of(items, model), encode, self.settings.smoothing)
 
     def _score(self, model: SharedModel, dev: Corpus | None) -> Score | None:
         """Scores the model on the development items, if there are any."""

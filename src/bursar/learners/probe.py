@@ -33,7 +33,7 @@ CHUNK = 4096  # rows scored at a time
 
 
 # -- ridge regression --------------------------------------------------------------------------------------------
-class Solution(NamedTuple):
+class RidgeSolution(NamedTuple):
     """A ridge regression and its leave-one-out predictions."""
 
     weights: FloatArray  # (width, outputs)
@@ -69,7 +69,7 @@ class Ridge:
         """The mean variance of a feature. Penalties are multiples of it, so that they suit any features."""
         return float(np.trace(self.gram)) / (self.units * self.width) or 1.0
 
-    def solve(self, penalty: float) -> Solution:
+    def solve(self, penalty: float) -> RidgeSolution:
         """Solve (X'X + λ) w = X'y, or w = X'a with (XX' + λ) a = y, by a Cholesky factor of the Gram matrix."""
         root = _root(self.gram, penalty)
         if self.dual:
@@ -87,7 +87,7 @@ class Ridge:
         leverage = leverage + 1 / self.units  # the intercept's share
         others = np.maximum(1 - leverage, 1e-12)[:, None]
         left_out = self.judged_targets + self.level - residual / others
-        return Solution(weights, self.level - self.middle @ weights, leverage, left_out)
+        return RidgeSolution(weights, self.level - self.middle @ weights, leverage, left_out)
 
     def covariance_root(self, penalty: float) -> FloatArray:
         """The lower Cholesky factor of X'X + λ, (width, width)."""
@@ -132,7 +132,7 @@ def fitted_factor(scores: FloatArray, codes: IntArray) -> tuple[float, float]:
 
 
 # -- models of one task --------------------------------------------------------------------------------------------
-class Choice(NamedTuple):
+class LinearClassifier(NamedTuple):
     """A classifier: the softmax of linear scores."""
 
     weights: FloatArray  # (width, labels)
@@ -147,7 +147,7 @@ class Choice(NamedTuple):
         return (found,)
 
 
-class Number(NamedTuple):
+class LinearRegressor(NamedTuple):
     """A regression whose variance grows with the distance from the training items: σ² (1 + 1/n + x (X'X + λ)⁻¹ x')."""
 
     weights: FloatArray  # (width, 1)
@@ -166,16 +166,16 @@ class Number(NamedTuple):
         return means, variances
 
 
-def ridge_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> Choice:
+def ridge_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> LinearClassifier:
     """Ridge regression on label indicators; the temperature is fitted to leave-one-out scores."""
     ridge = Ridge(rows, np.eye(labels)[codes])
     judged = codes[ridge.judged]
     solution, _ = solved(ridge, penalty, lambda solution: fitted_factor(solution.left_out, judged)[1])
     factor, _ = fitted_factor(solution.left_out, judged)
-    return Choice(solution.weights * factor, solution.bias * factor)
+    return LinearClassifier(solution.weights * factor, solution.bias * factor)
 
 
-def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, penalty: float | None) -> Number:
+def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, penalty: float | None) -> LinearRegressor:
     """Ridge regression on numbers; σ² is fitted to leave-one-out errors."""
     ridge = Ridge(rows, numbers[:, None])
     judged = numbers[ridge.judged]
@@ -186,16 +186,16 @@ def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, pena
     errors = (solution.left_out[:, 0] - judged) * np.sqrt(np.maximum(1 - solution.leverage, 0))
     noise = np.array([variance_of(errors, task), 1 / ridge.units])
     root = ridge.covariance_root(penalty * ridge.variance)
-    return Number(solution.weights, solution.bias, ridge.middle, root, noise)
+    return LinearRegressor(solution.weights, solution.bias, ridge.middle, root, noise)
 
 
-def solved(ridge: Ridge, penalty: float | None, loss: Callable[[Solution], float]) -> tuple[Solution, float]:
+def solved(ridge: Ridge, penalty: float | None, loss: Callable[[RidgeSolution], float]) -> tuple[RidgeSolution, float]:
     """The solution for a penalty, or for the best of ``PENALTIES``: every second one is tried, then its neighbours."""
     if penalty is not None:
         return ridge.solve(penalty * ridge.variance), penalty
 
     @cache
-    def tried(at: int) -> tuple[float, Solution]:
+    def tried(at: int) -> tuple[float, RidgeSolution]:
         solution = ridge.solve(PENALTIES[at] * ridge.variance)
         return loss(solution), solution
 
@@ -204,7 +204,7 @@ def solved(ridge: Ridge, penalty: float | None, loss: Callable[[Solution], float
     return tried(best)[1], float(PENALTIES[best])
 
 
-def logistic_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> Choice:
+def logistic_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> LinearClassifier:
     """Logistic regression. An unseen label gets a probability of at most 1 in n + 1."""
     from sklearn.linear_model import LogisticRegression
 
@@ -222,7 +222,7 @@ def logistic_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: f
         bias[seen] = levels - middle @ weights[:, seen]
     # The scores of seen labels have mean 0, so one of them is at least 0.
     bias[np.setdiff1d(np.arange(labels), seen)] = -np.log(len(codes) + 1)
-    return Choice(weights, bias)
+    return LinearClassifier(weights, bias)
 
 
 # -- the learner -----------------------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ class ProbeLearner(FeatureLearner):
         models: dict[str, Model] = {}
         for name, task in self.tasks.items():
             outputs = 1 if isinstance(task, Regression) else classes_of(task)
-            models[name] = model = made(name, Number if isinstance(task, Regression) else Choice)
+            models[name] = model = made(name, LinearRegressor if isinstance(task, Regression) else LinearClassifier)
             if model.weights.shape != (width, outputs) or model.bias.shape != (outputs,):
                 raise LearnerError(f"the weights of task {name!r} have another shape")
         self._axes, self._models = axes, models

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bursar.corpus import Corpus
-from bursar.learners.encoders.encoder import Encoder, Reading
+from bursar.learners.encoders.encoder import Encoder, ItemReading
 from bursar.learners.learner import Progress
 from bursar.learners.sharing import SharedModel
 from bursar.ragged import IntArray
@@ -27,7 +27,7 @@ class ReadingCache:
 
     def __init__(self, encoder: Encoder, frozen_layers: int) -> None:
         self.encoder, self.frozen_layers = encoder, frozen_layers
-        self._readings: dict[Hashable, Reading] = {}
+        self._readings: dict[Hashable, ItemReading] = {}
         self._kept: set[int] = set()  # the ids of the objects that ``_readings`` keeps alive
         self._hidden: dict[int, Tensor] = {}  # by those ids
         self._hidden_bytes = 0
@@ -45,12 +45,12 @@ class ReadingCache:
             self._kept |= {id(reading) for reading in fresh.values()}
         return [fresh[key] if key in fresh else self._readings[key] for key in keys]
 
-    def encode(self, model: SharedModel, readings: Sequence[Reading], tasks: Sequence[str]) -> dict[str, Encoded]:
+    def encode(self, model: SharedModel, readings: Sequence[ItemReading], tasks: Sequence[str]) -> dict[str, Encoded]:
         """The vectors that each task's head reads."""
         batch = model.encoder.batch(readings)
         return model.encode(self.hidden(model, readings, batch), batch, tasks)
 
-    def hidden(self, model: SharedModel, readings: Sequence[Reading], batch: Any) -> Tensor:
+    def hidden(self, model: SharedModel, readings: Sequence[ItemReading], batch: Any) -> Tensor:
         """The output of the embeddings and the frozen layers for a batch, which training does not change."""
         encoder = model.encoder
         if not self.frozen_layers:
@@ -74,12 +74,12 @@ class ReadingCache:
             self._hidden_bytes += part.nbytes
 
 
-def lengths_of(readings: Sequence[Reading]) -> IntArray:
+def lengths_of(readings: Sequence[ItemReading]) -> IntArray:
     """The size of every reading: (items,)."""
     return np.array([reading.size for reading in readings], dtype=np.int64)
 
 
-def in_batches(readings: Sequence[Reading], stage: str, progress: Progress) -> Iterator[IntArray]:
+def in_batches(readings: Sequence[ItemReading], stage: str, progress: Progress) -> Iterator[IntArray]:
     """Batches of items of similar length; reports the share of items that are done after each."""
     done = 0
     for batch in batches_by_length(lengths_of(readings)):

@@ -67,7 +67,7 @@ ESTIMATORS.add("random-forest", _random_forest)
 
 # -- models of one task --------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Choice:
+class FittedClassifier:
     """A fitted classifier. Labels that it never saw share a probability of 1 in n + 1."""
 
     estimator: Any  # None if only one label was seen, which most estimators refuse
@@ -91,7 +91,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Number:
+class FittedRegressor:
     """A fitted regressor. Its variance, the same for all items, is that of cross-validation errors."""
 
     estimator: Any
@@ -229,7 +229,7 @@ class ScikitLearner(FeatureLearner):
         try:
             if isinstance(task, Regression):
                 variance = variance_of(_errors(estimator, rows, targets, seed), task)
-                return Number(estimator.fit(rows, targets), variance)
+                return FittedRegressor(estimator.fit(rows, targets), variance)
             seen = np.unique(targets)
             fitted = estimator.fit(rows, targets) if len(seen) > 1 else None
         except (TypeError, ValueError) as wrong:
@@ -237,7 +237,7 @@ class ScikitLearner(FeatureLearner):
                 f"task {task.name!r}: {type(estimator).__name__} cannot be fitted: {wrong}",
                 fix="use another estimator, other features, or label more items",
             ) from None
-        return Choice(fitted, seen, classes_of(task), len(targets))
+        return FittedClassifier(fitted, seen, classes_of(task), len(targets))
 
     # -- saved models ----------------------------------------------------------------------------------------------
     def options(self) -> dict[str, object]:
@@ -271,11 +271,11 @@ class ScikitLearner(FeatureLearner):
         if type(estimator) is not known and (estimator is not None or isinstance(task, Regression)):
             raise LearnerError(f"task {task.name!r} has a {type(estimator).__name__}, not a {known.__name__}")
         if isinstance(task, Regression):
-            return Number(estimator, float(learned["variance"]))
+            return FittedRegressor(estimator, float(learned["variance"]))
         seen = np.array(learned["seen"], dtype=np.int64)
         if not len(seen) or not ((seen >= 0) & (seen < classes_of(task))).all():
             raise LearnerError(f"task {task.name!r} was trained on labels that the task does not have")
-        return Choice(estimator, seen, classes_of(task), int(learned["units"]))
+        return FittedClassifier(estimator, seen, classes_of(task), int(learned["units"]))
 
 
 def _new_vectorizer(what: str) -> Any:

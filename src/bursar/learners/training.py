@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from bursar.errors import LearnerError
 from bursar.learners.checkpoints import Checkpoint
-from bursar.learners.examples import Objective
+from bursar.learners.examples import TaskLosses
 from bursar.learners.learner import FitReport, Progress
 from bursar.learners.optimizer import WeightAverage, make_optimizer
 from bursar.learners.settings import TrainingPlan
@@ -45,7 +45,7 @@ class Training:
     """
 
     def __init__(
-        self, objective: Objective, lengths: IntArray, plan: TrainingPlan, checkpoint: Checkpoint | None = None
+        self, objective: TaskLosses, lengths: IntArray, plan: TrainingPlan, checkpoint: Checkpoint | None = None
     ) -> None:
         schedule = plan.schedule
         self.model, self.objective, self.plan, self.checkpoint = objective.model, objective, plan, checkpoint

@@ -14,7 +14,7 @@ from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners import lockstep
 from bursar.learners.features import classes_of
-from bursar.learners.lockstep import Job, Network, Settings, Texts, Trained, Training
+from bursar.learners.lockstep import CodedTexts, FitJob, LockstepTraining, Network, Settings, Trained
 from bursar.learners.lockstep.scores import Score
 from bursar.learners.lockstep.words import word_vectors
 from bursar.oracle.async_evaluation import Here, Stream, Wanted
@@ -100,9 +100,9 @@ class NetworkJudge(Judge):
     def stream(self) -> Stream:
         return Here(NetworkSteps(self))
 
-    def job(self, items: IntArray) -> Job:
+    def job(self, items: IntArray) -> FitJob:
         """The model of a set."""
-        return Job(np.concatenate([self.rows["warm"], self.rows["pool"][items]]), self.seed)
+        return FitJob(np.concatenate([self.rows["warm"], self.rows["pool"][items]]), self.seed)
 
     def score(self, name: str, model: Trained, part: str) -> float:
         """What a model of a task scores on a part."""
@@ -110,10 +110,10 @@ class NetworkJudge(Judge):
         guesses = self._units(made, model, part).argmax(axis=-1)
         return score_of(made.targets[part], guesses, classes_of(self.problem.corpus.schema[name]), self.problem.metric)
 
-    def training(self, name: str) -> Training:
+    def training(self, name: str) -> LockstepTraining:
         """Models of a task in work."""
         network = self.tasks[name].network
-        return Training(network, self.settings, select=self.rows["aside"], score=self._measure(network))
+        return LockstepTraining(network, self.settings, select=self.rows["aside"], score=self._measure(network))
 
     def learn(self, sets: Sequence[IntArray]) -> None:
         for name in self.tasks:
@@ -212,7 +212,7 @@ def _vocabulary(items: Corpus) -> list[str]:
     return sorted({word.lower() for words in items.texts.all_words() for word in words})
 
 
-def _texts(items: Corpus) -> Texts:
+def _texts(items: Corpus) -> CodedTexts:
     assert items.texts is not None
     words = items.texts.all_words()
     empty = [at for at, some in enumerate(words) if not some]
@@ -220,7 +220,7 @@ def _texts(items: Corpus) -> Texts:
         raise ConfigError(f"item {items.ids[empty[0]]!r} has no words", fix="leave it out")
     codes = {word: code for code, word in enumerate(_vocabulary(items), start=1)}
     flat = np.array([codes[word.lower()] for some in words for word in some], dtype=np.int64)
-    return Texts(_padded(flat, items.words, 0), items.words, len(codes) + 1)
+    return CodedTexts(_padded(flat, items.words, 0), items.words, len(codes) + 1)
 
 
 def _padded(values: IntArray, lengths: IntArray, fill: int) -> IntArray:

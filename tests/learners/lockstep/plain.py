@@ -11,10 +11,10 @@ from torch.nn import functional as F
 from bursar.learners.lockstep import (
     AverageNetwork,
     BiLSTM,
+    CodedTexts,
     ImageConvolution,
     Tagger,
     TextConvolution,
-    Texts,
 )
 from bursar.learners.lockstep.jobs import walk
 
@@ -26,7 +26,7 @@ def texts_of(items, seed=0, longest=9, vocabulary=40):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, longest + 1, items)
     codes = np.where(np.arange(longest) < lengths[:, None], rng.integers(1, vocabulary, (items, longest)), 0)
-    return Texts(codes, lengths, vocabulary)
+    return CodedTexts(codes, lengths, vocabulary)
 
 
 def network_of(kind, items=60, seed=0, size=8, longest=9, **options):

@@ -13,12 +13,12 @@ import torch
 from bursar.learners.lockstep import (
     AverageNetwork,
     BiLSTM,
+    FitJob,
     ImageConvolution,
-    Job,
+    LockstepTraining,
     Settings,
     Tagger,
     TextConvolution,
-    Training,
     accuracy,
     train,
 )
@@ -32,7 +32,9 @@ def settings_of(lanes, batch=10):
 
 
 def jobs_of(rng, count, most):
-    return [Job(rng.choice(50, rng.integers(1, most), replace=False), seed=int(rng.integers(2))) for _ in range(count)]
+    return [
+        FitJob(rng.choice(50, rng.integers(1, most), replace=False), seed=int(rng.integers(2))) for _ in range(count)
+    ]
 
 
 def same(one, other):
@@ -91,7 +93,7 @@ def test_one_and_two_threads_give_the_same_bits(kind):
 def test_a_model_depends_on_the_set_of_its_items_and_not_on_how_they_are_listed():
     network = network_of(AverageNetwork)
     rows = np.random.default_rng(0).choice(50, 33, replace=False)
-    jobs = [Job(rows), Job(np.sort(rows)), Job(rows[::-1])]
+    jobs = [FitJob(rows), FitJob(np.sort(rows)), FitJob(rows[::-1])]
     models = train(network, jobs, settings_of(3), select=SELECT, score=accuracy(network))
     assert same(models[0], models[1])
     assert same(models[0], models[2])
@@ -101,7 +103,7 @@ def test_without_shuffling_the_order_of_the_items_counts():
     network = network_of(AverageNetwork)
     rows = np.random.default_rng(0).choice(50, 33, replace=False)
     settings = Settings(batch=10, epochs=3, shuffle=False)
-    models = train(network, [Job(rows), Job(np.sort(rows))], settings, select=SELECT, score=accuracy(network))
+    models = train(network, [FitJob(rows), FitJob(np.sort(rows))], settings, select=SELECT, score=accuracy(network))
     assert not same(models[0], models[1])
 
 
@@ -109,7 +111,7 @@ def test_lanes_of_real_size_agree_with_a_model_alone():
     """Word vectors of 64 numbers and batches of 20, as in the studies."""
     for kind in (AverageNetwork, BiLSTM):
         network = network_of(kind, size=64, longest=22)
-        jobs = [Job(np.arange(start, 50, step)) for start in (0, 3) for step in (1, 2)]
+        jobs = [FitJob(np.arange(start, 50, step)) for start in (0, 3) for step in (1, 2)]
         settings = Settings(epochs=3)
         together = train(network, jobs, settings, select=SELECT, score=accuracy(network))
         for job, model in zip(jobs, together, strict=True):
@@ -122,7 +124,7 @@ def test_models_that_come_and_go_meanwhile_change_no_bit(kind):
     network = network_of(kind, seed=3, size=8)
     jobs = jobs_of(rng, 9, 40)
     alone = train(network, jobs, settings_of(1), select=SELECT, score=accuracy(network))
-    training = Training(network, settings_of(3), select=SELECT, score=accuracy(network))
+    training = LockstepTraining(network, settings_of(3), select=SELECT, score=accuracy(network))
     numbers = {training.add(job): at for at, job in enumerate(jobs[:5])}
     dropped = [2, 4]
     found = {}
@@ -147,10 +149,10 @@ import subprocess
 import sys
 
 import numpy as np
-from bursar.learners.lockstep import AverageNetwork, Job, Settings, accuracy, train
+from bursar.learners.lockstep import AverageNetwork, FitJob, Settings, accuracy, train
 from tests.learners.lockstep.plain import network_of
 network = network_of(AverageNetwork, seed=3, size=50, dropout=0.5)
-jobs = [Job(np.arange(40), seed=seed) for seed in range(4)]
+jobs = [FitJob(np.arange(40), seed=seed) for seed in range(4)]
 settings = Settings(batch=10, epochs=10, patience=10)
 found = train(network, jobs, settings, select=np.arange(50, 60), score=accuracy(network))
 print(hashlib.sha256(b"".join(v.numpy().tobytes() for model in found for v in model.parameters.values())).hexdigest())

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from bursar.errors import ConfigError
-from bursar.learners.lockstep import Job, MultitaskTagger, Settings, accuracy, logits, train
+from bursar.learners.lockstep import FitJob, MultitaskTagger, Settings, accuracy, logits, train
 from bursar.learners.lockstep.multitask import ARCHITECTURES
-from bursar.learners.lockstep.network import Batch
+from bursar.learners.lockstep.network import LaneBatch
 from experiments.bench.laws_training import plainly_trained
 
 LABELS = 5
@@ -33,7 +33,7 @@ def same(one, other):
 def test_after_twenty_steps_parameters_are_a_plain_modules_to_eight_digits(architecture):
     network = network_of(architecture, units=500, size=100, missing=0.4, dtype=torch.float64)
     settings = Settings(batch=100, epochs=4)
-    jobs = [Job(np.arange(500), seed=seed) for seed in range(2)]
+    jobs = [FitJob(np.arange(500), seed=seed) for seed in range(2)]
     for job, model in zip(jobs, train(network, jobs, settings), strict=True):
         plain = plainly_trained(network, job, settings).parameters_like_ours(network)
         assert plain.keys() == model.parameters.keys()
@@ -45,7 +45,7 @@ def test_after_twenty_steps_parameters_are_a_plain_modules_to_eight_digits(archi
 def test_written_out_slopes_say_how_the_loss_changes(architecture):
     network = network_of(architecture, missing=0.3, dtype=torch.float64)
     first = {name: value[None] for name, value in network.begin(0).items()}
-    batch = Batch(np.arange(8)[None], np.arange(8)[None] < 7, np.zeros((1, 0), dtype=np.int64), [(0, 0)])
+    batch = LaneBatch(np.arange(8)[None], np.arange(8)[None] < 7, np.zeros((1, 0), dtype=np.int64), [(0, 0)])
     _, found = network.gradients(first, batch)
     for name, value in first.items():
         bumped = torch.randn(value.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 1e-5
@@ -66,7 +66,7 @@ def test_written_out_slopes_say_how_the_loss_changes(architecture):
 def test_neighbours_and_lanes_change_no_bit_of_a_model(architecture, options):
     network = network_of(architecture, **options)
     rng = np.random.default_rng(1)
-    jobs = [Job(rng.choice(240, rng.integers(1, 240), replace=False), seed=int(rng.integers(3))) for _ in range(6)]
+    jobs = [FitJob(rng.choice(240, rng.integers(1, 240), replace=False), seed=int(rng.integers(3))) for _ in range(6)]
     alone = [train(network, [job], Settings(batch=100, epochs=3, lanes=1))[0] for job in jobs]
     for lanes in (2, 5, 16):
         some = rng.permutation(len(jobs))[: rng.integers(2, len(jobs) + 1)]
@@ -79,7 +79,7 @@ def test_units_without_a_label_for_a_task_say_nothing_to_it():
     network = network_of("mixed", tasks=2)
     silent = np.where(np.arange(2) == 1, -1, network.targets)
     two = MultitaskTagger(network.windows, network.vectors.double().numpy(), silent, LABELS, "mixed")
-    job, settings = Job(np.arange(120)), Settings(batch=20, epochs=2)
+    job, settings = FitJob(np.arange(120)), Settings(batch=20, epochs=2)
     (model,) = train(two, [job], settings)
     first = two.begin(0)
     for name in ("own0.weight", "output.weight", "output.bias"):
@@ -96,7 +96,7 @@ def test_what_tasks_share_begins_the_same_with_any_number_of_them():
 
 def test_without_items_to_choose_by_the_last_epoch_is_kept():
     network = network_of()
-    job = Job(np.arange(100))
+    job = FitJob(np.arange(100))
     (model,) = train(network, [job], Settings(batch=20, epochs=7, patience=1))
     assert (model.epochs, model.best_epoch, len(model.history)) == (7, 7, 0)
     assert np.isnan(model.score)
@@ -108,7 +108,7 @@ def test_items_to_choose_by_choose_the_best_epoch_over_all_tasks():
     network = network_of()
     select = np.arange(200, 240)
     (model,) = train(
-        network, [Job(np.arange(200))], Settings(batch=20, epochs=9), select=select, score=accuracy(network)
+        network, [FitJob(np.arange(200))], Settings(batch=20, epochs=9), select=select, score=accuracy(network)
     )
     said = logits(network, model, select).argmax(dim=2).numpy()
     assert said.shape == (40, 3)
@@ -117,7 +117,7 @@ def test_items_to_choose_by_choose_the_best_epoch_over_all_tasks():
 
 def test_items_without_a_score_are_refused():
     with pytest.raises(ConfigError, match="both select and score"):
-        train(network_of(), [Job(np.arange(9))], select=np.arange(9))
+        train(network_of(), [FitJob(np.arange(9))], select=np.arange(9))
 
 
 @pytest.mark.parametrize(

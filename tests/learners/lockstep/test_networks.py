@@ -9,14 +9,14 @@ import torch
 from bursar.errors import ConfigError
 from bursar.learners.lockstep import (
     AverageNetwork,
-    Batch,
     BiLSTM,
+    CodedTexts,
+    FitJob,
     ImageConvolution,
-    Job,
+    LaneBatch,
     Settings,
     Tagger,
     TextConvolution,
-    Texts,
     logits,
     train,
     whole,
@@ -73,7 +73,7 @@ def test_slopes_are_those_of_the_plain_network_and_padding_has_none(kind):
     loss = plain_loss(network, leaves, rows[real])
     expected = dict(zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True))
     detached = in_a_lane({name: value.detach() for name, value in leaves.items()})
-    found_loss, found = network.gradients(detached, Batch(rows, real, places_of(network), [(4, 0)]))
+    found_loss, found = network.gradients(detached, LaneBatch(rows, real, places_of(network), [(4, 0)]))
     assert found_loss.item() == pytest.approx(loss.item(), abs=1e-12)
     for name, slope in expected.items():
         torch.testing.assert_close(found[name][0], slope, rtol=0, atol=1e-12)
@@ -86,7 +86,9 @@ def test_twenty_steps_in_company_end_where_torch_ends_alone(kind):
     network = network_of(kind, dtype=torch.float64)
     settings = Settings(batch=10 if items == 38 else 4, epochs=5, lanes=3)
     rng = np.random.default_rng(8)
-    jobs = [Job(rng.choice(50, size, replace=False), seed) for size, seed in ((items, 1), (items - 9, 2), (items, 3))]
+    jobs = [
+        FitJob(rng.choice(50, size, replace=False), seed) for size, seed in ((items, 1), (items - 9, 2), (items, 3))
+    ]
     jobs = jobs[:2] if kind in (ImageConvolution, Tagger) else jobs
     models = train(network, jobs, settings, select=np.arange(4), score=later_is_better())
     for job, model in zip(jobs, models, strict=True):
@@ -99,7 +101,11 @@ def test_twenty_steps_in_company_end_where_torch_ends_alone(kind):
 def test_vectors_of_words_that_a_model_never_saw_stay_as_they_were(kind):
     network = network_of(kind)
     (model,) = train(
-        network, [Job(np.arange(3), seed=6)], Settings(epochs=2), select=np.arange(3, 9), score=later_is_better()
+        network,
+        [FitJob(np.arange(3), seed=6)],
+        Settings(epochs=2),
+        select=np.arange(3, 9),
+        score=later_is_better(),
     )
     before, after = network.begin(6)["words"], whole(network, model)["words"]
     changed = (before != after).any(dim=1).numpy()
@@ -126,7 +132,7 @@ def test_dropout_follows_from_the_seed_and_the_step_alone(kind):
 
     def loss(*draw):
         rows = np.arange(6)[None]
-        return network.gradients(parameters, Batch(rows, np.ones_like(rows, dtype=bool), places, [draw]))[0].item()
+        return network.gradients(parameters, LaneBatch(rows, np.ones_like(rows, dtype=bool), places, [draw]))[0].item()
 
     assert loss(0, 1) == loss(0, 1)
     assert len({loss(0, 1), loss(0, 2), loss(1, 1)}) == 3
@@ -135,12 +141,12 @@ def test_dropout_follows_from_the_seed_and_the_step_alone(kind):
 def test_compiled_steps_drop_what_automatic_differentiation_drops():
     """The average of vectors is trained in machine code; here its loss is differentiated by torch, step by step."""
     network = network_of(AverageNetwork, dropout=0.5, dtype=torch.float64)
-    job, settings = Job(np.arange(3, 40), seed=3), Settings(batch=10, epochs=4)
+    job, settings = FitJob(np.arange(3, 40), seed=3), Settings(batch=10, epochs=4)
     parameters = {name: value.clone() for name, value in network.begin(3).items()}
     adam, step = torch.optim.Adam(parameters.values(), lr=settings.rate), 0
     for epoch in range(1, settings.epochs + 1):
         for rows, real in zip(*walk(job, settings, epoch), strict=True):
-            batch = Batch(rows[None], real[None], places_of(network), [(3, step)])
+            batch = LaneBatch(rows[None], real[None], places_of(network), [(3, step)])
             _, slopes = network.gradients(in_a_lane(parameters), batch)
             for name, value in parameters.items():
                 value.grad = slopes[name][0]
@@ -154,7 +160,7 @@ def test_compiled_steps_drop_what_automatic_differentiation_drops():
 @pytest.mark.parametrize("kind", [BiLSTM, Tagger, ImageConvolution])
 def test_passes_differ_from_each_other_but_not_with_the_company_of_an_item(kind):
     network = network_of(kind, dropout=0.5)
-    (model,) = train(network, [Job(np.arange(8))], Settings(epochs=1), select=np.arange(4), score=later_is_better())
+    (model,) = train(network, [FitJob(np.arange(8))], Settings(epochs=1), select=np.arange(4), score=later_is_better())
     few = logits(network, model, np.array([11]), passes=3, seed=5)
     many = logits(network, model, np.array([30, 11, 12, 13]), passes=3, seed=5)
     words = network.texts.lengths[11] if kind is Tagger else LABELS
@@ -166,17 +172,23 @@ def test_passes_differ_from_each_other_but_not_with_the_company_of_an_item(kind)
 # -- what cannot be ----------------------------------------------------------------------------------------------------
 def test_texts_that_do_not_fit_are_refused():
     with pytest.raises(ConfigError, match="at least one word"):
-        Texts(np.array([[1, 0], [0, 0]]), np.array([1, 0]), 2)
+        CodedTexts(np.array([[1, 0], [0, 0]]), np.array([1, 0]), 2)
     with pytest.raises(ConfigError, match="after each text"):
-        Texts(np.array([[1, 0]]), np.array([2]), 2)
+        CodedTexts(np.array([[1, 0]]), np.array([2]), 2)
     with pytest.raises(ConfigError, match="vocabulary"):
-        Texts(np.array([[1, 2]]), np.array([2]), 2)
+        CodedTexts(np.array([[1, 2]]), np.array([2]), 2)
 
 
 @pytest.mark.parametrize("kind", [TextConvolution, BiLSTM, Tagger])
 def test_networks_that_read_in_order_refuse_batches_whose_sums_would_be_cut_anywhere(kind):
     with pytest.raises(ConfigError, match="128"):
-        train(network_of(kind), [Job(np.arange(3))], Settings(batch=129), select=np.arange(3), score=later_is_better())
+        train(
+            network_of(kind),
+            [FitJob(np.arange(3))],
+            Settings(batch=129),
+            select=np.arange(3),
+            score=later_is_better(),
+        )
 
 
 def test_dropout_of_everything_is_refused():

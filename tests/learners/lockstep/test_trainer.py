@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners.lockstep import (
     AverageNetwork,
-    Job,
+    FitJob,
     Settings,
     Tagger,
     accuracy,
@@ -43,14 +43,14 @@ def scripted(values):
 def test_a_training_ends_after_as_many_epochs_without_a_better_score_and_keeps_the_first_of_equals(values, best, run):
     network = network_of(AverageNetwork)
     settings = Settings(epochs=8, patience=3)
-    (model,) = train(network, [Job(np.arange(30))], settings, select=SELECT, score=scripted(values))
+    (model,) = train(network, [FitJob(np.arange(30))], settings, select=SELECT, score=scripted(values))
     assert (model.best_epoch, model.epochs) == (best, run)
     assert model.score == values[best - 1]
     assert model.history.tolist() == values[:run]
 
 
 def test_the_parameters_are_those_of_the_best_epoch():
-    network, job = network_of(AverageNetwork, dtype=torch.float64), Job(np.arange(30), seed=2)
+    network, job = network_of(AverageNetwork, dtype=torch.float64), FitJob(np.arange(30), seed=2)
     (model,) = train(network, [job], Settings(epochs=6), select=SELECT, score=scripted([0.1, 0.2, 0.9, 0.3, 0.3, 0.3]))
     expected = plainly_trained(network, job, Settings(epochs=3))
     for name, value in whole(network, model).items():
@@ -60,14 +60,14 @@ def test_the_parameters_are_those_of_the_best_epoch():
 def test_it_learns():
     network = network_of(Tagger, items=200, size=32, longest=5)
     settings = Settings(epochs=15, rate=2e-2)
-    (model,) = train(network, [Job(np.arange(100))], settings, select=np.arange(100, 130), score=accuracy(network))
+    (model,) = train(network, [FitJob(np.arange(100))], settings, select=np.arange(100, 130), score=accuracy(network))
     held = np.arange(130, 200)
     assert accuracy(network)(logits(network, model, held)[None], held)[0] > 0.9
 
 
 def test_more_jobs_than_lanes_come_back_in_their_order():
     network = network_of(AverageNetwork)
-    jobs = [Job(np.arange(size), seed=size) for size in (7, 31, 12, 45, 3, 28)]
+    jobs = [FitJob(np.arange(size), seed=size) for size in (7, 31, 12, 45, 3, 28)]
     models = train(network, jobs, Settings(epochs=3, lanes=2), select=SELECT, score=accuracy(network))
     assert [model.job for model in models] == jobs
 
@@ -78,7 +78,7 @@ def test_no_jobs_make_no_models():
 
 def test_a_job_without_items_stays_as_it_began():
     network = network_of(AverageNetwork)
-    jobs = [Job(np.arange(9)), Job(np.zeros(0, dtype=int), seed=3)]
+    jobs = [FitJob(np.arange(9)), FitJob(np.zeros(0, dtype=int), seed=3)]
     for some in (jobs, jobs[1:]):
         model = train(network, some, Settings(epochs=2), select=SELECT, score=accuracy(network))[-1]
         assert (model.epochs, model.best_epoch) == (0, 0)
@@ -92,19 +92,19 @@ def test_a_loss_that_is_no_number_names_the_job():
     vectors[word] = np.nan
     bad = [row for row in range(50) if word in network.texts.codes[row]]
     good = [row for row in range(50) if row not in bad]
-    jobs = [Job(np.array(good), name="the good one"), Job(np.array(bad), name="the bad one")]
+    jobs = [FitJob(np.array(good), name="the good one"), FitJob(np.array(bad), name="the bad one")]
     with pytest.raises(LearnerError, match=r"the bad one: the loss is nan in epoch 1.*Fix"):
         train(network, jobs, Settings(epochs=2), select=np.array(good[:5]), score=accuracy(network))
 
 
 def test_a_score_that_is_no_number_names_the_job():
     with pytest.raises(LearnerError, match="a model of 9 items with seed 0: the score is nan"):
-        train(network_of(AverageNetwork), [Job(np.arange(9))], select=SELECT, score=scripted([np.nan]))
+        train(network_of(AverageNetwork), [FitJob(np.arange(9))], select=SELECT, score=scripted([np.nan]))
 
 
 # -- the walk ----------------------------------------------------------------------------------------------------------
 def test_every_epoch_visits_every_item_once_and_each_in_another_order():
-    job, settings = Job(np.arange(100, 147)), Settings(batch=10)
+    job, settings = FitJob(np.arange(100, 147)), Settings(batch=10)
     orders = set()
     for epoch in range(1, 6):
         rows, real = walk(job, settings, epoch)
@@ -116,7 +116,7 @@ def test_every_epoch_visits_every_item_once_and_each_in_another_order():
 
 def test_the_walk_depends_on_the_ranks_of_the_items_alone():
     settings = Settings(batch=4)
-    one, other = (walk(Job(rows), settings, 3)[0] for rows in (np.array([5, 1, 9, 7]), np.array([10, 30, 70, 20])))
+    one, other = (walk(FitJob(rows), settings, 3)[0] for rows in (np.array([5, 1, 9, 7]), np.array([10, 30, 70, 20])))
     ranks = {value: rank for items in ([1, 5, 7, 9], [10, 20, 30, 70]) for rank, value in enumerate(items)}
     assert [ranks[value] for value in one[0].tolist()] == [ranks[value] for value in other[0].tolist()]
 

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear, scaled_dot_product_attention
 
 from bursar.errors import LearnerError
-from bursar.learners.encoders.encoder import Batch, PieceMaker, TextEncoder
+from bursar.learners.encoders.encoder import PieceBatch, PieceMaker, TextEncoder
 from bursar.tasks.heads import Dropout, enough_rows
 
 MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
 
 
-class Layer(nn.Module):
+class BertLayer(nn.Module):
     """Self-attention and feed-forward, each followed by a residual connection and normalisation.
 
     With ``precision`` bfloat16, products with weights are computed in bfloat16; the weights themselves, attention
@@ -87,7 +87,7 @@ class BertEncoder(TextEncoder):
         self.type_embedding = nn.Embedding(int(settings.get("type_vocab_size", 2)), self.width)
         self.embedding_norm = nn.LayerNorm(self.width, eps=epsilon)
         heads, inner = int(settings["num_attention_heads"]), int(settings["intermediate_size"])
-        self.layers = nn.ModuleList(Layer(self.width, inner, heads, epsilon, drop) for _ in range(self.depth))
+        self.layers = nn.ModuleList(BertLayer(self.width, inner, heads, epsilon, drop) for _ in range(self.depth))
 
     @classmethod
     def load(cls, folder: Path, settings: dict[str, Any]) -> BertEncoder:
@@ -116,7 +116,7 @@ class BertEncoder(TextEncoder):
             raise LearnerError(f"{folder}: the weights do not fit config.json: {wrong}") from None
         return encoder
 
-    def embed(self, batch: Batch) -> Tensor:
+    def embed(self, batch: PieceBatch) -> Tensor:
         hidden: Tensor = self.embedding_norm(
             self.word_embedding(batch.ids) + self.type_embedding(batch.types) + self.place_embedding(batch.places)
         )
@@ -126,7 +126,7 @@ class BertEncoder(TextEncoder):
         return self.word_embedding.weight
 
     def run(
-        self, hidden: Tensor, batch: Batch, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
+        self, hidden: Tensor, batch: PieceBatch, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
     ) -> Tensor:
         """Run some layers. An item's vectors are the same to the bit, whatever else is in the batch.
 
@@ -139,16 +139,16 @@ class BertEncoder(TextEncoder):
             hidden, begun = layer(hidden, batch.runs, begun), None
         return hidden[:real]
 
-    def begin(self, hidden: Tensor, batch: Batch, start: int) -> Tensor | None:
+    def begin(self, hidden: Tensor, batch: PieceBatch, start: int) -> Tensor | None:
         if start == self.depth:
             return None
         layer = self.layers[start]
-        assert isinstance(layer, Layer)
+        assert isinstance(layer, BertLayer)
         return layer.attend(enough_rows(hidden), batch.runs)
 
     def compute_in(self, precision: torch.dtype) -> None:
         for layer in self.layers:
-            assert isinstance(layer, Layer)
+            assert isinstance(layer, BertLayer)
             layer.precision = precision
 
     def shorten(self, layers: int) -> None:

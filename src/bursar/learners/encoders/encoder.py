@@ -32,7 +32,7 @@ class Pieces(NamedTuple):
         return len(self.ids)
 
 
-class Batch(NamedTuple):
+class PieceBatch(NamedTuple):
     """Items laid end to end without padding, short ones first, so that windows of one length are adjacent.
 
     ``owners`` and ``words`` refer to the items in their original order.
@@ -50,7 +50,7 @@ class Batch(NamedTuple):
     items: int
 
 
-def batch_of(items: Sequence[Pieces]) -> Batch:
+def batch_of(items: Sequence[Pieces]) -> PieceBatch:
     """A batch of items."""
     sizes = np.array([item.size for item in items])
     order = np.argsort(sizes, kind="stable")
@@ -58,7 +58,7 @@ def batch_of(items: Sequence[Pieces]) -> Batch:
     starts[order] = np.cumsum(sizes[order]) - sizes[order]
     laid = [items[i] for i in order]
     windows = [window for item in laid for window in item.windows]
-    return Batch(
+    return PieceBatch(
         torch.from_numpy(np.concatenate([item.ids for item in laid])),
         torch.from_numpy(np.concatenate([item.types for item in laid])),
         torch.from_numpy(np.concatenate([np.arange(window) for window in windows])),
@@ -72,7 +72,7 @@ def batch_of(items: Sequence[Pieces]) -> Batch:
     )
 
 
-class Reading(Protocol):
+class ItemReading(Protocol):
     """One item as an encoder reads it: computed once and used in many batches."""
 
     @property
@@ -98,7 +98,7 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def read(self, items: Corpus) -> Sequence[Any]:
-        """A ``Reading`` of every item."""
+        """A ``ItemReading`` of every item."""
 
     @abstractmethod
     def batch(self, readings: Sequence[Any]) -> Any:
@@ -164,14 +164,14 @@ class TextEncoder(Encoder):
     def read(self, items: Corpus) -> list[Pieces]:
         return self.pieces.make(items)
 
-    def batch(self, readings: Sequence[Pieces]) -> Batch:
+    def batch(self, readings: Sequence[Pieces]) -> PieceBatch:
         return batch_of(readings)
 
     def piece_embeddings(self) -> Tensor:
         """The input embeddings of all pieces: (pieces, width)."""
         raise LearnerError("this encoder does not expose its piece embeddings", fix="set learner.pretraining_steps = 0")
 
-    def pool(self, hidden: Tensor, batch: Batch) -> Encoded:
+    def pool(self, hidden: Tensor, batch: PieceBatch) -> Encoded:
         """The mean over an item's pieces, and the first piece of each word."""
         sizes = torch.bincount(batch.owners, minlength=batch.items).unsqueeze(1)
         means = hidden.new_zeros(batch.items, hidden.shape[1]).index_add(0, batch.owners, hidden) / sizes

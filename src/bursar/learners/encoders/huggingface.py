@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from bursar.errors import LearnerError
-from bursar.learners.encoders.encoder import Batch, PieceMaker, TextEncoder
+from bursar.learners.encoders.encoder import PieceBatch, PieceMaker, TextEncoder
 from bursar.tasks.heads import Dropout
 
 
@@ -56,7 +56,7 @@ class HuggingFaceEncoder(TextEncoder):
         mask = tokenizer.mask_token_id
         return cls(model, PieceMaker(backend, start=start, end=end, unknown=unknown, longest=longest, mask=mask))
 
-    def embed(self, batch: Batch) -> Tensor:
+    def embed(self, batch: PieceBatch) -> Tensor:
         """Run the whole model with padding; return the states of the real pieces, end to end."""
         lengths = torch.tensor(batch.windows)
         keep = torch.arange(int(lengths.max())) < lengths[:, None]

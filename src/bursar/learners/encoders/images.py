@@ -22,7 +22,7 @@ SMALLEST = 16  # pixels: smaller images vanish in the two convolutions
 PIXELS_AT_ONCE = 2**18  # the first convolution's output takes 32 times the memory of its image
 
 
-class Picture(NamedTuple):
+class ImageReading(NamedTuple):
     """One image, not scaled yet."""
 
     pixels: NDArray[Any]  # (height, width) or (height, width, channels)
@@ -54,11 +54,11 @@ class ImageCnn(Encoder):
         about = f"{images.shape[1:]} {images.dtype}".encode()
         return [blake2b(image.tobytes(), digest_size=16, key=about).digest() for image in images]
 
-    def read(self, items: Corpus) -> list[Picture]:
+    def read(self, items: Corpus) -> list[ImageReading]:
         assert items.images is not None  # checked by ``keys``
-        return [Picture(image) for image in items.images]
+        return [ImageReading(image) for image in items.images]
 
-    def batch(self, readings: Sequence[Picture]) -> Tensor:
+    def batch(self, readings: Sequence[ImageReading]) -> Tensor:
         """Images of one size, with values from 0 to 1: (items, channels, height, width)."""
         shapes = {reading.pixels.shape for reading in readings}
         if strange := shapes - {self.shape}:
@@ -81,7 +81,7 @@ class ImageCnn(Encoder):
     def trainable(self, frozen: int) -> list[nn.Parameter]:
         return list(self.parameters())
 
-    def settle(self, readings: Sequence[Picture]) -> None:
+    def settle(self, readings: Sequence[ImageReading]) -> None:
         self._make(readings[0].pixels.shape)
 
     def settled(self) -> list[int]:

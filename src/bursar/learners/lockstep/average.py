@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -17,23 +19,32 @@ from bursar.learners.lockstep.compiled import (
     slopes,
     transposed,
 )
-from bursar.learners.lockstep.network import DECAYS, EPSILON, Draws, Lane, Parameters, Walk
+from bursar.learners.lockstep.network import Draws, Lane, Parameters, Walk
 from bursar.learners.lockstep.sums import flat, gathered
-from bursar.learners.lockstep.texts import Packed, TextNetwork, tokens
+from bursar.learners.lockstep.texts import FlatTexts, TextNetwork, tokens
 from bursar.ragged import FloatArray, IntArray
 
 HIDDEN = 100
+
+
+class Batches(NamedTuple):
+    """The batches of one model in one epoch, for compiled code."""
+
+    rows: IntArray  # (steps, batch): item numbers
+    targets: IntArray  # (steps, batch)
+    counts: IntArray  # (steps,): the first items of a batch, which are not padding
+    kept: Numbers  # (steps, batch, width): dropout factors; empty without dropout
 
 
 class AverageNetwork(TextNetwork):
     """The mean vector of a text's words, two layers of 100, and the output layer.
 
     >>> import numpy as np
-    >>> from bursar.learners.lockstep import Job, Settings, Texts, accuracy, train
-    >>> texts = Texts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
+    >>> from bursar.learners.lockstep import FitJob, Settings, CodedTexts, accuracy, train
+    >>> texts = CodedTexts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
     >>> network = AverageNetwork(texts, np.array([0, 1, 1, 0]), 2, size=16)
-    >>> (model,) = train(network, [Job(np.arange(4))], Settings(batch=2), select=np.arange(4), score=accuracy(network))
-    >>> model.score
+    >>> jobs, settings = [FitJob(np.arange(4))], Settings(batch=2)
+    >>> train(network, jobs, settings, select=np.arange(4), score=accuracy(network))[0].score
     1.0
     """
 
@@ -57,17 +68,14 @@ class AverageNetwork(TextNetwork):
         return _layer(parameters, "second", _layer(parameters, "first", mean))
 
     def epoch(self, lane: Lane, walk: Walk, rate: float) -> FloatArray:
-        kept = np.zeros((0, 0, 0), lane.values.dtype)
+        kept = np.zeros((0, 0, 0), lane.table.dtype)
         if self.dropout:
             kept = np.stack([self.kept_in_step(*draw, walk.rows.shape[1]) for draw in walk.draws]).astype(kept.dtype)
-        how = np.array([rate, *DECAYS, EPSILON])
-        counts = walk.real.sum(axis=1)
-        return trained(
-            lane, self.texts.packed, self.targets, self.labels, walk.rows, counts, kept, walk.draws[0][1], how
-        )
+        batches = Batches(walk.rows, self.targets[walk.rows], walk.real.sum(axis=1), kept)
+        return trained(lane, self.texts.flat, batches, walk.draws[0][1], rate)
 
     def answered(self, lane: Lane, rows: IntArray) -> Tensor:
-        return torch.from_numpy(answered(lane, self.texts.packed, self.labels, rows))
+        return torch.from_numpy(answered(lane, self.texts.flat, rows))
 
 
 def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
@@ -77,39 +85,29 @@ def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
 
 # -- compiled ----------------------------------------------------------------------------------------------------------
 @compiled
-def trained(
-    lane: Lane,
-    texts: Packed,
-    targets: IntArray,
-    labels: int,
-    rows: IntArray,
-    counts: IntArray,
-    kept: Numbers,
-    step: int,
-    how: Numbers,
-) -> FloatArray:
-    """Train one model in place: rows (steps, batch), of which the first ``counts`` items are not padding."""
-    size, one = lane.table.shape[1], lane.values.dtype.type(1)
-    table = lane.table[: lane.learned]
-    table_slope = np.zeros_like(table)
-    nothing = np.zeros(max(size, HIDDEN, labels), table.dtype)
-    losses = np.zeros(len(rows))
-    w1, b1, w2, b2, w3, b3 = layers(lane.values, lane.starts, size, labels)
-    s1, t1, s2, t2, s3, t3 = layers(lane.slopes, lane.starts, size, labels)
-    for at in range(len(rows)):
-        items = rows[at, : counts[at]]
+def trained(lane: Lane, texts: FlatTexts, batches: Batches, step: int, rate: float) -> FloatArray:
+    """Train one model in place for an epoch; ``step`` is the number of earlier steps. The loss of each step."""
+    size, labels = lane.table.shape[1], lane.sizes[-1]
+    one, table_slopes = lane.table.dtype.type(1), lane.words.slopes.reshape(-1, size)
+    nothing = np.zeros(max(size, HIDDEN, labels), lane.table.dtype)
+    losses = np.zeros(len(batches.rows))
+    w1, b1, w2, b2, w3, b3 = layers(lane.dense.values, lane, size)
+    s1, t1, s2, t2, s3, t3 = layers(lane.dense.slopes, lane, size)
+    for at in range(len(batches.rows)):
+        count = batches.counts[at]
+        items = batches.rows[at, :count]
         mean = averaged(lane, texts, items)
         first = rectified(mean, w1, b1)
         second = rectified(first, w2, b2)
-        if kept.size:
-            second *= kept[at, : len(items)]
+        if batches.kept.size:
+            second *= batches.kept[at, :count]
         slope = affine(second, w3, b3)
-        losses[at] = cross_entropy(slope, targets[items])
+        losses[at] = cross_entropy(slope, batches.targets[at, :count])
 
         slopes(second, slope, s3, t3, nothing)
         slope = backwards(slope, w3, second, nothing)
-        if kept.size:
-            slope *= kept[at, : len(items)]
+        if batches.kept.size:
+            slope *= batches.kept[at, :count]
         slopes(first, slope, s2, t2, nothing)
         slope = backwards(slope, w2, first, nothing)
         slopes(mean, slope, s1, t1, nothing)
@@ -117,21 +115,21 @@ def trained(
         for i, item in enumerate(items):
             slope[i] *= one / texts.lengths[item]
             for word in texts.words[texts.starts[item] : texts.starts[item] + texts.lengths[item]]:
-                table_slope[lane.places[word]] += slope[i]
-        adam(lane.values, lane.slopes, lane.fast, lane.slow, step + at + 1, how)
-        adam(table.ravel(), table_slope.ravel(), lane.table_fast, lane.table_slow, step + at + 1, how)
+                table_slopes[lane.places[word]] += slope[i]
+        adam(lane.dense, step + at + 1, rate)
+        adam(lane.words, step + at + 1, rate)
     return losses
 
 
 @compiled
-def answered(lane: Lane, texts: Packed, labels: int, rows: IntArray) -> Numbers:
+def answered(lane: Lane, texts: FlatTexts, rows: IntArray) -> Numbers:
     """A model's logits for some items."""
-    w1, b1, w2, b2, w3, b3 = layers(lane.values, lane.starts, lane.table.shape[1], labels)
+    w1, b1, w2, b2, w3, b3 = layers(lane.dense.values, lane, lane.table.shape[1])
     return affine(rectified(rectified(averaged(lane, texts, rows), w1, b1), w2, b2), w3, b3)
 
 
 @compiled
-def averaged(lane: Lane, texts: Packed, rows: IntArray) -> Numbers:
+def averaged(lane: Lane, texts: FlatTexts, rows: IntArray) -> Numbers:
     """The mean vectors of some items' words."""
     found = np.zeros((len(rows), lane.table.shape[1]), lane.table.dtype)
     one = found.dtype.type(1)
@@ -143,8 +141,9 @@ def averaged(lane: Lane, texts: Packed, rows: IntArray) -> Numbers:
 
 
 @compiled
-def layers(values: Numbers, starts: IntArray, size: int, labels: int) -> tuple[Numbers, ...]:
+def layers(values: Numbers, lane: Lane, size: int) -> tuple[Numbers, ...]:
     """Views of the weights and biases of the three layers in one flat array."""
+    starts, labels = lane.starts, lane.sizes[-1]
     return (
         values[starts[0] : starts[0] + size * HIDDEN].reshape(size, HIDDEN),
         values[starts[1] : starts[1] + HIDDEN],

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import ConfigError
+from bursar.learners.lockstep.network import DECAYS, EPSILON, Moving
 from bursar.ragged import IntArray
 
 try:
@@ -139,13 +140,14 @@ def cross_entropy(scores: Numbers, targets: IntArray) -> float:
 
 
 @compiled
-def adam(values: Numbers, slope: Numbers, fast: Numbers, slow: Numbers, step: int, how: Numbers) -> None:
-    """One step of Adam, counted from 1; ``how`` holds rate, both decays and ε. Sets the gradient to zero."""
-    rate, first, second, tiny = how[0], how[1], how[2], how[3]
+def adam(trained: Moving, step: int, rate: float) -> None:
+    """One step of Adam, counted from 1. Sets the gradient to zero."""
+    values, slope, fast, slow = trained
+    first, second = DECAYS
     ahead = values.dtype.type(rate / (1 - first**step))
     wide = values.dtype.type(1 / math.sqrt(1 - second**step))
     keep, new = values.dtype.type(second), values.dtype.type(1 - second)
-    towards, small, zero = values.dtype.type(1 - first), values.dtype.type(tiny), values.dtype.type(0)
+    towards, small, zero = values.dtype.type(1 - first), values.dtype.type(EPSILON), values.dtype.type(0)
     for i in range(values.size):
         fast[i] += towards * (slope[i] - fast[i])
         slow[i] = keep * slow[i] + new * slope[i] * slope[i]

@@ -34,7 +34,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Job:
+class FitJob:
     """One model to train: the items of the network's table, and the seed."""
 
     rows: IntArray  # (items,): item numbers
@@ -49,7 +49,7 @@ class Job:
 class Trained:
     """A model from its best epoch, or from the last one without model-selection items."""
 
-    job: Job
+    job: FitJob
     parameters: dict[str, Tensor]  # of a table, such as word vectors, only the trained rows
     touched: IntArray  # the trained rows of the table
     epochs: int  # number of epochs run
@@ -58,12 +58,12 @@ class Trained:
     history: FloatArray = field(repr=False)  # (epochs,): the score after each; empty without such items
 
 
-def walk(job: Job, settings: Settings, epoch: int, multiple: int = 1) -> tuple[IntArray, BoolArray]:
+def walk(job: FitJob, settings: Settings, epoch: int, multiple: int = 1) -> tuple[IntArray, BoolArray]:
     """The items of every step of an epoch, and which of them are not padding: (steps, batch rounded up).
 
     With ``shuffle`` the order depends on the seed, the epoch and the set of items, not on how a job lists them.
 
-    >>> rows, real = walk(Job(np.array([5, 9, 7])), Settings(batch=2, shuffle=False), 1)
+    >>> rows, real = walk(FitJob(np.array([5, 9, 7])), Settings(batch=2, shuffle=False), 1)
     >>> rows.tolist(), real.tolist()
     ([[5, 9], [7, 5]], [[True, True], [True, False]])
     """

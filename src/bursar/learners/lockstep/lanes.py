@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bursar.learners.lockstep.network import DECAYS, EPSILON, Lane, Network
+from bursar.learners.lockstep.network import DECAYS, EPSILON, Lane, Moving, Network
 from bursar.learners.lockstep.sums import ALIGNED, rounded
 from bursar.ragged import IntArray
 
@@ -142,18 +142,16 @@ class Lanes:
     def one(self, lane: int) -> Lane:
         """The arrays of one model."""
         if lane not in self._ones:
-            learned = len(self.touched[lane])
+            table = self.table[lane].numpy()
+            learned = len(self.touched[lane]) * table.shape[1]
             fast, fast_table, slow, slow_table = (moment[lane].numpy() for moment in self.moments)
+            words = table.reshape(-1)[:learned]
             self._ones[lane] = Lane(
-                self.rows[lane].numpy(),
-                self.slopes[lane].numpy(),
-                fast,
-                slow,
+                Moving(self.rows[lane].numpy(), self.slopes[lane].numpy(), fast, slow),
                 np.array([*self.layout.starts.values()]),
-                self.table[lane].numpy(),
-                learned,
-                fast_table[: learned * self.table.shape[2]],
-                slow_table[: learned * self.table.shape[2]],
+                np.array([shape.numel() for shape in self.layout.shapes.values()]),
+                table,
+                Moving(words, np.zeros_like(words), fast_table[:learned], slow_table[:learned]),
                 self.places[lane] - lane * self.height,
             )
         return self._ones[lane]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bursar.errors import ConfigError
-from bursar.learners.lockstep.network import Batch, Draws, Network, Parameters
+from bursar.learners.lockstep.network import Draws, LaneBatch, Network, Parameters
 from bursar.learners.lockstep.recurrent import squashed
 from bursar.learners.lockstep.sums import quantum
 from bursar.ragged import FloatArray, IntArray
@@ -41,10 +41,10 @@ class MultitaskTagger(Network):
     sentence. ``targets`` (units, tasks) are label codes, −1 for no label. A task's loss is the mean over the units of a
     batch with its label. Either direction ends at the middle word, so it reads two words only.
 
-    >>> from bursar.learners.lockstep import Job, Settings, logits, train
+    >>> from bursar.learners.lockstep import FitJob, Settings, logits, train
     >>> windows = np.array([[0, 1, 2], [1, 2, 1], [2, 1, 0], [0, 2, 0]])
     >>> network = MultitaskTagger(windows, np.eye(3), np.array([[0, 1], [1, 0], [0, -1], [1, 0]]), 2)
-    >>> (model,) = train(network, [Job(np.arange(4))], Settings(batch=4, epochs=60, rate=0.02))
+    >>> (model,) = train(network, [FitJob(np.arange(4))], Settings(batch=4, epochs=60, rate=0.02))
     >>> logits(network, model, np.arange(4)).argmax(dim=2).tolist()
     [[0, 1], [1, 0], [0, 1], [1, 0]]
     """
@@ -133,7 +133,7 @@ class MultitaskTagger(Network):
         return [*found, _layer(parameters, "output", found[-1])]
 
     # -- backward pass -------------------------------------------------------------------------------------------------
-    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def gradients(self, parameters: Parameters, batch: LaneBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Hand-written, which takes half the time of automatic differentiation."""
         words = self._words(batch.rows)
         first, last = self._read(parameters, batch.rows, words)
@@ -155,7 +155,7 @@ class MultitaskTagger(Network):
             found[name] = value.view(parameters[name].shape)
         return losses, found
 
-    def _loss(self, scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def _loss(self, scores: Tensor, batch: LaneBatch) -> tuple[Tensor, Tensor]:
         """The sum over tasks of the mean cross-entropy, (lanes,), and its gradient by the logits."""
         targets = self.targets[batch.rows].transpose(0, 2, 1)  # (lanes, tasks, items)
         counted = (targets >= 0) & batch.real[:, None]

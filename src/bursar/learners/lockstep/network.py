@@ -27,7 +27,7 @@ Parameters = Mapping[str, Tensor]  # each with the lanes in front
 
 
 @dataclass(frozen=True)
-class Batch:
+class LaneBatch:
     """The items of every lane in one training step."""
 
     rows: IntArray  # (lanes, batch): item numbers
@@ -45,18 +45,23 @@ class Walk:
     draws: Sequence[tuple[int, int]]  # (steps,): seed and step, for dropout
 
 
-class Lane(NamedTuple):
-    """The parameters and moments of one model in training, changed in place."""
+class Moving(NamedTuple):
+    """Numbers that Adam trains in place: (numbers,) each."""
 
-    values: NDArray[Any]  # (numbers,): all parameters but the table's
-    slopes: NDArray[Any]  # (numbers,): gradients, zero between steps
-    fast: NDArray[Any]  # Adam's moments
-    slow: NDArray[Any]
-    starts: IntArray  # start of each parameter
+    values: NDArray[Any]
+    slopes: NDArray[Any]  # gradients, zero between steps
+    fast: NDArray[Any]  # first moments
+    slow: NDArray[Any]  # second moments
+
+
+class Lane(NamedTuple):
+    """One model in training, for compiled code."""
+
+    dense: Moving  # all parameters but the table's
+    starts: IntArray  # start of each of those parameters
+    sizes: IntArray  # their numbers of elements
     table: NDArray[Any]  # (rows, width); the rows that this model trains come first
-    learned: int  # number of those rows
-    table_fast: NDArray[Any]  # (learned × width,)
-    table_slow: NDArray[Any]
+    words: Moving  # the trained rows of the table
     places: IntArray  # position of each row of the network's table in this one
 
 
@@ -107,13 +112,13 @@ class Network(ABC):
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
         """The features of every lane's items, rows (lanes, items): (lanes, items, width)."""
 
-    def loss(self, parameters: Parameters, batch: Batch) -> Tensor:
+    def loss(self, parameters: Parameters, batch: LaneBatch) -> Tensor:
         """The mean cross-entropy of the units of every lane's batch, (lanes,)."""
         features = self.features(parameters, batch.rows, batch.places)
         scores = self.answers(parameters, features, self.kept(batch), (0, features.shape[1]))
         return cross_entropy(scores, self.targets[batch.rows], batch.real)
 
-    def gradients(self, parameters: Parameters, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def gradients(self, parameters: Parameters, batch: LaneBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """The losses, and the gradient of each lane's loss by its own parameters."""
         leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
         with torch.enable_grad():
@@ -154,7 +159,7 @@ class Network(ABC):
         more = 0, -self.labels % COLUMNS
         return pad(parameters["output.weight"], more), pad(parameters["output.bias"], more, value=-torch.inf)
 
-    def kept(self, batch: Batch) -> Tensor | None:
+    def kept(self, batch: LaneBatch) -> Tensor | None:
         """Dropout factors of a training step, (lanes, batch, width), from seed and step alone."""
         if not self.dropout:
             return None

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from bursar.errors import ConfigError
-from bursar.learners.lockstep.sums import SPAN, rounded
-from bursar.learners.lockstep.texts import Texts
+from bursar.learners.lockstep.network import Parameters
+from bursar.learners.lockstep.sums import SPAN, looked_up, rounded
+from bursar.learners.lockstep.texts import CodedTexts, TextNetwork
 from bursar.ragged import BoolArray, IntArray
 
 
@@ -48,7 +51,7 @@ class Pack:
         there = starts[np.where(self.real, self.lengths - 1 - self.times, 0)] + place
         return np.where(self.real, there, np.arange(len(self.times)))
 
-    def words(self, texts: Texts, rows: IntArray, *, backwards: bool = False) -> IntArray:
+    def words(self, texts: CodedTexts, rows: IntArray, *, backwards: bool = False) -> IntArray:
         """The word codes of all rows, reading each text forwards or backwards: (lanes, rows)."""
         places = self.lengths - 1 - self.times if backwards else self.times
         chosen = np.take_along_axis(rows, self.items, axis=1)
@@ -69,7 +72,7 @@ class Pack:
         return (copy * rows + row)[order], offsets
 
 
-def pack(texts: Texts, rows: IntArray, step: int) -> Pack:
+def pack(texts: CodedTexts, rows: IntArray, step: int) -> Pack:
     """Pack the texts of every lane, rows (lanes, items); rows per time are a multiple of ``step``."""
     lanes, count = rows.shape
     lengths = texts.lengths[rows]
@@ -90,9 +93,21 @@ def pack(texts: Texts, rows: IntArray, step: int) -> Pack:
     return Pack(sizes, starts.tolist(), cuts, time, items[:, place], longest[:, place], count)
 
 
-def check_batch(batch: int, step: int) -> None:
-    """Refuse batches so large that sums would be split within a time."""
-    if rounded(batch, step) > SPAN:
-        raise ConfigError(
-            f"batch = {batch}", fix=f"networks that read words in order take up to {SPAN} texts per batch"
-        )
+class SequenceNetwork(TextNetwork):
+    """A network that reads the words of a text in order."""
+
+    def check(self, batch: int) -> None:
+        """Refuse batches so large that sums would be split within a time."""
+        if rounded(batch, self.step) > SPAN:
+            raise ConfigError(
+                f"batch = {batch}", fix=f"networks that read words in order take up to {SPAN} texts per batch"
+            )
+
+    def vectors_of(self, parameters: Parameters, places: IntArray, words: IntArray) -> Tensor:
+        """The vectors of words, (lanes, …): (lanes × …, size)."""
+        index = np.take_along_axis(places, words.reshape(len(words), -1), axis=1).reshape(-1)
+        return looked_up(parameters["words"], index, np.flatnonzero(words.reshape(-1)))
+
+    def mean(self, sums: Tensor, rows: IntArray) -> Tensor:
+        """The means over words from their sums: (lanes, items, width)."""
+        return sums / torch.from_numpy(self.texts.lengths[rows]).to(self.dtype).unsqueeze(2)

@@ -9,18 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bursar.learners.lockstep.bilstm import encoded, encoder
-from bursar.learners.lockstep.network import Batch, Draws, Parameters, cross_entropy
-from bursar.learners.lockstep.packs import Pack, check_batch, pack
+from bursar.learners.lockstep.bilstm import RecurrentNetwork
+from bursar.learners.lockstep.network import Draws, LaneBatch, Parameters, cross_entropy
+from bursar.learners.lockstep.packs import Pack, pack
 from bursar.learners.lockstep.recurrent import gates, recurrence, squashed
 from bursar.learners.lockstep.sums import product
-from bursar.learners.lockstep.texts import TextNetwork
 from bursar.ragged import IntArray
 
 DECODER = 50
 
 
-class Tagger(TextNetwork):
+class Tagger(RecurrentNetwork):
     """Targets are tags of words, (items, longest), with −1 after each text.
 
     The decoder reads the encoder's output for a word and the tag of the previous word: the gold tag in training, the
@@ -29,15 +28,11 @@ class Tagger(TextNetwork):
 
     width = DECODER
 
-    def check(self, batch: int) -> None:
-        check_batch(batch, self.step)
-
     def begin(self, seed: int) -> dict[str, Tensor]:
         draws = Draws(seed, self.dtype)
         read = 2 * self.size + self.labels + 1  # the last is for "no previous word"
         return {
-            "words": self.first_vectors(draws),
-            **encoder(draws, self.size),
+            **self.first_encoder(draws),
             "decoder.weight": draws.uniform(DECODER, read, 4 * DECODER),
             "decoder.bias": draws.uniform(DECODER, 4 * DECODER),
             "decoder.again": draws.uniform(DECODER, DECODER, 4 * DECODER),
@@ -49,10 +44,10 @@ class Tagger(TextNetwork):
         return self._read(parameters, rows, places, pack(self.texts, rows, self.step))
 
     def _read(self, parameters: Parameters, rows: IntArray, places: IntArray, packed: Pack) -> Tensor:
-        states = encoded(self.texts, parameters, rows, places, packed).view(len(rows), 2, -1, self.size)
+        states = self.encoded(parameters, rows, places, packed).view(len(rows), 2, -1, self.size)
         return torch.cat([states[:, 0], mirrored(states[:, 1], packed)], dim=2)
 
-    def loss(self, parameters: Parameters, batch: Batch) -> Tensor:
+    def loss(self, parameters: Parameters, batch: LaneBatch) -> Tensor:
         packed = pack(self.texts, batch.rows, self.step)
         chosen = np.take_along_axis(batch.rows, packed.items, axis=1)
         tags = np.where(packed.real, self.targets[chosen, np.where(packed.real, packed.times, 0)], -1)

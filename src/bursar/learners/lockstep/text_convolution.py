@@ -9,22 +9,18 @@ import torch
 from torch import Tensor
 
 from bursar.learners.lockstep.network import Draws, Parameters
-from bursar.learners.lockstep.packs import Pack, check_batch, pack
-from bursar.learners.lockstep.sums import looked_up, pooled, product
-from bursar.learners.lockstep.texts import TextNetwork
+from bursar.learners.lockstep.packs import Pack, SequenceNetwork, pack
+from bursar.learners.lockstep.sums import pooled, product
 from bursar.ragged import IntArray
 
 CHANNELS = 50
 LAYERS = 3
 
 
-class TextConvolution(TextNetwork):
+class TextConvolution(SequenceNetwork):
     """Three convolutions of 50 channels over three words each, their mean over the words, a layer of 50, the output."""
 
     width = CHANNELS
-
-    def check(self, batch: int) -> None:
-        check_batch(batch, self.step)
 
     def begin(self, seed: int) -> dict[str, Tensor]:
         draws = Draws(seed, self.dtype)
@@ -36,15 +32,12 @@ class TextConvolution(TextNetwork):
     def features(self, parameters: Parameters, rows: IntArray, places: IntArray) -> Tensor:
         lanes, items = rows.shape
         packed = pack(self.texts, rows, self.step)
-        words = packed.words(self.texts, rows)
-        index = np.take_along_axis(places, words, axis=1).reshape(-1)
-        x = looked_up(parameters["words"], index, np.flatnonzero(words.reshape(-1))).view(lanes, -1, self.size)
+        x = self.vectors_of(parameters, places, packed.words(self.texts, rows)).view(lanes, -1, self.size)
         real = torch.from_numpy(packed.real).to(self.dtype).unsqueeze(2)
         for layer in range(LAYERS):
             weight, bias = (parameters[f"convolution{layer + 1}.{part}"] for part in ("weight", "bias"))
             x = product(windows(x, packed), weight, bias, packed.cuts).relu() * real
-        total = pooled(x.reshape(-1, CHANNELS), *packed.sums()).view(lanes, items, CHANNELS)
-        mean = total / torch.from_numpy(self.texts.lengths[rows]).to(self.dtype).unsqueeze(2)
+        mean = self.mean(pooled(x.reshape(-1, CHANNELS), *packed.sums()).view(lanes, items, CHANNELS), rows)
         return product(mean, parameters["full.weight"], parameters["full.bias"], (0, items)).relu()
 
 

@@ -16,7 +16,7 @@ from bursar.learners.lockstep.sums import quantum
 from bursar.ragged import FloatArray, IntArray
 
 
-class Packed(NamedTuple):
+class FlatTexts(NamedTuple):
     """Concatenated texts."""
 
     words: IntArray  # the codes of all words
@@ -25,7 +25,7 @@ class Packed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Texts:
+class CodedTexts:
     """Words of items as codes from 1; 0 is padding."""
 
     codes: IntArray  # (items, longest)
@@ -43,11 +43,11 @@ class Texts:
             )
 
     @cached_property
-    def packed(self) -> Packed:
+    def flat(self) -> FlatTexts:
         """The texts without padding."""
         words = np.ascontiguousarray(self.codes[self.codes > 0], dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]]).astype(np.int64)
-        return Packed(words, starts, np.ascontiguousarray(self.lengths, dtype=np.int64))
+        return FlatTexts(words, starts, np.ascontiguousarray(self.lengths, dtype=np.int64))
 
 
 class TextNetwork(Network):
@@ -57,7 +57,7 @@ class TextNetwork(Network):
 
     def __init__(
         self,
-        texts: Texts,
+        texts: CodedTexts,
         targets: IntArray,
         labels: int,
         *,
@@ -87,7 +87,7 @@ class TextNetwork(Network):
         return found[found > 0].astype(np.int64)
 
 
-def tokens(texts: Texts, rows: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
+def tokens(texts: CodedTexts, rows: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
     """The words of the items of every lane, rows (lanes, items), as rows of the flat table; where each item starts."""
     items = rows.shape[1]
     chosen = rows.reshape(-1)
@@ -95,5 +95,5 @@ def tokens(texts: Texts, rows: IntArray, places: IntArray) -> tuple[IntArray, In
     offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     owners = np.repeat(np.arange(len(chosen)), lengths)
-    words = texts.packed.words[np.arange(offsets[-1]) + (texts.packed.starts[chosen] - offsets[:-1])[owners]]
+    words = texts.flat.words[np.arange(offsets[-1]) + (texts.flat.starts[chosen] - offsets[:-1])[owners]]
     return places.reshape(-1)[words + owners // items * places.shape[1]], offsets

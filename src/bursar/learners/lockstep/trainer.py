@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners.lockstep.jobs import Job, Settings, Trained, walk
+from bursar.learners.lockstep.jobs import FitJob, Settings, Trained, walk
 from bursar.learners.lockstep.lanes import Lanes
-from bursar.learners.lockstep.network import Batch, Network, Walk
+from bursar.learners.lockstep.network import LaneBatch, Network, Walk
 from bursar.learners.lockstep.scores import Score
 from bursar.ragged import BoolArray, IntArray
 
@@ -32,7 +32,7 @@ class _Run:
     """A model in training."""
 
     number: int  # of the job
-    job: Job
+    job: FitJob
     touched: IntArray  # trained rows of the table
     rows: IntArray  # (steps, batch) of this epoch
     real: BoolArray  # (steps, batch)
@@ -46,7 +46,7 @@ class _Run:
 
 def train(
     network: Network,
-    jobs: Sequence[Job],
+    jobs: Sequence[FitJob],
     settings: Settings | None = None,
     *,
     select: IntArray | None = None,
@@ -56,7 +56,7 @@ def train(
 
     Without ``select`` and ``score`` all epochs are run, and models are from the last one.
     """
-    training = Training(network, settings, select=select, score=score)
+    training = LockstepTraining(network, settings, select=select, score=score)
     training.make_room([job.rows for job in jobs])
     largest_first = np.argsort([len(job.rows) for job in jobs], kind="stable")[::-1].tolist()
     numbers = {training.add(jobs[at]): at for at in largest_first}
@@ -90,14 +90,14 @@ class _Judge:
         return float(self.score(logits(self.network, model, self.select).unsqueeze(0), self.select)[0])
 
 
-class Training:
+class LockstepTraining:
     """Models in training. Jobs can be added, and dropped, at any time.
 
-    >>> from bursar.learners.lockstep import AverageNetwork, Texts, accuracy
-    >>> texts = Texts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
+    >>> from bursar.learners.lockstep import AverageNetwork, CodedTexts, accuracy
+    >>> texts = CodedTexts(np.array([[1, 2], [2, 3], [3, 0], [1, 0]]), np.array([2, 2, 1, 1]), 4)
     >>> network = AverageNetwork(texts, np.array([0, 1, 1, 0]), 2, size=16)
-    >>> training = Training(network, Settings(batch=2), select=np.arange(4), score=accuracy(network))
-    >>> first, second = training.add(Job(np.arange(4))), training.add(Job(np.arange(3)))
+    >>> training = LockstepTraining(network, Settings(batch=2), select=np.arange(4), score=accuracy(network))
+    >>> first, second = training.add(FitJob(np.arange(4))), training.add(FitJob(np.arange(3)))
     >>> training.drop(second)
     >>> while training.jobs:
     ...     for number, model in training.step().items():
@@ -121,14 +121,14 @@ class Training:
             raise ConfigError("model selection needs both select and score", fix="give both or neither")
         chosen = None if select is None else np.asarray(select, dtype=np.int64)
         self.judge = None if chosen is None or score is None else _Judge(network, chosen, score)
-        self.jobs: dict[int, Job] = {}  # all unfinished jobs
+        self.jobs: dict[int, FitJob] = {}  # all unfinished jobs
         self.runs: list[_Run] = []  # those in training, by lane
         self._waiting: deque[int] = deque()
         self._added = 0
         self._done: dict[int, Trained] = {}
         self._lanes: Lanes | None = None
 
-    def add(self, job: Job) -> int:
+    def add(self, job: FitJob) -> int:
         """Queue a job; returns the number that its model will be returned under."""
         number = self._added
         self._added += 1
@@ -200,7 +200,7 @@ class Training:
     def _step(self) -> None:
         """One step of every model; models at the end of an epoch are scored."""
         runs = self.runs
-        batch = Batch(
+        batch = LaneBatch(
             np.stack([run.rows[run.at] for run in runs]),
             np.stack([run.real[run.at] for run in runs]),
             self.lanes.places[: len(runs)],
@@ -274,7 +274,7 @@ class Training:
             np.array(run.history),
         )
 
-    def _as_begun(self, job: Job) -> Trained:
+    def _as_begun(self, job: FitJob) -> Trained:
         """The untrained model of a job without items."""
         parameters = dict(self.network.first(job.seed))
         if self.network.table:
