@@ -11,13 +11,14 @@ import torch
 from bursar.corpus import CorpusBuilder
 from bursar.curriculum import FixedPolicy, StepLog
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners import make_learner, neural, training
+from bursar.learners import inference, make_learner, training
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.bert import BertEncoder
 from bursar.learners.encoders.encoder import batch_of
 from bursar.learners.neural import NeuralLearner
 from bursar.learners.readings import batches_by_length
 from bursar.learners.steps import batches
+from bursar.registry import Registry
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import restored
 
@@ -51,7 +52,7 @@ def test_the_encoder_computes_what_transformers_computes(which, folder):
     pieces = ours.pieces.make(items)
     batch = batch_of(pieces)
     with torch.no_grad():
-        mine = ours.run(ours.run(ours.embed(batch), batch, 0, 1), batch, 1, ours.depth)
+        mine = ours.run(ours.run(ours.embed(batch), batch, range(1)), batch, range(1, ours.depth))
         for at, item in enumerate(pieces):
             alone = theirs(
                 input_ids=torch.from_numpy(item.ids)[None], token_type_ids=torch.from_numpy(item.types)[None]
@@ -129,8 +130,8 @@ def test_a_shortened_encoder_is_its_lowest_layers_and_no_more(folder, corpus, tm
     pieces = whole.pieces.make(items)
     batch = batch_of(pieces)
     with torch.no_grad():
-        mine = learner.encoder.eval().run(learner.encoder.embed(batch), batch, 0, learner.encoder.depth)
-        assert torch.equal(mine, whole.run(whole.embed(batch), batch, 0, 1))
+        mine = learner.encoder.eval().run(learner.encoder.embed(batch), batch, range(learner.encoder.depth))
+        assert torch.equal(mine, whole.run(whole.embed(batch), batch, range(1)))
     learner.fit(corpus.take(np.arange(40)), seed=1)
     learner.save(tmp_path)
     again = restored(learner, tmp_path)
@@ -316,9 +317,9 @@ def test_a_task_that_scores_nothing_yet_does_not_freeze_the_first_epoch(folder, 
     learner = NeuralLearner(corpus.schema, **options(folder, epochs=4, patience=9))
     scores = iter([(0.0, 0.1), (0.0, 0.3), (0.0, 0.2), (0.0, 0.25)])
     kept = []
-    monkeypatch.setattr(neural, "main_scores", lambda *a: next(scores))
-    state = training._trained_state
-    monkeypatch.setattr(training, "_trained_state", lambda model: kept.append(1) or state(model))
+    monkeypatch.setattr(inference, "main_scores", lambda *a: next(scores))
+    state = training.trained_weights
+    monkeypatch.setattr(training, "trained_weights", lambda model: kept.append(1) or state(model))
     learner.fit(corpus.split("train").take(np.arange(20)), dev=corpus.split("dev"))
     assert len(kept) == 2  # the state was kept at the first and at the second evaluation, and no more
 
@@ -374,9 +375,11 @@ def test_batches_in_scoring_hold_no_more_rows_than_they_should():
 
 
 def test_an_encoder_of_ones_own_is_found_by_name(folder, corpus, monkeypatch):
-    from bursar.learners.encoders import ENCODERS
+    from bursar.learners import encoders
 
-    monkeypatch.setitem(ENCODERS._entries, "mine", lambda: load_encoder(str(folder)))
+    registry = Registry("encoder", "bursar.encoders")
+    registry.add("mine", lambda: load_encoder(str(folder)))
+    monkeypatch.setattr(encoders, "ENCODERS", registry)
     NeuralLearner(corpus.schema, encoder="mine", epochs=1).fit(corpus.split("train").take(np.arange(8)))
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bursar.errors import ConfigError, LearnerError
-from bursar.learners import precision
+from bursar.learners import settings
 from bursar.learners.neural import NeuralLearner
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import restored
@@ -94,7 +94,7 @@ def test_auto_follows_the_processor(monkeypatch, corpus, folder, capabilities, c
 
 def test_an_old_torch_that_cannot_tell_computes_in_float32(monkeypatch):
     monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    assert precision.chosen_precision("auto") == "float32"
+    assert settings.chosen_precision("auto") == "float32"
 
 
 def test_an_unknown_precision_is_refused(corpus, folder):

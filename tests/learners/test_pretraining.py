@@ -8,12 +8,11 @@ import torch
 
 from bursar.campaign.config import parse_config
 from bursar.campaign.models import PRETRAINED, Models
-from bursar.errors import ConfigError, LearnerError
+from bursar.errors import CheckpointError, ConfigError, LearnerError
 from bursar.learners import make_learner, pretraining
 from bursar.learners.pretraining import MaskedPieceHead, Pretraining, PretrainingPlan, pretrain
-from bursar.learners.settings import TrainingPlan
 from bursar.simulation import assistant_corpus
-from tests.learners.trainings import Crash, made
+from tests.learners.trainings import Crash, crash_after, made
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -188,11 +187,13 @@ def test_a_saved_model_needs_no_pool(corpus, folder, pool, train, test, tmp_path
     assert same(learner.predict_proba(test), other.predict_proba(test))
 
 
-def test_a_checkpoint_of_another_start_is_refused(corpus, folder, pool, train):
+def test_a_checkpoint_of_another_start_is_refused(corpus, folder, pool, train, tmp_path):
     plain, read = reader(corpus, folder), reader(corpus, folder)
     read.adapt(pool)
-    plan = TrainingPlan(plain.settings)
-    assert plain._fingerprint(train, None, plan) != read._fingerprint(train, None, plan)
+    with pytest.raises(Crash):
+        plain.fit(train, checkpoint=tmp_path / "checkpoint", progress=crash_after(2))
+    with pytest.raises(CheckpointError, match="of another training"):
+        read.fit(train, checkpoint=tmp_path / "checkpoint")
 
 
 # -- in a campaign -----------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError, LearnerError
 from bursar.learners import make_learner
+from bursar.learners.encoders import load_encoder
+from bursar.learners.encoders.encoder import TextEncoder
 from bursar.learners.features import Components
 from bursar.learners.frozen import FrozenEncoder
 from bursar.learners.probe import (
@@ -213,10 +215,8 @@ def test_a_single_number_is_as_uncertain_as_any_number_of_the_range():
 # -- the learner ---------------------------------------------------------------------------------------------------
 def test_features_are_computed_once(corpus, frozen, monkeypatch):
     seen = []
-    compute = frozen._compute
-    monkeypatch.setattr(
-        frozen, "_compute", lambda items, progress: (seen.extend(items.ids), compute(items, progress))[1]
-    )
+    read = TextEncoder.read
+    monkeypatch.setattr(TextEncoder, "read", lambda self, items: (seen.extend(items.ids), read(self, items))[1])
     train = few(corpus, items=50)
     distinct = len(set(train.texts.strings.tolist()))
     learner = probe(corpus, frozen)
@@ -234,7 +234,7 @@ def test_what_does_not_fit_in_memory_is_computed_again_with_the_same_result(corp
     for _ in range(2):
         np.testing.assert_array_equal(small.word_vectors(train), large.word_vectors(train))
         np.testing.assert_array_equal(small.item_vectors(train), large.item_vectors(train))
-    assert small._bytes <= 2000 < large._bytes
+    assert small.cached_bytes <= 2000 < large.cached_bytes
 
 
 def test_vectors_come_in_the_order_of_the_corpus(corpus, frozen, folder):
@@ -254,10 +254,10 @@ def test_all_layers_give_what_the_encoder_gives(corpus, folder):
     import torch
 
     frozen, items = FrozenEncoder(folder, layers=2), few(corpus, items=5)
-    encoder = frozen._encoder
+    encoder = load_encoder(folder).eval()
     with torch.inference_mode():
         batch = encoder.batch(encoder.read(items))
-        encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, 0, encoder.depth), batch)
+        encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, range(encoder.depth)), batch)
     np.testing.assert_allclose(frozen.item_vectors(items), encoded.items, atol=1e-5)
     np.testing.assert_allclose(frozen.word_vectors(items), encoded.words, atol=1e-5)
 

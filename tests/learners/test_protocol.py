@@ -8,7 +8,6 @@ import torch
 
 from bursar.errors import ConfigError
 from bursar.learners.settings import Schedule
-from bursar.learners.training import Training
 from bursar.simulation import assistant_corpus
 from tests.learners.trainings import Crash, crash_after, made
 
@@ -34,17 +33,15 @@ def learned(learner):
     return {name: p.detach().clone() for name, p in learner.models[0].named_parameters() if p.requires_grad}
 
 
-def test_averaged_weights_are_the_mean_of_the_last_steps(corpus, folder, train, monkeypatch):
+def test_averaged_weights_are_the_mean_of_the_last_steps(corpus, folder, train):
     seen = []
-    update = Training._update
-
-    def watched(self, loss):
-        update(self, loss)
-        seen.append([p.detach().clone() for p in self.trained])
-
-    monkeypatch.setattr(Training, "_update", watched)
     learner = made(corpus, folder, average=0.5)
-    learner.fit(train, seed=3)
+
+    def after_each_step(stage, done):
+        if done < 1:
+            seen.append([*learned(learner).values()])
+
+    learner.fit(train, seed=3, progress=after_each_step)
     assert len(seen) == 12
     for at, mean in enumerate(learned(learner).values()):
         torch.testing.assert_close(mean, torch.stack([step[at] for step in seen[6:]]).mean(dim=0))

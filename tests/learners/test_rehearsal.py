@@ -102,7 +102,7 @@ def test_a_loss_is_not_above_that_at_temperature_1(items, folder):
     rehearsal = rehearsed(items, folder, steps=12)
     rehearsal.model.eval()
     for task in TASKS:
-        plain = rehearsal.objective.nll(OTHERS, task)
+        plain = rehearsal.losses.nll(OTHERS, task)
         assert rehearsal.loss(OTHERS, task) <= plain + 1e-6
 
 

@@ -339,7 +339,7 @@ def broken(tree, **changes):
 def test_a_forest_whose_trees_lead_elsewhere_is_refused(changes, corpus, tmp_path):
     learner = ScikitLearner(corpus.schema, estimator="random-forest")
     learner.fit(few(corpus))
-    member = learner._models["intent"].estimator.estimators_[5]
+    member = learner.models["intent"].estimator.estimators_[5]
     member.tree_ = broken(member.tree_, **changes)
     learner.save(tmp_path)
     with pytest.raises(LearnerError, match="a tree of its forest"):
@@ -360,7 +360,7 @@ def test_another_estimator_than_the_options_say_is_refused(corpus, tmp_path):
 
     learner = ScikitLearner(corpus.schema)
     learner.fit(few(corpus))
-    learner._models["intent"] = replace(learner._models["intent"], estimator=SGDClassifier())
+    learner.models["intent"] = replace(learner.models["intent"], estimator=SGDClassifier())
     learner.save(tmp_path)
     with pytest.raises(LearnerError, match="task 'intent' has a SGDClassifier, not a LogisticRegression"):
         learner.restore(tmp_path)

@@ -51,10 +51,10 @@ def test_a_gate_mixes_the_common_and_the_own_copy_as_the_paper_says(folder, corp
     readings = learner.cache.read(some(two, "test", 5))
     with torch.no_grad():
         batch = encoder.batch(readings)
-        shared = encoder.run(encoder.embed(batch), batch, 0, 1)
-        common = encoder.run(shared, batch, 1, 2)
+        shared = encoder.run(encoder.embed(batch), batch, range(1))
+        common = encoder.run(shared, batch, range(1, 2))
         for task in two.schema:
-            own = encoder.run(shared, batch, 1, 2, copies=model.own[task])
+            own = encoder.run(shared, batch, model.own[task])
             gate = torch.sigmoid(model.gates[task](torch.cat([common, own], dim=1)))
             expected = encoder.pool(gate * common + (1 - gate) * own, batch)
             found = model.encode(encoder.embed(batch), batch, [task])[task]

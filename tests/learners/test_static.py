@@ -124,7 +124,7 @@ def test_a_bilstm_over_items_end_to_end_is_torchs_over_each_item():
     for reading in encoder.read(texts(LINES[0], LINES[5])):
         batch = encoder.batch([reading])
         with torch.no_grad():
-            rows = torch.from_numpy(encoder._rows[reading.numbers])
+            rows = torch.from_numpy(encoder.rows[reading.numbers])
             inputs = encoder.lexicon.static(reading.numbers) + encoder.offsets[rows]
             torch.testing.assert_close(encoder.embed(batch), encoder.lstm(inputs)[0], atol=1e-5, rtol=0)
 
@@ -147,8 +147,8 @@ def test_the_vector_of_a_word_is_the_mean_of_its_pieces_whatever_its_case():
     found = bundled_vectors().of(["unforgettableness", "wake", "\u200d"])
     for word, vector in zip(["unforgettableness", "wake"], found, strict=False):
         pieces = tokenizer.encode(word, add_special_tokens=False).ids
-        np.testing.assert_allclose(vector, bundled_vectors()._pieces[pieces].mean(axis=0), atol=1e-6)
-    np.testing.assert_array_equal(found[2], bundled_vectors()._pieces[tokenizer.token_to_id("[UNK]")])
+        np.testing.assert_allclose(vector, bundled_vectors().pieces[pieces].mean(axis=0), atol=1e-6)
+    np.testing.assert_array_equal(found[2], bundled_vectors().pieces[tokenizer.token_to_id("[UNK]")])
     lexicon = Lexicon(bundled_vectors())
     lexicon.add(["Wake", "wake", "me", "WAKE"])
     assert lexicon.numbers(["Wake", "wake", "me", "WAKE"]).tolist() == [0, 0, 1, 0]

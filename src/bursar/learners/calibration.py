@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from bursar.ragged import Ragged
-    from bursar.tasks.heads import Head
+from collections.abc import Callable
 
 LOWEST, HIGHEST = 0.05, 20.0
 
@@ -37,11 +32,3 @@ def fit_temperature(loss: Callable[[float], float], steps: int = 40) -> float:
             right = low + ratio * (high - low)
             at_right = loss(math.exp(right))
     return math.exp((low + high) / 2)
-
-
-def scaled_loss(head: Head, outputs: Sequence[tuple[Any, Ragged]], temperature: float) -> float:
-    """A head's loss at a temperature: the mean over batches, weighted by their number of items."""
-    losses = [
-        len(targets) * head.loss(head.with_temperature(o, temperature), targets, 0.0).item() for o, targets in outputs
-    ]
-    return sum(losses) / sum(len(targets) for _, targets in outputs)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 from bursar.errors import CheckpointError
 
@@ -68,3 +69,8 @@ class Checkpoint:
 
     def clear(self) -> None:
         self.file.unlink(missing_ok=True)
+
+
+def trained_weights(module: nn.Module) -> dict[str, Tensor]:
+    """Copies of the parameters that are trained."""
+    return {name: value.detach().clone() for name, value in module.named_parameters() if value.requires_grad}

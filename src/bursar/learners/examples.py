@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from bursar.corpus import Corpus
+from bursar.learners.calibration import fit_temperature
+from bursar.learners.readings import ReadingCache
 from bursar.learners.sharing import SharedModel
 from bursar.ragged import BoolArray, IntArray, Ragged, offsets_of
 from bursar.tasks import Relations, Task
@@ -51,12 +53,22 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class TaskLosses:
-    """The training objective: the losses of a model's tasks on batches of its examples."""
+    """The losses of a model's tasks on batches of items, which are given by position."""
 
     model: SharedModel
+    cache: ReadingCache
+    readings: Sequence[Any]
     examples: Examples
-    encode: Callable[[IntArray, Sequence[str]], Mapping[str, Encoded]]  # items and tasks to the inputs of the heads
-    smoothing: float
+    smoothing: float = 0.0
+
+    @classmethod
+    def of(cls, model: SharedModel, cache: ReadingCache, items: Corpus, smoothing: float = 0.0) -> TaskLosses:
+        """The losses on the labels of these items."""
+        return cls(model, cache, cache.read(items), Examples.of(items, model), smoothing)
+
+    def encode(self, items: IntArray, tasks: Sequence[str]) -> dict[str, Encoded]:
+        """The vectors that each task's head reads."""
+        return self.cache.encode(self.model, [self.readings[at] for at in items], tasks)
 
     def losses(self, items: IntArray, tasks: Sequence[str]) -> list[Tensor]:
         """The mean loss of each task over the items that have its label."""
@@ -80,6 +92,21 @@ class TaskLosses:
         with torch.no_grad():
             output, targets = self._output(self.encode(items, [task])[task], items, task)
             return self.model.head(task).surprise(output, targets).item()
+
+    def temperature(self, batches: Iterable[IntArray], task: str, steps: int = 40) -> tuple[float, float]:
+        """The temperature that minimises a task's loss on batches of items with its label, and that loss."""
+        head, outputs = self.model.eval().head(task), []
+        with torch.inference_mode():
+            for items in batches:
+                output = head(self.encode(items, [task])[task], self.examples.spans_of(task, items))
+                outputs.append((output, self.examples.targets[task].take(items)))
+
+            def loss(temperature: float) -> float:
+                losses = [head.loss(head.with_temperature(o, temperature), t, 0.0).item() * len(t) for o, t in outputs]
+                return sum(losses) / sum(len(targets) for _, targets in outputs)
+
+            found = fit_temperature(loss, steps)
+            return found, loss(found)
 
     def _output(self, encoded: Encoded, items: IntArray, task: str) -> tuple[Any, Ragged]:
         """The head's output and its targets, for the items that have the task's label."""

@@ -100,7 +100,7 @@ class FeatureLearner(Learner):
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         super().__init__(tasks)
         self.refuse_unless({name: isinstance(task, TRAINABLE) for name, task in tasks.items()})
-        self._models: dict[str, Model] = {}
+        self.models: dict[str, Model] = {}
 
     def refuse_unless(self, able: Mapping[str, bool]) -> None:
         """Refuse tasks that cannot be trained, before any label is bought for them."""
@@ -138,7 +138,7 @@ class FeatureLearner(Learner):
 
     # -- shared ----------------------------------------------------------------------------------------------------
     def train(self, annotated: Corpus, options: FitOptions) -> FitReport:
-        self._models = {}
+        self.models = {}
         models: dict[str, Model] = {}
         with one_thread(), warnings.catch_warnings():
             # A dozen items with as many labels are common here.
@@ -155,7 +155,7 @@ class FeatureLearner(Learner):
                 numbers = isinstance(task, Regression)
                 targets = labels.values[:, 0] if numbers else task.targets(labels, items.words)
                 models[name] = self.model(task, rows, targets, options.seed)
-        self._models = models
+        self.models = models
         score = None if options.dev is None else main_scores(self.tasks, options.dev, self.predict(options.dev))[0]
         options.progress("training", 1.0)
         return FitReport(len(annotated), len(self.tasks), score)
@@ -163,7 +163,7 @@ class FeatureLearner(Learner):
     def predict_proba(
         self, items: Corpus, *, passes: int = 1, seed: int = 0, progress: Progress = no_progress
     ) -> dict[str, AnyBeliefs]:
-        must_be_trained(self._models)
+        must_be_trained(self.models)
         if passes != 1:
             raise LearnerError(
                 f"the learner {self.name!r} has no dropout, so it cannot make {passes} passes",
@@ -173,7 +173,7 @@ class FeatureLearner(Learner):
         for name, task in self.tasks.items():
             rows = self.rows(task, items, progress)
             with one_thread():
-                predicted = self._models[name].predict_proba(rows)
+                predicted = self.models[name].predict_proba(rows)
             if isinstance(task, Regression):
                 means, variances = (np.asarray(part, dtype=np.float32)[None] for part in predicted)
                 found[name] = Estimates(means, variances, task.low, task.high)
@@ -185,7 +185,7 @@ class FeatureLearner(Learner):
     # -- saved models ----------------------------------------------------------------------------------------------
     def save(self, folder: Path) -> None:
         """Save the models, and the tasks and options as JSON."""
-        must_be_trained(self._models)
+        must_be_trained(self.models)
         folder.mkdir(parents=True, exist_ok=True)
         self.write(folder)
         (folder / "learner.json").write_text(json.dumps(self._about(), indent=1))

@@ -40,7 +40,7 @@ class FrozenEncoder:
             )
         self.layers = depth // 2 if layers is None else layers
         self._known: dict[Hashable, Vectors] = {}  # (1 + words, width): the item's vector, then those of its words
-        self._bytes, self._cache_bytes = 0, cache_bytes
+        self.cached_bytes, self._cache_bytes = 0, cache_bytes
 
     @property
     def width(self) -> int:
@@ -69,9 +69,9 @@ class FrozenEncoder:
         for at, vectors in self._compute(items.take(np.array(new)), progress):
             key = keys[new[at]]
             fresh[key] = vectors
-            if self._bytes + vectors.nbytes <= self._cache_bytes:
+            if self.cached_bytes + vectors.nbytes <= self._cache_bytes:
                 self._known[key] = vectors
-                self._bytes += vectors.nbytes
+                self.cached_bytes += vectors.nbytes
         return [fresh[key] if key in fresh else self._known[key] for key in keys]
 
     def _compute(self, items: Corpus, progress: Progress) -> Iterator[tuple[int, Vectors]]:
@@ -85,7 +85,7 @@ class FrozenEncoder:
         with torch.inference_mode():
             for places in in_batches(readings, "reading", progress):
                 batch = encoder.batch([readings[at] for at in places])
-                encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, 0, self.layers), batch)
+                encoded = encoder.pool(encoder.run(encoder.embed(batch), batch, range(self.layers)), batch)
                 whole, words = encoded.items.numpy(), encoded.words.numpy()
                 ends = np.cumsum(items.words[places])
                 for row, (at, start, end) in enumerate(zip(places, ends - items.words[places], ends, strict=True)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
-from bursar.learners.calibration import fit_temperature, scaled_loss
 from bursar.learners.encoders.encoder import ItemReading
-from bursar.learners.examples import Examples, linkable_spans
-from bursar.learners.learner import Embeddings, Progress, no_progress
+from bursar.learners.examples import TaskLosses, linkable_spans
+from bursar.learners.learner import Embeddings, Progress, main_scores, no_progress
 from bursar.learners.readings import ReadingCache, batches_by_length, in_batches, lengths_of
 from bursar.learners.sharing import SharedModel
 from bursar.ragged import Ragged, flat_positions, offsets_of
@@ -50,6 +48,11 @@ class Predictor:
                 return self._from_heads([dict.fromkeys(model.tasks, nothing)] * passes)
         back = np.argsort(np.array(order, dtype=np.int64))
         return {name: type(found[0]).concatenate(found).take(back) for name, found in parts.items()}
+
+    def main_scores(self, dev: Corpus) -> tuple[float, float]:
+        """The geometric and the arithmetic mean of the tasks' main scores on development items."""
+        tasks, beliefs = self.model.tasks, self.predict_proba(dev)
+        return main_scores(tasks, dev, {name: task.decode(beliefs[name]) for name, task in tasks.items()})
 
     def _predict_batch(self, readings: Sequence[ItemReading], passes: int, seed: int) -> dict[str, AnyBeliefs]:
         """One batch. Dropout passes share everything before the first dropout."""
@@ -141,26 +144,18 @@ def pretrained_embeddings(cache: ReadingCache, items: Corpus, progress: Progress
     with torch.inference_mode():
         for places in in_batches(readings, "reading", progress):
             batch = encoder.batch([readings[at] for at in places])
-            half = encoder.run(encoder.embed(batch), batch, 0, middle)
+            half = encoder.run(encoder.embed(batch), batch, range(middle))
             words[flat_positions(offsets, places)] = encoder.pool(half, batch).words.numpy()
-            found[places] = encoder.pool(encoder.run(half, batch, middle, encoder.depth), batch).items.numpy()
+            found[places] = encoder.pool(encoder.run(half, batch, range(middle, encoder.depth)), batch).items.numpy()
     encoder.train(training)
     return Embeddings(found, words)
 
 
 def fit_temperatures(model: SharedModel, cache: ReadingCache, dev: Corpus) -> dict[str, float]:
     """For each task, the temperature that maximises the likelihood of its development labels."""
-    model.eval()
-    readings, examples = cache.read(dev), Examples.of(dev, model)
-    found = {}
-    with torch.inference_mode():
-        for name in model.tasks:
-            known, head = np.flatnonzero(examples.present[name]), model.head(name)
-            outputs: list[tuple[Any, Ragged]] = []
-            for batch in batches_by_length(lengths_of([readings[i] for i in known])):
-                items = known[batch]
-                encoded = cache.encode(model, [readings[i] for i in items], [name])[name]
-                output = head(encoded, examples.spans_of(name, items))
-                outputs.append((output, examples.targets[name].take(items)))
-            found[name] = fit_temperature(partial(scaled_loss, head, outputs))
+    losses, found = TaskLosses.of(model.eval(), cache, dev), {}
+    lengths = lengths_of(losses.readings)
+    for name in model.tasks:
+        known = np.flatnonzero(losses.examples.present[name])
+        found[name], _ = losses.temperature((known[batch] for batch in batches_by_length(lengths[known])), name)
     return found

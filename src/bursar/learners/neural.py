@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from bursar.learners.catalog.builtin import neural_gives
 from bursar.learners.checkpoints import Checkpoint
 from bursar.learners.encoders import load_encoder
 from bursar.learners.encoders.encoder import Encoder
-from bursar.learners.examples import Examples, TaskLosses
+from bursar.learners.examples import TaskLosses
 from bursar.learners.inference import Predictor, fit_temperatures, item_vectors, pretrained_embeddings, with_progress
 from bursar.learners.learner import (
     Embeddings,
@@ -30,21 +31,18 @@ from bursar.learners.learner import (
     Options,
     Progress,
     in_codes_of,
-    main_scores,
     must_be_trained,
     no_progress,
 )
 from bursar.learners.model_files import load_models, save_models
-from bursar.learners.precision import PRECISIONS
 from bursar.learners.pretraining import PretrainedFile, PretrainingPlan, check_maskable, pretrain
 from bursar.learners.readings import ReadingCache, lengths_of
 from bursar.learners.rehearsal import Rehearsal
-from bursar.learners.settings import NeuralSettings, TrainingPlan
+from bursar.learners.settings import PRECISIONS, NeuralSettings, TrainingPlan
 from bursar.learners.sharing import SharedModel, make_models, tasks_of_models
-from bursar.learners.training import Score, Training
+from bursar.learners.training import Training
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks import AnyBeliefs, Task
-from bursar.tasks.heads import Encoded
 from bursar.tasks.schemes import overlapping
 
 
@@ -95,8 +93,12 @@ class NeuralLearner(Learner):
                 if (file := options.checkpoint) is not None:
                     path = file.with_name(f"{file.name}.{number}") if number else file
                     checkpoints.append(Checkpoint(path, f"{about} {number}", self.settings.checkpoint_seconds))
-                training = self._training(model, annotated, plan, checkpoints[-1] if checkpoints else None)
-                reports.append(training.run(self._score(model, dev), progress))
+                losses = TaskLosses.of(model, self.cache, annotated, self.settings.smoothing)
+                model.encoder.settle(losses.readings)
+                score = None if dev is None else partial(Predictor(model, self.cache).main_scores, dev)
+                checkpoint = checkpoints[-1] if checkpoints else None
+                training = Training(losses, lengths_of(losses.readings), plan, checkpoint)
+                reports.append(training.run(score, progress))
                 if options.log is not None:
                     training.write_log(options.log)
         if self.settings.temperature and dev is not None:
@@ -104,31 +106,6 @@ class NeuralLearner(Learner):
         for checkpoint in checkpoints:
             checkpoint.clear()
         return FitReport.together(reports, [len(model.tasks) for model in self.models])
-
-    def _training(
-        self, model: SharedModel, annotated: Corpus, plan: TrainingPlan, checkpoint: Checkpoint | None
-    ) -> Training:
-        readings = self.cache.read(annotated)
-        model.encoder.settle(readings)
-        objective = self._objective(model, annotated, readings)
-        return Training(objective, lengths_of(readings), plan, checkpoint)
-
-    def _objective(self, model: SharedModel, items: Corpus, readings: Sequence[Any]) -> TaskLosses:
-        def encode(places: IntArray, tasks: Sequence[str]) -> dict[str, Encoded]:
-            return self.cache.encode(model, [readings[at] for at in places], tasks)
-
-        return TaskLosses(model, Examples.of(items, model), encode, self.settings.smoothing)
-
-    def _score(self, model: SharedModel, dev: Corpus | None) -> Score | None:
-        """Scores the model on the development items, if there are any."""
-        if dev is None:
-            return None
-
-        def score() -> tuple[float, float]:
-            beliefs = Predictor(model, self.cache).predict_proba(dev)
-            return main_scores(model.tasks, dev, {name: self.tasks[name].decode(b) for name, b in beliefs.items()})
-
-        return score
 
     def _fingerprint(self, annotated: Corpus, dev: Corpus | None, plan: TrainingPlan) -> str:
         """Identifies a training: the learner, the seed, the policy, and the items with their labels."""
@@ -141,7 +118,6 @@ class NeuralLearner(Learner):
         """See ``Learner``. The learner itself does not change."""
         items = in_codes_of(self.tasks, items)
         self.check(items)
-        readings = self.cache.read(items)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             models = self.make_models()
@@ -151,15 +127,16 @@ class NeuralLearner(Learner):
                     fix='use "shared" or "gated"',
                 )
             model = models[0]
+            losses = TaskLosses.of(model, self.cache, items, self.settings.smoothing)
             torch.manual_seed(seed)
-            model.encoder.settle([readings[at] for at in known])
+            model.encoder.settle([losses.readings[at] for at in known])
             random = torch.get_rng_state()
 
         def predict(places: IntArray, task: str) -> Ragged:
             return self.tasks[task].decode(Predictor(model, self.cache).predict_proba(items.take(places))[task])
 
-        objective, plan = self._objective(model, items, readings), TrainingPlan(self.settings, seed)
-        return Rehearsal(items, Training(objective, lengths_of(readings)[trained], plan), trained, predict, random)
+        training = Training(losses, lengths_of(losses.readings)[trained], TrainingPlan(self.settings, seed))
+        return Rehearsal(items, training, trained, predict, random)
 
     def check(self, items: Corpus) -> None:
         """Refuse overlapping spans where the head tags words."""
@@ -203,15 +180,11 @@ class NeuralLearner(Learner):
         about = hashlib.sha256(repr([what, self.encoder.keys(items)]).encode()).hexdigest()
         if about == self._adapted_to:
             return
-        kept = PretrainedFile(file, about) if file is not None else None
+        kept = PretrainedFile(file, about, s.checkpoint_seconds) if file is not None else None
         found = kept.read(self.encoder) if kept is not None else None
         if found is None:
-            checkpoint = kept.checkpoint(s.checkpoint_seconds) if kept is not None else None
             plan = PretrainingPlan(s.pretraining_steps, s.pretraining_rate, seed)
-            found = pretrain(self.encoder, self.cache.read(items), plan, checkpoint, progress)
-            if kept is not None and checkpoint is not None:
-                kept.write(found)
-                checkpoint.clear()
+            found = pretrain(self.encoder, self.cache.read(items), plan, kept, progress)
         self.start_encoder, self._adapted_to = found, about
 
     # -- prediction ----------------------------------------------------------------------------------------------------

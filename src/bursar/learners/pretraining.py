@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu
 
 from bursar.errors import CheckpointError, LearnerError
-from bursar.learners.checkpoints import Checkpoint
+from bursar.learners.checkpoints import Checkpoint, trained_weights
 from bursar.learners.encoders.encoder import Encoder, Pieces, TextEncoder
 from bursar.learners.learner import Progress
 from bursar.learners.optimizer import rate_factor
@@ -44,10 +44,14 @@ class PretrainingPlan:
 
 @dataclass(frozen=True)
 class PretrainedFile:
-    """The file that a pretrained encoder's weights are kept in. ``about`` identifies encoder, items and settings."""
+    """The file of a pretrained encoder's weights, with a checkpoint beside it.
+
+    ``about`` identifies the encoder, the items and the settings.
+    """
 
     path: Path
     about: str
+    seconds: float  # between checkpoints
 
     def write(self, encoder: Encoder) -> None:
         """Write the weights that pretraining changed, to a new file that then replaces the old one."""
@@ -55,7 +59,7 @@ class PretrainedFile:
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_name(self.path.name + ".new")
-        save_file(_trained(encoder), beside, metadata={"about": self.about})
+        save_file(trained_weights(encoder), beside, metadata={"about": self.about})
         beside.replace(self.path)
 
     def read(self, encoder: Encoder) -> Encoder | None:
@@ -68,36 +72,34 @@ class PretrainedFile:
                 if (weights.metadata() or {}).get("about") != self.about:
                     return None
                 kept = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118 it is no dictionary
-            if kept.keys() != _trained(found).keys():
+            if kept.keys() != trained_weights(found).keys():
                 return None
             found.load_state_dict(kept, strict=False)
         except (OSError, SafetensorError, RuntimeError):
             return None
         return found.eval()
 
-    def checkpoint(self, seconds: float) -> Checkpoint:
-        """A checkpoint beside the file."""
-        return Checkpoint(Path(f"{self.path}.training"), self.about, seconds)
-
-
-def _trained(encoder: Encoder) -> dict[str, Tensor]:
-    return {name: value.detach().contiguous() for name, value in encoder.named_parameters() if value.requires_grad}
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint(Path(f"{self.path}.training"), self.about, self.seconds)
 
 
 def pretrain(
     encoder: Encoder,
     readings: Sequence[Pieces],
     plan: PretrainingPlan,
-    checkpoint: Checkpoint | None,
+    file: PretrainedFile | None,
     progress: Progress,
 ) -> Encoder:
-    """A copy of the encoder, pretrained on these items. Frozen layers do not change."""
+    """A copy of the encoder, pretrained on these items and written to the file. Frozen layers do not change."""
+    checkpoint = file.checkpoint() if file is not None else None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
         pretraining = Pretraining(check_maskable(encoder).twin(), readings, plan)
         pretraining.run(checkpoint, progress)
-    pretraining.encoder.eval()
-    return pretraining.encoder
+    if file is not None and checkpoint is not None:
+        file.write(pretraining.encoder)
+        checkpoint.clear()
+    return pretraining.encoder.eval()
 
 
 def check_maskable(encoder: Encoder) -> TextEncoder:
@@ -168,7 +170,7 @@ class Pretraining:
         if not chosen.any():
             return
         shown = torch.where(chosen & (chance[1] >= SHOWN), mask, batch.ids)
-        vectors = encoder.run(encoder.embed(batch._replace(ids=shown)), batch, 0, encoder.depth)
+        vectors = encoder.run(encoder.embed(batch._replace(ids=shown)), batch, range(encoder.depth))
         loss = self.head.loss(vectors[chosen], batch.ids[chosen])
         if not torch.isfinite(loss):
             raise LearnerError(

@@ -312,7 +312,7 @@ class ProbeLearner(FeatureLearner):
     def write(self, folder: Path) -> None:
         from safetensors.numpy import save_file
 
-        parts: dict[str, Any] = dict(self._models) | ({} if self._axes is None else {"": self._axes})
+        parts: dict[str, Any] = dict(self.models) | ({} if self._axes is None else {"": self._axes})
         arrays = {f"{name}/{part}": value for name, model in parts.items() for part, value in model._asdict().items()}
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / "weights.safetensors")
 
@@ -332,4 +332,4 @@ class ProbeLearner(FeatureLearner):
             models[name] = model = made(name, LinearRegressor if isinstance(task, Regression) else LinearClassifier)
             if model.weights.shape != (width, outputs) or model.bias.shape != (outputs,):
                 raise LearnerError(f"the weights of task {name!r} have another shape")
-        self._axes, self._models = axes, models
+        self._axes, self.models = axes, models

@@ -62,7 +62,7 @@ class ReadingCache:
         training = encoder.training
         encoder.eval()
         with torch.no_grad():
-            hidden = encoder.run(encoder.embed(batch), batch, 0, self.frozen_layers)
+            hidden = encoder.run(encoder.embed(batch), batch, range(self.frozen_layers))
         encoder.train(training)
         for reading, part in zip(readings, torch.split(hidden, [reading.size for reading in readings]), strict=True):
             self._keep_hidden(id(reading), part)

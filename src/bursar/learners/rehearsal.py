@@ -19,16 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from bursar.corpus import Corpus
 from bursar.errors import LearnerError
-from bursar.learners.calibration import fit_temperature, scaled_loss
 from bursar.learners.steps import joint_steps
 from bursar.learners.training import Training
 from bursar.ragged import IntArray, Ragged
@@ -60,7 +58,7 @@ class Rehearsal:
         random: Tensor,
     ) -> None:
         """``trained`` are the positions of the training's items, ``random`` is torch's random state at its start."""
-        self.items, self.model, self.objective = items, training.model, training.objective
+        self.items, self.model, self.losses = items, training.model, training.losses
         self.shared: list[nn.Parameter] = [p for p in self.model.encoder.parameters() if p.requires_grad]
         if not self.shared:
             raise LearnerError(
@@ -90,7 +88,7 @@ class Rehearsal:
         training.optimizer.zero_grad(set_to_none=True)
         with self._learning():
             for items, task in parts:
-                [loss] = self.objective.losses(items, [task])
+                [loss] = self.losses.losses(items, [task])
                 training.check(task, loss.item())
                 slopes = torch.autograd.grad(loss, training.trained, allow_unused=True)
                 norm = torch.linalg.vector_norm(torch.stack([s.norm() for s in slopes if s is not None]))
@@ -149,15 +147,7 @@ class Rehearsal:
 
         The fitted temperature keeps a general change of confidence from counting as a better or worse model.
         """
-        head, outputs = self.model.head(task), list[tuple[Any, Ragged]]()
-        self.model.eval()
-        with torch.inference_mode():
-            for part in _parts(items):
-                encoded = self.objective.encode(part, [task])[task]
-                output = head(encoded, self.objective.examples.spans_of(task, part))
-                outputs.append((output, self.objective.examples.targets[task].take(part)))
-            at = partial(scaled_loss, head, outputs)
-            return at(fit_temperature(at, TEMPERATURE_STEPS))
+        return self.losses.temperature(_parts(items), task, TEMPERATURE_STEPS)[1]
 
     def score(self, items: IntArray, task: str) -> float:
         """The task's main score on items with its label."""
@@ -170,7 +160,7 @@ class Rehearsal:
         self.model.eval()
         total = torch.zeros(sum(parameter.numel() for parameter in self.shared))
         for part in _parts(items):
-            [loss] = self.objective.losses(part, [task])
+            [loss] = self.losses.losses(part, [task])
             slopes = torch.autograd.grad(loss, self.shared, materialize_grads=True)
             total += torch.cat([slope.flatten() for slope in slopes]) * (len(part) / len(items))
         return total

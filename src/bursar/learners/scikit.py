@@ -246,7 +246,7 @@ class ScikitLearner(FeatureLearner):
 
     def write(self, folder: Path) -> None:
         """Write the estimators as skops; vocabularies and the rest as JSON."""
-        models: dict[str, Any] = dict(self._models)
+        models: dict[str, Any] = dict(self.models)
         save_estimators(folder, {name: model.estimator for name, model in models.items()})
         learned = {
             "tables": {name: _written(vectorizer) for name, vectorizer in self._vectorizers.items()},
@@ -264,7 +264,7 @@ class ScikitLearner(FeatureLearner):
             name: self._restored(task, estimators[name], learned["models"][name], dense=not vectorizers)
             for name, task in self.tasks.items()
         }
-        self._vectorizers, self._models = vectorizers, models
+        self._vectorizers, self.models = vectorizers, models
 
     def _restored(self, task: Task, estimator: Any, learned: Mapping[str, Any], dense: bool) -> Model:
         known = type(self._make(task.kind, dense))

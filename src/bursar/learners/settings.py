@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import torch
+
 from bursar.curriculum import Policy
 from bursar.errors import ConfigError
 from bursar.learners.encoders import BUNDLED
-from bursar.learners.precision import chosen_precision
 from bursar.tasks import Tagging
 
 EPOCHS, LEAST_STEPS = 12, 250  # defaults if neither epochs nor steps are set
 EVALUATIONS = 8  # about this many in a training whose length is given in steps
 SHARING = ("shared", "single", "gated")
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+NATIVE = ("avx512_bf16", "amx_bf16")  # instruction sets; without one of them bfloat16 is slower than float32
 
 
 @dataclass(frozen=True)
@@ -145,3 +148,29 @@ def check_numbers(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> N
         if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
             what = "whole number" if name in whole else "number"
             raise ConfigError(f"learner.{name} = {value!r}", fix=f"use a {what} from {low} to {high:,}")
+
+
+def chosen_precision(name: str) -> str:
+    """Resolve the setting: ``auto`` is the fastest precision on this processor.
+
+    >>> chosen_precision("float32")
+    'float32'
+    >>> chosen_precision("auto") in PRECISIONS
+    True
+    >>> chosen_precision("half")
+    Traceback (most recent call last):
+        ...
+    bursar.errors.ConfigError: learner.precision = 'half'. Fix: use auto, float32, bfloat16
+    """
+    if name == "auto":
+        return "bfloat16" if multiplies_bfloat16() else "float32"
+    if name not in PRECISIONS:
+        raise ConfigError(f"learner.precision = {name!r}", fix=f"use {', '.join(['auto', *PRECISIONS])}")
+    return name
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether this processor has instructions for bfloat16."""
+    capabilities = getattr(torch.cpu, "get_capabilities", None)  # missing in the oldest supported torch
+    found = capabilities() if capabilities is not None else {}
+    return any(found.get(name, False) for name in NATIVE)

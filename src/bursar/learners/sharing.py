@@ -95,7 +95,7 @@ class SharedModel(nn.Module):
         self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
     ) -> dict[str, Encoded]:
         """From the output of the frozen layers, the vectors that each task's head reads."""
-        top = self.encoder.run(hidden, batch, self.frozen, self.encoder.depth, begun=begun)
+        top = self.encoder.run(hidden, batch, range(self.frozen, self.encoder.depth), begun)
         return dict.fromkeys(tasks, self.encoder.pool(top, batch))
 
 
@@ -135,17 +135,21 @@ class GatedModel(SharedModel):
             nn.init.zeros_(gate.bias)
         self.gates = ByTask(gates)
 
+    def copies(self, leader: str) -> nn.ModuleList:
+        """A group's copies of the upper layers."""
+        copies = self.own[leader]
+        assert isinstance(copies, nn.ModuleList)
+        return copies
+
     def encode(
         self, hidden: Tensor, batch: Any, tasks: Sequence[str], begun: Tensor | None = None
     ) -> dict[str, Encoded]:
-        encoder = self.encoder
-        shared = encoder.run(
-            hidden, batch, self.frozen, self.bottom, begun=begun if self.frozen < self.bottom else None
-        )
-        common = encoder.run(shared, batch, self.bottom, encoder.depth)
+        encoder, lower = self.encoder, range(self.frozen, self.bottom)
+        shared = encoder.run(hidden, batch, lower, begun if lower else None)
+        common = encoder.run(shared, batch, range(self.bottom, encoder.depth))
         found: dict[str, Encoded] = {}
         for leader in dict.fromkeys(self.leaders[task] for task in tasks):
-            own = encoder.run(shared, batch, self.bottom, encoder.depth, copies=self.own[leader])
+            own = encoder.run(shared, batch, self.copies(leader))
             open_ = torch.sigmoid(self.gates[leader](torch.cat([common, own], dim=1)))
             found[leader] = encoder.pool(torch.lerp(own, common, open_), batch)
         return {task: found[self.leaders[task]] for task in tasks}

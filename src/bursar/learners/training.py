@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from bursar.errors import LearnerError
-from bursar.learners.checkpoints import Checkpoint
+from bursar.learners.checkpoints import Checkpoint, trained_weights
 from bursar.learners.examples import TaskLosses
 from bursar.learners.learner import FitReport, Progress
 from bursar.learners.optimizer import WeightAverage, make_optimizer
@@ -45,11 +45,11 @@ class Training:
     """
 
     def __init__(
-        self, objective: TaskLosses, lengths: IntArray, plan: TrainingPlan, checkpoint: Checkpoint | None = None
+        self, losses: TaskLosses, lengths: IntArray, plan: TrainingPlan, checkpoint: Checkpoint | None = None
     ) -> None:
         schedule = plan.schedule
-        self.model, self.objective, self.plan, self.checkpoint = objective.model, objective, plan, checkpoint
-        self.schedule, self.lengths, self.present = schedule, lengths, objective.examples.present
+        self.model, self.losses, self.plan, self.checkpoint = losses.model, losses, plan, checkpoint
+        self.schedule, self.lengths, self.present = schedule, lengths, losses.examples.present
         self.steps_per_epoch = schedule.steps_per_epoch(len(lengths), by_policy=plan.policy is not None)
         self.epochs, self.evaluate_every = schedule.in_epochs(self.steps_per_epoch)
         steps = self.epochs * self.steps_per_epoch
@@ -91,7 +91,7 @@ class Training:
         best_score = now.best_score[0] if score is not None else None
         report = FitReport(len(self.lengths), now.step, best_score, tuple(now.history))
         if self.checkpoint is not None and self.checkpoint.is_worth_it():
-            kept = {"report": asdict(report), "steps": self._policy_state(), "model": _trained_state(self.model)}
+            kept = {"report": asdict(report), "steps": self._policy_state(), "model": trained_weights(self.model)}
             self.checkpoint.save(kept)
         return report
 
@@ -99,7 +99,7 @@ class Training:
         now, reached = self.now, score()
         now.history[-1] |= {"score": reached[0], "mean": reached[1]}
         if reached > now.best_score:
-            now.best_score, now.stale, self.best = reached, 0, _trained_state(self.model)
+            now.best_score, now.stale, self.best = reached, 0, trained_weights(self.model)
         else:
             now.stale += 1
 
@@ -133,7 +133,7 @@ class Training:
     # -- steps ---------------------------------------------------------------------------------------------------------
     def joint_step(self, batch: IntArray, tasks: list[str]) -> None:
         """Train all tasks that the batch has labels for."""
-        parts = self.objective.losses(batch, tasks)
+        parts = self.losses.losses(batch, tasks)
         loss = torch.stack(parts).sum()
         if not torch.isfinite(loss):
             for task, part in zip(tasks, parts, strict=True):
@@ -146,7 +146,7 @@ class Training:
         """Train the task that the policy draws, and report the losses to the policy."""
         batch, task = steps.next()
         random = torch.get_rng_state() if steps.needs_after else None
-        loss, before = self.objective.loss_and_nll(batch, task)
+        loss, before = self.losses.loss_and_nll(batch, task)
         self.check(task, loss.item())
         self.check(task, before)
         self._update(loss)
@@ -154,7 +154,7 @@ class Training:
         if random is not None:
             with torch.random.fork_rng(devices=[]):  # the same dropout as before the step
                 torch.set_rng_state(random)
-                after = self.objective.nll(batch, task)
+                after = self.losses.nll(batch, task)
             self.check(task, after)
         steps.observe(max(before, 0.0), None if after is None else max(after, 0.0))  # rounding can give less than 0
         self.now.step += 1
@@ -183,7 +183,7 @@ class Training:
                     "state": asdict(self.now),
                     "steps": self._policy_state(),
                     "best": self.best or None,
-                    "model": _trained_state(self.model),
+                    "model": trained_weights(self.model),
                     "optimizer": self.optimizer.state_dict(),
                     "rates": self.rates.state_dict(),
                     "random": torch.get_rng_state(),
@@ -213,7 +213,3 @@ class Training:
         if self.average is not None:
             self.average.weights = saved["average"]
         return None
-
-
-def _trained_state(model: nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in model.named_parameters() if value.requires_grad}

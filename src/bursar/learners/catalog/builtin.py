@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bursar.learners.encoders import IMAGES, STATIC
 from bursar.learners.learner import LEARNERS, PASSES, VECTORS, LazyLearner, Options
 
 # Paper 4's small networks are trained as by its authors (errata 26): Adam at one rate, plain cross-entropy.
@@ -18,7 +19,7 @@ SMALL: Options = {
     "dropout": 0.0,
     "tag_head": "linear",
 }
-WITHOUT_DROPOUT = ("bilstm", "cnn", "aoe", "image-cnn")  # encoders that have no dropout
+WITHOUT_DROPOUT = (*STATIC, IMAGES)  # encoders that have no dropout
 
 
 def neural_gives(options: Options) -> frozenset[str]:

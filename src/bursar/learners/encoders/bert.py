@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear, scaled_dot_product_attention
 
 from bursar.errors import LearnerError
-from bursar.learners.encoders.encoder import PieceBatch, PieceMaker, TextEncoder
+from bursar.learners.encoders.encoder import Layers, PieceBatch, PieceMaker, TextEncoder
 from bursar.tasks.heads import Dropout, enough_rows
 
 MARKS = {"start": "[CLS]", "end": "[SEP]", "unknown": "[UNK]"}
@@ -125,9 +125,7 @@ class BertEncoder(TextEncoder):
     def piece_embeddings(self) -> Tensor:
         return self.word_embedding.weight
 
-    def run(
-        self, hidden: Tensor, batch: PieceBatch, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
-    ) -> Tensor:
+    def run(self, hidden: Tensor, batch: PieceBatch, layers: Layers, begun: Tensor | None = None) -> Tensor:
         """Run some layers. An item's vectors are the same to the bit, whatever else is in the batch.
 
         Attention runs over windows of equal length, so nothing is masked. Very small batches get blank rows, because
@@ -135,7 +133,7 @@ class BertEncoder(TextEncoder):
         """
         real = len(hidden)
         hidden = enough_rows(hidden)
-        for layer in copies if copies is not None else self.layers[start:stop]:
+        for layer in [self.layers[at] for at in layers] if isinstance(layers, range) else layers:
             hidden, begun = layer(hidden, batch.runs, begun), None
         return hidden[:real]
 

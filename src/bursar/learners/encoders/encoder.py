@@ -72,6 +72,9 @@ def batch_of(items: Sequence[Pieces]) -> PieceBatch:
     )
 
 
+Layers = range | nn.ModuleList  # of an encoder: their numbers, or copies of them
+
+
 class ItemReading(Protocol):
     """One item as an encoder reads it: computed once and used in many batches."""
 
@@ -116,10 +119,8 @@ class Encoder(nn.Module, ABC):
     def trainable(self, frozen: int) -> list[nn.Parameter]:
         """The parameters to train if the first ``frozen`` layers are frozen."""
 
-    def run(
-        self, hidden: Tensor, batch: Any, start: int, stop: int, copies: Any = None, begun: Tensor | None = None
-    ) -> Tensor:
-        """Run layers ``start`` to ``stop``, or copies of them; ``begun`` is the result of ``begin``, if known."""
+    def run(self, hidden: Tensor, batch: Any, layers: Layers, begun: Tensor | None = None) -> Tensor:
+        """Run some layers; ``begun`` is the result of ``begin`` for the first of them, if known."""
         return hidden
 
     def begin(self, hidden: Tensor, batch: Any, start: int) -> Tensor | None:

@@ -69,7 +69,7 @@ class StaticEncoder(Encoder):
         super().__init__()
         self.lexicon = lexicon
         self._learned: list[str] = []  # names of the words with an offset
-        self._rows: IntArray = np.zeros(0, dtype=np.int64)  # word number to row of offsets; 0 for other words
+        self.rows: IntArray = np.zeros(0, dtype=np.int64)  # word number to row of offsets; 0 for other words
 
     @abstractmethod
     def make_network(self) -> None:
@@ -107,9 +107,9 @@ class StaticEncoder(Encoder):
 
     def embed(self, batch: WordBatch) -> Tensor:
         """The network's states of all words; it has no layers that can be frozen."""
-        if (new := len(self.lexicon) - len(self._rows)) > 0:
-            self._rows = np.pad(self._rows, (0, new))
-        rows = torch.from_numpy(self._rows[batch.numbers])
+        if (new := len(self.lexicon) - len(self.rows)) > 0:
+            self.rows = np.pad(self.rows, (0, new))
+        rows = torch.from_numpy(self.rows[batch.numbers])
         trained = embedding(rows, self.offsets, padding_idx=0)
         return self.word_states(self.lexicon.static(batch.numbers) + trained, batch)
 
@@ -140,8 +140,8 @@ class StaticEncoder(Encoder):
         """Create offsets in the order of names: word numbers depend on what was read before, which must not matter."""
         self._learned = names
         self.lexicon.add(names)
-        self._rows = np.zeros(len(self.lexicon), dtype=np.int64)
-        self._rows[self.lexicon.numbers(names)] = np.arange(1, len(names) + 1)
+        self.rows = np.zeros(len(self.lexicon), dtype=np.int64)
+        self.rows[self.lexicon.numbers(names)] = np.arange(1, len(names) + 1)
         self.offsets = nn.Parameter(torch.zeros(len(names) + 1, self.lexicon.vectors.width))
         self.make_network()
 

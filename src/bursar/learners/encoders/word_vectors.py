@@ -32,7 +32,7 @@ class PieceVectors:
     """
 
     def __init__(self, tokenizer: Any, pieces: FloatMatrix, unknown: int, fingerprint: int) -> None:
-        self._tokenizer, self._pieces, self._unknown = tokenizer, pieces, unknown
+        self.pieces, self._tokenizer, self._unknown = pieces, tokenizer, unknown
         self.width, self.fingerprint = pieces.shape[1], fingerprint
 
     def name(self, word: str) -> str:
@@ -41,7 +41,7 @@ class PieceVectors:
     def of(self, names: Sequence[str]) -> FloatMatrix:
         words = [[name] for name in names]
         found = self._tokenizer.encode_batch_fast(words, is_pretokenized=True, add_special_tokens=False)
-        return _stacked([self._pieces[word.ids or [self._unknown]].mean(axis=0) for word in found], self.width)
+        return _stacked([self.pieces[word.ids or [self._unknown]].mean(axis=0) for word in found], self.width)
 
 
 class FileVectors:
