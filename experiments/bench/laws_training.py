@@ -19,7 +19,7 @@ from bursar.learners import lockstep
 from bursar.learners.lockstep import FitJob, MultitaskTagger, Settings
 from bursar.learners.lockstep.jobs import walk
 from bursar.learners.lockstep.multitask import DENSE, HIDDEN
-from bursar.learners.lockstep.trainer import one_thread
+from bursar.learners.lockstep.trainer import one_torch_thread
 from experiments.bench.harness import CannotMeasureError, Case, Measured, Sides, seconds
 from experiments.bench.judged import Judged
 from experiments.studies.laws_trainings import LANES, Material, Setting, drawn_tasks, held_out_f1, network_of
@@ -166,7 +166,7 @@ def _training() -> Sides:
         return [lambda model=model: held_out_f1(_material(), network, model) for model in models]  # type: ignore[misc]
 
     def plain() -> list[Callable[[], float]]:
-        with one_thread():
+        with one_torch_thread():
             models = [plainly_trained(network, job, HOW) for job in jobs[:PLAIN]]
         return [lambda model=model: _plain_f1(network, model) for model in models]  # type: ignore[misc]
 
@@ -191,6 +191,6 @@ CASES.append(
 def _plain_f1(network: MultitaskTagger, model: PlainTagger) -> float:
     material = _material()
     words = int(material.held_out.words.sum())
-    with one_thread(), torch.no_grad():
+    with one_torch_thread(), torch.no_grad():
         guesses = model(network.vectors[torch.from_numpy(network.windows[-words:])])[0].argmax(dim=1)
     return material.f1(guesses.numpy())

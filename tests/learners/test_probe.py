@@ -175,19 +175,19 @@ def test_labels_never_seen_get_a_low_probability(choice, seen):
     rng = np.random.default_rng(0)
     codes = np.array(seen)[rng.integers(len(seen), size=60)]
     x = np.eye(5)[codes] + rng.normal(scale=0.1, size=(60, 5))
-    believed = choice(x, codes, 5, None).predict_proba(x)[0]
-    np.testing.assert_allclose(believed.sum(axis=1), 1, atol=1e-5)
-    assert believed[:, np.setdiff1d(np.arange(5), seen)].max() < 0.05
-    assert (believed.argmax(axis=1) == codes).all()
+    predicted = choice(x, codes, 5, None).predict_proba(x)[0]
+    np.testing.assert_allclose(predicted.sum(axis=1), 1, atol=1e-5)
+    assert predicted[:, np.setdiff1d(np.arange(5), seen)].max() < 0.05
+    assert (predicted.argmax(axis=1) == codes).all()
 
 
 def test_probabilities_are_as_high_as_the_probe_is_right():
     rng = np.random.default_rng(1)
     codes = rng.integers(4, size=1500)
     x = np.concatenate([np.eye(4)[codes] + rng.normal(scale=0.5, size=(1500, 4)), rng.normal(size=(1500, 60))], axis=1)
-    believed = ridge_choice(x[:150], codes[:150], 4, None).predict_proba(x[150:])[0]
-    right = (believed.argmax(axis=1) == codes[150:]).mean()
-    assert abs(believed.max(axis=1).mean() - right) < 0.06
+    predicted = ridge_choice(x[:150], codes[:150], 4, None).predict_proba(x[150:])[0]
+    right = (predicted.argmax(axis=1) == codes[150:]).mean()
+    assert abs(predicted.max(axis=1).mean() - right) < 0.06
 
 
 def test_intervals_of_numbers_hold_as_often_as_they_say():
@@ -280,9 +280,9 @@ def test_a_number_is_learned_from_texts(frozen):
     corpus = builder.build()
     learner = probe(corpus, frozen)
     learner.fit(corpus)
-    believed = learner.predict_proba(corpus)["urgency"]
-    assert (believed.low, believed.high) == (0, 5)
-    assert (believed.variances > 0).all()
+    predicted = learner.predict_proba(corpus)["urgency"]
+    assert (predicted.low, predicted.high) == (0, 5)
+    assert (predicted.variances > 0).all()
     assert learner.evaluate(corpus)["urgency"]["pearson"] > 0.99
 
 

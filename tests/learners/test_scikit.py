@@ -94,17 +94,17 @@ def test_labels_never_seen_share_one_part_in_n_plus_1():
     corpus = sentences("aabbccab")
     learner = ScikitLearner(corpus.schema)
     learner.fit(corpus)
-    believed = learner.predict_proba(corpus)["intent"].dense()[0]
-    np.testing.assert_allclose(believed[:, 3], 1 / 9, rtol=1e-5)
-    np.testing.assert_allclose(believed.sum(axis=1), 1, rtol=1e-5)
+    predicted = learner.predict_proba(corpus)["intent"].dense()[0]
+    np.testing.assert_allclose(predicted[:, 3], 1 / 9, rtol=1e-5)
+    np.testing.assert_allclose(predicted.sum(axis=1), 1, rtol=1e-5)
 
 
 def test_a_single_label_is_believed_everywhere():
     corpus = sentences("bbb")
     learner = ScikitLearner(corpus.schema)
     learner.fit(corpus)
-    believed = learner.predict_proba(corpus)["intent"].dense()[0]
-    np.testing.assert_allclose(believed, [[1 / 12, 3 / 4, 1 / 12, 1 / 12]] * 3, rtol=1e-5)
+    predicted = learner.predict_proba(corpus)["intent"].dense()[0]
+    np.testing.assert_allclose(predicted, [[1 / 12, 3 / 4, 1 / 12, 1 / 12]] * 3, rtol=1e-5)
 
 
 def test_probabilities_stand_under_their_own_labels():
@@ -112,8 +112,8 @@ def test_probabilities_stand_under_their_own_labels():
         def predict_proba(self, rows):
             return np.array([[0.2, 0.8]] * rows.shape[0])
 
-    believed = FittedClassifier(Fixed(), np.array([1, 3]), labels=4, units=9).predict_proba(np.zeros((2, 1)))[0]
-    np.testing.assert_allclose(believed, [[0.05, 0.18, 0.05, 0.72]] * 2)
+    predicted = FittedClassifier(Fixed(), np.array([1, 3]), labels=4, units=9).predict_proba(np.zeros((2, 1)))[0]
+    np.testing.assert_allclose(predicted, [[0.05, 0.18, 0.05, 0.72]] * 2)
 
 
 # -- numbers and images --------------------------------------------------------------------------------------------
@@ -129,11 +129,11 @@ def test_the_variance_of_numbers_is_that_of_errors_on_other_items(estimator):
     learner = ScikitLearner(corpus.schema, estimator=estimator)
     learner.fit(corpus.take(np.arange(600)))
     rest = corpus.take(np.arange(600, 1200))
-    believed = learner.predict_proba(rest)["score"]
-    error = believed.means[0] - rest.labels["score"].rows.values[:, 0]
+    predicted = learner.predict_proba(rest)["score"]
+    error = predicted.means[0] - rest.labels["score"].rows.values[:, 0]
     # Both are means of 600 squares of normal numbers: each is within 6 % (a standard deviation) of the truth.
-    assert believed.variances.mean() == pytest.approx((error**2).mean(), rel=0.25)
-    assert np.mean(np.abs(error) < 1.96 * np.sqrt(believed.variances[0])) == pytest.approx(0.95, abs=0.03)
+    assert predicted.variances.mean() == pytest.approx((error**2).mean(), rel=0.25)
+    assert np.mean(np.abs(error) < 1.96 * np.sqrt(predicted.variances[0])) == pytest.approx(0.95, abs=0.03)
 
 
 def test_a_single_number_is_as_uncertain_as_any_number_of_the_range():
@@ -346,7 +346,7 @@ def test_a_forest_whose_trees_lead_elsewhere_is_refused(changes, corpus, tmp_pat
         learner.restore(tmp_path)
 
 
-def test_trees_that_nobody_checks_need_trust(corpus, tmp_path):
+def test_trees_that_are_not_checked_need_trust(corpus, tmp_path):
     from sklearn.ensemble import GradientBoostingClassifier
 
     with pytest.raises(UntrustedError, match="Tree"):

@@ -1,4 +1,4 @@
-"""Trainings that a policy leads: which task a step trains, what the policy is told, what is logged."""
+"""Trainings that a policy leads: which task a step trains, what the policy observes, what is logged."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def some_labelled(train, few):
 
 def test_a_policy_gets_a_whole_batch_of_the_task_that_it_draws(corpus, folder, train):
     """Slots are labelled for few items, and still every step of theirs has as many as a batch holds."""
-    learner, told = made(corpus, folder, batch_size=10, epochs=6), []
+    learner, observed = made(corpus, folder, batch_size=10, epochs=6), []
     sparse = some_labelled(train, np.arange(len(train)) < 20)
-    learner.fit(sparse, policy=Recording({"slots": 1.0, "intent": 1.0}, told))
-    assert [step for step, *_ in told] == list(range(6 * 5))
-    assert 5 <= [task for _, task, *_ in told].count("slots") <= 25
+    learner.fit(sparse, policy=Recording({"slots": 1.0, "intent": 1.0}, observed))
+    assert [step for step, *_ in observed] == list(range(6 * 5))
+    assert 5 <= [task for _, task, *_ in observed].count("slots") <= 25
 
 
 def test_a_policy_is_told_what_is_known_before_a_training(corpus, folder, train, monkeypatch):
@@ -65,39 +65,39 @@ def test_a_policy_that_answers_no_probabilities_is_refused_by_name_and_step(answ
         made(corpus, folder).fit(train, policy=Watchful())
 
 
-# -- what a policy is told of a step ---
+# -- what a policy observes in a step ---
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_a_policy_is_told_the_likelihood_of_the_labels_whatever_the_smoothing(smoothing, corpus, folder, train):
     """Without dropout, in batches of all items, the loss after the last step is that of the model that comes out."""
-    told = []
+    observed = []
     learner = made(corpus, folder, smoothing=smoothing, dropout=0.0, epochs=12, batch_size=50)
     for layer in learner.encoder.modules():
         if hasattr(layer, "p"):
             layer.p = 0.0
-    learner.fit(train, policy=Recording({"intent": 1.0, "slots": 0.0}, told, after=True))
+    learner.fit(train, policy=Recording({"intent": 1.0, "slots": 0.0}, observed, after=True))
     chances = learner.predict_proba(train)["intent"].dense()[0]
     likelihoods = np.log(chances[np.arange(len(train)), train.labels["intent"].rows.values[:, 0]])
-    assert told[-1][3] == pytest.approx(-likelihoods.mean(), rel=1e-3)
-    assert told[-1][3] < 0.9 * told[0][2]  # something was learned, so that smoothing would show
-    np.testing.assert_allclose([row[3] for row in told[:-1]], [row[2] for row in told[1:]], rtol=1e-5)
+    assert observed[-1][3] == pytest.approx(-likelihoods.mean(), rel=1e-3)
+    assert observed[-1][3] < 0.9 * observed[0][2]  # something was learned, so that smoothing would show
+    np.testing.assert_allclose([row[3] for row in observed[:-1]], [row[2] for row in observed[1:]], rtol=1e-5)
 
 
 @pytest.mark.parametrize("heads", [{}, {"slots": "crf"}, {"slots": "lstm"}])
 def test_a_policy_is_told_of_the_pass_that_is_trained_on(heads, corpus, folder, train):
     """Without smoothing they are one number, whatever dropout draws."""
-    told = []
+    observed = []
     learner = made(corpus, folder, heads=heads, dropout=0.5, smoothing=0.0)
-    report = learner.fit(train, policy=Recording({"intent": 1, "slots": 2}, told))
-    by_epoch = np.array([before for _, _, before, _ in told]).reshape(4, 4).sum(axis=1)
+    report = learner.fit(train, policy=Recording({"intent": 1, "slots": 2}, observed))
+    by_epoch = np.array([before for _, _, before, _ in observed]).reshape(4, 4).sum(axis=1)
     np.testing.assert_allclose(by_epoch, [entry["loss"] for entry in report.history], rtol=1e-6)
 
 
 def test_measuring_the_loss_after_a_step_changes_nothing_else(corpus, folder, train, dev, test):
-    told, told_both = [], []
+    observed, observed_both = [], []
     plain, measured = made(corpus, folder), made(corpus, folder)
-    plain.fit(train, dev=dev, policy=Recording({"intent": 1, "slots": 2}, told))
-    measured.fit(train, dev=dev, policy=Recording({"intent": 1, "slots": 2}, told_both, after=True))
-    assert [row[:3] for row in told] == [row[:3] for row in told_both]
+    plain.fit(train, dev=dev, policy=Recording({"intent": 1, "slots": 2}, observed))
+    measured.fit(train, dev=dev, policy=Recording({"intent": 1, "slots": 2}, observed_both, after=True))
+    assert [row[:3] for row in observed] == [row[:3] for row in observed_both]
     for name, beliefs in plain.predict_proba(test).items():
         np.testing.assert_array_equal(beliefs.values, measured.predict_proba(test)[name].values)
 
@@ -106,19 +106,19 @@ def test_measuring_the_loss_after_a_step_changes_nothing_else(corpus, folder, tr
 @pytest.mark.parametrize("frozen", [0, 1])
 def test_the_loss_after_a_step_is_of_the_same_thinned_model(heads, frozen, corpus, folder, train):
     """Where nothing is learned it is the loss before it to the bit, dropout and all."""
-    told = []
+    observed = []
     freeze = {"learning_rate": 0.0, "head_learning_rate": 0.0, "weight_decay": 0.0}
     learner = made(corpus, folder, heads=heads, frozen_layers=frozen, dropout=0.5, epochs=2, **freeze)
-    learner.fit(train, policy=Recording({"intent": 1, "slots": 2}, told, after=True))
-    assert len(told) == 8
-    assert all(before == after > 0 for _, _, before, after in told)
-    assert len({before for _, _, before, _ in told}) == 8
+    learner.fit(train, policy=Recording({"intent": 1, "slots": 2}, observed, after=True))
+    assert len(observed) == 8
+    assert all(before == after > 0 for _, _, before, after in observed)
+    assert len({before for _, _, before, _ in observed}) == 8
 
 
 def test_a_step_mostly_makes_its_own_batch_likelier(corpus, folder, train):
-    told = []
-    made(corpus, folder, epochs=6).fit(train, policy=Recording({"intent": 1, "slots": 1}, told, after=True))
-    assert np.mean([after < before for _, _, before, after in told]) > 0.8
+    observed = []
+    made(corpus, folder, epochs=6).fit(train, policy=Recording({"intent": 1, "slots": 1}, observed, after=True))
+    assert np.mean([after < before for _, _, before, after in observed]) > 0.8
 
 
 @pytest.mark.parametrize("policy", [None, Watchful(), Watchful(after=True)], ids=str)
@@ -126,7 +126,7 @@ def test_a_loss_that_is_no_number_is_refused_by_task_and_step_and_the_training_i
     policy, corpus, folder, train, tmp_path, monkeypatch
 ):
     head = type(made(corpus, folder).make_models()[0].head("slots"))
-    loss, calls, told = head.loss, [], []
+    loss, calls, reports = head.loss, [], []
 
     def broken(self, output, targets, smoothing):
         calls.append(1)
@@ -135,10 +135,10 @@ def test_a_loss_that_is_no_number_is_refused_by_task_and_step_and_the_training_i
     monkeypatch.setattr(head, "loss", broken)
     file = tmp_path / "training"
     with pytest.raises(LearnerError, match=r"step \d+: the loss of task 'slots' is nan.*learning_rate") as caught:
-        made(corpus, folder).fit(train, policy=policy, checkpoint=file, progress=lambda *told_: told.append(told_))
+        made(corpus, folder).fit(train, policy=policy, checkpoint=file, progress=lambda *report: reports.append(report))
     kept = torch.load(file)
-    assert f"step {len(told)}:" in str(caught.value)
-    assert kept["state"]["step"] == len(told) > 1
+    assert f"step {len(reports)}:" in str(caught.value)
+    assert kept["state"]["step"] == len(reports) > 1
     assert all(torch.isfinite(value).all() for value in kept["model"].values())
     monkeypatch.setattr(head, "loss", loss)
     assert made(corpus, folder).fit(train, policy=policy, checkpoint=file).steps == 16  # and can be gone on with
@@ -146,12 +146,12 @@ def test_a_loss_that_is_no_number_is_refused_by_task_and_step_and_the_training_i
 
 # -- the log of the steps ---
 def test_a_log_says_what_the_policy_said_and_was_told(corpus, folder, train, dev, tmp_path):
-    told, weights = [], {"intent": 1, "slots": 3}
+    observed, weights = [], {"intent": 1, "slots": 3}
     report = made(corpus, folder).fit(
-        train, dev=dev, seed=4, policy=Recording(weights, told, after=True), log=tmp_path / "logs" / "a.parquet"
+        train, dev=dev, seed=4, policy=Recording(weights, observed, after=True), log=tmp_path / "logs" / "a.parquet"
     )
     log = StepLog.read(tmp_path / "logs" / "a.parquet")
-    steps, tasks, before, after = zip(*told, strict=True)
+    steps, tasks, before, after = zip(*observed, strict=True)
     assert len(log) == report.steps == len(steps)
     assert (log.tasks, log.sizes, log.planned, log.seed) == (("intent", "slots"), (50, 50), 16, 4)
     assert log.policy == {"policy": "recording", "weights": weights}

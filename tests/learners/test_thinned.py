@@ -79,13 +79,13 @@ def test_confidence_is_that_of_the_beliefs_part_by_part(corpus, folder, train, t
     monkeypatch.setattr("bursar.learners.learner.ITEMS_PER_CHUNK", 7)
     learner = made(corpus, folder)
     learner.fit(train)
-    told = []
-    found = learner.confidence(test, "dropout-agreement", seed=4, progress=lambda what, done: told.append(done))
+    observed = []
+    found = learner.confidence(test, "dropout-agreement", seed=4, progress=lambda what, done: observed.append(done))
     beliefs = learner.predict_proba(test, passes=10, seed=4)
     measure = MEASURES["dropout-agreement"]
     np.testing.assert_allclose(found, np.stack([measure(beliefs[name]) for name in TASKS], axis=1))
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    assert observed == sorted(observed)
+    assert observed[-1] == 1.0
 
 
 def test_no_passes_at_all_are_refused(corpus, folder, train, test):

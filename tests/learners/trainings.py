@@ -52,17 +52,17 @@ class Watchful(Policy):
 
 @dataclass(frozen=True, eq=False)
 class Recording(Policy):
-    """Draws as its weights say and remembers what it is told."""
+    """Draws as its weights say and keeps what it observes."""
 
     name: ClassVar[str] = "recording"
     weights: dict
-    told: list
+    observed: list
     after: bool = False
 
     def begin(self, course):
         steering = FixedPolicy(self.weights).begin(course)
         steering.needs_after = self.after
-        steering.observe = lambda step, task, before, after: self.told.append(
+        steering.observe = lambda step, task, before, after: self.observed.append(
             (step, course.tasks[task[0]], before[0], None if after is None else after[0])
         )
         return steering

@@ -212,13 +212,13 @@ def merge_schemas(schemas: Sequence[Mapping[str, Task]]) -> dict[str, Task]:
 
 
 def recode(labels: Labels, old: Task, new: Task) -> Labels:
-    """Convert labels to the codes of another task's label lists."""
+    """Convert labels to the codes of another task's label lists; −1 for labels that it lacks."""
     values = labels.rows.values
     for field, columns in old.code_columns.items():
         if getattr(old, field) == getattr(new, field)[: len(getattr(old, field))]:
             continue
         place = {label: code for code, label in enumerate(getattr(new, field))}
-        mapping: IntArray = np.array([place[label] for label in getattr(old, field)], dtype=np.int64)
+        mapping: IntArray = np.array([place.get(label, -1) for label in getattr(old, field)], dtype=np.int64)
         values = values.copy()
         for column in columns:
             values[:, column] = mapping[values[:, column]]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.corpus import Corpus
-from bursar.corpus.corpus import Labels
+from bursar.corpus.builder import recode
 from bursar.curriculum import Policy
 from bursar.errors import ConfigError, LearnerError
 from bursar.ragged import FloatArray, IntArray, Ragged
@@ -267,23 +267,17 @@ def in_codes_of(tasks: Mapping[str, Task], items: Corpus) -> Corpus:
             continue
         if theirs.kind != task.kind:
             raise LearnerError(f"task {name!r} is {theirs.kind} in the corpus and {task.kind} in the learner")
-        column = items.labels[name]
-        rows = column.rows.values.copy()
-        for field_, columns in task.code_columns.items():
-            known = {label: code for code, label in enumerate(getattr(task, field_))}
-            codes = np.array([known.get(label, -1) for label in getattr(theirs, field_)], dtype=rows.dtype)
-            for place in columns:
-                old = rows[:, place]
-                rows[:, place] = codes[old]
-                unknown = np.flatnonzero(rows[:, place] < 0)
+        old, labels[name] = items.labels[name].rows, recode(items.labels[name], theirs, task)
+        for vocabulary, columns in task.code_columns.items():
+            for column in columns:
+                unknown = np.flatnonzero(labels[name].rows.values[:, column] < 0)
                 if len(unknown):
-                    label = getattr(theirs, field_)[column.rows.values[unknown[0], place]]
+                    label = getattr(theirs, vocabulary)[old.values[unknown[0], column]]
                     raise LearnerError(
-                        f"item {items.ids[int(column.rows.owners[unknown[0]])]!r}: "
+                        f"item {items.ids[int(old.owners[unknown[0]])]!r}: "
                         f"the learner of task {name!r} does not know the label {label!r}",
                         fix="list all labels in the schema before training",
                     )
-        labels[name] = Labels(column.present, Ragged(rows, column.rows.offsets))
     if not labels:
         return items
     schema = {name: tasks[name] if name in labels else task for name, task in items.schema.items()}

@@ -37,11 +37,6 @@ class Layout:
             for name, start in self.starts.items()
         }
 
-    def put(self, parameters: Mapping[str, Tensor], rows: Tensor) -> None:
-        """Write the parameters of every lane into their flat arrays."""
-        for name, view in self.views(rows).items():
-            view.copy_(parameters[name])
-
 
 class Lanes:
     """Values, gradients and moments of the models in training, and their best values so far.
@@ -71,7 +66,8 @@ class Lanes:
     # -- filling lanes ------------------------------------------------------------------------------------------------
     def fill(self, lane: int, first: Mapping[str, Tensor], touched: IntArray) -> None:
         """Put a new model into a lane."""
-        self.layout.put({name: value[None] for name, value in first.items()}, self.rows[lane : lane + 1])
+        for name, view in self.layout.views(self.rows[lane : lane + 1]).items():
+            view.copy_(first[name])
         if self.name:
             others = np.ones(self.places.shape[1], dtype=bool)
             others[touched] = False

@@ -147,7 +147,7 @@ class LockstepTraining:
 
     def step(self) -> dict[int, Trained]:
         """Train every model for one step (compiled networks: one epoch); returns finished models by job number."""
-        with one_thread(), torch.no_grad():
+        with one_torch_thread(), torch.no_grad():
             self._take_up()
             if self.runs and self.network.compiled:
                 self._epoch()
@@ -316,7 +316,7 @@ def logits(network: Network, model: Trained, rows: IntArray, *, passes: int = 0,
     table = parameters.get(network.table or "")
     places = np.arange(0 if table is None else table.shape[1])[None]
     masks: list[Tensor | None] = [network.kept_in_pass(seed, number) for number in range(passes)] or [None]
-    with one_thread(), torch.no_grad():
+    with one_torch_thread(), torch.no_grad():
         chunks = []
         for some in np.split(np.asarray(rows, dtype=np.int64), range(CHUNK, len(rows), CHUNK)):
             padded = _filled(some, network.step)[None]
@@ -335,7 +335,7 @@ def _filled(rows: IntArray, multiple: int) -> IntArray:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def one_torch_thread() -> Iterator[None]:
     """Run torch on one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
