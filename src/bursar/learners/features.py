@@ -59,19 +59,15 @@ class Components(NamedTuple):
         On one thread, because the last bits of a product depend on the number of threads.
         """
         with one_thread():
-            return cls._of(images, most)
-
-    @classmethod
-    def _of(cls, images: Vectors, most: int) -> Components:
-        mean = images.mean(axis=0)
-        centred = images - mean
-        few = len(images) < images.shape[1]
-        gram = (centred @ centred.T if few else centred.T @ centred).astype(np.float64)
-        kept = min(most, len(gram))
-        strength, vectors = eigh(gram, subset_by_index=(len(gram) - kept, len(gram) - 1), driver="evr")
-        carrying = max(1, int((strength > 1e-6 * strength[-1]).sum()))
-        strength, vectors = strength[::-1][:carrying], vectors[:, ::-1][:, :carrying]
-        axes = centred.T @ (vectors / np.sqrt(np.maximum(strength, 1e-30))) if few else vectors
+            mean = images.mean(axis=0)
+            centred = images - mean
+            few = len(images) < images.shape[1]
+            gram = (centred @ centred.T if few else centred.T @ centred).astype(np.float64)
+            kept = min(most, len(gram))
+            strength, vectors = eigh(gram, subset_by_index=(len(gram) - kept, len(gram) - 1), driver="evr")
+            carrying = max(1, int((strength > 1e-6 * strength[-1]).sum()))
+            strength, vectors = strength[::-1][:carrying], vectors[:, ::-1][:, :carrying]
+            axes = centred.T @ (vectors / np.sqrt(np.maximum(strength, 1e-30))) if few else vectors
         return cls(mean, axes.astype(np.float32))
 
     def project(self, images: Vectors) -> Vectors:

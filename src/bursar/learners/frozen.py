@@ -14,7 +14,8 @@ from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.features import Vectors
-from bursar.learners.learner import Progress, no_progress
+from bursar.learners.learner import Progress, check_number, no_progress
+from bursar.tasks import Tagging, Task
 
 CACHE_BYTES = 1_000_000_000  # limit of the cache; further vectors are computed again
 
@@ -34,10 +35,8 @@ class FrozenEncoder:
         if not isinstance(self._encoder, TextEncoder):
             raise ConfigError(f"learner.encoder = {name!r} is not pretrained", fix=f"use {BUNDLED!r}")
         depth = self._encoder.depth
-        if layers is not None and (isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= depth):
-            raise ConfigError(
-                f"learner.layers = {layers!r}", fix=f"use a whole number from 0 to {depth}, the number of layers"
-            )
+        if layers is not None:
+            check_number("layers", layers, 0, depth, whole=True)
         self.layers = depth // 2 if layers is None else layers
         self._known: dict[Hashable, Vectors] = {}  # (1 + words, width): the item's vector, then those of its words
         self.cached_bytes, self._cache_bytes = 0, cache_bytes
@@ -45,6 +44,10 @@ class FrozenEncoder:
     @property
     def width(self) -> int:
         return self._encoder.width
+
+    def unit_vectors(self, task: Task, items: Corpus, progress: Progress = no_progress) -> Vectors:
+        """The vectors of the units that a task labels: words for tagging, otherwise items."""
+        return (self.word_vectors if isinstance(task, Tagging) else self.item_vectors)(items, progress)
 
     def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
         """The mean over an item's word-pieces: (items, width)."""

@@ -288,6 +288,14 @@ def _is_labelled(items: Corpus, task: str) -> bool:
     return task in items.schema and bool(items.labels[task].present.any())
 
 
+def check_number(name: str, value: object, low: float, high: float, *, whole: bool = False) -> None:
+    """Refuse a learner's option that is not a number from ``low`` to ``high``."""
+    kind = int if whole else int | float
+    if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
+        what = "whole number" if whole else "number"
+        raise ConfigError(f"learner.{name} = {value!r}", fix=f"use a {what} from {low} to {high:,}")
+
+
 def must_be_trained(models: Sized) -> None:
     """Refuse to predict or save without trained models."""
     if not models:

@@ -20,7 +20,7 @@ from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders import BUNDLED
 from bursar.learners.features import Components, FeatureLearner, Model, Vectors, classes_of, pixels, variance_of
 from bursar.learners.frozen import FrozenEncoder, frozen
-from bursar.learners.learner import Embeddings, Progress, no_progress
+from bursar.learners.learner import Embeddings, Progress, check_number, no_progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Regression, Tagging, Task
 
@@ -250,12 +250,9 @@ class ProbeLearner(FeatureLearner):
         super().__init__(tasks)
         if kind not in KINDS:
             raise ConfigError(f"learner.kind = {kind!r}", fix=f"use {' or '.join(map(repr, KINDS))}")
-        if penalty is not None and (
-            isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 1e-6 <= penalty <= 1e9
-        ):
-            raise ConfigError(f"learner.penalty = {penalty!r}", fix="use a number from 0.000001 to 1,000,000,000")
-        if isinstance(components, bool) or not isinstance(components, int) or not 1 <= components <= 10_000:
-            raise ConfigError(f"learner.components = {components!r}", fix="use a whole number from 1 to 10,000")
+        if penalty is not None:
+            check_number("penalty", penalty, 1e-6, 10**9)
+        check_number("components", components, 1, 10_000, whole=True)
         self.kind, self.penalty, self.components = kind, penalty, components
         self.encoder = frozen(encoder, layers)
         self._axes: Components | None = None
@@ -278,9 +275,7 @@ class ProbeLearner(FeatureLearner):
             return self._axes.project(pixels(items))
         if self._axes is not None:
             raise LearnerError("this probe was trained on images, but the corpus has texts")
-        if isinstance(task, Tagging):
-            return self.encoder.word_vectors(items, progress)
-        return self.encoder.item_vectors(items, progress)
+        return self.encoder.unit_vectors(task, items, progress)
 
     def vectors(self, items: Corpus, *, progress: Progress = no_progress) -> Vectors:
         """The frozen encoder's vectors of items; for images, their principal components."""

@@ -214,7 +214,7 @@ class ScikitLearner(FeatureLearner):
                 raise LearnerError(f"task {task.name!r} tags words, but images have none")
             return pixels(items)
         if self.encoder is not None:
-            return self.encoder.word_vectors(items, progress) if tags else self.encoder.item_vectors(items, progress)
+            return self.encoder.unit_vectors(task, items, progress)
         if not self._vectorizers:
             raise LearnerError("this learner was trained on images, but the corpus has texts")
         vectorizer = self._vectorizers["words" if tags else "items"]

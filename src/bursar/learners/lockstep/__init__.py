@@ -5,7 +5,7 @@ from bursar.learners.lockstep.bilstm import BiLSTM
 from bursar.learners.lockstep.image_convolution import ImageConvolution
 from bursar.learners.lockstep.jobs import FitJob, Settings, Trained
 from bursar.learners.lockstep.multitask import MultitaskTagger
-from bursar.learners.lockstep.network import LaneBatch, Network
+from bursar.learners.lockstep.network import Network
 from bursar.learners.lockstep.scores import accuracy, weighted_f1
 from bursar.learners.lockstep.tagger import Tagger
 from bursar.learners.lockstep.text_convolution import TextConvolution
@@ -18,7 +18,6 @@ __all__ = [
     "CodedTexts",
     "FitJob",
     "ImageConvolution",
-    "LaneBatch",
     "LockstepTraining",
     "MultitaskTagger",
     "Network",
