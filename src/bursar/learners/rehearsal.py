@@ -90,12 +90,12 @@ class Rehearsal:
             for items, task in parts:
                 [loss] = self.losses.losses(items, [task])
                 training.check(task, loss.item())
-                slopes = torch.autograd.grad(loss, training.trained, allow_unused=True)
-                norm = torch.linalg.vector_norm(torch.stack([s.norm() for s in slopes if s is not None]))
+                grads = torch.autograd.grad(loss, training.trained, allow_unused=True)
+                norm = torch.linalg.vector_norm(torch.stack([s.norm() for s in grads if s is not None]))
                 factor = (training.schedule.clip / (norm + 1e-6)).clamp(max=1.0)
-                for parameter, slope in zip(training.trained, slopes, strict=True):
-                    if slope is not None:
-                        scaled = slope * factor
+                for parameter, grad in zip(training.trained, grads, strict=True):
+                    if grad is not None:
+                        scaled = grad * factor
                         parameter.grad = scaled if parameter.grad is None else parameter.grad.add_(scaled)
             training.optimizer.step()
 
@@ -161,8 +161,8 @@ class Rehearsal:
         total = torch.zeros(sum(parameter.numel() for parameter in self.shared))
         for part in _parts(items):
             [loss] = self.losses.losses(part, [task])
-            slopes = torch.autograd.grad(loss, self.shared, materialize_grads=True)
-            total += torch.cat([slope.flatten() for slope in slopes]) * (len(part) / len(items))
+            grads = torch.autograd.grad(loss, self.shared, materialize_grads=True)
+            total += torch.cat([grad.flatten() for grad in grads]) * (len(part) / len(items))
         return total
 
 

@@ -21,7 +21,7 @@ from bursar.learners.steps import PolicySteps, joint_steps
 from bursar.ragged import IntArray
 
 # Geometric and arithmetic mean of the tasks' scores. The second decides while a task scores 0 and so the first is 0.
-Score = Callable[[], tuple[float, float]]
+DevScore = Callable[[], tuple[float, float]]
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class Training:
         if plan.policy is not None:
             self.policy_steps = PolicySteps(plan.policy, self.present, lengths, plan, steps)
 
-    def run(self, score: Score | None, progress: Progress) -> FitReport:
+    def run(self, score: DevScore | None, progress: Progress) -> FitReport:
         """Train to the end, or from the checkpoint on; leave the model in its best state."""
         report = self._resume() or self._train(score, progress)
         self.model.eval()
@@ -76,7 +76,7 @@ class Training:
             self.policy_steps.log().write(file)
 
     # -- epochs --------------------------------------------------------------------------------------------------------
-    def _train(self, score: Score | None, progress: Progress) -> FitReport:
+    def _train(self, score: DevScore | None, progress: Progress) -> FitReport:
         now = self.now
         while now.epoch <= self.epochs:
             self._epoch(progress)
@@ -95,7 +95,7 @@ class Training:
             self.checkpoint.save(kept)
         return report
 
-    def _evaluate(self, score: Score) -> None:
+    def _evaluate(self, score: DevScore) -> None:
         now, reached = self.now, score()
         now.history[-1] |= {"score": reached[0], "mean": reached[1]}
         if reached > now.best_score:
@@ -103,7 +103,7 @@ class Training:
         else:
             now.stale += 1
 
-    def _restore_best(self, score: Score | None) -> None:
+    def _restore_best(self, score: DevScore | None) -> None:
         """Give the model its best weights: the average, unless an earlier evaluation was better."""
         now = self.now
         if self.average is not None and self.average.weights:

@@ -75,8 +75,8 @@ def test_slopes_are_those_of_the_plain_network_and_padding_has_none(kind):
     detached = in_a_lane({name: value.detach() for name, value in leaves.items()})
     found_loss, found = network.gradients(detached, LaneBatch(rows, real, places_of(network), [(4, 0)]))
     assert found_loss.item() == pytest.approx(loss.item(), abs=1e-12)
-    for name, slope in expected.items():
-        torch.testing.assert_close(found[name][0], slope, rtol=0, atol=1e-12)
+    for name, grad in expected.items():
+        torch.testing.assert_close(found[name][0], grad, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,9 +147,9 @@ def test_compiled_steps_drop_what_automatic_differentiation_drops():
     for epoch in range(1, settings.epochs + 1):
         for rows, real in zip(*walk(job, settings, epoch), strict=True):
             batch = LaneBatch(rows[None], real[None], places_of(network), [(3, step)])
-            _, slopes = network.gradients(in_a_lane(parameters), batch)
+            _, grads = network.gradients(in_a_lane(parameters), batch)
             for name, value in parameters.items():
-                value.grad = slopes[name][0]
+                value.grad = grads[name][0]
             adam.step()
             step += 1
     (model,) = train(network, [job], settings)

@@ -63,7 +63,7 @@ def _stacked(rows: Sequence[FloatMatrix], width: int) -> FloatMatrix:
     return np.stack(rows) if rows else np.zeros((0, width), dtype=np.float32)
 
 
-Vectors = PieceVectors | FileVectors
+StaticVectors = PieceVectors | FileVectors
 
 
 @cache
@@ -148,7 +148,7 @@ def _word_and_vector(line: str, width: int) -> tuple[str, array[float]]:
 class Lexicon:
     """The words seen so far, each with a number and its static vector. Copies of an encoder share one."""
 
-    def __init__(self, vectors: Vectors) -> None:
+    def __init__(self, vectors: StaticVectors) -> None:
         self.vectors = vectors
         self.names: list[str] = []
         self._by_name: dict[str, int] = {}

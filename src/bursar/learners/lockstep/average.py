@@ -15,8 +15,8 @@ from bursar.learners.lockstep.compiled import (
     backwards,
     compiled,
     cross_entropy,
+    layer_grads,
     rectified,
-    slopes,
     transposed,
 )
 from bursar.learners.lockstep.network import Draws, Lane, Parameters, Walk
@@ -72,10 +72,10 @@ class AverageNetwork(TextNetwork):
         if self.dropout:
             kept = np.stack([self.kept_in_step(*draw, walk.rows.shape[1]) for draw in walk.draws]).astype(kept.dtype)
         batches = Batches(walk.rows, self.targets[walk.rows], walk.real.sum(axis=1), kept)
-        return trained(lane, self.texts.flat, batches, walk.draws[0][1], rate)
+        return train_epoch(lane, self.texts.flat, batches, walk.draws[0][1], rate)
 
-    def answered(self, lane: Lane, rows: IntArray) -> Tensor:
-        return torch.from_numpy(answered(lane, self.texts.flat, rows))
+    def compiled_logits(self, lane: Lane, rows: IntArray) -> Tensor:
+        return torch.from_numpy(compiled_logits(lane, self.texts.flat, rows))
 
 
 def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
@@ -85,14 +85,14 @@ def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
 
 # -- compiled ----------------------------------------------------------------------------------------------------------
 @compiled
-def trained(lane: Lane, texts: FlatTexts, batches: Batches, step: int, rate: float) -> FloatArray:
+def train_epoch(lane: Lane, texts: FlatTexts, batches: Batches, step: int, rate: float) -> FloatArray:
     """Train one model in place for an epoch; ``step`` is the number of earlier steps. The loss of each step."""
     size, labels = lane.table.shape[1], lane.sizes[-1]
-    one, table_slopes = lane.table.dtype.type(1), lane.words.slopes.reshape(-1, size)
+    one, table_grads = lane.table.dtype.type(1), lane.words.grads.reshape(-1, size)
     nothing = np.zeros(max(size, HIDDEN, labels), lane.table.dtype)
     losses = np.zeros(len(batches.rows))
     w1, b1, w2, b2, w3, b3 = layers(lane.dense.values, lane, size)
-    s1, t1, s2, t2, s3, t3 = layers(lane.dense.slopes, lane, size)
+    s1, t1, s2, t2, s3, t3 = layers(lane.dense.grads, lane, size)
     for at in range(len(batches.rows)):
         count = batches.counts[at]
         items = batches.rows[at, :count]
@@ -101,28 +101,28 @@ def trained(lane: Lane, texts: FlatTexts, batches: Batches, step: int, rate: flo
         second = rectified(first, w2, b2)
         if batches.kept.size:
             second *= batches.kept[at, :count]
-        slope = affine(second, w3, b3)
-        losses[at] = cross_entropy(slope, batches.targets[at, :count])
+        grad = affine(second, w3, b3)
+        losses[at] = cross_entropy(grad, batches.targets[at, :count])
 
-        slopes(second, slope, s3, t3, nothing)
-        slope = backwards(slope, w3, second, nothing)
+        layer_grads(second, grad, s3, t3, nothing)
+        grad = backwards(grad, w3, second, nothing)
         if batches.kept.size:
-            slope *= batches.kept[at, :count]
-        slopes(first, slope, s2, t2, nothing)
-        slope = backwards(slope, w2, first, nothing)
-        slopes(mean, slope, s1, t1, nothing)
-        slope = affine(slope, transposed(w1), nothing[:size])
+            grad *= batches.kept[at, :count]
+        layer_grads(first, grad, s2, t2, nothing)
+        grad = backwards(grad, w2, first, nothing)
+        layer_grads(mean, grad, s1, t1, nothing)
+        grad = affine(grad, transposed(w1), nothing[:size])
         for i, item in enumerate(items):
-            slope[i] *= one / texts.lengths[item]
+            grad[i] *= one / texts.lengths[item]
             for word in texts.words[texts.starts[item] : texts.starts[item] + texts.lengths[item]]:
-                table_slopes[lane.places[word]] += slope[i]
+                table_grads[lane.places[word]] += grad[i]
         adam(lane.dense, step + at + 1, rate)
         adam(lane.words, step + at + 1, rate)
     return losses
 
 
 @compiled
-def answered(lane: Lane, texts: FlatTexts, rows: IntArray) -> Numbers:
+def compiled_logits(lane: Lane, texts: FlatTexts, rows: IntArray) -> Numbers:
     """A model's logits for some items."""
     w1, b1, w2, b2, w3, b3 = layers(lane.dense.values, lane, lane.table.shape[1])
     return affine(rectified(rectified(averaged(lane, texts, rows), w1, b1), w2, b2), w3, b3)

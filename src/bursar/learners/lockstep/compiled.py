@@ -101,19 +101,19 @@ def transposed(x: Numbers) -> Numbers:
 
 
 @compiled
-def slopes(x: Numbers, slope: Numbers, weight: Numbers, bias: Numbers, nothing: Numbers) -> None:
+def layer_grads(x: Numbers, grad: Numbers, weight: Numbers, bias: Numbers, nothing: Numbers) -> None:
     """The gradient of a layer's weight and bias, written to ``weight`` and ``bias``; ``nothing`` is zeros."""
-    into(weight, transposed(x), slope, nothing[: slope.shape[1]])
+    into(weight, transposed(x), grad, nothing[: grad.shape[1]])
     bias[:] = 0
-    for i in range(slope.shape[0]):
+    for i in range(grad.shape[0]):
         for j in range(bias.size):
-            bias[j] += slope[i, j]
+            bias[j] += grad[i, j]
 
 
 @compiled
-def backwards(slope: Numbers, weight: Numbers, seen: Numbers, nothing: Numbers) -> Numbers:
+def backwards(grad: Numbers, weight: Numbers, seen: Numbers, nothing: Numbers) -> Numbers:
     """The gradient of a layer's input, which came through a ReLU: zero where ``seen`` is."""
-    found = affine(slope, transposed(weight), nothing[: weight.shape[0]])
+    found = affine(grad, transposed(weight), nothing[: weight.shape[0]])
     zero = found.dtype.type(0)
     for i in range(found.shape[0]):
         for k in range(found.shape[1]):
@@ -142,14 +142,14 @@ def cross_entropy(scores: Numbers, targets: IntArray) -> float:
 @compiled
 def adam(trained: Moving, step: int, rate: float) -> None:
     """One step of Adam, counted from 1. Sets the gradient to zero."""
-    values, slope, fast, slow = trained
+    values, grad, fast, slow = trained
     first, second = DECAYS
     ahead = values.dtype.type(rate / (1 - first**step))
     wide = values.dtype.type(1 / math.sqrt(1 - second**step))
     keep, new = values.dtype.type(second), values.dtype.type(1 - second)
     towards, small, zero = values.dtype.type(1 - first), values.dtype.type(EPSILON), values.dtype.type(0)
     for i in range(values.size):
-        fast[i] += towards * (slope[i] - fast[i])
-        slow[i] = keep * slow[i] + new * slope[i] * slope[i]
+        fast[i] += towards * (grad[i] - fast[i])
+        slow[i] = keep * slow[i] + new * grad[i] * grad[i]
         values[i] -= ahead * fast[i] / (np.sqrt(slow[i]) * wide + small)
-        slope[i] = zero
+        grad[i] = zero

@@ -45,18 +45,19 @@ class Lanes:
     model trains, which come first in a lane.
     """
 
-    def __init__(self, network: Network, lanes: int, first: Mapping[str, Tensor], learned: int) -> None:
-        self.network, self.name = network, network.table
+    def __init__(self, network: Network, lanes: int, learned: int | None = None) -> None:
+        """``learned`` is the largest number of table rows that a model trains, by default all of them."""
+        self.network, self.name, first = network, network.table, network.first(0)
         self.layout = Layout({name: value for name, value in first.items() if name != self.name})
         zeros = partial(torch.zeros, dtype=network.dtype)
         self.rows = zeros(lanes, self.layout.length)
-        self.slopes = torch.zeros_like(self.rows)
+        self.grads = torch.zeros_like(self.rows)
         height, width = first[self.name].shape if self.name else (0, ALIGNED)
         self.height = rounded(height, ALIGNED)  # rows of a lane's table
         self.table = zeros(lanes, self.height, width)
         self.places = np.zeros((lanes, height), dtype=np.int64)
         self.steps = torch.zeros(lanes)
-        learned = min(rounded(learned, ALIGNED), self.height)
+        learned = self.height if learned is None else min(rounded(learned, ALIGNED), self.height)
         self.moments = [zeros(lanes, size) for size in [self.layout.length, learned * width] * 2]
         self.best_rows, self.best_table = torch.zeros_like(self.rows), zeros(lanes, learned, width)
         self.touched: list[IntArray] = [np.zeros(0, dtype=np.int64)] * lanes
@@ -95,45 +96,29 @@ class Lanes:
         learned = min(rounded(learned, ALIGNED), self.best_table.shape[1])
         numbers = learned * self.table.shape[2]
         self.parameters = self.layout.views(self.rows[:lanes])
-        self._slots = self.layout.views(self.slopes[:lanes])
+        self._slots = self.layout.views(self.grads[:lanes])
         if self.name:
             self.parameters[self.name] = self.table[:lanes, :learned]
-        values = [*self.rows[:lanes], *(self.table[lane, :learned].view(-1) for lane in range(lanes))]
         fast, fast_table, slow, slow_table = (moment[:lanes] for moment in self.moments)
-        self._adam = (
-            values,
-            [*fast, *fast_table[:, :numbers]],
-            [*slow, *slow_table[:, :numbers]],
-            [*self.steps[:lanes]] * 2,
-        )
+        self._adam = [*self.rows[:lanes]], [*fast], [*slow], [*self.steps[:lanes]]
+        if self.name:
+            tables = [self.table[lane, :learned].view(-1) for lane in range(lanes)]
+            more = tables, fast_table[:, :numbers], slow_table[:, :numbers], self.steps[:lanes]
+            for held, added in zip(self._adam, more, strict=True):
+                held.extend(added)
 
     # -- training ------------------------------------------------------------------------------------------------------
     def step(self, gradients: dict[str, Tensor], rate: float) -> None:
         """One step of Adam in every lane."""
         for name, slot in self._slots.items():
             slot.copy_(gradients[name])
-        values, fast, slow, steps = self._adam
-        slopes = [*self.slopes[: self.used]]
-        if self.name and self.used:
-            slopes += gradients[self.name].reshape(self.used, -1).unbind()
-        else:
-            values, fast, slow, steps = (held[: self.used] for held in self._adam)
+        grads = [*self.grads[: self.used]]
+        if self.name:
+            grads += gradients[self.name].reshape(self.used, -1).unbind()
         self.steps[: self.used] += 1
-        torch._fused_adam_(
-            values,
-            slopes,
-            fast,
-            slow,
-            [],
-            steps,
-            lr=rate,
-            beta1=DECAYS[0],
-            beta2=DECAYS[1],
-            weight_decay=0.0,
-            eps=EPSILON,
-            amsgrad=False,
-            maximize=False,
-        )
+        values, fast, slow, steps = self._adam
+        how = {"lr": rate, "beta1": DECAYS[0], "beta2": DECAYS[1], "eps": EPSILON, "weight_decay": 0.0}
+        torch._fused_adam_(values, grads, fast, slow, [], steps, **how, amsgrad=False, maximize=False)
 
     def one(self, lane: int) -> Lane:
         """The arrays of one model."""
@@ -143,7 +128,7 @@ class Lanes:
             fast, fast_table, slow, slow_table = (moment[lane].numpy() for moment in self.moments)
             words = table.reshape(-1)[:learned]
             self._ones[lane] = Lane(
-                Moving(self.rows[lane].numpy(), self.slopes[lane].numpy(), fast, slow),
+                Moving(self.rows[lane].numpy(), self.grads[lane].numpy(), fast, slow),
                 np.array([*self.layout.starts.values()]),
                 np.array([shape.numel() for shape in self.layout.shapes.values()]),
                 table,

@@ -24,14 +24,19 @@ DENSE = 32
 WINDOW = 3  # left, target, right
 
 
-class Layers(NamedTuple):
+class DenseLayers(NamedTuple):
     """The numbers of dense layers that tasks share, and that each task has of its own."""
 
     shared: int
     own: int
 
 
-ARCHITECTURES = {"shared": Layers(1, 0), "own": Layers(0, 1), "mixed": Layers(1, 1), "deep": Layers(2, 1)}
+ARCHITECTURES = {
+    "shared": DenseLayers(1, 0),
+    "own": DenseLayers(0, 1),
+    "mixed": DenseLayers(1, 1),
+    "deep": DenseLayers(2, 1),
+}
 
 
 class MultitaskTagger(Network):
@@ -138,13 +143,13 @@ class MultitaskTagger(Network):
         words = self._words(batch.rows)
         first, last = self._read(parameters, batch.rows, words)
         *inputs, scores = self._through(parameters, last)
-        losses, slope = self._loss(scores, batch)
+        losses, grad = self._loss(scores, batch)
         found: dict[str, Tensor] = {}
         for name, x in zip(reversed([*self._dense, "output"]), reversed(inputs), strict=True):
-            slope = _layer_back(parameters, name, x, slope, found)
+            grad = _layer_back(parameters, name, x, grad, found)
             if x is not inputs[0]:
-                slope.mul_(x > 0)
-        by_last, by_cell = last.back(slope.view_as(last.out), None, first.cell)
+                grad.mul_(x > 0)
+        by_last, by_cell = last.back(grad.view_as(last.out), None, first.cell)
         again = parameters["again.weight"].flatten(0, 1)
         by_first, _ = first.back(torch.bmm(again.transpose(1, 2), by_last), by_cell, None)
         by_weight, by_bias = torch.bmm(by_last, words[1]), by_last.sum(dim=2)
@@ -164,8 +169,8 @@ class MultitaskTagger(Network):
         chances = torch.softmax(scores, dim=2)
         logs = chances.gather(2, places).squeeze(2).clamp_min_(torch.finfo(self.dtype).tiny).log_()
         losses = -(logs * share).view(len(scores), -1).sum(dim=1)
-        slope = chances.scatter_add_(2, places, chances.new_full(places.shape, -1.0)).mul_(share.unsqueeze(2))
-        return losses, slope
+        grad = chances.scatter_add_(2, places, chances.new_full(places.shape, -1.0)).mul_(share.unsqueeze(2))
+        return losses, grad
 
 
 ENCODER = ("input.weight", "input.bias", "again.weight")
@@ -176,7 +181,7 @@ class _Cell(NamedTuple):
 
     gates: Tensor  # (lanes × directions, 3 or 4, HIDDEN, items): forget (after the first step); input, output, new
     cell: Tensor
-    bent: Tensor
+    activated: Tensor
     out: Tensor
 
     @classmethod
@@ -190,24 +195,24 @@ class _Cell(NamedTuple):
         cell = let_in * new
         if before is not None:
             cell.addcmul_(gates[:, 0], before)
-        bent = squashed(cell)
-        return cls(gates, cell, bent, let_out * bent)
+        activated = squashed(cell)
+        return cls(gates, cell, activated, let_out * activated)
 
     def back(self, by_out: Tensor, by_cell: Tensor | None, before: Tensor | None) -> tuple[Tensor, Tensor]:
         """From the gradients of output and cell to those of the gates' inputs and of the previous cell."""
         let_in, let_out, new = self.gates[:, -3:].unbind(1)
-        slope = torch.addcmul(self.gates, self.gates, self.gates, value=-1)  # derivative of a gate: s (1 − s)
-        by_let_in, by_let_out, by_new = slope[:, -3:].unbind(1)
-        mine = torch.addcmul(let_out, self.out, self.bent, value=-1).mul_(by_out)
+        grad = torch.addcmul(self.gates, self.gates, self.gates, value=-1)  # derivative of a gate: s (1 − s)
+        by_let_in, by_let_out, by_new = grad[:, -3:].unbind(1)
+        mine = torch.addcmul(let_out, self.out, self.activated, value=-1).mul_(by_out)
         if by_cell is not None:
             mine += by_cell
         by_let_in.mul_(new).mul_(mine)
-        by_let_out.mul_(self.bent).mul_(by_out)
+        by_let_out.mul_(self.activated).mul_(by_out)
         torch.addcmul(let_in, let_in * new, new, value=-1, out=by_new).mul_(mine)
         if before is not None:
-            slope[:, 0].mul_(before).mul_(mine)
+            grad[:, 0].mul_(before).mul_(mine)
             mine.mul_(self.gates[:, 0])
-        return slope.view(len(slope), -1, slope.shape[3]), mine
+        return grad.view(len(grad), -1, grad.shape[3]), mine
 
 
 # -- dense layers: (lanes, width, items), or for each task (lanes, tasks, width, items) --------------------------------
@@ -217,11 +222,11 @@ def _layer(parameters: Parameters, name: str, x: Tensor) -> Tensor:
     return torch.baddbmm(bias.reshape(*w.shape[:2], 1), w, read).view(*weight.shape[:-1], -1)
 
 
-def _layer_back(parameters: Parameters, name: str, x: Tensor, slope: Tensor, found: dict[str, Tensor]) -> Tensor:
+def _layer_back(parameters: Parameters, name: str, x: Tensor, grad: Tensor, found: dict[str, Tensor]) -> Tensor:
     """The gradient of a layer's input; those of its parameters are added to ``found``."""
     weight = parameters[f"{name}.weight"]
     w, read = _matched(weight, x)
-    by = slope.view(*w.shape[:2], -1)
+    by = grad.view(*w.shape[:2], -1)
     found[f"{name}.weight"] = torch.bmm(by, read.transpose(1, 2)).view(weight.shape)
     found[f"{name}.bias"] = by.sum(dim=2).view(weight.shape[:-1])
     return torch.bmm(w.transpose(1, 2), by).view(x.shape)

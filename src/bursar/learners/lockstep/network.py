@@ -49,7 +49,7 @@ class Moving(NamedTuple):
     """Numbers that Adam trains in place: (numbers,) each."""
 
     values: NDArray[Any]
-    slopes: NDArray[Any]  # gradients, zero between steps
+    grads: NDArray[Any]  # gradients, zero between steps
     fast: NDArray[Any]  # first moments
     slow: NDArray[Any]  # second moments
 
@@ -115,7 +115,7 @@ class Network(ABC):
     def loss(self, parameters: Parameters, batch: LaneBatch) -> Tensor:
         """The mean cross-entropy of the units of every lane's batch, (lanes,)."""
         features = self.features(parameters, batch.rows, batch.places)
-        scores = self.answers(parameters, features, self.kept(batch), (0, features.shape[1]))
+        scores = self.output(parameters, features, self.kept(batch), (0, features.shape[1]))
         return cross_entropy(scores, self.targets[batch.rows], batch.real)
 
     def gradients(self, parameters: Parameters, batch: LaneBatch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -130,7 +130,7 @@ class Network(ABC):
         """Train one model for one epoch; the loss of each step. Only compiled networks have this."""
         raise NotImplementedError
 
-    def answered(self, lane: Lane, rows: IntArray) -> Tensor:
+    def compiled_logits(self, lane: Lane, rows: IntArray) -> Tensor:
         """One model's logits for some items. Only compiled networks have this."""
         raise NotImplementedError
 
@@ -147,17 +147,14 @@ class Network(ABC):
         """Logits with each of several dropout masks; what comes before dropout is computed once."""
         features = self.features(parameters, rows, places)
         cuts = 0, features.shape[1]
-        return [self.answers(parameters, features, kept, cuts)[..., : self.labels] for kept in masks]
+        return [self.output(parameters, features, kept, cuts)[..., : self.labels] for kept in masks]
 
-    def answers(self, parameters: Parameters, features: Tensor, kept: Tensor | None, cuts: Sequence[int]) -> Tensor:
+    def output(self, parameters: Parameters, features: Tensor, kept: Tensor | None, cuts: Sequence[int]) -> Tensor:
         """The output layer, after dropout; its columns are padded to a multiple of 16 with −∞."""
         features = features if kept is None else features * kept
-        return product(features, *self.output(parameters), cuts)
-
-    def output(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
-        """Weights and bias of the output layer, padded."""
         more = 0, -self.labels % COLUMNS
-        return pad(parameters["output.weight"], more), pad(parameters["output.bias"], more, value=-torch.inf)
+        weight, bias = pad(parameters["output.weight"], more), pad(parameters["output.bias"], more, value=-torch.inf)
+        return product(features, weight, bias, cuts)
 
     def kept(self, batch: LaneBatch) -> Tensor | None:
         """Dropout factors of a training step, (lanes, batch, width), from seed and step alone."""

@@ -44,16 +44,16 @@ class _Recurrence(torch.autograd.Function):
             before, cell = cell, gate[:, :, 0] * gate[:, :, 2]
             if time:
                 cell.addcmul_(gate[:, :, 1], before[:, :count])
-            bent = squashed(cell)
-            torch.mul(bent, gate[:, :, 3], out=out[:, here])
+            activated = squashed(cell)
+            torch.mul(activated, gate[:, :, 3], out=out[:, here])
             if learning:
-                kept.append((gate, cell, bent))
+                kept.append((gate, cell, activated))
         ctx.save_for_backward(weight, out)
         ctx.pack, ctx.kept = pack, kept
         return out
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         weight, out = ctx.saved_tensors
         pack: Pack = ctx.pack
         (lanes, rows, size), first = out.shape, pack.sizes[0]
@@ -61,22 +61,22 @@ class _Recurrence(torch.autograd.Function):
         found = out.new_empty(lanes, rows, 4 * size)
         carried = returned = out[:, :0]
         for time in reversed(range(len(pack.sizes))):
-            gate, _, bent = ctx.kept.pop()
+            gate, _, activated = ctx.kept.pop()
             here = slice(pack.starts[time], pack.starts[time] + pack.sizes[time])
             let_in, keep, new, let_out = gate.unbind(2)
-            by_out = slopes[0][:, here].clone()
+            by_out = grads[0][:, here].clone()
             by_out[:, : returned.shape[1]] += returned
-            by_cell = torch.addcmul(let_out, out[:, here], bent, value=-1).mul_(by_out)
+            by_cell = torch.addcmul(let_out, out[:, here], activated, value=-1).mul_(by_out)
             by_cell[:, : carried.shape[1]] += carried
-            slope = torch.addcmul(gate, gate, gate, value=-1)  # derivative of a gate: s (1 − s)
-            slope[:, :, 0].mul_(new).mul_(by_cell)
+            grad = torch.addcmul(gate, gate, gate, value=-1)  # derivative of a gate: s (1 − s)
+            grad[:, :, 0].mul_(new).mul_(by_cell)
             if time:
-                slope[:, :, 1].mul_(ctx.kept[-1][1][:, : pack.sizes[time]]).mul_(by_cell)
+                grad[:, :, 1].mul_(ctx.kept[-1][1][:, : pack.sizes[time]]).mul_(by_cell)
             else:
-                slope[:, :, 1] = 0
-            torch.addcmul(let_in, let_in * new, new, value=-1, out=slope[:, :, 2]).mul_(by_cell)
-            slope[:, :, 3].mul_(bent).mul_(by_out)
-            flat = slope.view(lanes, -1, 4 * size)
+                grad[:, :, 1] = 0
+            torch.addcmul(let_in, let_in * new, new, value=-1, out=grad[:, :, 2]).mul_(by_cell)
+            grad[:, :, 3].mul_(activated).mul_(by_out)
+            flat = grad.view(lanes, -1, 4 * size)
             found[:, here] = flat
             if time:
                 carried, returned = by_cell.mul_(keep), torch.bmm(flat, back)

@@ -96,11 +96,11 @@ class _Product(torch.autograd.Function):
         return torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        slope = slopes[0].contiguous()
-        back = torch.bmm(slope, weight.transpose(1, 2)) if ctx.needs_input_grad[0] else None
-        return back, contracted(x, slope, ctx.cuts), stacked(slope) if ctx.biased else None, None
+        grad = grads[0].contiguous()
+        back = torch.bmm(grad, weight.transpose(1, 2)) if ctx.needs_input_grad[0] else None
+        return back, contracted(x, grad, ctx.cuts), stacked(grad) if ctx.biased else None, None
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, cuts: Sequence[int]) -> Tensor:
@@ -131,9 +131,9 @@ class _Lookup(torch.autograd.Function):
         return flat(table).index_select(0, torch.from_numpy(places))
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (table,) = ctx.saved_tensors
-        return scattered(slopes[0], ctx.order, ctx.places[ctx.order], table), None, None
+        return scattered(grads[0], ctx.order, ctx.places[ctx.order], table), None, None
 
 
 def looked_up(table: Tensor, places: IntArray, order: IntArray) -> Tensor:
@@ -149,10 +149,10 @@ class _Pooled(torch.autograd.Function):
         return gathered(values, index, offsets)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        found = slopes[0].new_zeros(ctx.rows, slopes[0].shape[1])
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        found = grads[0].new_zeros(ctx.rows, grads[0].shape[1])
         owners = np.repeat(np.arange(len(ctx.offsets) - 1), np.diff(ctx.offsets))
-        found[torch.from_numpy(ctx.index)] = slopes[0].index_select(0, torch.from_numpy(owners))
+        found[torch.from_numpy(ctx.index)] = grads[0].index_select(0, torch.from_numpy(owners))
         return found, None, None
 
 

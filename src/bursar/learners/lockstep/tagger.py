@@ -61,7 +61,7 @@ class Tagger(RecurrentNetwork):
         kept = self.kept(batch)
         if kept is not None:
             states = states * kept.gather(1, torch.from_numpy(packed.items).unsqueeze(2).expand(-1, -1, DECODER))
-        scores = self.answers(parameters, states, None, packed.cuts)
+        scores = self.output(parameters, states, None, packed.cuts)
         return cross_entropy(scores, tags, np.take_along_axis(batch.real, packed.items, axis=1))
 
     def passes(
@@ -92,7 +92,7 @@ class Tagger(RecurrentNetwork):
             gate = gates(z.view(lanes, count, 4, DECODER))
             cell = gate[:, :, 1] * cell[:, :count] + gate[:, :, 0] * gate[:, :, 2]
             out = gate[:, :, 3] * squashed(cell)
-            scores = self.answers(parameters, out, kept, (0, count))[:, :, : self.labels]
+            scores = self.output(parameters, out, kept, (0, count))[:, :, : self.labels]
             found[:, start : start + count] = scores
             best = scores.argmax(dim=2)
         return found
@@ -105,9 +105,9 @@ class _Mirrored(torch.autograd.Function):
         return x.gather(1, index.expand_as(x))
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (index,) = ctx.saved_tensors
-        return slopes[0].gather(1, index.expand_as(slopes[0])), None
+        return grads[0].gather(1, index.expand_as(grads[0])), None
 
 
 def mirrored(x: Tensor, packed: Pack) -> Tensor:

@@ -49,9 +49,9 @@ class _Windows(torch.autograd.Function):
         return torch.cat([longer.index_select(1, before), x, longer.index_select(1, after)], dim=2)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         before, after = ctx.saved_tensors
-        earlier, here, later = (_with_zeros(part) for part in slopes[0].chunk(3, dim=2))
+        earlier, here, later = (_with_zeros(part) for part in grads[0].chunk(3, dim=2))
         return here[:, :-1] + earlier.index_select(1, after) + later.index_select(1, before), None, None
 
 

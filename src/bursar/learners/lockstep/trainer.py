@@ -77,7 +77,7 @@ class _Judge:
     def scores(self, lanes: Lanes, some: Sequence[int]) -> list[float]:
         """The score of each lane."""
         if self.network.compiled:
-            logits = torch.stack([self.network.answered(lanes.one(lane), self.select) for lane in some])
+            logits = torch.stack([self.network.compiled_logits(lanes.one(lane), self.select) for lane in some])
         else:
             rows = np.tile(_filled(self.select, self.network.step), (len(some), 1))
             parameters, places = lanes.some(some)
@@ -162,17 +162,12 @@ class LockstepTraining:
     def make_room(self, sets: Sequence[IntArray]) -> None:
         """Allocate lanes for these sets of items only, to save memory."""
         touched = max((len(self.network.touched(rows)) for rows in sets), default=0)
-        self._make_lanes(min(self.most, len(sets)), touched)
-
-    def _make_lanes(self, lanes: int, learned: int) -> None:
-        self._lanes = Lanes(self.network, lanes, self.network.first(0), learned)
+        self._lanes = Lanes(self.network, min(self.most, len(sets)), touched)
 
     @property
     def lanes(self) -> Lanes:
         if self._lanes is None:  # the jobs to come are not known
-            table = self.network.first(0).get(self.network.table or "")
-            self._make_lanes(self.most, 0 if table is None else len(table))
-        assert self._lanes is not None
+            self._lanes = Lanes(self.network, self.most)
         return self._lanes
 
     def _take_up(self) -> None:
@@ -264,15 +259,9 @@ class LockstepTraining:
 
     def _finish(self, lane: int) -> None:
         run = self.runs[lane]
-        self._done[run.number] = Trained(
-            run.job,
-            self.lanes.best(lane),
-            run.touched,
-            run.epoch,
-            run.best_epoch,
-            run.best,
-            np.array(run.history),
-        )
+        parameters, history = self.lanes.best(lane), np.array(run.history)
+        found = Trained(run.job, parameters, run.touched, run.epoch, run.best_epoch, run.best, history)
+        self._done[run.number] = found
 
     def _as_begun(self, job: FitJob) -> Trained:
         """The untrained model of a job without items."""
