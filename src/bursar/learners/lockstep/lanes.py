@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -102,10 +103,11 @@ class Lanes:
         fast, fast_table, slow, slow_table = (moment[:lanes] for moment in self.moments)
         self._adam = [*self.rows[:lanes]], [*fast], [*slow], [*self.steps[:lanes]]
         if self.name:
-            tables = [self.table[lane, :learned].view(-1) for lane in range(lanes)]
-            more = tables, fast_table[:, :numbers], slow_table[:, :numbers], self.steps[:lanes]
-            for held, added in zip(self._adam, more, strict=True):
-                held.extend(added)
+            values, fasts, slows, steps = self._adam
+            values += [self.table[lane, :learned].view(-1) for lane in range(lanes)]
+            fasts += [*fast_table[:, :numbers]]
+            slows += [*slow_table[:, :numbers]]
+            steps += [*self.steps[:lanes]]
 
     # -- training ------------------------------------------------------------------------------------------------------
     def step(self, gradients: dict[str, Tensor], rate: float) -> None:
@@ -117,7 +119,7 @@ class Lanes:
             grads += gradients[self.name].reshape(self.used, -1).unbind()
         self.steps[: self.used] += 1
         values, fast, slow, steps = self._adam
-        how = {"lr": rate, "beta1": DECAYS[0], "beta2": DECAYS[1], "eps": EPSILON, "weight_decay": 0.0}
+        how: dict[str, Any] = {"lr": rate, "beta1": DECAYS[0], "beta2": DECAYS[1], "eps": EPSILON, "weight_decay": 0.0}
         torch._fused_adam_(values, grads, fast, slow, [], steps, **how, amsgrad=False, maximize=False)
 
     def one(self, lane: int) -> Lane:
