@@ -12,7 +12,7 @@ import typer
 
 from bursar.cli.options import JsonOption
 from bursar.errors import ConfigError
-from bursar.laws import Effort, Law, Observations, append, fit_law
+from bursar.laws import Effort, FitSettings, Law, Observations, append, fit_law
 from experiments.studies.catalogue import known_studies
 from experiments.studies.laws_models import USUAL, models_of, observed
 from experiments.studies.study import Results
@@ -112,7 +112,7 @@ def packed(
         )
     rows = tables["single"].averaged(by_seed=True)
     more = {"table": "single", "models": len(tables["single"]), "by_seed": True}
-    found["single"] = fit_law(rows, ["n"], effort=effort, about=dict(about) | more)
+    found["single"] = fit_law(rows, ["n"], FitSettings(effort=effort), about=dict(about) | more)
     return found
 
 

@@ -18,11 +18,28 @@ WORDS = [
     ("lockstep dropout", (8,), [5, 8, 0]),
     ("lockstep dropout passes", (8,), [5, 8, 1]),
     ("lockstep weights", (), [5, 2**31]),
+    ("random order", (), [5, 53]),
+    ("order moves", (8,), [5, 8, 59]),
+    ("order moves", (8, 9), [5, 8, 59, 9]),
+    ("problem parts", (), [5, 61]),
+    ("probe penalty", (), [5]),
+    ("probe passes", (), [5, 71]),
+    ("batch seeds", (8,), [5, 8, 73]),
+    ("batch seeds", (8, 9, 10), [5, 8, 9, 10, 73]),
+    ("random half", (), [5, 79]),
+    ("random orders", (), [5, 83]),
+    ("held-out parts", (), [5, 89]),
+    ("law folds", (), [5, 103]),
+    ("law held-out rows", (), [5, 107]),
+    ("power law bootstrap", (), [5, 109]),
+    ("relatedness", (8,), [5, 127, 8]),
+    ("training items", (), [5, 131]),
+    ("judged items", (), [5, 137]),
     ("reward reservoir", (), [5, 23]),
 ]
 
 
-@pytest.mark.parametrize(("purpose", "more", "words"), WORDS, ids=[purpose for purpose, *_ in WORDS])
+@pytest.mark.parametrize(("purpose", "more", "words"), WORDS, ids=[f"{purpose} {more}" for purpose, more, _ in WORDS])
 def test_a_stream_is_seeded_by_the_list_that_results_were_drawn_with(purpose, more, words):
     expected = np.random.default_rng(words).random(4)
     np.testing.assert_array_equal(rng(5, purpose, *more).random(4), expected)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.laws.regression import EFFORTS, Effort, chosen, fit_front, held_out
-from bursar.laws.regression import judged as judged_formulas
+from bursar.laws.regression import EFFORTS, Effort, FitSettings, choose, cross_validated, fit_front, held_out
 from bursar.ragged import FloatArray
 from experiments.bench.harness import Case, Measured, Sides
 from experiments.bench.judged import judged
@@ -38,8 +37,8 @@ def found_by(engine: str, effort: Effort, rows: int, seed: int) -> dict[str, flo
     X, y = made_table(rows, seed)
     fit, out = held_out(len(y), seed)
     start = time.perf_counter()
-    front = fit_front(X[fit], NAMES, y[fit], engine=engine, effort=effort, seed=seed)
-    formula = chosen(judged_formulas(front, X[fit], y[fit], seed=seed)).formula
+    front = fit_front(X[fit], NAMES, y[fit], FitSettings(engine, effort, seed))
+    formula = choose(cross_validated(front, X[fit], y[fit], seed=seed)).formula
     return {"seconds": time.perf_counter() - start, "error": formula.error(X[out], y[out])}
 
 

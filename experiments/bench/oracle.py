@@ -17,11 +17,12 @@ from torch import Tensor, nn
 
 from bursar.compute import Processes
 from bursar.corpus.formats import read
-from bursar.oracle import Judge, Order, Plan, ProbeJudge, Problem, State, search
-from bursar.oracle.network import NetworkJudge
+from bursar.oracle import Judge, LabellingProblem, Order, ProbeJudge, SearchPlan, SearchState, search
+from bursar.oracle.network import NetworkJudge, NetworkOptions
 from bursar.oracle.orders import propose
 from bursar.oracle.parallel_judge import ParallelJudge
 from bursar.oracle.probe import rows_of, score_of
+from bursar.oracle.search import SearchOptions
 from bursar.ragged import IntArray
 from experiments.bench.harness import CannotMeasureError, Case, Measured, Sides, bench_case, seconds
 
@@ -35,25 +36,27 @@ COOLING = 0.1
 
 
 @cache
-def _problem() -> Problem:
+def _problem() -> LabellingProblem:
     beside = Path(__file__).resolve().parents[4] / "shared" / "data"
     folder = Path(os.environ.get("BURSAR_DATA", beside)) / "topv2"
     if not folder.exists():
         raise CannotMeasureError("TOPv2 is not here: say where the data sets are, BURSAR_DATA")
     corpus = read(folder).with_tasks(["intent"])
-    return Problem.draw(corpus, SIZES, batches=8, size=20, metric="weighted_f1", seed=0)
+    return LabellingProblem.draw(corpus, SIZES, shape=(8, 20), metric="weighted_f1", seed=0)
 
 
-def _ours(judge: Judge, steps: int, begun: State) -> int:
-    search(judge, 8, 20, Plan(begun.step + steps, 0, cooling=COOLING), seed=0, state=begun)
+def _ours(judge: Judge, steps: int, begun: SearchState) -> int:
+    search(
+        judge, (8, 20), SearchPlan(begun.step + steps, 0, cooling=COOLING), seed=0, options=SearchOptions(state=begun)
+    )
     return steps
 
 
-def _begun(judge: Judge, step: int) -> State:
+def _begun(judge: Judge, step: int) -> SearchState:
     """A random order as if so many steps had been taken: half-way, what becomes of a proposal is hardest to guess."""
     order = Order.random(SIZES["pool"], 8, 20, seed=0)
     curve = judge.scores([order.prefix(k) for k in range(1, 9)])
-    return State(step, order, curve, order, curve)
+    return SearchState(step, order, curve, order, curve)
 
 
 def seconds_a_step(side: Callable[[], int]) -> Measured:
@@ -64,7 +67,7 @@ def seconds_a_step(side: Callable[[], int]) -> Measured:
 
 
 # -- the plain way -----------------------------------------------------------------------------------------------------
-def plain_chain(judged: Callable[[IntArray], float], steps: int, begun: State) -> int:
+def plain_chain(judged: Callable[[IntArray], float], steps: int, begun: SearchState) -> int:
     """Algorithm 1 of paper 4, line by line: every proposal trains a model for each of its prefixes."""
     order, now = begun.order, float(begun.curve.mean())
     for step in range(begun.step + 1, begun.step + steps + 1):
@@ -161,7 +164,7 @@ class Trained:
     name: str
 
     def __call__(self) -> Judge:
-        return NetworkJudge(_problem(), self.name, dropout=0.0)
+        return NetworkJudge(_problem(), self.name, options=NetworkOptions(dropout=0.0))
 
 
 _open = ExitStack()

@@ -205,7 +205,7 @@ def _is_crossed(unit: Mapping[str, Any], fit: Mapping[str, Any]) -> bool:
 
 def _powers(runs: Sequence[Mapping[str, Any]], variables: Sequence[str], offset: bool) -> PowerLaw:
     """Of single models, with intervals over seeds: models of one seed share sentences and first values."""
-    from bursar.laws.forms import power_law
+    from bursar.laws.forms import PowerLawSettings, power_law
     from bursar.laws.observations import Observations
 
     parts = []
@@ -214,7 +214,7 @@ def _powers(runs: Sequence[Mapping[str, Any]], variables: Sequence[str], offset:
         X, y, _ = Observations.of(observed(models_of(mine))).averaged().matrix(variables)
         parts.append((X, y, np.full(len(y), seed)))
     X, y, seeds = (np.concatenate(some) for some in zip(*parts, strict=True))
-    return power_law(X, variables, y, offset=offset, groups=seeds)
+    return power_law(X, variables, y, PowerLawSettings(offset=offset), groups=seeds)
 
 
 def _told(law: PowerLaw) -> dict[str, Any]:

@@ -22,17 +22,19 @@ import numpy as np
 from bursar.compute import ProgressCallback, ResultStore, address
 from bursar.corpus.formats.format import replacing
 from bursar.errors import ConfigError
-from bursar.oracle import Judge, Memory, Order, Plan, Problem, State, quality, search
-from bursar.oracle.chain import still_so
+from bursar.oracle import Judge, LabellingProblem, Order, ScoreCache, SearchPlan, SearchState, quality, search
+from bursar.oracle.chain import is_current
 from bursar.oracle.comparison import plan_of, random_orders
-from bursar.oracle.heuristics import features_of, heuristic_orders
-from bursar.oracle.judges import make_judge
+from bursar.oracle.heuristics import StrategyBuyer, features_of
+from bursar.oracle.judge_registry import make_judge
 from bursar.oracle.probe import vectors_of
-from bursar.oracle.reference import Found, reference_order
+from bursar.oracle.reference import FoundOrder, reference_order
+from bursar.oracle.search import SearchOptions
 from bursar.ragged import IntArray
 from bursar.selection.match import BINS, by_cluster
 from experiments.studies.arms import Place, corpus_of
-from experiments.studies.optimal_annealing import annealed
+from experiments.studies.optimal_annealing import Limits, annealed
+from experiments.studies.optimal_encoder import EncoderJudge
 from experiments.studies.optimal_findings import analyse
 from experiments.studies.optimal_orders import (
     ENTITY_LENGTHS,
@@ -65,19 +67,20 @@ def judged(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -> 
 
 
 @lru_cache(maxsize=2)
-def problem_of(name: str, draw: int, data: Path) -> Problem:
+def problem_of(name: str, draw: int, data: Path) -> LabellingProblem:
     """The five sets of a draw."""
     setting = SETTINGS[name]
     corpus = corpus_of(setting.data, data, (setting.task,))
-    return Problem.draw(
-        corpus, setting.sizes, batches=setting.batches, size=setting.size, metric=setting.metric, seed=draw
+    return LabellingProblem.draw(
+        corpus, setting.sizes, shape=(setting.batches, setting.size), metric=setting.metric, seed=draw
     )
 
 
 @lru_cache(maxsize=2)
 def judge_of(name: str, draw: int, learner: str, seed: int, data: Path) -> Judge:
     """The judge of a learner; the seed is that of its trainings."""
-    return make_judge(learner, problem_of(name, draw, data), seed=seed)
+    problem = problem_of(name, draw, data)
+    return EncoderJudge(problem, seed) if learner == "encoder" else make_judge(learner, problem, seed=seed)
 
 
 def where_of(unit: Mapping[str, Any], place: Place) -> str:
@@ -87,22 +90,24 @@ def where_of(unit: Mapping[str, Any], place: Place) -> str:
 
 # -- one kind after the other ----------------------------------------------------------------------------------------
 def searched(
-    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """The best order that is found; a search that was interrupted goes on from its last state."""
-    plan = Plan(unit["steps"], unit["greedy_steps"], unit["cooling"])
+    plan = SearchPlan(unit["steps"], unit["greedy_steps"], unit["cooling"])
     file, begun = place.runs / "searches" / f"{where_of(unit, place)}.json", time.monotonic()
-    memory, last = Memory(judge), time.monotonic()
+    memory, last = ScoreCache(judge), time.monotonic()
     state, before = _resumed(file, memory)
 
-    def told(now: State) -> None:
+    def told(now: SearchState) -> None:
         nonlocal last
         tell(("step", now.step / plan.all_steps, float(quality(now.best_curve))))
         if time.monotonic() - last > SAVE_SECONDS:
             last = time.monotonic()
             _keep(file, now, _effort(memory, before, begun))
 
-    found = search(judge, problem.batches, problem.size, plan, seed=unit["seed"], state=state, told=told, memory=memory)
+    found = search(
+        judge, problem.shape, plan, seed=unit["seed"], options=SearchOptions(state=state, callback=told, cache=memory)
+    )
     effort = _effort(memory, before, begun)
     file.unlink(missing_ok=True)
     return {
@@ -113,26 +118,26 @@ def searched(
     }
 
 
-def _effort(memory: Memory, before: Mapping[str, float], begun: float) -> dict[str, float]:
+def _effort(memory: ScoreCache, before: Mapping[str, float], begun: float) -> dict[str, float]:
     """What a search took so far, in all its pieces."""
     here = {"asked": memory.asked, "trained": memory.trained, "seconds": round(time.monotonic() - begun, 1)}
     return {name: before.get(name, 0) + value for name, value in here.items()}
 
 
-def _keep(file: Path, state: State, effort: Mapping[str, float]) -> None:
+def _keep(file: Path, state: SearchState, effort: Mapping[str, float]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as out:
         json.dump({"state": state.as_json(), "effort": dict(effort)}, out)
 
 
-def _resumed(file: Path, memory: Memory) -> tuple[State | None, dict[str, float]]:
+def _resumed(file: Path, memory: ScoreCache) -> tuple[SearchState | None, dict[str, float]]:
     """Where a search was; nowhere, if the judge now says other things of the orders that it was at."""
     if not file.exists():
         return None, {}
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
-        state = State.from_json(kept["state"])
-        return (state, dict(kept["effort"])) if still_so(state, memory) else (None, {})
+        state = SearchState.from_json(kept["state"])
+        return (state, dict(kept["effort"])) if is_current(state, memory) else (None, {})
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # of another version, or damaged
         return None, {}
 
@@ -143,11 +148,11 @@ def _thinned(history: Sequence[tuple[int, float, float]], points: int = 200) -> 
     return [[step, round(now, 5), round(best, 5)] for step, now, best in (history[at] for at in chosen)]
 
 
-def _order(judge: Judge, problem: Problem, order: Order) -> dict[str, Any]:
+def _order(judge: Judge, problem: LabellingProblem, order: Order) -> dict[str, Any]:
     return _orders(judge, problem, [order])[0]
 
 
-def _orders(judge: Judge, problem: Problem, orders: Sequence[Order]) -> list[dict[str, Any]]:
+def _orders(judge: Judge, problem: LabellingProblem, orders: Sequence[Order]) -> list[dict[str, Any]]:
     """Orders, their curves with the warm start's score first, and what they choose."""
     curves = curves_on(judge, orders, ("validation", "test"))
     found = []
@@ -169,7 +174,7 @@ def _listed(curve: OrderCurve) -> list[float]:
 
 
 @lru_cache(maxsize=2)
-def counts_of(problem: Problem) -> dict[str, dict[str, IntArray]]:
+def counts_of(problem: LabellingProblem) -> dict[str, dict[str, IntArray]]:
     """How inputs and labels are counted: inputs by length, images by cluster (paper 4, Figures 7 to 9)."""
     (task,) = problem.tasks
     if problem.corpus.images is None:
@@ -184,17 +189,11 @@ def counts_of(problem: Problem) -> dict[str, dict[str, IntArray]]:
 
 
 def bought(
-    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """What heuristics buy, and random orders."""
-    orders = heuristic_orders(
-        judge,
-        problem,
-        unit["strategies"],
-        seed=unit["seed"],
-        features=features_of(problem),
-        progress=lambda what, done: tell((what, done)),
-    )
+    buyer = StrategyBuyer(judge, problem, unit["seed"], features_of(problem))
+    orders = buyer.orders(unit["strategies"], lambda what, done: tell((what, done)))
     found = dict(zip(unit["strategies"], _orders(judge, problem, orders), strict=True))
     reference = {of: _share(counts["test"]) for of, counts in counts_of(problem).items()}
     return {
@@ -205,7 +204,7 @@ def bought(
     }
 
 
-def bin_names(problem: Problem) -> dict[str, list[str]]:
+def bin_names(problem: LabellingProblem) -> dict[str, list[str]]:
     """What the bins are called by which inputs and labels are counted."""
     (task,) = problem.tasks
     labels = list(problem.corpus.schema[task].labels)
@@ -223,28 +222,23 @@ def _share(counts: IntArray) -> list[float]:
     return found
 
 
-def randoms_of(problem: Problem, count: int) -> list[Order]:
+def randoms_of(problem: LabellingProblem, count: int) -> list[Order]:
     """Random orders to compare with: the same for all learners."""
-    return random_orders(len(problem.pool), problem.batches, problem.size, seed=0, many=count)
+    return random_orders(len(problem.pool), problem.batches, problem.size, seed=0, count=count)
 
 
 def referred(
-    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """The greedy order, and what annealing finds in the same time and with as many sets."""
-    greedy = reference_order(
-        judge,
-        problem,
-        seed=unit["seed"],
-        progress=lambda what, done: tell((what, done / 2)),
-        features=features_of(problem),
-    )
+    buyer = StrategyBuyer(judge, problem, unit["seed"], features_of(problem))
+    greedy = reference_order(buyer, progress=lambda what, done: tell((what, done / 2)))
     tell(("annealing", 0.5))
 
-    def anneal(steps: int, seconds: float = math.inf, judged: float = math.inf) -> Found:
+    def anneal(steps: int, seconds: float = math.inf, judged: float = math.inf) -> FoundOrder:
         # A plan that is cut off never gets cold, so one that fits is asked for; the limit is for a guess that is off.
         plan = plan_of(max(steps, 10), max(steps // 10, 1))
-        return annealed(judge, problem.batches, problem.size, plan, seed=unit["seed"], seconds=seconds, judged=judged)
+        return annealed(judge, problem.shape, plan, Limits(seconds, judged), seed=unit["seed"])
 
     as_many = anneal(int(greedy.judged / (problem.batches / 2)), judged=greedy.judged)
     as_long = anneal(int(greedy.seconds * as_many.steps / as_many.seconds / 1.1), seconds=greedy.seconds)
@@ -261,7 +255,7 @@ def referred(
 
 
 def transferred(
-    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """Orders of other learners, judged with this one."""
     wanted = {
@@ -275,7 +269,7 @@ def transferred(
 
 
 def mapped(
-    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """Where the first batches of the best order and of a heuristic lie, among the warm start and test items."""
     vectors = vectors_of(problem)
@@ -291,7 +285,7 @@ def mapped(
 
 
 def mismatched(
-    unit: Mapping[str, Any], problem: Problem, judge: Judge, tell: ProgressCallback, place: Place
+    unit: Mapping[str, Any], problem: LabellingProblem, judge: Judge, tell: ProgressCallback, place: Place
 ) -> dict[str, Any]:
     """The best order of one seed, judged with trainings of other seeds."""
     plan = {name: unit[name] for name in PAPER}

@@ -4,49 +4,48 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
-from bursar.learners.learner import Progress, no_progress
-from bursar.oracle.chain import Plan, State
-from bursar.oracle.judge import Judge, Memory
-from bursar.oracle.reference import Found
-from bursar.oracle.search import search
+from bursar.oracle.chain import SearchPlan, SearchState
+from bursar.oracle.judge import Judge, ScoreCache
+from bursar.oracle.reference import FoundOrder
+from bursar.oracle.search import SearchOptions, search
 
 BETWEEN = 50  # steps between two checks of the limits
 
 
-def annealed(
-    judge: Judge,
-    batches: int,
-    size: int,
-    plan: Plan,
-    *,
-    seed: int = 0,
-    seconds: float = inf,
-    judged: float = inf,
-    progress: Progress = no_progress,
-) -> Found:
-    """What annealing finds within a time, or until it has asked about so many sets, or at the end of its plan.
+@dataclass(frozen=True)
+class Limits:
+    """When to stop."""
 
-    It is the chain of the whole plan, cut off: a plan that is longer than the time allows never gets cold. Time is
-    looked at between some steps, so it may take a little longer.
+    seconds: float = inf
+    judged: float = inf  # sets
+
+
+def annealed(
+    judge: Judge, shape: tuple[int, int], plan: SearchPlan, limits: Limits | None = None, *, seed: int = 0
+) -> FoundOrder:
+    """The best order found by annealing within some limits, or by the whole plan.
+
+    It is the chain of the whole plan, cut off, so a plan longer than the limits never gets cold. Limits are checked
+    between some steps, so they may be exceeded a little.
     """
-    began, memory = time.perf_counter(), Memory(judge)
-    state: State | None = None
+    limits = limits or Limits()
+    started, cache = time.perf_counter(), ScoreCache(judge)
+    state: SearchState | None = None
     for part in _parts(plan):
-        state = search(judge, batches, size, part, seed=seed, state=state, memory=memory)
-        progress(f"step {state.step}", state.step / max(1, plan.all_steps))
-        if time.perf_counter() - began >= seconds or memory.trained >= judged:
+        state = search(judge, shape, part, seed=seed, options=SearchOptions(state=state, cache=cache))
+        if time.perf_counter() - started >= limits.seconds or cache.trained >= limits.judged:
             break
     assert state is not None
-    return Found(state.best, state.best_curve, memory.trained, time.perf_counter() - began, state.step)
+    return FoundOrder(state.best, state.best_curve, cache.trained, time.perf_counter() - started, state.step)
 
 
-def _parts(plan: Plan) -> Iterable[Plan]:
-    """Longer and longer beginnings of a plan; the last is all of it.
+def _parts(plan: SearchPlan) -> Iterable[SearchPlan]:
+    """Longer and longer beginnings of a plan; the last is the whole plan.
 
-    >>> [(part.steps, part.greedy_steps) for part in _parts(Plan(120, 60))]
+    >>> [(part.steps, part.greedy_steps) for part in _parts(SearchPlan(120, 60))]
     [(0, 0), (50, 0), (100, 0), (120, 0), (120, 50), (120, 60)]
     """
     for steps in range(0, plan.steps, BETWEEN):

@@ -14,7 +14,7 @@ from bursar.errors import ConfigError
 from bursar.learners.features import classes_of, one_thread
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order, quality
-from bursar.oracle.problem import Problem
+from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray, offsets_of
 from bursar.tasks import Tagging
 
@@ -205,7 +205,7 @@ def _normal(counts: NDArray[Any]) -> FloatArray:
     return found
 
 
-def length_counts(problem: Problem, bounds: Sequence[int]) -> dict[str, IntArray]:
+def length_counts(problem: LabellingProblem, bounds: Sequence[int]) -> dict[str, IntArray]:
     """The length bin of each item as an indicator row, by part; ``bounds`` are the lower bounds without the first."""
     lengths = {part: np.searchsorted(bounds, items.words, side="right") for part, items in problem.parts.items()}
     return bin_counts(lengths, len(bounds) + 1)
@@ -216,7 +216,7 @@ def bin_counts(bins: Mapping[str, IntArray], many: int) -> dict[str, IntArray]:
     return {part: np.eye(many, dtype=np.int64)[numbers] for part, numbers in bins.items()}
 
 
-def label_counts(problem: Problem, task: str) -> dict[str, IntArray]:
+def label_counts(problem: LabellingProblem, task: str) -> dict[str, IntArray]:
     """How often each item has each label, by part: (items, labels).
 
     For spans, words are counted; column 0 counts the words outside of all spans (Figure 9).

@@ -33,6 +33,23 @@ STREAMS = {
     "lockstep dropout": Stream(0, LAST),  # step
     "lockstep dropout passes": Stream(1, LAST),  # pass
     "lockstep weights": Stream(2**31),
+    # best orders: bursar.oracle
+    "random order": Stream(53),
+    "order moves": Stream(59, 2),  # step, further draws
+    "problem parts": Stream(61),
+    "probe penalty": Stream(None),
+    "probe passes": Stream(71),
+    "batch seeds": Stream(73, LAST),  # batch, strategy, proposal
+    "random half": Stream(79),
+    "random orders": Stream(83),
+    "held-out parts": Stream(89),
+    # laws: bursar.laws
+    "law folds": Stream(103),
+    "law held-out rows": Stream(107),
+    "power law bootstrap": Stream(109),
+    "relatedness": Stream(127),  # pair of tasks
+    "training items": Stream(131),
+    "judged items": Stream(137),
     # task policies: bursar.curriculum
     "reward reservoir": Stream(23),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bursar.laws.cards import HeldOut, Law, Range, Rate
+from bursar.laws.cards import GrowthRate, HeldOut, Law, Range
 from bursar.laws.expressions import Formula
 
 
@@ -14,7 +14,7 @@ def law_of(formula, miss=0.001, **ranges):
         formula=Formula.parse(formula, names),
         origin="a test",
         ranges={name: Range(low, (low + high) / 2, high) for name, (low, high) in ranges.items()},
-        rates={name: Rate(None, False, 0.0, 0.0, None) for name in names},
+        rates={name: GrowthRate(None, False, 0.0, 0.0, None) for name in names},
         held_out=held,
         scaling={},
         baselines={},

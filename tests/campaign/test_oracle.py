@@ -13,9 +13,10 @@ from bursar.campaign.config import parse_config
 from bursar.campaign.splits import DataSplits
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
-from bursar.oracle import run_comparison as gaps
+from bursar.oracle import run_comparison, run_question
 from bursar.oracle.comparison import plan_of
-from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, ask_oracle, current_answer, question_of
+from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, OracleRequest, ask_oracle, current_answer
+from bursar.oracle.run_question import question_of
 from bursar.report import write_report
 from tests.campaign.small import config_of
 from tests.tiny import HashedEncoder
@@ -63,7 +64,7 @@ def test_every_part_is_the_campaigns_and_no_item_plays_two(run):
     assert sorted([*problem.pool, *problem.warm]) == run.parts.pool.tolist()
     assert problem.aside.tolist() == run.parts.dev.tolist()
     assert problem.test.tolist() == run.parts.test.tolist()
-    assert gaps.FEWEST_VALIDATION <= len(problem.validation) <= gaps.MOST_SENTENCES
+    assert run_question.FEWEST_VALIDATION <= len(problem.validation) <= run_question.MOST_SENTENCES
     assert len(np.unique(np.concatenate(parts_of(problem)))) == sum(map(len, parts_of(problem)))
 
 
@@ -71,12 +72,12 @@ def test_an_arms_order_is_what_it_bought_after_the_start_in_equal_batches(run):
     question = question_of(run)
     problem = question.problem
     shapes = {order.batches.shape for order in question.orders.values()}
-    assert shapes == {(2, min(question.bought.values()) // 2)}
+    assert shapes == {(2, min(question.arms.bought.values()) // 2)}
     for arm, order in question.orders.items():
         campaign = run.campaign(arm)
         bought = [item for number in (1, 2) for item in campaign.ledger.bought(round=number)]
         campaign.close()
-        assert question.bought[arm] == len(bought)
+        assert question.arms.bought[arm] == len(bought)
         for batch, row in enumerate(order.batches):
             first = batch * problem.size
             named = {run.parts.corpus.ids[at] for at in problem.pool[row].tolist()}
@@ -91,13 +92,13 @@ def test_arms_with_starts_of_their_own_are_judged_from_the_start_of_the_runs_str
         bought = question.problem.pool[order.batches.ravel()].tolist()
         assert len(set(bought)) == len(bought)
         assert not warm & set(bought)
-    assert set(ask_oracle(run, PLAN)["arms"]) == {"AUTO", "RANDOM"}
+    assert set(ask_oracle(run, OracleRequest(PLAN))["arms"]) == {"AUTO", "RANDOM"}
 
 
 def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
     run = run_of(tmp_path / "run", corpus={"items": 300, "pool_items": None, "dev_items": None, "test_items": None})
     question = question_of(run)
-    assert question.validation_from == "half of the test items"
+    assert question.held_out.validation_from == "half of the test items"
     both = np.concatenate([question.problem.validation, question.problem.test])
     assert np.sort(both).tolist() == run.parts.test.tolist()
     assert abs(len(question.problem.validation) - len(question.problem.test)) <= 1
@@ -106,8 +107,8 @@ def test_without_items_to_spare_the_test_items_are_cut_in_two(tmp_path):
 
 def test_without_development_items_some_test_items_are_set_aside(tmp_path):
     question = question_of(run_of(tmp_path / "run", corpus={**SMALL["corpus"], "dev": None, "dev_items": None}))
-    assert question.aside_from == "test items"
-    assert len(question.problem.aside) == 40 // gaps.ASIDE_SHARE
+    assert question.held_out.aside_from == "test items"
+    assert len(question.problem.aside) == 40 // run_question.ASIDE_SHARE
     assert len(question.problem.test) == 40 - len(question.problem.aside)
 
 
@@ -118,7 +119,7 @@ def test_development_items_that_the_campaign_bought_are_set_aside_and_not_traine
     bought = {purpose: campaign.ledger.bought(round=0, purposes=[purpose]) for purpose in ("seed", "dev")}
     campaign.close()
     problem, positions = question.problem, run.parts.corpus.positions
-    assert question.aside_from == "development items"
+    assert question.held_out.aside_from == "development items"
     assert sorted(problem.aside) == sorted(positions(bought["dev"]))
     assert sorted(problem.warm) == sorted(positions(bought["seed"]))
     assert not np.intersect1d(problem.pool, problem.aside).size
@@ -126,18 +127,18 @@ def test_development_items_that_the_campaign_bought_are_set_aside_and_not_traine
 
 def test_a_search_that_another_judge_began_is_begun_anew(run, finished, tmp_path, monkeypatch):
     """As after a change of the code: what was saved is of scores that nobody would give today."""
-    whole = ask_oracle(run, PLAN)
+    whole = ask_oracle(run, OracleRequest(PLAN))
     shutil.rmtree(tmp_path / "run")
     shutil.copytree(finished, tmp_path / "run")
     again = Run.open(tmp_path / "run")
-    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(run_comparison, "BETWEEN_SAVES", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        ask_oracle(again, PLAN, told=_interrupt_late())
+        ask_oracle(again, OracleRequest(PLAN), callback=_interrupt_late())
     state = tmp_path / "run" / STATE_FILE
     saved = json.loads(state.read_text())
     saved["state"]["best_curve"] = [0.999, *saved["state"]["best_curve"][1:]]
     state.write_text(json.dumps(saved))
-    assert ask_oracle(again, PLAN) == whole
+    assert ask_oracle(again, OracleRequest(PLAN)) == whole
 
 
 def _interrupt_late():
@@ -168,7 +169,7 @@ def _with_parsing(run):
 
 def test_a_campaign_of_other_tasks_alone_is_refused_before_it_buys_anything(tmp_path):
     config = parse_config({"tasks": ["dependencies"], "corpus": {"items": 200}, "oracle": {}})
-    with pytest.raises(ConfigError, match=r"none of the campaign's tasks: dependencies \(parsing\)"):
+    with pytest.raises(ConfigError, match=r"any of the campaign's tasks: dependencies \(parsing\)"):
         run_campaign(Run(tmp_path / "run", config))
     assert not (tmp_path / "run").exists()
 
@@ -183,13 +184,13 @@ def test_a_campaign_of_other_tasks_alone_is_refused_before_it_buys_anything(tmp_
         ),
         (["intent", "slots"], "tagger", r"'tagger' cannot judge intent: .*: probe$"),
         (["slots"], "lstm", r"'lstm' cannot judge slots: .* of texts.*: probe, tagger$"),
-        (["intent"], "encoder", r"no judge 'encoder' to search with.*use probe, aoe, cnn, lstm, tagger$"),
+        (["intent"], "encoder", r"no judge 'encoder'.*use probe, aoe, cnn, lstm, tagger$"),
     ],
 )
 def test_a_judge_that_does_not_fit_all_tasks_is_refused_before_anything_is_done(tmp_path, tasks, judge, said):
     run = Run(tmp_path / "run", parse_config({"tasks": tasks, "corpus": {"items": 200}}))
     with pytest.raises(ConfigError, match=said):
-        ask_oracle(run, PLAN, judge=judge)
+        ask_oracle(run, OracleRequest(PLAN, judge=judge))
     if judge != "encoder":
         asked = parse_config({"tasks": tasks, "corpus": {"items": 200}, "oracle": {"judge": judge}})
         with pytest.raises(ConfigError, match=said):
@@ -201,7 +202,7 @@ def test_an_arm_that_buys_labels_of_single_tasks_is_left_out_with_the_reason(tmp
     run = run_of(tmp_path / "run", compare=["UDJS"])
     question = question_of(run)
     assert list(question.orders) == ["MT-AVG"]
-    assert "labels of single tasks" in question.arms_left_out["UDJS"]
+    assert "labels of single tasks" in question.arms.left_out["UDJS"]
     alone = run_of(tmp_path / "alone", strategy={"name": "UDJS"})
     with pytest.raises(ConfigError, match="no strategy of the run has an order"):
         question_of(alone)
@@ -216,7 +217,7 @@ def test_a_run_that_buys_nothing_after_its_start_is_refused(tmp_path):
 def test_an_unfinished_run_is_refused_and_left_as_it_was(tmp_path):
     run = Run(tmp_path / "run", config_of(compare=["RANDOM"], **SMALL))
     with pytest.raises(ConfigError, match=r"not finished: MT-AVG has not begun.*bursar run spring\.toml"):
-        ask_oracle(run, PLAN, finish_by="bursar run spring.toml")
+        ask_oracle(run, OracleRequest(PLAN), finish_by="bursar run spring.toml")
     assert not run.folder.exists()
     run.folder.mkdir()
     run.pin()
@@ -258,7 +259,7 @@ def test_a_single_test_item_is_too_few(tmp_path):
         builder.add(f"u{number}", text=f"word {number % 7}", split=split, labels={"intent": "ab"[number % 2]})
     parts = DataSplits(builder.build(), np.arange(30), np.zeros(0, dtype=np.int64), np.array([30]))
     with pytest.raises(ConfigError, match="1 test items are too few"):
-        gaps._held_out(parts, np.zeros(0, dtype=np.int64), 0, 4_000, "run")
+        run_question.held_out_parts(parts, np.zeros(0, dtype=np.int64), 0, 4_000)
 
 
 # -- judges ------------------------------------------------------------------------------------------------------------
@@ -273,20 +274,20 @@ def intents(tmp_path_factory, word_counts):
 def test_a_network_judges_as_well_and_the_answer_says_so(intents, tmp_path):
     shutil.copytree(intents, tmp_path / "run")
     run, plan = Run.open(tmp_path / "run"), plan_of(6, judge="aoe")
-    answer = ask_oracle(run, plan, judge="aoe")
+    answer = ask_oracle(run, OracleRequest(plan, judge="aoe"))
     assert answer["judge"] == "aoe"
     assert current_answer(run) == answer
     assert "The judge is AOE, an average of word vectors" in write_report(run).read_text()
-    assert ask_oracle(run, plan)["judge"] == "probe"
+    assert ask_oracle(run, OracleRequest(plan))["judge"] == "probe"
     assert current_answer(run)["judge"] == "probe"
 
 
 def test_a_search_that_was_stopped_is_not_gone_on_with_by_another_judge(intents, tmp_path, monkeypatch):
-    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(run_comparison, "BETWEEN_SAVES", 0.0)
     shutil.copytree(intents, tmp_path / "run")
     run, plan, first = Run.open(tmp_path / "run"), plan_of(20, 0), []
     with pytest.raises(KeyboardInterrupt):
-        ask_oracle(run, plan, told=_interrupt_late())
+        ask_oracle(run, OracleRequest(plan), callback=_interrupt_late())
     assert json.loads((run.folder / STATE_FILE).read_text())["state"]["step"] > 5
 
     def told(state, plan):
@@ -294,31 +295,31 @@ def test_a_search_that_was_stopped_is_not_gone_on_with_by_another_judge(intents,
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask_oracle(run, plan, judge="aoe", told=told)
+        ask_oracle(run, OracleRequest(plan, judge="aoe"), callback=told)
     assert first == [1]
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------
 def test_the_answer_is_kept_and_found_again_without_a_search(run, monkeypatch):
-    answer = ask_oracle(run, PLAN)
+    answer = ask_oracle(run, OracleRequest(PLAN))
     assert json.loads((run.folder / ANSWER_FILE).read_text()) == answer == current_answer(run)
     assert not (run.folder / STATE_FILE).exists()
     assert set(answer["arms"]) == {"MT-AVG", "RANDOM"}
-    monkeypatch.setattr(gaps, "measure", None)
-    assert ask_oracle(run, PLAN) == answer
+    monkeypatch.setattr(run_comparison, "compare_orders", None)
+    assert ask_oracle(run, OracleRequest(PLAN)) == answer
 
 
 def test_other_settings_are_another_search(run):
-    first = ask_oracle(run, PLAN)
-    assert ask_oracle(run, plan_of(5))["plan"]["steps"] == 5
-    assert ask_oracle(run, plan_of(5), seed=7)["arms"] != first["arms"]
+    first = ask_oracle(run, OracleRequest(PLAN))
+    assert ask_oracle(run, OracleRequest(plan_of(5)))["plan"]["steps"] == 5
+    assert ask_oracle(run, OracleRequest(plan_of(5), seed=7))["arms"] != first["arms"]
 
 
 def test_a_stopped_search_goes_on_and_ends_in_the_same_file(run, finished, tmp_path, monkeypatch):
     shutil.copytree(finished, tmp_path / "other")
     other = Run.open(tmp_path / "other")
-    ask_oracle(other, PLAN)
-    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    ask_oracle(other, OracleRequest(PLAN))
+    monkeypatch.setattr(run_comparison, "BETWEEN_SAVES", 0.0)
     for stop_at in (10, 25):
 
         def stop(state, plan, stop_at=stop_at):
@@ -326,11 +327,11 @@ def test_a_stopped_search_goes_on_and_ends_in_the_same_file(run, finished, tmp_p
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            ask_oracle(run, PLAN, told=stop)
+            ask_oracle(run, OracleRequest(PLAN), callback=stop)
         assert json.loads((run.folder / STATE_FILE).read_text())["state"]["step"] >= stop_at
         assert not (run.folder / ANSWER_FILE).exists()
     steps = []
-    ask_oracle(run, PLAN, told=lambda state, plan: steps.append(state.step))
+    ask_oracle(run, OracleRequest(PLAN), callback=lambda state, plan: steps.append(state.step))
     assert min(steps) > 25
     assert (run.folder / ANSWER_FILE).read_bytes() == (other.folder / ANSWER_FILE).read_bytes()
 
@@ -340,54 +341,54 @@ def test_damaged_files_are_as_good_as_none(run, damage):
     (run.folder / ANSWER_FILE).write_text(damage)
     (run.folder / STATE_FILE).write_text(damage)
     assert current_answer(run) is None
-    assert ask_oracle(run, plan_of(5))["plan"]["steps"] == 5
+    assert ask_oracle(run, OracleRequest(plan_of(5)))["plan"]["steps"] == 5
     assert current_answer(run) is not None
 
 
 @pytest.mark.parametrize("damage", ["nothing", "empty", "later version", "no batches"])
 def test_the_state_of_a_search_that_cannot_be_read_is_as_good_as_none(run, monkeypatch, damage):
-    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(run_comparison, "BETWEEN_SAVES", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        ask_oracle(run, plan_of(20, 0), told=_interrupt_late())
+        ask_oracle(run, OracleRequest(plan_of(20, 0)), callback=_interrupt_late())
     kept = json.loads((run.folder / STATE_FILE).read_text())
     state = kept.pop("state")
     changed = {"empty": {}, "later version": {**state, "later": 1}, "no batches": {**state, "order": []}}
     (run.folder / STATE_FILE).write_text(json.dumps(kept | ({"state": changed[damage]} if damage in changed else {})))
     steps = []
-    ask_oracle(run, plan_of(20, 0), told=lambda state, plan: steps.append(state.step))
+    ask_oracle(run, OracleRequest(plan_of(20, 0)), callback=lambda state, plan: steps.append(state.step))
     assert steps[0] == 1
 
 
 @pytest.mark.parametrize("key", ["plan", "random_curves", "items", "arms"])
 def test_an_answer_that_lacks_something_is_looked_for_anew(run, key):
-    answer = ask_oracle(run, plan_of(5))
+    answer = ask_oracle(run, OracleRequest(plan_of(5)))
     for broken in ({name: value for name, value in answer.items() if name != key}, {**answer, key: [1]}):
         (run.folder / ANSWER_FILE).write_text(json.dumps(broken))
         if key != "items":
             assert current_answer(run) is None
     (run.folder / ANSWER_FILE).write_text(json.dumps({name: value for name, value in answer.items() if name != key}))
-    assert ask_oracle(run, plan_of(5)) == answer
+    assert ask_oracle(run, OracleRequest(plan_of(5))) == answer
 
 
 def test_no_search_is_lost_to_another_question(run, monkeypatch):
-    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
-    long = ask_oracle(run, PLAN)
+    monkeypatch.setattr(run_comparison, "BETWEEN_SAVES", 0.0)
+    long = ask_oracle(run, OracleRequest(PLAN))
     with pytest.raises(KeyboardInterrupt):
-        ask_oracle(run, plan_of(20, 0), told=_interrupt_late())
+        ask_oracle(run, OracleRequest(plan_of(20, 0)), callback=_interrupt_late())
     assert current_answer(run) == long  # until the other one is answered
-    short = ask_oracle(run, plan_of(5))
+    short = ask_oracle(run, OracleRequest(plan_of(5)))
     assert current_answer(run) == short
     steps = []
-    ask_oracle(run, plan_of(20, 0), told=lambda state, plan: steps.append(state.step))
+    ask_oracle(run, OracleRequest(plan_of(20, 0)), callback=lambda state, plan: steps.append(state.step))
     assert min(steps) > 5
-    monkeypatch.setattr(gaps, "measure", None)
-    assert ask_oracle(run, PLAN) == long == current_answer(run)
-    assert ask_oracle(run, plan_of(5)) == short == current_answer(run)
+    monkeypatch.setattr(run_comparison, "compare_orders", None)
+    assert ask_oracle(run, OracleRequest(PLAN)) == long == current_answer(run)
+    assert ask_oracle(run, OracleRequest(plan_of(5))) == short == current_answer(run)
     assert not list(run.folder.glob("oracle.state*"))
 
 
 def test_an_answer_about_another_state_of_the_ledger_is_not_shown(run):
-    ask_oracle(run, PLAN)
+    ask_oracle(run, OracleRequest(PLAN))
     assert "How far from the best?" in write_report(run).read_text()
     campaign = run.campaign("RANDOM")
     campaign.ledger.decide((9, "note", "somebody was here"))
@@ -398,7 +399,7 @@ def test_an_answer_about_another_state_of_the_ledger_is_not_shown(run):
 
 
 def test_an_answer_whose_settings_were_changed_by_hand_is_not_shown(run):
-    answer = ask_oracle(run, PLAN)
+    answer = ask_oracle(run, OracleRequest(PLAN))
     answer["plan"]["steps"] = 25_000
     (run.folder / ANSWER_FILE).write_text(json.dumps(answer))
     assert current_answer(run) is None

@@ -79,7 +79,10 @@ def test_a_run_is_asked_about_at_what_it_has_bought(finished):
     bought = opened.ledger.view()
     opened.close()
     assert subject.units == dict.fromkeys(("intent", "slots"), int(bought.words.sum()))
-    assert set(subject.known.ids.tolist()) == {*bought.ids.tolist(), *run.parts.corpus.take(run.parts.dev).ids.tolist()}
+    assert set(subject.labels.known.ids.tolist()) == {
+        *bought.ids.tolist(),
+        *run.parts.corpus.take(run.parts.dev).ids.tolist(),
+    }
     assert subject.judged.ids.tolist() == run.parts.corpus.take(run.parts.test).ids.tolist()
 
 
@@ -105,8 +108,8 @@ def test_of_a_partly_labelled_pool_all_labels_are_looked_at_but_those_of_test_it
     rows = type(column.rows)(column.rows.values[present[column.rows.owners]], np.append(0, np.cumsum(lengths)))
     live = replace(parts, corpus=parts.corpus.with_labels({**parts.corpus.labels, "intent": Labels(present, rows)}))
     subject = subject_of_campaign(config, live)
-    assert len(subject.known) == len(parts.corpus) - len(parts.test)
-    assert advice_on(subject, LAWS)["pairs"][0]["items"] == len(subject.known) - len(gone)
+    assert len(subject.labels.known) == len(parts.corpus) - len(parts.test)
+    assert advice_on(subject, LAWS)["pairs"][0]["items"] == len(subject.labels.known) - len(gone)
 
 
 def test_a_budget_of_items_is_as_many_items():
@@ -131,7 +134,7 @@ def test_a_budget_of_money_is_about_as_many_items_as_random_buying_gets():
 def test_planned_words_follow_from_planned_items():
     config, parts = campaign()
     subject = subject_of_campaign(config, parts)
-    items = planned_items(config, parts, subject.known)
+    items = planned_items(config, parts, subject.labels.known)
     assert set(subject.units.values()) == {round(items * parts.corpus.words[parts.pool].mean())}
     assert f"about {items} items" in subject.basis
 
@@ -200,9 +203,9 @@ def test_progress_is_told_of_every_training(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"learner": {"name": "probe"}}, "trains every task by itself"),
-        ({"tasks": ["intent"]}, "there is one task"),
-        ({"corpus": {**SMALL["corpus"], "test": None, "dev": None}}, "no items to judge by"),
+        ({"learner": {"name": "probe"}}, "trains each task by itself"),
+        ({"tasks": ["intent"]}, "no two tasks that can be trained separately"),
+        ({"corpus": {**SMALL["corpus"], "test": None, "dev": None}}, "no items to test on"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_trained(tmp_path, changes, said):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bursar.laws import Law, cards, regression
-from bursar.laws.regression import Effort
+from bursar.laws.regression import Effort, FitSettings
 from tests.laws.planted import observed, planted_laws
 
 
@@ -26,7 +26,9 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("laws")
     table = observed(lambda n, tasks, ami: 0.0055 * np.sqrt(n * ami), rows=60)
     table.write(folder / "table.parquet")
-    fit_law(table.averaged(), effort=Effort(100, 8), about={"tables": ["table.parquet"]}).save(folder / "law.json")
+    fit_law(table.averaged(), settings=FitSettings(effort=Effort(100, 8)), about={"tables": ["table.parquet"]}).save(
+        folder / "law.json"
+    )
     return folder
 
 
@@ -93,7 +95,7 @@ def test_a_prediction_out_of_range_warns_on_the_side(bursar, made):
     code, out, errors = bursar("laws", "predict", made / "law.json", *asked, "--json")
     result = json.loads(out)
     assert code == 0
-    assert "n = 90000 lies outside" in errors
+    assert "n = 90000 is outside" in errors
     assert result["low"] <= result["value"] <= result["high"]
     assert result["warnings"]
 
@@ -169,7 +171,7 @@ def test_a_law_is_shown_as_a_page(bursar, made):
         (["fit", "TABLE", "--out", "law.txt"], "end in .json"),
         (["fit", "TABLE", "--architecture", "giant"], "there is no architecture 'giant'"),
         (["fit", "LAW"], "it is no table"),
-        (["show", "TABLE"], "it is no law"),
+        (["show", "TABLE"], "it is not a law"),
         (["show", "none.json"], "there is no such file"),
         (["predict", "LAW", "--tokens", "5000", "--tasks", "3"], "needs --ami"),
         (["predict", "LAW", "--tokens", "5000", "--tasks", "3", "--ami", "2"], "--ami"),

@@ -175,7 +175,7 @@ def test_a_check_needs_neither_a_law_nor_a_run(bursar, campaign):
         (["advise", "DATA"], "no packaged law in this installation"),
         (["advise", "none.jsonl", "--laws", "LAWS"], "none.jsonl: there is no such file or folder"),
         (["advise", "CAMPAIGN", "--laws", "LAWS", "--items", "30"], "--items is for data"),
-        (["advise", "DATA", "--laws", "nowhere"], "nowhere holds no law single.json"),
+        (["advise", "DATA", "--laws", "nowhere"], "nowhere has no law single.json"),
         (["advise", "DATA", "--laws", "LAWS", "--format", "magic"], "magic"),
         (["check", "CAMPAIGN", "--folder", "DATA"], "--folder requests.jsonl is a file"),
         (["check", "CAMPAIGN", "--seeds", "0"], "--seeds"),

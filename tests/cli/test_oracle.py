@@ -12,7 +12,7 @@ import pytest
 from bursar.campaign import Campaign, load_config
 from bursar.cli.oracle import SearchDisplay
 from bursar.learners import LEARNERS
-from bursar.oracle import run_comparison as gaps
+from bursar.oracle import run_comparison
 from tests.tiny import HashedEncoder, WordCounts
 
 CAMPAIGN = """
@@ -40,7 +40,7 @@ REACHED = "of the way from random to the best order found"
 def small_things(monkeypatch):
     LEARNERS.add("word-counts", WordCounts)
     monkeypatch.setattr("bursar.oracle.probe.frozen_encoder", HashedEncoder)
-    monkeypatch.setattr(gaps, "BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(run_comparison, "BETWEEN_SAVES", 0.0)
     yield
     LEARNERS._entries.pop("word-counts")
 
@@ -101,7 +101,7 @@ def test_saved_evaluations_are_printed_if_proposals_were_dropped(bursar, here, m
 
 
 def test_the_report_has_the_sentence_if_there_is_a_gap(bursar, here, monkeypatch):
-    monkeypatch.setattr("bursar.oracle.comparison.Gap.way", lambda self, part="test": 0.2)
+    monkeypatch.setattr("bursar.oracle.comparison.OrderComparison.way", lambda self, part="test": 0.2)
     code, out, _ = bursar("oracle", "spring.toml", *QUICK)
     assert code == 0
     assert f"MT-AVG reached {out.split('MT-AVG reached ')[1].split(' ')[0]} {REACHED}" in out

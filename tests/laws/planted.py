@@ -6,7 +6,7 @@ import numpy as np
 
 from bursar.laws import Formula, Law, Observations
 from bursar.laws.advice import Laws
-from bursar.laws.cards import HeldOut, Range, Rate
+from bursar.laws.cards import GrowthRate, HeldOut, Range
 from bursar.laws.forms import Exponent
 
 
@@ -44,7 +44,9 @@ def card(text, X, scores, variables, *, alone=(), about=None):
         formula=formula,
         origin="operon",
         ranges=ranges,
-        rates={name: Rate(f"sqrt({name})", name == "ami", 0.5, 0.5, Exponent(0.5, 0.4, 0.6)) for name in variables},
+        rates={
+            name: GrowthRate(f"sqrt({name})", name == "ami", 0.5, 0.5, Exponent(0.5, 0.4, 0.6)) for name in variables
+        },
         held_out=rows,
         scaling={"score": 1.0},
         baselines={"constant": 0.01, "monotone": 0.001, "noise": float("nan")},

@@ -56,7 +56,7 @@ def test_a_task_with_fewer_labels_than_the_others_is_asked_of_the_unbalanced_law
     told = advice({"first": 2000, "second": 5000})
     assert (told["first"]["law"], told["first"]["n_other"], told["first"]["verdict"]) == ("unbalanced", 5000, "helps")
     assert told["second"]["verdict"] == "cannot tell"  # no law is of others with fewer
-    assert "no law is of that" in told["second"]["warnings"][0]
+    assert "no law covers that" in told["second"]["warnings"][0]
 
 
 def test_without_an_unbalanced_law_unevenness_cannot_be_told():
@@ -86,5 +86,5 @@ def test_laws_are_read_from_a_folder(tmp_path):
 
 
 def test_a_folder_without_the_laws_is_refused_by_the_file_that_is_missing(tmp_path):
-    with pytest.raises(Exception, match=r"holds no law single\.json"):
+    with pytest.raises(Exception, match=r"has no law single\.json"):
         Laws.load(tmp_path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError, DataError
-from bursar.laws import Effort, Formula, Law, Observations, fit_law
+from bursar.laws import Effort, FitSettings, Formula, Law, Observations, fit_law
 from bursar.laws.cards import HeldOut
 from tests.laws.planted import observed
 
@@ -17,7 +17,7 @@ SHORT = Effort(150, 15)
 
 @pytest.fixture(scope="module")
 def law(root_table):
-    return fit_law(root_table.averaged(), effort=SHORT, about={"tables": ["root.parquet"]})
+    return fit_law(root_table.averaged(), settings=FitSettings(effort=SHORT), about={"tables": ["root.parquet"]})
 
 
 def test_a_planted_law_is_found_with_its_rates(law):
@@ -50,8 +50,8 @@ def test_the_held_out_scores_change_nothing_of_the_formula(root_table):
     )
     small = Effort(60, 5)
     assert (
-        fit_law(averages, ["n", "ami"], effort=small).formula.exact
-        == fit_law(other, ["n", "ami"], effort=small).formula.exact
+        fit_law(averages, ["n", "ami"], FitSettings(effort=small)).formula.exact
+        == fit_law(other, ["n", "ami"], FitSettings(effort=small)).formula.exact
     )
 
 
@@ -66,17 +66,17 @@ def test_nine_in_ten_new_scores_lie_in_the_interval(law):
 def test_a_prediction_outside_the_range_is_given_with_a_warning(law):
     assert law.predict(n=5000, tasks=3, ami=0.4).warnings == ()
     far = law.predict(n=5000, tasks=40, ami=0.05)
-    assert [said.split(" lies")[0] for said in far.warnings] == ["tasks = 40", "ami = 0.05"]
+    assert [said.split(" is outside")[0] for said in far.warnings] == ["tasks = 40", "ami = 0.05"]
 
 
 def test_a_prediction_is_a_score(law):
     found = law.predict(n=10**6, tasks=3, ami=1.0)
     assert found.value == found.high == 1
-    assert any("is cut to 0 or 1" in said for said in found.warnings)
+    assert any("is cut to the range 0 to 1" in said for said in found.warnings)
 
 
 def test_a_missing_variable_is_named(law):
-    with pytest.raises(ConfigError, match=r"needs a value of ami.*give n, tasks, ami"):
+    with pytest.raises(ConfigError, match=r"needs a value for ami.*give n, tasks, ami"):
         law.predict(n=5000, tasks=3)
 
 
@@ -89,16 +89,18 @@ def test_the_interval_is_the_split_conformal_one():
 
 def test_a_paper_form_that_made_the_table_is_chosen_and_named():
     table = observed(lambda n, t, ami: 0.0025 * np.sqrt((np.log(t) + 0.45) * ami * n / (ami + 0.6)), noise=0.002)
-    found = fit_law(table.averaged(), effort=Effort(50, 3))
+    found = fit_law(table.averaged(), settings=FitSettings(effort=Effort(50, 3)))
     assert found.origin == "eq6"
     assert found.rates["tasks"].growth == "sqrt(log(tasks))"
     assert found.rates["ami"].growth == "sqrt(ami)"
-    alone = fit_law(table.averaged(), effort=Effort(50, 3), known_forms=False)
+    alone = fit_law(table.averaged(), settings=FitSettings(effort=Effort(50, 3), known_forms=False))
     assert {entry["origin"] for entry in alone.front} == {"operon"}
 
 
 def test_the_scaling_is_stored_and_the_law_is_in_the_real_score(root_table):
-    found = fit_law(root_table.averaged(), ["n"], engine="gplearn", effort=Effort(60, 2), known_forms=False)
+    found = fit_law(
+        root_table.averaged(), ["n"], FitSettings(engine="gplearn", effort=Effort(60, 2), known_forms=False)
+    )
     assert found.scaling["score"] == 100
     assert 0 < found.formula.predict(np.array([[9000.0]]))[0] < 1
 
@@ -106,14 +108,14 @@ def test_the_scaling_is_stored_and_the_law_is_in_the_real_score(root_table):
 def test_single_tasks_are_left_out_of_a_law_of_ami_and_it_says_so(root_table):
     single = {"n": 1000, "n_other": 0, "tasks": 1, "architecture": "shared", "score": 0.2}
     more = root_table.merged(Observations.of([single | {"seed": 0}, single | {"n": 2000, "seed": 0}]))
-    found = fit_law(more.averaged(), ["n", "ami"], effort=Effort(40, 2))
+    found = fit_law(more.averaged(), ["n", "ami"], FitSettings(effort=Effort(40, 2)))
     assert "2 rows of single tasks were left out: they have no ami" in found.warnings
 
 
 def test_unbalanced_rows_without_their_variable_are_warned_of(root_table):
     rows = [row | {"n_other": 2 * row["n"]} for row in root_table.table.to_pylist()]
-    found = fit_law(Observations.of(rows).averaged(), ["n"], effort=Effort(40, 2))
-    assert any("n_other is no variable" in said for said in found.warnings)
+    found = fit_law(Observations.of(rows).averaged(), ["n"], FitSettings(effort=Effort(40, 2)))
+    assert any("n_other is not a variable" in said for said in found.warnings)
 
 
 # -- on disk ---
@@ -139,13 +141,13 @@ def test_a_card_is_plain_json_with_text_and_latex(law):
     [
         ({"formula": "__import__('os')"}, "field 'formula': the formula"),
         ({"formula": "mood * 2"}, "there is no variable 'mood'"),
-        ({"formula": 7}, "field 'formula' is not as a law has it"),
+        ({"formula": 7}, "field 'formula' is invalid"),
         ({"formula": "n ** (10.0**400)"}, "field 'formula'"),
         ({"variables": ["n", "words"]}, "field 'variables': there is no variable 'words'"),
-        ({"front": [{}]}, "field 'front' is not as a law has it"),
-        ({"about": {"models": "many"}}, "field 'about' is not as a law has it"),
-        ({"variables": []}, "field 'variables' is not as a law has it"),
-        ({"ranges": {}}, "field 'ranges' is not as a law has it"),
+        ({"front": [{}]}, "field 'front' is invalid"),
+        ({"about": {"models": "many"}}, "field 'about' is invalid"),
+        ({"variables": []}, "field 'variables' is invalid"),
+        ({"ranges": {}}, "field 'ranges' is invalid"),
         ({"ranges": None}, "field 'ranges'"),
         ({"held_out": {"variables": {}, "score": [1], "predicted": []}}, "field 'held_out'"),
         ({"interval": {"level": 3}}, "field 'interval'"),
@@ -163,5 +165,5 @@ def test_a_damaged_law_is_refused_by_file_and_field(law, tmp_path, change, said)
 @pytest.mark.parametrize("text", ["", "[1]", "{}", "{"])
 def test_what_is_no_law_is_refused(tmp_path, text):
     (tmp_path / "law.json").write_text(text)
-    with pytest.raises(DataError, match="it is no law"):
+    with pytest.raises(DataError, match="it is not a law"):
         Law.load(tmp_path / "law.json")

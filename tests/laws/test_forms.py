@@ -7,6 +7,7 @@ import pytest
 
 from bursar.errors import ConfigError
 from bursar.laws import PAPER_FORMS, compare_forms, power_law
+from bursar.laws.forms import PowerLawSettings
 from tests.laws.planted import observed, settings_of
 
 # What the paper prints, in a scaled score: eq. 6 and 11 are checked at a point, by hand.
@@ -59,9 +60,8 @@ def test_a_form_of_something_that_does_not_vary_is_left_out():
 def test_the_exponents_of_a_power_law_lie_in_their_intervals(offset):
     X = settings_of(200)
     y = 0.004 * X[:, 0] ** 0.5 * X[:, 2] ** 0.3 + (0.1 if offset else 0)
-    law = power_law(
-        X[:, [0, 2]], ["n", "ami"], y + np.random.default_rng(2).normal(0, 0.01, 200), offset=offset, draws=60
-    )
+    y += np.random.default_rng(2).normal(0, 0.01, 200)
+    law = power_law(X[:, [0, 2]], ["n", "ami"], y, PowerLawSettings(offset=offset, draws=60))
     assert law.exponents["n"].holds(0.5)
     assert law.exponents["ami"].holds(0.3)
     assert law.exponents["n"].high - law.exponents["n"].low < (0.35 if offset else 0.1)
@@ -72,14 +72,16 @@ def test_the_exponents_of_a_power_law_lie_in_their_intervals(offset):
 
 def test_a_score_that_grows_otherwise_excludes_the_root():
     X = settings_of(150)[:, :1]
-    law = power_law(X, ["n"], 0.02 * X[:, 0] ** 0.35 + np.random.default_rng(3).normal(0, 0.005, 150), draws=60)
+    law = power_law(
+        X, ["n"], 0.02 * X[:, 0] ** 0.35 + np.random.default_rng(3).normal(0, 0.005, 150), PowerLawSettings(draws=60)
+    )
     assert not law.exponents["n"].holds(0.5)
     assert law.exponents["n"].holds(0.35)
 
 
 def test_a_score_that_levels_off_is_a_falling_power_below_an_offset():
     X = settings_of(150)[:, :1]
-    law = power_law(X, ["n"], 0.9 - 15 * X[:, 0] ** -0.5, offset=True, draws=10)
+    law = power_law(X, ["n"], 0.9 - 15 * X[:, 0] ** -0.5, PowerLawSettings(offset=True, draws=10))
     assert law.exponents["n"].value == pytest.approx(-0.5, abs=1e-3)
     assert law.offset == pytest.approx(0.9, abs=1e-3)
     assert law.formula.error(X, 0.9 - 15 * X[:, 0] ** -0.5) < 1e-9
@@ -90,7 +92,9 @@ def test_the_intervals_hold_the_truth_about_as_often_as_they_say():
     for seed in range(25):
         rng = np.random.default_rng([seed, 9])
         n = rng.uniform(1000, 20000, 60)
-        law = power_law(n[:, None], ["n"], 0.005 * np.sqrt(n) + rng.normal(0, 0.03, 60), draws=40, level=0.9)
+        law = power_law(
+            n[:, None], ["n"], 0.005 * np.sqrt(n) + rng.normal(0, 0.03, 60), PowerLawSettings(draws=40, level=0.9)
+        )
         held += law.exponents["n"].holds(0.5)
     assert held >= 17  # of 25 at 90 %: fewer would have a chance of one in a thousand
 
@@ -98,13 +102,13 @@ def test_the_intervals_hold_the_truth_about_as_often_as_they_say():
 def test_rows_with_a_0_are_left_out_and_counted():
     X = settings_of(60)
     X[:5, 2] = 0
-    law = power_law(X, ["n", "tasks", "ami"], 0.001 * np.sqrt(X[:, 0]), draws=5)
+    law = power_law(X, ["n", "tasks", "ami"], 0.001 * np.sqrt(X[:, 0]), PowerLawSettings(draws=5))
     assert (law.rows, law.left_out) == (55, 5)
 
 
 def test_a_level_that_is_no_share_is_refused():
     with pytest.raises(ConfigError, match="level = 95"):
-        power_law(settings_of(30), ["n", "tasks", "ami"], np.ones(30), level=95)
+        power_law(settings_of(30), ["n", "tasks", "ami"], np.ones(30), PowerLawSettings(level=95))
 
 
 def test_an_interval_over_groups_holds_the_truth_where_models_of_a_group_rise_and_fall_together():
@@ -117,7 +121,7 @@ def test_an_interval_over_groups_holds_the_truth_where_models_of_a_group_rise_an
         shared = rng.normal(0, 0.03, (5, 4))
         y = 0.005 * np.sqrt(n) + np.repeat(shared.ravel(), 12) + rng.normal(0, 0.01, len(n))
         for name, groups in (("over groups", seeds), ("over rows", None)):
-            found = power_law(n[:, None], ["n"], y, draws=40, groups=groups).exponents["n"]
+            found = power_law(n[:, None], ["n"], y, PowerLawSettings(draws=40), groups=groups).exponents["n"]
             inside[name] += found.holds(0.5)
     assert inside["over groups"] >= 34
     assert inside["over rows"] < 25
@@ -127,6 +131,6 @@ def test_tasks_without_information_about_each_other_do_not_decide_on_the_exponen
     rng = np.random.default_rng(5)
     ami = np.concatenate([rng.uniform(0.05, 1, 100), np.abs(rng.normal(0, 3e-4, 20))])
     y = np.where(ami > 0.01, 0.6 * ami**0.3, 0.3) + rng.normal(0, 0.005, 120)
-    law = power_law(ami[:, None], ["ami"], y, draws=60)
+    law = power_law(ami[:, None], ["ami"], y, PowerLawSettings(draws=60))
     assert law.left_out == 20
     assert law.exponents["ami"].holds(0.3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.laws import Effort, Observations, fit_law
+from bursar.laws import Effort, FitSettings, Observations, fit_law
 from bursar.laws.gains import expected_gain, gain_misses, track_record
 from tests.laws.planted import card, planted_laws
 
@@ -51,7 +51,7 @@ def test_doubt_about_the_relatedness_widens_the_interval():
 
 @pytest.mark.parametrize(
     ("setting", "said"),
-    [({"n": 20000.0}, "n = 20000 lies outside"), ({"tasks": 30.0}, "tasks = 30 lies outside")],
+    [({"n": 20000.0}, "n = 20000 is outside"), ({"tasks": 30.0}, "tasks = 30 is outside")],
 )
 def test_outside_the_range_it_cannot_tell_and_says_why(setting, said):
     found = gain(0.9, **setting)
@@ -83,9 +83,9 @@ def test_the_record_counts_verdicts_and_how_many_were_right():
 
 def test_a_law_without_single_tasks_beside_it_is_refused():
     alone = replace(BALANCED, held_out=replace(BALANCED.held_out, alone=()))
-    with pytest.raises(ConfigError, match="says nothing of single tasks"):
+    with pytest.raises(ConfigError, match="has no scores of single tasks"):
         expected_gain(alone, SINGLE, (0.5, 0.5, 0.5), n=2000.0, tasks=2.0)
-    with pytest.raises(ConfigError, match="the law of single tasks is one of n, tasks, ami"):
+    with pytest.raises(ConfigError, match="the law of single tasks has the variables n, tasks, ami"):
         expected_gain(BALANCED, BALANCED, (0.5, 0.5, 0.5), n=2000.0, tasks=2.0)
 
 
@@ -98,7 +98,7 @@ def test_a_fitted_law_knows_the_single_tasks_of_its_table():
             single = {"n": n, "n_other": 0, "tasks": 1, "score": n / 20000}
             rows += [single | {"architecture": "shared", "seed": seed} for seed in (0, 1)]
             rows.append(single | {"architecture": "deep", "seed": 0, "score": 0.9})
-    law = fit_law(Observations.of(rows).averaged(), ["n", "ami"], effort=Effort(20, 1))
+    law = fit_law(Observations.of(rows).averaged(), ["n", "ami"], FitSettings(effort=Effort(20, 1)))
     pairs = list(zip(law.held_out.variables["n"], law.held_out.alone, strict=True))
     assert all(np.isnan(alone) if n >= 4000 else alone == pytest.approx(n / 20000) for n, alone in pairs)
     assert {n >= 4000 for n, _ in pairs} == {True, False}

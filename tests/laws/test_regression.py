@@ -10,7 +10,16 @@ import pytest
 from bursar.errors import ConfigError
 from bursar.laws.baselines import monotone_error, monotone_values
 from bursar.laws.expressions import Formula
-from bursar.laws.regression import Candidate, Effort, chosen, fit_front, folds, held_out, judged
+from bursar.laws.regression import (
+    Effort,
+    FitSettings,
+    ScoredFormula,
+    choose,
+    cross_validated,
+    fit_front,
+    folds,
+    held_out,
+)
 from tests.laws.planted import settings_of
 
 NAMES = ("n", "tasks", "ami")
@@ -24,7 +33,8 @@ def planted(score, rows=150):
 
 
 def best_of(X, names, y, engine="operon", effort=None):
-    return chosen(judged(fit_front(X, names, y, engine=engine, effort=effort or SHORT[engine]), X, y)).formula
+    front = fit_front(X, names, y, FitSettings(engine, effort or SHORT[engine]))
+    return choose(cross_validated(front, X, y)).formula
 
 
 # -- planted formulas ---
@@ -59,7 +69,7 @@ def test_a_score_of_noise_is_a_constant():
 # -- the front ---
 def test_along_the_front_formulas_get_longer_and_better():
     X, y = planted(lambda n, tasks, ami: 0.002 * np.sqrt(n * (np.log(tasks) + ami)))
-    front = fit_front(X, NAMES, y, effort=SHORT["operon"])
+    front = fit_front(X, NAMES, y, FitSettings(effort=SHORT["operon"]))
     assert np.all(np.diff([formula.size for formula in front]) > 0)
     assert np.all(np.diff([formula.error(X, y) for formula in front]) < 0)
     assert front[0].constants == pytest.approx([y.mean()])
@@ -68,7 +78,7 @@ def test_along_the_front_formulas_get_longer_and_better():
 @pytest.mark.parametrize("engine", ["operon", "gplearn"])
 def test_the_same_seed_gives_the_same_front_to_the_last_digit(engine):
     X, y = planted(lambda n, tasks, ami: 0.0055 * np.sqrt(n * ami), rows=60)
-    first, again = (fit_front(X, NAMES, y, engine=engine, effort=SHORT[engine], seed=3) for _ in range(2))
+    first, again = (fit_front(X, NAMES, y, FitSettings(engine, SHORT[engine], 3)) for _ in range(2))
     assert [formula.exact for formula in first] == [formula.exact for formula in again]
 
 
@@ -82,20 +92,20 @@ def test_gplearn_speaks_of_the_real_score_though_it_sees_a_scaled_one():
 # -- the choice ---
 def candidate(terms, error, doubt=0.0):
     text = " + ".join(["n", "sqrt(n)", "log(n)", "tasks", "ami"][:terms])
-    return Candidate(Formula.parse(text, NAMES), error, doubt)
+    return ScoredFormula(Formula.parse(text, NAMES), error, doubt)
 
 
 def test_the_shortest_within_a_standard_error_of_the_best_is_taken():
     short, middle, long = candidate(1, 1.3), candidate(3, 1.05), candidate(5, 1.0, doubt=0.1)
-    assert chosen([short, middle, long]) is middle
-    assert chosen([short, candidate(3, 1.2), long]) is long
+    assert choose([short, middle, long]) is middle
+    assert choose([short, candidate(3, 1.2), long]) is long
 
 
 def test_a_formula_is_judged_on_rows_that_its_constants_did_not_see():
     X, y = settings_of(50), np.random.default_rng(0).normal(0.5, 0.1, 50)
     mean = Formula.parse("0.5", NAMES)
     by_hand = [y[folds(50) == k] - y[folds(50) != k].mean() for k in range(5)]
-    assert judged([mean], X, y)[0].error == pytest.approx(np.mean(np.concatenate(by_hand) ** 2))
+    assert cross_validated([mean], X, y)[0].error == pytest.approx(np.mean(np.concatenate(by_hand) ** 2))
 
 
 @pytest.mark.parametrize(("rows", "out"), [(1002, 100), (200, 20), (100, 20), (30, 10)])
@@ -117,10 +127,10 @@ def test_the_monotone_model_never_falls_with_more_tokens_or_relatedness():
 def test_a_true_formula_beats_the_monotone_model_on_held_out_rows():
     X, y = planted(lambda n, tasks, ami: 0.0055 * np.sqrt(n * ami))
     formula = Formula.parse("0.1 * sqrt(n * ami)", NAMES)
-    assert judged([formula], X, y)[0].error < monotone_error(X, NAMES, y)
+    assert cross_validated([formula], X, y)[0].error < monotone_error(X, NAMES, y)
     one = Formula.parse("0.1 * sqrt(n)", ["n"])
     X, y = planted(lambda n, tasks, ami: 0.0055 * np.sqrt(n))
-    assert judged([one], X[:, :1], y)[0].error < monotone_error(X[:, :1], ["n"], y)
+    assert cross_validated([one], X[:, :1], y)[0].error < monotone_error(X[:, :1], ["n"], y)
 
 
 # -- what is refused ---
@@ -128,7 +138,7 @@ def test_a_true_formula_beats_the_monotone_model_on_held_out_rows():
     ("change", "said"),
     [
         (lambda X, y: (X[:10], y[:10]), "10 rows are too few"),
-        (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.nan, y)), "no numbers"),
+        (lambda X, y: (X, np.where(np.arange(len(y)) == 3, np.nan, y)), "not finite numbers"),
         (lambda X, y: (np.ones_like(X), y), "n is 1 in all rows"),
         (lambda X, y: (X[:, :2], y), r"for 30 scores"),
     ],
@@ -141,7 +151,7 @@ def test_rows_that_no_formula_follows_from_are_refused(change, said):
 
 def test_an_unknown_engine_is_refused():
     with pytest.raises(ConfigError, match="operon or gplearn"):
-        fit_front(settings_of(30), NAMES, settings_of(30)[:, 2], engine="magic")
+        fit_front(settings_of(30), NAMES, settings_of(30)[:, 2], FitSettings("magic"))
 
 
 @pytest.mark.parametrize(("engine", "package"), [("operon", "pyoperon"), ("gplearn", "gplearn")])
@@ -155,4 +165,4 @@ def test_a_missing_engine_is_named_with_the_extra_that_brings_it(monkeypatch, en
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ConfigError, match=rf"{package} is not installed.*bursar\[laws\]"):
-        fit_front(settings_of(30), NAMES, settings_of(30)[:, 2], engine=engine)
+        fit_front(settings_of(30), NAMES, settings_of(30)[:, 2], FitSettings(engine))

@@ -163,7 +163,7 @@ def test_only_items_with_both_labels_count_and_few_of_them_are_refused():
     some = [label if at < 25 else None for at, label in enumerate(classes(codes, "xyz"))]
     assert relatedness(corpus_of({"class": classes(codes), "other": some}), draws=5).pairs[0].items == 25
     few = [label if at < 19 else None for at, label in enumerate(classes(codes, "xyz"))]
-    with pytest.raises(ConfigError, match=r"19 items are labelled for both 'class' and 'other'.*20 items or more"):
+    with pytest.raises(ConfigError, match=r"19 items are labelled for both 'class' and 'other'.*at least 20 items"):
         relatedness(corpus_of({"class": classes(codes), "other": few}))
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from bursar.corpus import CorpusBuilder
-from bursar.oracle import Order, ProbeJudge, Problem
+from bursar.oracle import LabellingProblem, Order, ProbeJudge
 from bursar.oracle.judge import Judge
 from bursar.oracle.probe import RidgeTask, Rows
 from bursar.ragged import offsets_of
@@ -23,7 +23,7 @@ SIZES = {"pool": 60, "warm": 12, "aside": 20, "validation": 60, "test": 60}
 def texts(tasks=("intent",), batches=3, size=5, seed=0):
     """Requests to an assistant; their schema says what there is to label."""
     corpus = assistant_corpus(400).with_tasks(list(tasks))
-    return Problem.draw(corpus, SIZES, batches=batches, size=size, metric="accuracy", seed=seed)
+    return LabellingProblem.draw(corpus, SIZES, shape=(batches, size), metric="accuracy", seed=seed)
 
 
 def images(batches=3, size=5, seed=0):
@@ -35,7 +35,7 @@ def images(batches=3, size=5, seed=0):
         kind = int(rng.integers(3))
         picture = np.clip(kinds[kind] + rng.integers(0, 56, size=(5, 5)), 0, 255).astype(np.uint8)
         builder.add(f"i{number:03d}", image=picture, labels={"kind": "abc"[kind]})
-    return Problem.draw(builder.build(), SIZES, batches=batches, size=size, metric="accuracy", seed=seed)
+    return LabellingProblem.draw(builder.build(), SIZES, shape=(batches, size), metric="accuracy", seed=seed)
 
 
 def every_order(pool, batches, size):
@@ -76,8 +76,7 @@ def probe(problem, shift=0.0):
             codes = task.targets(items.labels[name].rows, items.words)
             rows[part] = Rows(np.tanh(places[part] + shift), codes, offsets_of(task.units(items.words)))
         labels = task.tags if by_word else len(task.labels)
-        held = {part: rows[part] for part in ("aside", "validation", "test")}
-        tasks[name] = RidgeTask(rows["warm"], rows["pool"], held, labels, metric="accuracy", penalty=1.0)
+        tasks[name] = RidgeTask(rows, labels, metric="accuracy", penalty=1.0)
     return ProbeJudge(tasks)
 
 

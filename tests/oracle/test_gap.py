@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle.chain import Plan, State
-from bursar.oracle.comparison import RANDOM_ORDERS, Gap, measure, plan_of, random_orders
+from bursar.oracle.chain import SearchPlan, SearchState
+from bursar.oracle.comparison import RANDOM_ORDERS, OrderComparison, compare_orders, plan_of, random_orders
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order, quality
+from bursar.oracle.search import SearchOptions
 
 PLAN = plan_of(150)
 
@@ -50,7 +51,7 @@ def ranked(judge, best_first=True, batches=3, size=4):
 def test_the_share_is_what_is_gained_over_random_of_what_the_best_gains():
     judge = Worth()
     middle = Order.random(40, 3, 4, seed=9)
-    gap = measure(judge, {"MT-AVG": middle}, PLAN, seed=1)
+    gap = compare_orders(judge, {"MT-AVG": middle}, PLAN, seed=1)
     random = [
         quality(judge.scores([order.prefix(k) for k in (1, 2, 3)], "test")) for order in random_orders(40, 3, 4, seed=1)
     ]
@@ -63,7 +64,7 @@ def test_the_share_is_what_is_gained_over_random_of_what_the_best_gains():
 
 def test_the_best_order_of_all_is_at_the_end_of_the_way_and_the_worst_before_its_beginning():
     judge = Worth()
-    gap = measure(judge, {"best": ranked(judge), "worst": ranked(judge, best_first=False)}, plan_of(700))
+    gap = compare_orders(judge, {"best": ranked(judge), "worst": ranked(judge, best_first=False)}, plan_of(700))
     assert gap.share("best") == pytest.approx(1, abs=0.15)
     assert gap.share("worst") < 0
     assert gap.share("best", "validation") == pytest.approx(gap.share("best"))  # test is validation, scaled
@@ -71,7 +72,7 @@ def test_the_best_order_of_all_is_at_the_end_of_the_way_and_the_worst_before_its
 
 @pytest.mark.parametrize("judge", [Flat(), Worth(test_like_validation=False)])
 def test_where_the_best_is_no_better_than_random_there_is_no_share(judge):
-    gap = measure(judge, {"MT-AVG": Order.random(40, 3, 4, seed=9)}, plan_of(100))
+    gap = compare_orders(judge, {"MT-AVG": Order.random(40, 3, 4, seed=9)}, plan_of(100))
     assert gap.way() is None
     assert gap.share("MT-AVG") is None
     assert gap.as_json()["arms"]["MT-AVG"]["share"]["test"] is None
@@ -87,16 +88,18 @@ def test_a_stopped_search_ends_in_the_same_gap_to_the_bit():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure(judge, orders, PLAN, told=stop)
-    again = measure(judge, orders, PLAN, state=State.from_json(json.loads(saved[-1])))
-    whole = measure(Worth(), orders, PLAN)
+        compare_orders(judge, orders, PLAN, options=SearchOptions(callback=stop))
+    again = compare_orders(
+        judge, orders, PLAN, options=SearchOptions(state=SearchState.from_json(json.loads(saved[-1])))
+    )
+    whole = compare_orders(Worth(), orders, PLAN)
     assert json.dumps(again.as_json()) == json.dumps(whole.as_json())
 
 
 def test_a_gap_comes_back_from_json_as_it_was():
-    gap = measure(Worth(), {"MT-AVG": Order.random(40, 3, 4, seed=9), "RANDOM": ranked(Worth())}, PLAN, seed=2)
+    gap = compare_orders(Worth(), {"MT-AVG": Order.random(40, 3, 4, seed=9), "RANDOM": ranked(Worth())}, PLAN, seed=2)
     text = json.dumps(gap.as_json(), allow_nan=False)
-    assert json.dumps(Gap.from_json(json.loads(text)).as_json()) == text
+    assert json.dumps(OrderComparison.from_json(json.loads(text)).as_json()) == text
 
 
 def test_random_orders_are_those_of_the_seed():
@@ -114,16 +117,16 @@ def test_random_orders_are_those_of_the_seed():
 )
 def test_orders_that_cannot_be_compared_are_refused(orders, said):
     with pytest.raises(ConfigError, match=said):
-        measure(Worth(), orders, PLAN)
+        compare_orders(Worth(), orders, PLAN)
 
 
 @pytest.mark.parametrize("steps", [1, 300, 25_000])
 def test_every_plan_ends_as_cold(steps):
     plan = plan_of(steps)
     assert plan.cooling * plan.steps == pytest.approx(50_000)
-    assert plan_of(steps, 7, 0.25) == Plan(steps, 7, 0.25)
+    assert plan_of(steps, 7, 0.25) == SearchPlan(steps, 7, 0.25)
 
 
 def test_a_search_of_no_steps_compares_with_a_random_order():
-    gap = measure(Worth(), {"MT-AVG": Order.random(40, 3, 4, seed=9)}, plan_of(0, 0))
+    gap = compare_orders(Worth(), {"MT-AVG": Order.random(40, 3, 4, seed=9)}, plan_of(0, 0))
     assert gap.order.items.tolist() == Order.random(40, 3, 4, seed=0).items.tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,21 +12,21 @@ from bursar.errors import ConfigError
 from bursar.learners import lockstep
 from bursar.learners.lockstep import Settings
 from bursar.learners.lockstep.words import word_vectors
-from bursar.oracle import Plan, Problem, network, search
-from bursar.oracle.encoder import EncoderJudge
-from bursar.oracle.judges import JUDGES, make_judge
-from bursar.oracle.network import NetworkJudge
+from bursar.oracle import LabellingProblem, SearchPlan, network, search
+from bursar.oracle.judge_registry import JUDGES, make_judge
+from bursar.oracle.network import NetworkJudge, NetworkOptions
 from bursar.simulation import assistant_corpus
 from tests.oracle import small
 
 SIZES = {"pool": 40, "warm": 12, "aside": 16, "validation": 40, "test": 40}
 FEW = Settings(epochs=6, patience=3, lanes=3)
+SMALL = NetworkOptions(16, settings=FEW)
 TEXTS = [("aoe", "intent"), ("cnn", "intent"), ("lstm", "intent"), ("tagger", "slots")]
 
 
 def problem_of(task, seed=0):
     corpus = assistant_corpus(170, seed=5).with_tasks([task])
-    return Problem.draw(corpus, SIZES, batches=3, size=4, metric="weighted_f1", seed=seed)
+    return LabellingProblem.draw(corpus, SIZES, shape=(3, 4), metric="weighted_f1", seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +38,23 @@ def pictures():
         side = number % 2
         image[8:20, 14 * side : 14 * side + 14] += 150
         builder.add(f"i{number:03}", image=image, labels={"label": ["left", "right"][side]})
-    return Problem.draw(builder.build(), SIZES, batches=3, size=4, metric="accuracy", seed=0)
+    return LabellingProblem.draw(builder.build(), SIZES, shape=(3, 4), metric="accuracy", seed=0)
 
 
 @pytest.fixture(scope="module", params=[*TEXTS, ("cnn", "label")], ids=lambda case: f"{case[0]}-{case[1]}")
 def judge(request, pictures):
     architecture, task = request.param
     problem = pictures if task == "label" else problem_of(task)
-    return NetworkJudge(problem, architecture, settings=FEW, size=16)
+    return NetworkJudge(problem, architecture, options=SMALL)
+
+
+def counted_trainings(monkeypatch):
+    """The number of models of each training from now on."""
+    trained, real = [], lockstep.train
+    monkeypatch.setattr(
+        lockstep, "train", lambda net, jobs, *a, **k: trained.append(len(jobs)) or real(net, jobs, *a, **k)
+    )
+    return trained
 
 
 def some_sets(count=6, seed=0):
@@ -72,7 +83,7 @@ def test_its_beliefs_are_chances_of_every_unit_of_the_pool_and_passes_differ(jud
 
 
 def test_it_learns_what_can_be_seen(pictures):
-    judge = NetworkJudge(pictures, "cnn", settings=Settings(epochs=40, patience=20))
+    judge = NetworkJudge(pictures, "cnn", options=NetworkOptions(settings=Settings(epochs=40, patience=20)))
     assert judge.scores([np.arange(20)], "test")[0] > 0.9
 
 
@@ -80,10 +91,9 @@ def test_a_search_is_the_same_however_many_lanes_there_are_and_however_far_it_lo
     problem = problem_of("intent")
     found = [
         search(
-            NetworkJudge(problem, "aoe", settings=Settings(epochs=6, patience=3, lanes=lanes), size=16),
-            3,
-            4,
-            Plan(15, 5, cooling=20.0, ahead=ahead),
+            NetworkJudge(problem, "aoe", options=replace(SMALL, settings=replace(FEW, lanes=lanes))),
+            (3, 4),
+            SearchPlan(15, 5, cooling=20.0, ahead=ahead),
             seed=1,
         ).as_json()
         for lanes, ahead in ((1, 1), (4, 64))
@@ -95,16 +105,16 @@ def test_where_items_stand_in_the_corpus_changes_nothing():
     """Trainings walk through sets by splits and ids (errata 25)."""
     problem = small.texts()
     shuffled = problem.corpus.take(np.random.default_rng(0).permutation(len(problem.corpus)))
-    other = Problem.draw(shuffled, small.SIZES, batches=3, size=5, metric="accuracy", seed=0)
+    other = LabellingProblem.draw(shuffled, small.SIZES, shape=(3, 5), metric="accuracy", seed=0)
     ids = [[some.corpus.ids[at] for at in some.pool.tolist()] for some in (problem, other)]
     assert ids[0] == ids[1]
     sets = [np.arange(0, 30, 3), np.arange(20)]
-    scores = [NetworkJudge(some, "aoe", size=8).scores(sets) for some in (problem, other)]
+    scores = [NetworkJudge(some, "aoe", options=NetworkOptions(8)).scores(sets) for some in (problem, other)]
     assert np.array_equal(*scores)
 
 
 def test_in_the_order_of_labelling_the_order_counts():
-    judge = NetworkJudge(problem_of("intent"), "aoe", settings=FEW, size=16, ordered=True)
+    judge = NetworkJudge(problem_of("intent"), "aoe", options=NetworkOptions(16, ordered=True, settings=FEW))
     items = np.arange(12)
     forwards, backwards = (next(iter(judge.predict_proba(walk).values())).values for walk in (items, items[::-1]))
     assert judge.ordered
@@ -114,7 +124,7 @@ def test_in_the_order_of_labelling_the_order_counts():
 def test_seeds_are_those_of_trainings():
     problem, items = problem_of("intent"), np.arange(8)
     beliefs = [
-        next(iter(NetworkJudge(problem, "aoe", settings=FEW, size=16, seed=seed).predict_proba(items).values())).values
+        next(iter(NetworkJudge(problem, "aoe", seed=seed, options=SMALL).predict_proba(items).values())).values
         for seed in (0, 0, 1)
     ]
     assert np.array_equal(beliefs[0], beliefs[1])
@@ -131,36 +141,30 @@ def test_words_begin_where_the_encoder_has_them():
 
 
 def test_a_model_is_trained_once_for_all_parts(monkeypatch):
-    judge = NetworkJudge(problem_of("intent"), "aoe", settings=FEW, size=16)
-    trained = []
-    real = judge._trained
-    monkeypatch.setattr(judge, "_trained", lambda made, sets: trained.append(len(sets)) or real(made, sets))
+    judge = NetworkJudge(problem_of("intent"), "aoe", options=SMALL)
+    trained = counted_trainings(monkeypatch)
     judge.scores_on(some_sets(3), ["validation", "test"])
     assert trained == [3]
 
 
 def test_what_it_has_learned_beforehand_changes_no_answer_and_is_not_trained_again(monkeypatch):
     sets, problem = some_sets(4), problem_of("intent")
-    plain = NetworkJudge(problem, "lstm", settings=FEW, size=16)
+    plain = NetworkJudge(problem, "lstm", options=SMALL)
     scores, believed = plain.scores(sets), plain.predict_proba(sets[1], passes=2, seed=1)["intent"].values
-    judge = NetworkJudge(problem, "lstm", settings=FEW, size=16)
-    judge.learn(sets[:3])
-    trained = []
-    real = lockstep.train
-    monkeypatch.setattr(
-        lockstep, "train", lambda net, jobs, *a, **k: trained.append(len(jobs)) or real(net, jobs, *a, **k)
-    )
+    judge = NetworkJudge(problem, "lstm", options=SMALL)
+    judge.prepare(sets[:3])
+    trained = counted_trainings(monkeypatch)
     assert np.array_equal(judge.scores(sets), scores)
     assert np.array_equal(judge.predict_proba(sets[1], passes=2, seed=1)["intent"].values, believed)
     assert sum(trained) == 1
 
 
 def test_it_keeps_so_many_models_and_no_more(monkeypatch):
-    monkeypatch.setattr(network, "LEARNED", 3)
-    judge = NetworkJudge(problem_of("intent"), "aoe", settings=FEW, size=16)
-    judge.learn(some_sets(4))
-    judge.learn(some_sets(4, seed=1))
-    assert len(judge._learned) == 3
+    monkeypatch.setattr(network, "KEPT", 3)
+    judge = NetworkJudge(problem_of("intent"), "aoe", options=SMALL)
+    judge.prepare(some_sets(4))
+    judge.prepare(some_sets(4, seed=1))
+    assert len(judge.kept) == 3
 
 
 def test_an_item_without_words_is_named():
@@ -169,7 +173,7 @@ def test_an_item_without_words_is_named():
     for at in range(len(corpus)):
         text = "" if at % 20 == 0 else corpus[at].text
         empty.add(f"i{at:03}", text=text, labels=corpus[at].labels)
-    problem = Problem.draw(empty.build(), SIZES, batches=3, size=4, metric="accuracy", seed=0)
+    problem = LabellingProblem.draw(empty.build(), SIZES, shape=(3, 4), metric="accuracy", seed=0)
     with pytest.raises(ConfigError, match="has no words"):
         NetworkJudge(problem, "aoe")
 
@@ -180,12 +184,3 @@ def test_a_network_that_does_not_fit_the_task_is_refused_by_name():
     with pytest.raises(ConfigError, match="there is no judge 'oracle'"):
         make_judge("oracle", problem_of("intent"))
     assert "probe" in JUDGES
-
-
-def test_a_fine_tuned_encoder_judges_too():
-    problem = problem_of("intent")
-    judge = EncoderJudge(problem, options={"layers": 1, "steps": 6})
-    first, second = judge.scores([np.arange(8), np.arange(8, 16)], "test")
-    assert judge.scores([np.arange(8)], "test")[0] == first
-    assert 0 <= min(first, second) <= 1
-    assert len(judge.predict_proba(np.arange(8))["intent"]) == 40

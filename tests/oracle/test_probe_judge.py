@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from threadpoolctl import threadpool_limits
 
 from bursar.errors import ConfigError
-from bursar.oracle import Plan, Problem, probe, quality, search
+from bursar.oracle import LabellingProblem, SearchPlan, probe, quality, search
 from bursar.oracle.probe import ProbeJudge, RidgeTask, Rows
 from bursar.simulation import assistant_corpus
 
@@ -25,7 +25,7 @@ def task_of(seed=0, metric="weighted_f1", penalty=1.0, units=1, pool=60):
     centres = rng.normal(size=(4, 6))
     warm, items, held = (rows_of(rng, centres, n, units) for n in (8, pool, 200))
     return (
-        RidgeTask(warm, items, {"validation": held, "aside": held}, 4, metric=metric, penalty=penalty),
+        RidgeTask({"warm": warm, "pool": items, "validation": held, "aside": held}, 4, metric=metric, penalty=penalty),
         warm,
         items,
         held,
@@ -78,7 +78,7 @@ def test_what_it_says_of_a_set_does_not_depend_on_what_it_was_asked_before():
 def test_a_search_with_it_finds_a_better_order_than_it_began_with_and_than_random_ones():
     task, _, _, _ = task_of(seed=4, pool=80)
     judge = ProbeJudge({"intent": task})
-    found = search(judge, 4, 5, Plan(400, 100, cooling=5.0), seed=1)
+    found = search(judge, (4, 5), SearchPlan(400, 100, cooling=5.0), seed=1)
     assert quality(found.best_curve) > found.history[0][1] + 0.01
     assert quality(found.best_curve) == pytest.approx(
         quality(judge.scores([found.best.prefix(k) for k in range(1, 5)])), abs=0
@@ -101,7 +101,7 @@ def test_threads_change_no_bit():
     """Scores, beliefs and the penalty are the same on one thread of BLAS and on two."""
     corpus = assistant_corpus(700, seed=3).with_tasks(["intent"])
     sizes = {"pool": 150, "warm": 20, "aside": 60, "validation": 300, "test": 100}
-    problem = Problem.draw(corpus, sizes, batches=3, size=10, metric="accuracy", seed=0)
+    problem = LabellingProblem.draw(corpus, sizes, shape=(3, 10), metric="accuracy", seed=0)
     rng = np.random.default_rng(0)
     sets = [np.sort(rng.permutation(150)[:30]) for _ in range(40)]
     found = []
@@ -118,10 +118,12 @@ def test_threads_change_no_bit():
 def test_a_problem_whose_parts_overlap_is_refused():
     corpus = assistant_corpus(100, seed=3).with_tasks(["intent"])
     some = np.arange(10)
-    with pytest.raises(ConfigError, match="plays two parts"):
-        Problem(corpus, np.arange(40), some + 40, some + 50, some, some + 70, batches=2, size=5)
+    with pytest.raises(ConfigError, match="is in two parts"):
+        LabellingProblem(corpus, np.arange(40), some + 40, some + 50, some, some + 70, batches=2, size=5)
     with pytest.raises(ConfigError, match="metric"):
-        Problem(corpus, np.arange(40), some + 40, some + 50, some + 60, some + 70, batches=2, size=5, metric="joy")
+        LabellingProblem(
+            corpus, np.arange(40), some + 40, some + 50, some + 60, some + 70, batches=2, size=5, metric="joy"
+        )
 
 
 def test_sums_are_kept_within_bounds(monkeypatch):
@@ -132,4 +134,4 @@ def test_sums_are_kept_within_bounds(monkeypatch):
     for _ in range(60):
         items = np.sort(rng.permutation(60)[: rng.integers(4, 20)])
         assert np.array_equal(task.coefficients(items), plain.coefficients(items))
-    assert all(len(kept) <= 7 for kept in task._sums.values())
+    assert all(len(kept) <= 7 for kept in task.sums.values())

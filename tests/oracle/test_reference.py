@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle.heuristics import features_of, heuristic_order
+from bursar.oracle.heuristics import StrategyBuyer, features_of
 from bursar.oracle.orders import quality
-from bursar.oracle.reference import Offer, greedy_order, reference_order
+from bursar.oracle.reference import ProposedBatch, greedy_order, reference_order
 from tests.oracle.small import Rule, every_order, probe, texts, vectors
 
 FEW = ("RANDOM+IDMR", "MAX-ENT", "BALD", "K-CENTER")
@@ -28,7 +28,7 @@ def features(problem):
 
 @pytest.fixture(scope="module")
 def found(problem, features):
-    return reference_order(probe(problem), problem, proposers=FEW, proposals=4, seed=1, features=features)
+    return reference_order(StrategyBuyer(probe(problem), problem, 1, features), proposers=FEW, proposals=4)
 
 
 def every_batch(pool, size):
@@ -36,7 +36,7 @@ def every_batch(pool, size):
 
     def offers(bought):
         left = sorted(set(range(pool)) - set(bought.tolist()))
-        return [Offer("anybody", np.array(batch)) for batch in combinations(left, size)]
+        return [ProposedBatch("anybody", np.array(batch)) for batch in combinations(left, size)]
 
     return offers
 
@@ -56,7 +56,7 @@ def test_ties_go_to_the_first_offer_and_no_set_is_judged_twice():
     judge = Rule(6)
     judge.scores = lambda sets, part="validation": np.full(len(sets), 0.5)
     greedy = greedy_order(
-        judge, lambda bought: [Offer(name, np.array([len(bought)])) for name in ("first", "second")], batches=2
+        judge, lambda bought: [ProposedBatch(name, np.array([len(bought)])) for name in ("first", "second")], batches=2
     )
     assert greedy.by == ("first", "first")
     assert greedy.judged == 2
@@ -71,32 +71,30 @@ def test_its_curve_is_what_the_judge_says_of_its_order(problem, found):
 
 def test_the_same_seed_gives_the_same_order_and_more_proposals_a_first_batch_that_is_no_worse(problem, features, found):
     judge = probe(problem)
-    again = reference_order(judge, problem, proposers=FEW, proposals=4, seed=1, features=features)
+    again = reference_order(StrategyBuyer(judge, problem, 1, features), proposers=FEW, proposals=4)
     assert np.array_equal(again.order.batches, found.order.batches)
-    more = reference_order(judge, problem, proposers=FEW, proposals=8, seed=1, features=features)
+    more = reference_order(StrategyBuyer(judge, problem, 1, features), proposers=FEW, proposals=8)
     assert more.curve[0] >= found.curve[0]
 
 
 def test_its_first_batch_is_no_worse_than_that_of_any_strategy_that_proposes(problem, features, found):
     judge = probe(problem)
     for name in ("MAX-ENT", "K-CENTER"):  # which draw no random numbers
-        order = heuristic_order(judge, problem, name, features=features)
+        order = StrategyBuyer(judge, problem, features=features).order(name)
         assert found.curve[0] >= judge.scores([order.prefix(1)])[0]
 
 
 def test_who_waits_hears_of_every_batch(problem, features):
     heard = []
     reference_order(
-        probe(problem),
-        problem,
+        StrategyBuyer(probe(problem), problem, features=features),
         proposers=["RANDOM"],
         proposals=2,
-        features=features,
         progress=lambda what, done: heard.append((what, done)),
     )
     assert heard == [(f"batch {k} by RANDOM", k / 3) for k in (1, 2, 3)]
 
 
 def test_somebody_must_propose(problem):
-    with pytest.raises(ConfigError, match="nobody"):
-        reference_order(Rule(60), problem, proposers=[])
+    with pytest.raises(ConfigError, match="no strategy proposes"):
+        reference_order(StrategyBuyer(Rule(60), problem), proposers=[])

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import ConfigError
-from bursar.oracle.chain import Plan, State
-from bursar.oracle.judge import Judge, Memory
-from bursar.oracle.orders import Move, Order, propose, quality
-from bursar.oracle.search import search
+from bursar.oracle.chain import SearchPlan, SearchState
+from bursar.oracle.judge import Judge, ScoreCache
+from bursar.oracle.orders import Order, OrderMove, propose, quality
+from bursar.oracle.search import SearchOptions, search
 from tests.oracle.small import every_order
 
 
@@ -53,7 +53,7 @@ def plainly(judge, batches, size, plan, seed):
     """Algorithm 1, line by line: every prefix of every proposal is judged."""
 
     def curve(order):
-        return judge.scores([judge.asked(order, k) for k in range(1, batches + 1)])
+        return judge.scores([judge.training_set(order, k) for k in range(1, batches + 1)])
 
     order = best = Order.random(judge.pool, batches, size, seed)
     now = top = quality(curve(order))
@@ -82,19 +82,21 @@ def plainly(judge, batches, size, plan, seed):
 def test_in_small_pools_it_finds_the_best_of_all_orders(pool, batches, size, seed):
     judge = Made(pool, seed)
     curves = [judge.scores([o.prefix(k) for k in range(1, batches + 1)]) for o in every_order(pool, batches, size)]
-    found = search(judge, batches, size, Plan(steps=1500, greedy_steps=300, cooling=1.0), seed=seed)
+    found = search(judge, (batches, size), SearchPlan(steps=1500, greedy_steps=300, cooling=1.0), seed=seed)
     assert quality(found.best_curve) == pytest.approx(max(quality(curve) for curve in curves), abs=1e-12)
 
 
 @pytest.mark.parametrize("level", [0.0, 0.97])
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("plan", [Plan(150, 60, cooling=5.0), Plan(0, 200), Plan(200, 0, cooling=0.0)])
+@pytest.mark.parametrize(
+    "plan", [SearchPlan(150, 60, cooling=5.0), SearchPlan(0, 200), SearchPlan(200, 0, cooling=0.0)]
+)
 def test_memory_guessing_ahead_and_dropping_change_nothing_in_the_chain(plan, seed, level):
     best, top, chain = plainly(Made(30, seed, level), 4, 3, plan, seed)
     for ahead in (1, 7, 64):
         for drop in (True, False):
-            how = Plan(plan.steps, plan.greedy_steps, plan.cooling, ahead=ahead, drop=drop)
-            found = search(Made(30, seed, level), 4, 3, how, seed=seed)
+            how = SearchPlan(plan.steps, plan.greedy_steps, plan.cooling, ahead=ahead, drop=drop)
+            found = search(Made(30, seed, level), (4, 3), how, seed=seed)
             assert [step for step, _, _ in found.history[1:]] == chain
             assert np.array_equal(found.best.batches, best.batches)
             assert quality(found.best_curve) == top
@@ -112,43 +114,49 @@ class Walked(Made):
 
 def test_where_the_order_counts_a_proposal_asks_about_all_prefixes_from_its_first_change():
     judge = Walked(12, 3)
-    plan = Plan(300, 100, cooling=20.0)
-    found = search(judge, 3, 2, plan, seed=0)
+    plan = SearchPlan(300, 100, cooling=20.0)
+    found = search(judge, (3, 2), plan, seed=0)
     best, top, chain = plainly(Walked(12, 3), 3, 2, plan, 0)
     assert [step for step, _, _ in found.history[1:]] == chain
     assert np.array_equal(found.best.batches, best.batches)
     assert quality(found.best_curve) == top
-    assert Move((1, 0), 7, (2, 1)).changed(5, ordered=True) == range(2, 6)
+    assert OrderMove((1, 0), 7, (2, 1)).changed(5, ordered=True) == range(2, 6)
 
 
 @pytest.mark.parametrize("cooling", [0.0, 5.0, 100.0])
 def test_most_guesses_come_true_whether_proposals_are_mostly_accepted_or_mostly_refused(cooling):
     """So the judge is asked about many sets at a time, and about few in vain."""
     plain, ahead = Made(60, 1), Made(60, 1)
-    search(plain, 6, 4, Plan(600, 0, cooling=cooling, ahead=1), seed=2)
-    search(ahead, 6, 4, Plan(600, 0, cooling=cooling), seed=2)
+    search(plain, (6, 4), SearchPlan(600, 0, cooling=cooling, ahead=1), seed=2)
+    search(ahead, (6, 4), SearchPlan(600, 0, cooling=cooling), seed=2)
     assert ahead.calls < plain.calls / 2.5
     assert ahead.sets < 1.6 * plain.sets
 
 
 def test_a_surrogate_that_knows_the_truth_finds_better_orders_in_as_many_steps():
-    plain = search(Made(60, 6), 4, 3, Plan(150, 50, cooling=20.0), seed=4)
+    plain = search(Made(60, 6), (4, 3), SearchPlan(150, 50, cooling=20.0), seed=4)
     judge = Made(60, 6)
-    found = search(judge, 4, 3, Plan(150, 50, cooling=20.0, screened=8), seed=4, surrogate=Made(60, 6))
+    found = search(
+        judge,
+        (4, 3),
+        SearchPlan(150, 50, cooling=20.0, screened=8),
+        seed=4,
+        options=SearchOptions(surrogate=Made(60, 6)),
+    )
     assert quality(found.best_curve) > quality(plain.best_curve)
     assert np.array_equal(found.best_curve, judge.scores([found.best.prefix(k) for k in range(1, 5)]))
 
 
 def test_screening_without_a_surrogate_is_refused():
     with pytest.raises(ConfigError, match="surrogate"):
-        search(Made(20), 2, 2, Plan(10, 0, screened=4))
+        search(Made(20), (2, 2), SearchPlan(10, 0, screened=4))
 
 
 def test_dropping_spares_judgements_where_scores_are_near_the_top():
     judge, spared = Spoiled(40, 1), Spoiled(40, 1)
-    plan = Plan(50, 400, cooling=50.0)
-    without = search(judge, 6, 3, Plan(50, 400, 50.0, drop=False), seed=1)
-    found = search(spared, 6, 3, plan, seed=1)
+    plan = SearchPlan(50, 400, cooling=50.0)
+    without = search(judge, (6, 3), SearchPlan(50, 400, 50.0, drop=False), seed=1)
+    found = search(spared, (6, 3), plan, seed=1)
     assert found.dropped > 0
     assert found.spared > 0
     assert spared.sets < judge.sets
@@ -157,8 +165,8 @@ def test_dropping_spares_judgements_where_scores_are_near_the_top():
 
 def test_a_proposal_asks_only_about_the_prefixes_that_it_changes():
     judge = Made(60, 2)
-    memory = Memory(judge)
-    search(judge, 8, 3, Plan(500, 0, ahead=1, drop=False), seed=3, memory=memory)
+    memory = ScoreCache(judge)
+    search(judge, (8, 3), SearchPlan(500, 0, ahead=1, drop=False), seed=3, options=SearchOptions(cache=memory))
     # A swap changes j − i prefixes, 3 on average of 8 batches; a replacement K − i, 4.5 on average: 3.75 of 8.
     assert memory.asked / 500 == pytest.approx(3.75, rel=0.1)
     assert memory.trained <= memory.asked
@@ -166,8 +174,8 @@ def test_a_proposal_asks_only_about_the_prefixes_that_it_changes():
 
 @pytest.mark.parametrize("stop", [1, 57, 150, 260])
 def test_a_search_that_was_stopped_ends_as_one_that_was_not(stop):
-    plan = Plan(200, 100, cooling=3.0, ahead=5)
-    whole = search(Made(25, 4), 3, 3, plan, seed=9)
+    plan = SearchPlan(200, 100, cooling=3.0, ahead=5)
+    whole = search(Made(25, 4), (3, 3), plan, seed=9)
 
     class Enough(Exception):
         pass
@@ -180,8 +188,10 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(stop):
             raise Enough
 
     with pytest.raises(Enough):
-        search(Made(25, 4), 3, 3, plan, seed=9, told=told)
-    after = search(Made(25, 4), 3, 3, plan, seed=9, state=State.from_json(json.loads(kept["state"])))
+        search(Made(25, 4), (3, 3), plan, seed=9, options=SearchOptions(callback=told))
+    after = search(
+        Made(25, 4), (3, 3), plan, seed=9, options=SearchOptions(state=SearchState.from_json(json.loads(kept["state"])))
+    )
     assert after.as_json() == whole.as_json()
 
 
@@ -220,7 +230,7 @@ def test_quality_is_the_mean_of_the_curve():
 
 def test_the_memory_gives_what_the_judge_would_and_forgets_the_oldest():
     judge = Made(20)
-    memory = Memory(judge, remembered=3)
+    memory = ScoreCache(judge, size=3)
     sets = [np.array([i, i + 1]) for i in range(6)]
     assert memory.scores(sets) == pytest.approx(judge.scores(sets))
     assert [some in memory for some in sets] == [False, False, False, True, True, True]
@@ -230,21 +240,24 @@ def test_the_memory_gives_what_the_judge_would_and_forgets_the_oldest():
 
 @pytest.mark.parametrize("remembered", [1, 20, 200])
 def test_a_memory_that_forgets_changes_nothing_in_the_chain(remembered):
-    plan = Plan(200, 60, cooling=5.0)
-    whole = search(Made(30, 8), 4, 3, plan, seed=1)
+    plan = SearchPlan(200, 60, cooling=5.0)
+    whole = search(Made(30, 8), (4, 3), plan, seed=1)
     judge = Made(30, 8)
-    assert search(judge, 4, 3, plan, seed=1, memory=Memory(judge, remembered)).as_json() == whole.as_json()
+    assert (
+        search(judge, (4, 3), plan, seed=1, options=SearchOptions(cache=ScoreCache(judge, remembered))).as_json()
+        == whole.as_json()
+    )
 
 
 def test_a_state_that_is_handed_over_stays_as_it_was():
-    begun = search(Made(25, 4), 3, 3, Plan(20, 0), seed=9)
+    begun = search(Made(25, 4), (3, 3), SearchPlan(20, 0), seed=9)
     before = begun.as_json()
-    search(Made(25, 4), 3, 3, Plan(60, 10), seed=9, state=begun)
+    search(Made(25, 4), (3, 3), SearchPlan(60, 10), seed=9, options=SearchOptions(state=begun))
     assert begun.as_json() == before
 
 
 def test_where_all_of_the_pool_is_one_batch_there_is_nothing_to_search():
-    found = search(Made(6), 1, 6, Plan(50, 10), seed=0)
+    found = search(Made(6), (1, 6), SearchPlan(50, 10), seed=0)
     assert found.best.batches.tolist() == [[0, 1, 2, 3, 4, 5]]
     assert found.step == 60
 
@@ -254,19 +267,19 @@ def test_whole_numbers_are_scores_too():
         def scores_on(self, sets, parts):
             return np.array([[int(3 in items) for items in sets] for _ in parts])
 
-    found = search(Sure(12), 3, 2, Plan(200, 50, cooling=10.0), seed=0)
+    found = search(Sure(12), (3, 2), SearchPlan(200, 50, cooling=10.0), seed=0)
     assert found.best_curve.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_the_best_quality_never_falls():
-    found = search(Made(30, 5), 4, 3, Plan(400, 50, cooling=1.0), seed=2)
+    found = search(Made(30, 5), (4, 3), SearchPlan(400, 50, cooling=1.0), seed=2)
     assert all(first[2] <= second[2] for first, second in pairwise(found.history))
 
 
 @pytest.mark.parametrize("wrong", [{"steps": -1}, {"cooling": -1.0}, {"ahead": 0}])
 def test_plans_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ConfigError):
-        Plan(**wrong)
+        SearchPlan(**wrong)
 
 
 def test_a_pool_that_is_too_small_is_refused():
@@ -278,7 +291,7 @@ def test_a_pool_that_is_too_small_is_refused():
 
 def test_a_swap_and_its_reverse_come_back():
     order = Order.of(np.array([[0, 1], [2, 3]]))
-    there = order.moved(Move((0, 1), 3, (1, 1)))
+    there = order.moved(OrderMove((0, 1), 3, (1, 1)))
     assert there.batches.tolist() == [[0, 3], [1, 2]]
-    back = there.moved(Move((0, 1), 1, (1, 0)))
+    back = there.moved(OrderMove((0, 1), 1, (1, 0)))
     assert np.array_equal(back.batches, order.batches)

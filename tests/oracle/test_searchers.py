@@ -7,9 +7,8 @@ import pytest
 
 from bursar.corpus import CorpusBuilder
 from bursar.errors import ConfigError
-from bursar.oracle.judge_registry import SEARCHERS, check_fit, searchers_for
-from bursar.oracle.judges import make_judge
-from bursar.oracle.network import LARGEST, NetworkJudge
+from bursar.oracle.judge_registry import JUDGES, check_fit, judges_for, make_judge
+from bursar.oracle.network import LARGEST, NetworkJudge, NetworkOptions
 from bursar.simulation import assistant_corpus
 from tests.oracle import small
 
@@ -23,7 +22,7 @@ def corpus_of(schema, **item):
 
 
 def test_every_kind_of_task_has_its_judges():
-    found = searchers_for(assistant_corpus(20))
+    found = judges_for(assistant_corpus(20))
     assert found["intent"] == ["probe", "aoe", "cnn", "lstm"]
     assert found["slots"] == ["probe", "tagger"]
     assert found["dependencies"] == []
@@ -40,7 +39,7 @@ def test_every_kind_of_task_has_its_judges():
     ],
 )
 def test_what_there_is_to_read_decides_as_well(item, judges):
-    assert searchers_for(corpus_of({"t": CLASSES}, **item)) == {"t": judges}
+    assert judges_for(corpus_of({"t": CLASSES}, **item)) == {"t": judges}
 
 
 def test_a_judge_that_does_not_fit_is_refused_with_those_that_do():
@@ -58,9 +57,9 @@ def test_several_tasks_of_one_kind_have_a_network_each():
         check_fit(judge, corpus)
 
 
-@pytest.mark.parametrize("judge", SEARCHERS)
+@pytest.mark.parametrize("judge", JUDGES)
 def test_who_fits_can_be_made(judge, monkeypatch):
-    monkeypatch.setattr("bursar.oracle.judges.ProbeJudge.of", lambda problem, progress: small.probe(problem))
+    monkeypatch.setattr("bursar.oracle.probe.ProbeJudge.of", lambda problem, progress: small.probe(problem))
     problem = small.texts(["slots"] if judge == "tagger" else ["intent"])
     check_fit(judge, problem.corpus)
     assert make_judge(judge, problem).pool == len(problem.pool)
@@ -69,4 +68,4 @@ def test_who_fits_can_be_made(judge, monkeypatch):
 def test_large_batches_of_labels_are_trained_on_in_smaller_ones():
     problem = small.texts(batches=1, size=60)
     assert NetworkJudge(problem, "aoe").settings.batch == LARGEST
-    assert NetworkJudge(problem, "aoe", ordered=True).settings.batch == 60
+    assert NetworkJudge(problem, "aoe", options=NetworkOptions(ordered=True)).settings.batch == 60

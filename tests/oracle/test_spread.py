@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from bursar.compute import THIS_PROCESS, Processes, make_engine
-from bursar.oracle import Memory, Plan, ProbeJudge, Problem, search
+from bursar.oracle import LabellingProblem, ProbeJudge, ScoreCache, SearchPlan, search
 from bursar.oracle.network import NetworkJudge
-from bursar.oracle.parallel_judge import Packed, ParallelJudge, made
+from bursar.oracle.parallel_judge import PackedJudge, ParallelJudge, made
+from bursar.oracle.search import SearchOptions
 from bursar.simulation import assistant_corpus
 from tests.compute.nodes import await_both
 
@@ -28,7 +29,7 @@ class Assistant:
 
     def __call__(self):
         corpus = assistant_corpus(240, seed=3).with_tasks(["intent"])
-        return ProbeJudge.of(Problem.draw(corpus, SIZES, batches=3, size=4, metric="accuracy", seed=self.seed))
+        return ProbeJudge.of(LabellingProblem.draw(corpus, SIZES, shape=(3, 4), metric="accuracy", seed=self.seed))
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +47,9 @@ def test_it_says_to_the_bit_what_the_judge_would_say(spread):
 
 
 def test_a_search_with_it_is_the_search_without(spread):
-    plan = Plan(40, 10, cooling=10.0)
-    alone = search(Assistant(1)(), 3, 4, plan, seed=5)
-    assert search(spread, 3, 4, plan, seed=5).as_json() == alone.as_json()
+    plan = SearchPlan(40, 10, cooling=10.0)
+    alone = search(Assistant(1)(), (3, 4), plan, seed=5)
+    assert search(spread, (3, 4), plan, seed=5).as_json() == alone.as_json()
 
 
 def test_with_one_worker_nothing_is_sent_anywhere():
@@ -64,15 +65,15 @@ def test_workers_are_asked_about_as_many_sets_as_all_of_them_like(spread):
 # -- networks ----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def packed():
-    problem = Problem.draw(
-        assistant_corpus(400, seed=3).with_tasks(["intent"]), SIZES, batches=3, size=4, metric="accuracy", seed=1
+    problem = LabellingProblem.draw(
+        assistant_corpus(400, seed=3).with_tasks(["intent"]), SIZES, shape=(3, 4), metric="accuracy", seed=1
     )
-    return Packed.of("aoe", problem, seed=2)
+    return PackedJudge.of("aoe", problem, seed=2)
 
 
 def test_what_is_sent_makes_the_judge_of_the_whole_corpus(packed):
     corpus = assistant_corpus(400, seed=3).with_tasks(["intent"])
-    judge = NetworkJudge(Problem.draw(corpus, SIZES, batches=3, size=4, metric="accuracy", seed=1), "aoe", seed=2)
+    judge = NetworkJudge(LabellingProblem.draw(corpus, SIZES, shape=(3, 4), metric="accuracy", seed=1), "aoe", seed=2)
     sent = packed()
     assert len(sent.problem.corpus) == sum(SIZES.values()) < len(corpus)
     sets = [np.arange(8), np.arange(20, 24)]
@@ -93,8 +94,10 @@ def test_a_search_with_networks_is_the_same_here_in_processes_and_on_a_cluster(p
             if name == nodes.doors["direct"]:
                 await_both(engine)
             judge = ParallelJudge(packed, engine)
-            memory, asked = Memory(judge), _counted(judge)
-            state = search(judge, 3, 4, Plan(12, 4, cooling=20.0), seed=5, memory=memory).as_json()
+            memory, asked = ScoreCache(judge), _counted(judge)
+            state = search(
+                judge, (3, 4), SearchPlan(12, 4, cooling=20.0), seed=5, options=SearchOptions(cache=memory)
+            ).as_json()
             found.append({key: state[key] for key in ("best", "best_curve", "order", "accepted", "history")})
             here.append(asked() / memory.trained)
         assert set(active_children()) <= set(before)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.oracle.chain import Plan
-from bursar.oracle.comparison import Gap, Measured
-from bursar.oracle.judge_registry import SEARCHERS
+from bursar.oracle.chain import SearchPlan
+from bursar.oracle.comparison import OrderComparison, OrderScores
+from bursar.oracle.judge_registry import JUDGES
 from bursar.oracle.orders import Order
 from bursar.report.oracle import (
     oracle_cautions,
@@ -24,14 +24,14 @@ from tests.report.results import make_corpus, make_result
 
 def level(score):
     """An order that scores the same after each of two batches."""
-    return Measured({part: np.array([score, score]) for part in ("test", "validation")})
+    return OrderScores({part: np.array([score, score]) for part in ("test", "validation")})
 
 
 def answer_of(best=0.8, arms=None, **changes):
     """Random orders score 0.49 and 0.51, and so 0.5 on average."""
     arms = {"MT-AVG": 0.6, "RANDOM": 0.5} if arms is None else arms
-    gap = Gap(
-        Plan(300, 60, 8.0),
+    gap = OrderComparison(
+        SearchPlan(300, 60, 8.0),
         0,
         {"test": 0.4, "validation": 0.4},
         (level(0.49), level(0.51)),
@@ -94,7 +94,7 @@ def test_the_settings_and_the_judge_are_told():
         assert said in words
 
 
-@pytest.mark.parametrize("judge", SEARCHERS)
+@pytest.mark.parametrize("judge", JUDGES)
 def test_whoever_the_judge_is_the_page_tells_the_truth(judge):
     answer = answer_of(judge=judge, aside_from="test items")
     words = f"{oracle_note(answer)} {' '.join(oracle_cautions(answer))}"

@@ -75,7 +75,7 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(laws, "ARCHITECTURES", ("mixed",))
     monkeypatch.setattr(laws, "LAWS", {table: some[-1:] for table, some in laws.LAWS.items()})
     monkeypatch.setitem(regression.EFFORTS, "operon", regression.Effort(30, 3))
-    monkeypatch.setattr(forms, "power_law", partial(forms.power_law, draws=10))
+    monkeypatch.setattr(forms, "PowerLawSettings", partial(forms.PowerLawSettings, draws=10))
     monkeypatch.setattr(baselines, "TREES", 3)
     return Place(tmp_path, tmp_path)
 
@@ -150,7 +150,7 @@ def planted_runs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PLANS, "small", FEWER)
         patch.setitem(regression.EFFORTS, "operon", regression.Effort(30, 3))
-        patch.setattr(forms, "power_law", partial(forms.power_law, draws=60))
+        patch.setattr(forms, "PowerLawSettings", partial(forms.PowerLawSettings, draws=60))
         patch.setattr(baselines, "TREES", 3)
         patch.setattr(laws, "ALPHAS", laws.ALPHAS[::2])
         patch.setattr(laws, "LAWS", {table: some[-1:] for table, some in laws.LAWS.items()})

@@ -75,7 +75,7 @@ def fit(
     from dataclasses import replace
 
     from bursar.cli.laws_show import print_front, print_law
-    from bursar.laws import fit_law
+    from bursar.laws import FitSettings, fit_law
     from bursar.laws.regression import EFFORTS, ENGINES
 
     if out is not None:
@@ -88,9 +88,7 @@ def fit(
     law = fit_law(
         rows.averaged(by_seed=by_seed),
         [name.strip() for name in variables.split(",") if name.strip()],
-        engine=engine,
-        effort=effort,
-        seed=seed,
+        FitSettings(engine, effort, seed),
         about=_provenance(tables, rows),
     )
     if out is not None:

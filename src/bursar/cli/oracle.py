@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bursar.campaign import CampaignConfig, Run
     from bursar.cli.show import SearchPace
     from bursar.compute import Engine
-    from bursar.oracle import Plan, State
+    from bursar.oracle import SearchPlan, SearchState
 
 
 def register(app: typer.Typer) -> None:
@@ -90,7 +90,7 @@ def oracle(
 
     A campaign with an \\[oracle] section runs this search at its end.
     """
-    from bursar.oracle.run_comparison import ANSWER_FILE, ask_oracle
+    from bursar.oracle.run_comparison import ANSWER_FILE, OracleRequest, ask_oracle
     from bursar.report import write_report
 
     run, config, finish_by = _open(campaign, folder)
@@ -101,16 +101,8 @@ def oracle(
     if out is not None:
         check_output_file("--out", out)
     with SearchDisplay(quiet=as_json) as display:
-        answer = ask_oracle(
-            run,
-            plan,
-            seed,
-            judge=judge,
-            engine=where,
-            finish_by=finish_by,
-            progress=display.reading,
-            told=display.update,
-        )
+        request = OracleRequest(plan, seed, judge, where)
+        answer = ask_oracle(run, request, finish_by=finish_by, progress=display.reading, callback=display.update)
         page = write_report(run, out)
     if as_json:
         typer.echo(json.dumps({"file": str(run.folder / ANSWER_FILE), "page": str(page), **answer}, ensure_ascii=False))
@@ -172,12 +164,12 @@ def _check_place(place: Path, command: str | None) -> None:
 def _judge_and_engine(config: CampaignConfig, judge: str | None, engine: str | None) -> tuple[str, Engine]:
     """Take the judge and the engine from the options, or else from the campaign."""
     from bursar.compute import make_engine
-    from bursar.oracle.judge_registry import known_searcher
+    from bursar.oracle.judge_registry import known_judge
     from bursar.oracle.settings import OracleSection, oracle_settings
 
     given = oracle_settings(config) or OracleSection()
     name, where = given.judge if judge is None else judge, given.engine if engine is None else engine
-    return known_searcher(name), make_engine(where)
+    return known_judge(name), make_engine(where)
 
 
 @dataclass(frozen=True)
@@ -189,7 +181,7 @@ class _Schedule:
     cooling: float | None
 
 
-def _plan(config: CampaignConfig, judge: str, options: _Schedule) -> Plan:
+def _plan(config: CampaignConfig, judge: str, options: _Schedule) -> SearchPlan:
     """Take the schedule from the options, or else from the campaign; new steps or judges have their own cooling."""
     from bursar.oracle.comparison import plan_of
     from bursar.oracle.settings import oracle_settings
@@ -206,7 +198,7 @@ def _plan(config: CampaignConfig, judge: str, options: _Schedule) -> Plan:
         raise ConfigError(f"--{wrong.message.replace('_', '-')}", fix=wrong.fix) from None
 
 
-def _dropped(state: State) -> str:
+def _dropped(state: SearchState) -> str:
     """Describe the proposals that were dropped early; how many depends on the machine's speed."""
     return (
         f"Of {state.step:,} proposals, {state.accepted:,} were accepted and {state.dropped:,} were dropped before all "
@@ -233,7 +225,7 @@ class SearchDisplay:
 
         self.bar = ProgressBar(quiet=quiet)
         self.pace: SearchPace | None = None
-        self.state: State | None = None
+        self.state: SearchState | None = None
 
     def __enter__(self) -> SearchDisplay:
         self.bar.__enter__()
@@ -246,7 +238,7 @@ class SearchDisplay:
         """Show that the judge encodes the items."""
         self.bar.update(f"{what} the items", done)
 
-    def update(self, state: State, plan: Plan) -> None:
+    def update(self, state: SearchState, plan: SearchPlan) -> None:
         """Show the progress of the search."""
         from bursar.cli.show import SearchPace
 

@@ -17,7 +17,7 @@ from bursar.compute import duration
 from bursar.tasks import CostModel, Task
 
 if TYPE_CHECKING:
-    from bursar.oracle import Plan, State
+    from bursar.oracle import SearchPlan, SearchState
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True) -> None:
@@ -103,7 +103,7 @@ class RunDisplay:
         """Show that the oracle encodes the items."""
         self.progress.update(self.bar, completed=done, description=f"best order: {what}", left="")
 
-    def searching(self, state: State, plan: Plan) -> None:
+    def searching(self, state: SearchState, plan: SearchPlan) -> None:
         """Show the progress of the oracle's search."""
         self.searched = self.searched or SearchPace(state.step)
         done, words = self.searched.describe(state, plan)
@@ -124,7 +124,7 @@ class SearchPace:
     def __init__(self, first: int) -> None:
         self.first, self.started = first, time.monotonic()
 
-    def describe(self, state: State, plan: Plan) -> tuple[float, str]:
+    def describe(self, state: SearchState, plan: SearchPlan) -> tuple[float, str]:
         """Give the share that is done, and a line of text."""
         words = f"step {state.step:,} of {plan.all_steps:,} · best {100 * float(state.best_curve.mean()):.2f} %"
         elapsed, went = time.monotonic() - self.started, state.step - self.first

@@ -1,4 +1,4 @@
-"""What do more labels, more tasks and more related tasks buy? Formulas from a table of trained models."""
+"""Scaling laws of multi-task learning: formulas for the score, fitted to a table of trained models."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from bursar.laws.fitting import fit_law
     from bursar.laws.forms import PAPER_FORMS, PowerLaw, compare_forms, power_law
     from bursar.laws.observations import Averages, Observations, append
-    from bursar.laws.regression import Effort, fit_front
+    from bursar.laws.regression import Effort, FitSettings, fit_front
 
-# The module of each public name. Most need a computer algebra system, and those who read a run's advice do not.
+# Loaded on first use: most modules need a computer algebra system, and reading a run's advice does not.
 _MODULES = {
     "PAPER_FORMS": "forms",
     "Averages": "observations",
     "Effort": "regression",
+    "FitSettings": "regression",
     "Formula": "expressions",
     "Law": "cards",
     "Observations": "observations",
@@ -35,6 +36,7 @@ __all__ = [
     "PAPER_FORMS",
     "Averages",
     "Effort",
+    "FitSettings",
     "Formula",
     "Law",
     "Observations",

@@ -1,4 +1,4 @@
-"""Should these tasks be trained together? From labels that are there already, and laws, to a verdict a task."""
+"""Should tasks be trained together? A verdict for each task, from laws and existing labels."""
 
 from __future__ import annotations
 
@@ -14,55 +14,53 @@ from bursar.laws.cards import Law, packaged_laws
 from bursar.laws.gains import expected_gain, track_record
 from bursar.laws.relatedness import Relatedness, relatedness
 
-EVEN = 1.25  # other tasks with so many times as many labels still count as balanced
+EVEN = 1.25  # other tasks with up to this many times as many labels count as balanced
 JOINT = ("balanced", "unbalanced")
 
 
 @dataclass(frozen=True)
 class Laws:
-    """What advice is read off: laws of joint models, by the name of their table, and one of single tasks."""
+    """The laws behind advice: those of joint models, by the name of their table, and one of single tasks."""
 
     joint: Mapping[str, Law]
     single: Law
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Laws:
-        """From a folder with ``balanced.json``, ``single.json`` and, if it is there, ``unbalanced.json``.
-
-        Without a folder, those that come with the package.
-        """
+        """Load ``balanced.json``, ``single.json`` and, if present, ``unbalanced.json`` from a folder or the package."""
         single = Law.packaged("single", folder)
         joint = {name: Law.packaged(name, folder) for name in JOINT if name in ("balanced", *packaged_laws(folder))}
         return cls(joint, single)
 
     def about(self) -> dict[str, Any]:
-        """Which laws these are, for readers."""
+        """Describe the laws."""
         return {name: {"text": law.formula.text, "about": dict(law.about)} for name, law in self.named().items()}
 
     def named(self) -> dict[str, Law]:
+        """All laws by name."""
         return {**self.joint, "single": self.single}
 
 
 def advise(known: Corpus, units: Mapping[str, int], laws: Laws, *, seed: int = 0) -> dict[str, Any]:
-    """What training the tasks of a corpus together should change for each, as JSON.
+    """Predict how joint training changes the score of each task, as JSON.
 
-    ``known`` are items with labels, from which it is measured how related the tasks are; ``units`` are how many words
-    (or items) the models would be trained on, by task.
+    The relatedness of the tasks is measured on the labelled items in ``known``; ``units`` is the number of words (or
+    items) that models would be trained on, by task.
     """
     related = relatedness(known, seed=seed)
-    told = {name: _advised(name, related, units, laws, known) for name in related.tasks}
+    advice = {name: _advice_for(name, related, units, laws, known) for name in related.tasks}
     records = {name: asdict(track_record(law, laws.single)) for name, law in laws.joint.items()}
     return {
-        "tasks": told,
+        "tasks": advice,
         "pairs": [asdict(pair) | {"tasks": list(pair.tasks)} for pair in related.pairs],
         "left_out": dict(related.left_out),
         "level": related.level,
-        "record": {name: records[name] for name in dict.fromkeys(entry["law"] for entry in told.values())},
+        "record": {name: records[name] for name in dict.fromkeys(entry["law"] for entry in advice.values())},
         "laws": laws.about(),
     }
 
 
-def _advised(name: str, related: Relatedness, units: Mapping[str, int], laws: Laws, known: Corpus) -> dict[str, Any]:
+def _advice_for(name: str, related: Relatedness, units: Mapping[str, int], laws: Laws, known: Corpus) -> dict[str, Any]:
     others = [units[other] for other in related.tasks if other != name]
     n, n_other = float(units[name]), float(np.mean(others))
     ami = related.of(name)
@@ -72,7 +70,7 @@ def _advised(name: str, related: Relatedness, units: Mapping[str, int], laws: La
     uneven = n_other * EVEN < n or (law == "balanced" and n_other > EVEN * n)
     if uneven:
         warnings.append(
-            f"the other tasks have {n_other:,.0f} labels on average and this one {n:,.0f}: no law is of that"
+            f"the other tasks have {n_other:,.0f} labels on average and this one {n:,.0f}: no law covers that"
         )
         verdict = "cannot tell"
     kinds = laws.joint[law].about.get("kinds")

@@ -1,4 +1,4 @@
-"""What a formula is held against: models that are free to bend as the rows do, and are no formula."""
+"""Monotone models as a baseline for formulas."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bursar.laws.regression import FOLDS, folds
 from bursar.ragged import FloatArray
 
 TREES = 50
-RISING = ("n", "n_other", "ami", "alpha")  # more of these should not hurt; of more tasks paper 2 found that it may
+RISING = ("n", "n_other", "ami", "alpha")  # more of these should not hurt; more tasks may (paper 2)
 
 
 def monotone_model(X: FloatArray, names: Sequence[str], y: FloatArray) -> Any:
-    """A fitted model with ``predict``: isotonic for one variable, else boosted trees that rise with ``RISING``."""
+    """Fit isotonic regression for one variable, otherwise boosted trees that rise with ``RISING``."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.isotonic import IsotonicRegression
 
@@ -34,14 +34,14 @@ def monotone_model(X: FloatArray, names: Sequence[str], y: FloatArray) -> Any:
 
 
 def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: FloatArray) -> FloatArray:
-    """What that model says of other rows: (rows,)."""
+    """Predictions of the monotone model for other rows: (rows,)."""
     model = monotone_model(X, names, y)
     found: FloatArray = model.predict(at[:, 0] if len(names) == 1 else at)
     return found
 
 
 def monotone_error(X: FloatArray, names: Sequence[str], y: FloatArray, *, seed: int = 0) -> float:
-    """Its mean squared error on held-out folds, the same as those that formulas are judged on."""
+    """The mean squared error in cross-validation, on the same folds as formulas."""
     fold, misses = folds(len(y), seed), np.empty(len(y))
     for k in range(FOLDS):
         out = fold == k

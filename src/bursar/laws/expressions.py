@@ -1,7 +1,7 @@
-"""Formulas: read from text, simplified, with constants that can be refitted, and how fast they grow.
+"""Formulas: parsing, simplification, refitting of constants, and growth.
 
-Text is read by a parser of its own that knows numbers, variables, + − × ÷ powers, sqrt, log, exp and abs, and runs
-nothing: a law may come from somebody else's file.
+The parser accepts only numbers, variables, + − × ÷, powers, sqrt, log, exp and abs, and runs no code, since a law may
+come from a file of someone else.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bursar.errors import DataError
 from bursar.ragged import FloatArray
 
 LATEX = {"n": "n", "n_other": "n_{other}", "tasks": "T", "ami": "\\mathrm{AMI}", "alpha": "\\alpha"}
-ABSURD = 1e3  # stands for what is no number while constants are being fitted
-LONGEST = 4000  # characters of a formula that is read
+ABSURD = 1e3  # residual of undefined values while constants are fitted
+LONGEST = 4000  # characters of a formula
 MOST_STEPS = 100  # of fitting constants
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -49,18 +49,18 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def symbol(name: str) -> Any:
-    """The variable of a law. All are taken to be positive, so that √(x·y) is √x·√y."""
+    """A variable. All are assumed to be positive, so that √(x·y) is √x·√y."""
     return sympy.Symbol(name, positive=True)
 
 
 def constant(place: int) -> Any:
-    """A constant that is yet to be fitted."""
+    """A constant to fit."""
     return sympy.Symbol(f"c{place}", real=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A formula in the real score: its form, with ``c0``, ``c1``, … for constants, and what these are.
+    """A formula for the score: its form, with constants ``c0``, ``c1``, …, and their values.
 
     >>> law = Formula.parse("0.5 * sqrt(n / 1000)", ("n",))
     >>> law.text, law.predict(np.array([[4000.0]])).round(3).tolist()
@@ -73,34 +73,34 @@ class Formula:
 
     @classmethod
     def parse(cls, text: str, variables: Sequence[str]) -> Formula:
-        """From text with numbers; each number, but for exponents, becomes a constant."""
+        """Parse text; each number except for exponents becomes a constant."""
         return cls.of(parse(text, variables), variables)
 
     @classmethod
     def of(cls, expression: Any, variables: Sequence[str]) -> Formula:
-        """From a sympy expression with numbers."""
-        form, constants = _constants_apart(tidied(expression))
+        """Take the constants out of a sympy expression."""
+        form, constants = _constants_apart(simplified(expression))
         return cls(form, constants, tuple(variables))
 
     @cached_property
     def expression(self) -> Any:
-        """With its numbers in."""
+        """The sympy expression with numbers for constants."""
         numbers = {constant(at): sympy.Float(value, 17) for at, value in enumerate(self.constants)}
         return self.form.xreplace(numbers)
 
     @cached_property
     def size(self) -> int:
-        """How long it is: operators, functions, variables and constants. An exponent belongs to its power."""
+        """The number of operators, functions, variables and constants; exponents are not counted."""
         return _size(self.form)
 
     @property
     def text(self) -> str:
-        """For people, with four digits."""
+        """Readable text, with four digits."""
         return str(rounded(self.expression))
 
     @property
     def exact(self) -> str:
-        """With all digits, as ``parse`` reads it."""
+        """Text with all digits, for ``parse``."""
         return str(self.expression)
 
     @property
@@ -109,7 +109,7 @@ class Formula:
         return str(sympy.latex(rounded(self.expression), symbol_names=names))
 
     def predict(self, X: FloatArray, constants: Sequence[float] | FloatArray | None = None) -> FloatArray:
-        """Its values: (rows, variables) to (rows,); nan where it has none."""
+        """The values for rows: (rows, variables) to (rows,); nan where undefined."""
         function = _compiled(self.form, self.variables, len(self.constants))
         with np.errstate(all="ignore"):
             found = function(X.T.astype(complex), self.constants if constants is None else constants)
@@ -118,39 +118,39 @@ class Formula:
         return np.where(np.isfinite(real), real, np.nan)
 
     def refitted(self, X: FloatArray, y: FloatArray) -> Formula:
-        """The same form with the constants that fit best by least squares, from those it has."""
+        """The same form with constants fitted by least squares, starting from the current ones."""
         if not self.constants or len(y) < len(self.constants):
             return self
         start = np.array(self.constants)
 
-        def misses(constants: FloatArray) -> FloatArray:
+        def residuals(constants: FloatArray) -> FloatArray:
             return np.nan_to_num(self.predict(X, constants) - y, nan=ABSURD).clip(-ABSURD, ABSURD)
 
-        found = solved(misses, start, scale=np.maximum(np.abs(start), 1e-12))
-        if not np.isfinite(found).all() or (misses(found) ** 2).sum() > (misses(start) ** 2).sum():
+        found = least_squares(residuals, start, scale=np.maximum(np.abs(start), 1e-12))
+        if not np.isfinite(found).all() or (residuals(found) ** 2).sum() > (residuals(start) ** 2).sum():
             return self
         return Formula(self.form, tuple(found.tolist()), self.variables)
 
     def error(self, X: FloatArray, y: FloatArray) -> float:
-        """Mean squared error; infinite where it has no value."""
+        """Mean squared error; infinite if undefined for a row."""
         misses = self.predict(X) - y
         return float(np.mean(misses**2)) if np.isfinite(misses).all() else float("inf")
 
 
-def solved(
-    misses: Callable[[FloatArray], FloatArray], start: FloatArray, scale: FloatArray | None = None
+def least_squares(
+    residuals: Callable[[FloatArray], FloatArray], start: FloatArray, scale: FloatArray | None = None
 ) -> FloatArray:
-    """Where the squares of all misses are least, from a start, by Levenberg and Marquardt's way (MINPACK's)."""
+    """Minimise the sum of squared residuals from a start, by the Levenberg–Marquardt method of MINPACK."""
     steps = MOST_STEPS * (len(start) + 1)
     found: FloatArray = leastsq(
-        misses,
+        residuals,
         start,
         diag=None if scale is None else 1 / scale,
         maxfev=steps,
         ftol=1e-8,
         xtol=1e-8,
         gtol=1e-8,
-        full_output=True,  # it says how it ended instead of warning
+        full_output=True,  # no warnings
     )[0]
     return found
 
@@ -164,7 +164,7 @@ def _compiled(form: Any, variables: tuple[str, ...], constants: int) -> Callable
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 def parse(text: str, variables: Sequence[str]) -> Any:
-    """A sympy expression from text; anything but a formula in these variables is refused.
+    """Parse a formula in these variables into a sympy expression.
 
     >>> parse("2 * sqrt(n) + log(tasks)", ("n", "tasks"))
     2.0*sqrt(n) + log(tasks)
@@ -209,7 +209,7 @@ def _read(node: ast.expr, names: Mapping[str, Any]) -> Any:
 
 
 def _exponent(value: Any) -> Any:
-    """An exponent such as 0.5 as a fraction; others stay as they are."""
+    """Turn an exponent such as 0.5 into a fraction."""
     if not value.is_Float:
         return value
     near = Fraction(float(value)).limit_denominator(16)
@@ -217,15 +217,15 @@ def _exponent(value: Any) -> Any:
 
 
 # -- simplifying ------------------------------------------------------------------------------------------------------
-def tidied(expression: Any) -> Any:
-    """The same formula with fewer constants: what stands under a root or a logarithm in vain is taken out.
+def simplified(expression: Any) -> Any:
+    """Rewrite a formula with fewer constants, by moving factors out of roots, logarithms and products.
 
-    >>> tidied(parse("3 * sqrt(4 * n + 8 * tasks) + log(2 * n)", ("n", "tasks")))
+    >>> simplified(parse("3 * sqrt(4 * n + 8 * tasks) + log(2 * n)", ("n", "tasks")))
     6.0*sqrt(n + 2.0*tasks) + log(n) + 0.69314718055994531
     """
     if expression.is_Atom:
         return expression
-    args = [tidied(argument) for argument in expression.args]
+    args = [simplified(argument) for argument in expression.args]
     if expression.is_Pow and expression.exp.is_Rational:
         base, power = args[0], expression.exp
         factor = _factor(base)
@@ -248,7 +248,7 @@ def tidied(expression: Any) -> Any:
 
 
 def _factor(total: Any) -> Any:
-    """The size of the first number that multiplies a variable in a sum."""
+    """The absolute value of the first coefficient in a sum."""
     if not total.is_Add:
         return sympy.Integer(1)
     found = [abs(term.as_coeff_Mul()[0]) for term in total.as_ordered_terms() if term.free_symbols]
@@ -256,7 +256,7 @@ def _factor(total: Any) -> Any:
 
 
 def _divided(total: Any, factor: Any) -> Any:
-    """A sum over a number, term by term."""
+    """Divide a sum by a number, term by term."""
     if factor == 1:
         return total
     parts = [(term.as_coeff_Mul()[0] / factor, term.as_coeff_Mul()[1]) for term in total.args]
@@ -264,13 +264,13 @@ def _divided(total: Any, factor: Any) -> Any:
 
 
 def rounded(expression: Any, digits: int = 4) -> Any:
-    """With fewer digits."""
+    """Round all numbers to some digits."""
     floats = {number: sympy.Float(number, digits) for number in expression.atoms(sympy.Float)}
     return expression.xreplace(floats)
 
 
 def without_offset(expression: Any) -> Any | None:
-    """Without the number that is added to all the rest, if there is one."""
+    """The expression without its additive constant; ``None`` if it has none."""
     alone, rest = expression.as_independent(*expression.free_symbols, as_Add=True)
     return rest if expression.is_Add and alone != 0 and rest.free_symbols else None
 
@@ -288,8 +288,7 @@ def _constants_apart(expression: Any) -> tuple[Any, tuple[float, ...]]:
             return apart(node.base) ** (apart(node.exp) if not node.exp.is_Rational else node.exp)
         return node.func(*(apart(argument) for argument in node.args))
 
-    # The number goes into the constants exactly; -1 and whole numbers from counting equal terms stay.
-    form = apart(expression)
+    form = apart(expression)  # -1 and whole numbers from counting equal terms stay
     return form, tuple(found)
 
 
@@ -303,16 +302,16 @@ def _size(node: Any) -> int:
 
 # -- growth -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Growth:
-    """How a formula behaves far out (or near 0): like x^power · (log x)^logs."""
+class GrowthOrder:
+    """The asymptotic growth of a formula for large x (or near 0): x^power · (log x)^logs."""
 
     power: float
     logs: float = 0.0
 
     def text(self, name: str) -> str:
-        """For people.
+        """Readable text.
 
-        >>> Growth(0.5).text("n"), Growth(0, 0.5).text("tasks"), Growth(0).text("ami")
+        >>> GrowthOrder(0.5).text("n"), GrowthOrder(0, 0.5).text("tasks"), GrowthOrder(0).text("ami")
         ('sqrt(n)', 'sqrt(log(tasks))', 'a constant')
         """
         parts = [_raised(name, self.power), _raised(f"log({name})", self.logs)]
@@ -325,17 +324,16 @@ def _raised(name: str, power: float) -> str:
     return name if power == 1 else f"sqrt({name})" if power == 0.5 else f"{name}^{power:g}"
 
 
-def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero: bool = False) -> Growth | None:
-    """How a formula grows with one variable, the others held; ``None`` where the rules here do not tell.
+def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero: bool = False) -> GrowthOrder | None:
+    """How a formula grows with one variable, the others held; ``None`` if the rules do not decide.
 
-    The rules are those of orders of growth, so that there is no limit to wait for: in a sum the fastest term counts, in
-    a product orders add, a root halves them, the logarithm of what grows is a logarithm.
+    The rules need no limits: in a sum the fastest term counts, in a product orders add, a root halves them.
 
     >>> law = Formula.parse("sqrt((log(tasks) + 0.45) * ami * n / (ami + 0.6))", ("n", "tasks", "ami"))
     >>> growth(law, "n", {"tasks": 5, "ami": 0.5}), growth(law, "tasks", {"n": 5000, "ami": 0.5})
-    (Growth(power=0.5, logs=0.0), Growth(power=0.0, logs=0.5))
+    (GrowthOrder(power=0.5, logs=0.0), GrowthOrder(power=0.0, logs=0.5))
     >>> growth(law, "ami", {"n": 5000, "tasks": 5}, at_zero=True)
-    Growth(power=0.5, logs=0.0)
+    GrowthOrder(power=0.5, logs=0.0)
     """
     held = {symbol(other): sympy.Float(value, 17) for other, value in others.items() if other != name}
     x = symbol(name)
@@ -345,14 +343,14 @@ def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero:
         return None
     _, power, logs = found
     sign = -1 if at_zero else 1
-    return Growth(float(sign * power) + 0.0, float(logs))
+    return GrowthOrder(float(sign * power) + 0.0, float(logs))
 
 
-Order = tuple[float, float, float]  # leading coefficient, power, power of the logarithm
+LeadingTerm = tuple[float, float, float]  # coefficient, power, power of the logarithm
 
 
-def _order(node: Any, x: Any) -> Order | None:
-    """The leading term of an expression as x grows without end."""
+def _order(node: Any, x: Any) -> LeadingTerm | None:
+    """The leading term of an expression as x goes to infinity."""
     if not node.has(x):
         value = complex(node)
         return (value.real, 0.0, 0.0) if abs(value.imag) < 1e-12 and np.isfinite(value.real) else None
@@ -372,7 +370,7 @@ def _order(node: Any, x: Any) -> Order | None:
     return _of_function(node, known[0])
 
 
-def _of_function(node: Any, inner: Order) -> Order | None:
+def _of_function(node: Any, inner: LeadingTerm) -> LeadingTerm | None:
     c, p, q = inner
     if isinstance(node, sympy.Abs):
         return abs(c), p, q
@@ -385,11 +383,11 @@ def _of_function(node: Any, inner: Order) -> Order | None:
             return float(np.exp(c)), 0.0, 0.0
         if (p, q) < (0, 0):
             return 1.0, 0.0, 0.0
-        return (1.0, -np.inf, 0.0) if c < 0 < p else None  # it vanishes, faster than any power
+        return (1.0, -np.inf, 0.0) if c < 0 < p else None  # vanishes faster than any power
     return None
 
 
-def _sum(parts: list[Order]) -> Order | None:
+def _sum(parts: list[LeadingTerm]) -> LeadingTerm | None:
     fastest = max((p, q) for c, p, q in parts if c != 0) if any(c for c, _, _ in parts) else (0.0, 0.0)
     leading = [c for c, p, q in parts if (p, q) == fastest]
     total = sum(leading)
@@ -399,7 +397,7 @@ def _sum(parts: list[Order]) -> Order | None:
 
 
 def slope(formula: Formula, name: str, point: Mapping[str, float]) -> float:
-    """The local exponent at a point: by what power the value grows when one variable grows a little."""
+    """The local exponent of a variable at a point."""
     low, high = dict(point), dict(point)
     low[name], high[name] = point[name] / 1.01, point[name] * 1.01
     X = np.array([[values[v] for v in formula.variables] for values in (low, high)])

@@ -1,31 +1,33 @@
-"""Forms that are known beforehand: the formulas of paper 2, and power laws with intervals of their exponents."""
+"""Known forms: the formulas of paper 2, and power laws with intervals of their exponents."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from bursar.errors import ConfigError
 from bursar.laws.baselines import monotone_error
-from bursar.laws.expressions import Formula, parse, solved
+from bursar.laws.expressions import Formula, least_squares, parse
 from bursar.laws.observations import Averages
-from bursar.laws.regression import FEWEST_ROWS, check_rows, judged
+from bursar.laws.regression import FEWEST_ROWS, check_rows, cross_validated
 from bursar.ragged import FloatArray, IntArray
+from bursar.random_streams import rng
 
-STEEPEST = 4.0  # no exponent is looked for beyond
-UNRELATED = 0.01  # an adjusted mutual information below this is noise about 0, and its logarithm anything
+STEEPEST = 4.0  # largest exponent
+UNRELATED = 0.01  # AMI below this is noise around 0
 
 
 @dataclass(frozen=True)
 class PaperForm:
-    """A formula of paper 2. What is fitted is its form: its printed constants are of a scaled score (errata 19)."""
+    """A formula of paper 2. Only its form is used: the printed constants are for a scaled score (errata 19)."""
 
     equation: int
     printed: str
-    form: str  # with constants to start from
+    form: str  # with initial constants
     variables: tuple[str, ...]
 
     @property
@@ -60,20 +62,20 @@ PAPER_FORMS: Mapping[str, PaperForm] = {
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One of the paper's forms refitted to a table, its error on held-out folds, and what others reach there."""
+class FormComparison:
+    """One of the paper's forms refitted to a table, with its error in cross-validation and those of baselines."""
 
     name: str
     formula: Formula
     error: float  # mean squared
     doubt: float  # its standard error
-    monotone: float  # of a monotone model of the same variables
-    constant: float  # of the mean alone
+    monotone: float  # error of a monotone model
+    constant: float  # error of the mean
     rows: int
 
 
-def compare_forms(averages: Averages, *, seed: int = 0) -> list[Comparison]:
-    """The paper's forms, all refitted to a table. A form with a variable that does not vary there is left out."""
+def compare_forms(averages: Averages, *, seed: int = 0) -> list[FormComparison]:
+    """Refit the paper's forms to a table. A form with a variable that does not vary is left out."""
     found = []
     free: dict[tuple[str, ...], float] = {}
     for name, known in PAPER_FORMS.items():
@@ -81,27 +83,28 @@ def compare_forms(averages: Averages, *, seed: int = 0) -> list[Comparison]:
         if len(y) < FEWEST_ROWS or (np.ptp(X, axis=0) == 0).any():
             continue
         mean = Formula.of(parse(repr(float(y.mean())), known.variables), known.variables)
-        form, flat = judged([known.formula, mean], X, y, seed=seed)
+        form, flat = cross_validated([known.formula, mean], X, y, seed=seed)
         if known.variables not in free:
             free[known.variables] = monotone_error(X, known.variables, y, seed=seed)
         fitted = known.formula.refitted(X, y)
-        found.append(Comparison(name, fitted, form.error, form.doubt, free[known.variables], flat.error, len(y)))
+        monotone = free[known.variables]
+        found.append(FormComparison(name, fitted, form.error, form.doubt, monotone, flat.error, len(y)))
     if not found:
-        raise ConfigError("none of the paper's forms can be fitted", fix=f"bring {FEWEST_ROWS} settings or more")
+        raise ConfigError("none of the paper's forms can be fitted", fix=f"use {FEWEST_ROWS} settings or more")
     return found
 
 
 # -- power laws -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Exponent:
-    """By what power a score grows with a variable, and between what that may well lie."""
+    """The exponent of a variable, with an interval."""
 
     value: float
     low: float
     high: float
 
     def holds(self, power: float) -> bool:
-        """Whether a power is among those that may well be."""
+        """Whether the interval contains a power."""
         return self.low <= power <= self.high
 
 
@@ -114,101 +117,119 @@ class PowerLaw:
     offset: float | None
     error: float  # mean squared, on the rows it was fitted to
     rows: int
-    left_out: int  # rows in which a variable is 0, or AMI noise about 0, of which a power law says nothing
+    left_out: int  # rows where a variable is 0, or AMI is noise around 0
     level: float
+
+
+@dataclass(frozen=True)
+class PowerLawSettings:
+    """How a power law is fitted."""
+
+    offset: bool = False
+    level: float = 0.95  # of the intervals
+    draws: int = 200  # of the bootstrap
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ConfigError(f"level = {self.level}", fix="use a share such as 0.95")
 
 
 def power_law(
     X: FloatArray,
     names: Sequence[str],
     y: FloatArray,
+    settings: PowerLawSettings | None = None,
     *,
-    offset: bool = False,
-    level: float = 0.95,
-    draws: int = 200,
-    seed: int = 0,
     groups: IntArray | None = None,
 ) -> PowerLaw:
-    """A power law by least squares, with bootstrap intervals of its exponents.
+    """Fit a power law by least squares, with bootstrap intervals of its exponents.
 
-    Models of one seed share sentences and first values, so they rise and fall together. ``groups`` (rows,) says which
-    do: then an interval is that of the mean over groups, each with exponents of its own.
+    Models of one seed share sentences and initial weights, so their scores are correlated. If ``groups`` (rows,) gives
+    the seeds, an interval is that of the mean over groups, each fitted by itself.
 
     >>> rng = np.random.default_rng(0)
     >>> n = rng.uniform(1000, 20000, 200)
-    >>> law = power_law(n[:, None], ["n"], 0.005 * np.sqrt(n) + rng.normal(0, 0.01, 200), draws=50)
+    >>> y = 0.005 * np.sqrt(n) + rng.normal(0, 0.01, 200)
+    >>> law = power_law(n[:, None], ["n"], y, PowerLawSettings(draws=50))
     >>> law.exponents["n"].holds(0.5), law.exponents["n"].holds(0.6)
     (True, False)
     """
-    if not 0 < level < 1:
-        raise ConfigError(f"level = {level}", fix="use a share such as 0.95")
+    settings = settings or PowerLawSettings()
     least = np.array([UNRELATED if name == "ami" else 0.0 for name in names])
     positive = (np.asarray(X) > least).all(axis=1)
-    left_out = int((~positive).sum())
     X, y = check_rows(np.asarray(X)[positive], names, np.asarray(y)[positive])
-    logs = np.log(X)
-    centre = logs.mean(axis=0)
-    found = _powers(logs - centre, y, offset, None)
+    centre = np.log(X).mean(axis=0)
+    rows = _LogRows(np.log(X) - centre, y, settings.offset)
+    found = rows.powers(None)
     if groups is None:
-        rng = np.random.default_rng([seed, 109])
-        drawn = np.array([_resampled(logs - centre, y, offset, found, rng) for _ in range(draws)])
-        ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        ends = _bootstrap_ends(rows, found, settings)
     else:
-        ends = _over_groups(logs - centre, y, offset, found, np.asarray(groups)[positive], level)
-    factor, added = _linear(logs - centre, y, offset, found)
+        ends = _ends_over_groups(rows, found, np.asarray(groups)[positive], settings.level)
+    factor, added = rows.linear(found)
     scale = factor * float(np.exp(-(centre * found).sum()))
     text = " * ".join([repr(scale), *(f"{name} ** {p!r}" for name, p in zip(names, found.tolist(), strict=True))])
-    formula = Formula.parse(text + (f" + {added!r}" if offset else ""), names)
+    formula = Formula.parse(text + (f" + {added!r}" if settings.offset else ""), names)
     return PowerLaw(
         formula,
         {name: Exponent(*map(float, values)) for name, *values in zip(names, found, *ends, strict=True)},
-        added if offset else None,
+        added if settings.offset else None,
         formula.error(X, y),
         len(y),
-        left_out,
-        level,
+        int((~positive).sum()),
+        settings.level,
     )
 
 
-def _over_groups(
-    logs: FloatArray, y: FloatArray, offset: bool, found: FloatArray, groups: IntArray, level: float
-) -> FloatArray:
-    """Ends of t-intervals about the exponents: (2, variables)."""
-    each = np.array([_powers(logs[groups == g], y[groups == g], offset, found) for g in np.unique(groups)])
+@dataclass(frozen=True)
+class _LogRows:
+    """Rows with centred logarithms of the variables."""
+
+    logs: FloatArray  # (rows, variables)
+    y: FloatArray  # (rows,)
+    offset: bool
+
+    def take(self, rows: Any) -> _LogRows:
+        return _LogRows(self.logs[rows], self.y[rows], self.offset)
+
+    def powers(self, start: FloatArray | None) -> FloatArray:
+        """The best exponents; the linear parameters are solved for at each step."""
+
+        def residuals(powers: FloatArray) -> FloatArray:
+            factor, added = self.linear(powers)
+            return np.nan_to_num(factor * np.exp(self.logs @ powers) + added - self.y, nan=1e3, posinf=1e3, neginf=-1e3)
+
+        width = self.logs.shape[1]
+        first = (0.4, 0.1, *((-0.4,) if self.offset else ()))
+        starts = [start] if start is not None else [np.full(width, power) for power in first]
+        with np.errstate(all="ignore"):
+            found = [least_squares(residuals, some) for some in starts]
+            best: FloatArray = min(found, key=lambda powers: float((residuals(powers) ** 2).sum()))
+        return best.clip(-STEEPEST, STEEPEST)
+
+    def linear(self, powers: FloatArray) -> tuple[float, float]:
+        """The best factor and offset (or 0) for these exponents."""
+        shape = np.exp(self.logs @ powers)
+        if not self.offset:
+            return float(shape @ self.y / (shape @ shape)), 0.0
+        centred = shape - shape.mean()
+        factor = float(centred @ self.y / max(float(centred @ centred), 1e-300))
+        return factor, float(self.y.mean() - factor * shape.mean())
+
+
+def _bootstrap_ends(rows: _LogRows, found: FloatArray, settings: PowerLawSettings) -> FloatArray:
+    """The ends of bootstrap intervals: (2, variables)."""
+    numbers, count = rng(settings.seed, "power law bootstrap"), len(rows.y)
+    drawn = [rows.take(numbers.integers(count, size=count)).powers(found) for _ in range(settings.draws)]
+    ends: FloatArray = np.quantile(np.array(drawn), [(1 - settings.level) / 2, (1 + settings.level) / 2], axis=0)
+    return ends
+
+
+def _ends_over_groups(rows: _LogRows, found: FloatArray, groups: IntArray, level: float) -> FloatArray:
+    """The ends of t-intervals over groups: (2, variables)."""
+    each = np.array([rows.take(groups == group).powers(found) for group in np.unique(groups)])
     if len(each) < 2:
         return np.stack([np.full_like(found, -np.inf), np.full_like(found, np.inf)])
     error = each.std(axis=0, ddof=1) / np.sqrt(len(each))
     reach = float(stdtrit(len(each) - 1, (1 + level) / 2)) * error
     return np.stack([found - reach, found + reach])
-
-
-def _resampled(
-    logs: FloatArray, y: FloatArray, offset: bool, start: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    rows = rng.integers(len(y), size=len(y))
-    return _powers(logs[rows], y[rows], offset, start)
-
-
-def _powers(logs: FloatArray, y: FloatArray, offset: bool, start: FloatArray | None) -> FloatArray:
-    """The exponents; what is linear is solved for at every step."""
-
-    def misses(powers: FloatArray) -> FloatArray:
-        factor, added = _linear(logs, y, offset, powers)
-        return np.nan_to_num(factor * np.exp(logs @ powers) + added - y, nan=1e3, posinf=1e3, neginf=-1e3)
-
-    width = logs.shape[1]
-    starts = [start] if start is not None else [np.full(width, p) for p in (0.4, 0.1, *((-0.4,) if offset else ()))]
-    with np.errstate(all="ignore"):
-        found = [solved(misses, first) for first in starts]
-        best: FloatArray = min(found, key=lambda powers: float((misses(powers) ** 2).sum()))
-    return best.clip(-STEEPEST, STEEPEST)
-
-
-def _linear(logs: FloatArray, y: FloatArray, offset: bool, powers: FloatArray) -> tuple[float, float]:
-    """The factor, and the offset or 0, that fit best with these exponents."""
-    shape = np.exp(logs @ powers)
-    if not offset:
-        return float(shape @ y / (shape @ shape)), 0.0
-    centred = shape - shape.mean()
-    factor = float(centred @ y / max(float(centred @ centred), 1e-300))
-    return factor, float(y.mean() - factor * shape.mean())

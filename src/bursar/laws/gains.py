@@ -1,6 +1,6 @@
-"""Should tasks be trained together? A law of joint models beside one of single tasks with as many labels.
+"""Should tasks be trained together? Compares a law of joint models with one of single tasks.
 
->>> from bursar.laws import Effort, Observations, fit_law
+>>> from bursar.laws import Effort, FitSettings, Observations, fit_law
 >>> from bursar.laws.gains import expected_gain
 >>> rng = np.random.default_rng(0)
 >>> def model(n, tasks, ami, score):
@@ -10,16 +10,15 @@
 >>> many = range(1000, 5000, 100)
 >>> rows = [model(n, 1, None, 0.006 * n**0.5 + rng.normal(0, 0.005)) for n in many]
 >>> rows += [model(n, 2, a, 0.008 * (a * n) ** 0.5 + rng.normal(0, 0.005)) for n in many for a in (0.1, 0.5, 0.9)]
->>> table, quick = Observations.of(rows), Effort(100, 10)
->>> joint = fit_law(table.averaged(), ["n", "ami"], effort=quick)
->>> single = fit_law(table.of_single_tasks().averaged(), ["n"], effort=quick)
+>>> table, quick = Observations.of(rows), FitSettings(effort=Effort(100, 10))
+>>> joint = fit_law(table.averaged(), ["n", "ami"], quick)
+>>> single = fit_law(table.of_single_tasks().averaged(), ["n"], quick)
 >>> [expected_gain(joint, single, (ami, ami, ami), n=3000).verdict for ami in (0.2, 0.57, 0.8)]
 ['harms', 'cannot tell', 'helps']
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,13 +28,13 @@ from bursar.errors import ConfigError
 from bursar.laws.cards import Law, conformal
 from bursar.ragged import FloatArray
 
-NEAR = 0.01  # no AMI is known better than this
+NEAR = 0.01  # AMI is not known more precisely
 Verdict = Literal["helps", "harms", "cannot tell"]
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What joint training is expected to change of a task's score, and between what that may well lie."""
+    """The expected change of a task's score by joint training, with an interval."""
 
     together: float
     alone: float
@@ -48,8 +47,8 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Record:
-    """How verdicts came out on the settings that were held out: how many there are, were decided, and were right."""
+class TrackRecord:
+    """The number of held-out settings, of those with a verdict, and of right verdicts."""
 
     settings: int
     decided: int
@@ -57,7 +56,7 @@ class Record:
 
 
 def verdict_of(low: float, high: float) -> Verdict:
-    """What an interval of a difference says.
+    """The verdict for an interval of the gain.
 
     >>> verdict_of(0.01, 0.03), verdict_of(-0.03, -0.01), verdict_of(-0.01, 0.03)
     ('helps', 'harms', 'cannot tell')
@@ -66,12 +65,11 @@ def verdict_of(low: float, high: float) -> Verdict:
 
 
 def expected_gain(joint: Law, single: Law, ami: tuple[float, float, float], **values: float) -> Gain:
-    """What training together should change at a setting, such as ``n=5000, tasks=3``.
+    """The expected gain at a setting, such as ``n=5000, tasks=3``.
 
-    ``ami`` is measured: a value between a low and a high one. The interval reaches from the lowest of the differences
-    that these three lead to, to the highest, and by as much further to either side as the difference of the two laws
-    was wrong on most of the settings that neither was fitted to. Outside the range of a law that says nothing, so the
-    verdict there is that it cannot tell.
+    ``ami`` is a measured value with the ends of its interval. The interval of the gain covers the gains at all three,
+    extended to both sides by the conformal error of the difference of the two laws on held-out settings. Outside the
+    range of a law the verdict is "cannot tell".
     """
     misses = gain_misses(joint, single)
     half = conformal(misses, joint.level)
@@ -88,7 +86,7 @@ def expected_gain(joint: Law, single: Law, ami: tuple[float, float, float], **va
 
 
 def _inside(ami: float, joint: Law) -> float:
-    """As it is, or the end of the law's range that it is as good as at."""
+    """The value, or the end of the law's range if it is practically equal."""
     ends = joint.ranges.get("ami")
     if ends is None:
         return ami
@@ -97,39 +95,34 @@ def _inside(ami: float, joint: Law) -> float:
 
 
 def gain_misses(joint: Law, single: Law) -> FloatArray:
-    """On the joint law's held-out settings: the real difference from a single task, less the one that both expect."""
+    """Real minus expected gain on the held-out settings of the joint law."""
     real, expected = _gains(joint, single)
     return real - expected
 
 
-def track_record(joint: Law, single: Law) -> Record:
-    """How often a verdict on a held-out setting was right, and how often there was one."""
+def track_record(joint: Law, single: Law) -> TrackRecord:
+    """How often there was a verdict on a held-out setting, and how often it was right."""
     real, expected = _gains(joint, single)
     half = conformal(real - expected, joint.level)
     decided = np.abs(expected) > half if half is not None else np.zeros(len(real), dtype=bool)
     right = decided & (np.sign(real) == np.sign(expected))
-    return Record(len(real), int(decided.sum()), int(right.sum()))
+    return TrackRecord(len(real), int(decided.sum()), int(right.sum()))
 
 
 def _gains(joint: Law, single: Law) -> tuple[FloatArray, FloatArray]:
+    """Real and expected gains on the held-out settings with a known score of a single task."""
     if single.variables != ("n",):
         raise ConfigError(
-            f"the law of single tasks is one of {', '.join(single.variables)}",
+            f"the law of single tasks has the variables {', '.join(single.variables)} instead of n",
             fix="fit it to single tasks: bursar laws fit TABLE --single --variables n",
         )
     rows = joint.held_out
     alone = np.array(rows.alone, dtype=float)
-    if "n" not in rows.variables or not np.isfinite(alone).any():
-        raise ConfigError(
-            "the law says nothing of single tasks with as many labels",
-            fix="fit it to a table that has models of one task beside the others",
-        )
     known = np.isfinite(alone)
-    n = _column(rows.variables["n"])[known]
-    expected = _column(rows.predicted)[known] - single.formula.predict(n[:, None])
-    return _column(rows.score)[known] - alone[known], expected
-
-
-def _column(values: Sequence[float]) -> FloatArray:
-    found: FloatArray = np.array(values, dtype=float)
-    return found
+    if "n" not in rows.variables or not known.any():
+        raise ConfigError(
+            "the law has no scores of single tasks with as many labels",
+            fix="fit it to a table that also has single-task models",
+        )
+    n, score, predicted = (np.array(some)[known] for some in (rows.variables["n"], rows.score, rows.predicted))
+    return score - alone[known], predicted - single.formula.predict(n[:, None])

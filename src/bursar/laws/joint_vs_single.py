@@ -1,7 +1,7 @@
-"""Should a campaign's tasks be trained together? What laws say beforehand, and what two trainings say afterwards.
+"""Should a campaign's tasks be trained together? Advice from laws beforehand, and a check by training both ways.
 
-Both are kept in a folder, a run's own if there is one, with a fingerprint of what they are about: what was said of
-other labels is never shown.
+Both are stored in a folder (that of the run, if there is one) with a fingerprint of the labels, so that results about
+other labels are never shown.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from bursar.errors import BursarError, ConfigError
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.random_streams import rng
 from bursar.tasks.groups import groups_of
 
 if TYPE_CHECKING:
@@ -37,63 +38,69 @@ FILE, TRAININGS_FILE, MODELS_FOLDER = "together.json", "together.trainings.json"
 BEFORE_FILE = "before.json"
 KIND = "bursar together 1"
 SEEDS = 3
-LEVEL = 0.9  # of the interval of a measured difference
-DRAWS = 500  # of judged items, for it
+LEVEL = 0.9  # of the interval of a measured gain
+DRAWS = 500  # of test items, for the interval
 WAYS = ("together", "alone")
-BEFORE = "before buying"  # when advice was given; else of the labels that are there
+BEFORE = "before buying"  # marks advice that was given before the labels were bought
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLabels:
+    """The labels that may be used."""
+
+    known: Corpus  # to measure how related the tasks are
+    annotated: Corpus  # to train models on
+    dev: Corpus | None
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is asked about: labels that are known, how many there would be to train on, and who is judged by what."""
+    """Tasks to train together or alone: their labels, the planned amount of training data, and test items."""
 
     config: CampaignConfig
-    known: Corpus  # what it is measured on how related the tasks are
-    annotated: Corpus  # what models are trained on
-    dev: Corpus | None
+    labels: KnownLabels
     judged: Corpus
     judged_by: str  # "test items" or "development items"
-    units: Mapping[str, int]  # how many words, or items, of every task there would be to train on
+    units: Mapping[str, int]  # number of words or items to train on, by task
     unit: str  # "words" or "items"
-    basis: str  # what those are, for readers
-    pool: Callable[[], Corpus] | None = None  # what could be labelled
+    basis: str  # where that number comes from, for readers
+    pool: Callable[[], Corpus] | None = None
 
     @classmethod
-    def of(
-        cls, config: CampaignConfig, parts: DataSplits, known: Corpus, annotated: Corpus, dev: Corpus | None, basis: str
-    ) -> Subject:
-        """Judged by test items, or by development items where there are none."""
-        test = parts.corpus.take(parts.test)
+    def of(cls, config: CampaignConfig, parts: DataSplits, labels: KnownLabels, basis: str) -> Subject:
+        """Test on test items, or on development items if there are none."""
+        test, dev = parts.corpus.take(parts.test), labels.dev
         judged, by = (dev, "development items") if dev is not None and not len(test) else (test, "test items")
         pool = partial(parts.corpus.take, parts.pool)
-        return cls(config, known, annotated, dev, judged, by, *labelled_units(annotated), basis, pool)
+        return cls(config, labels, judged, by, *labelled_units(labels.annotated), basis, pool)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all labels that the answers depend on."""
-        about = [self.known.digest(), self.annotated.digest(), self.judged.digest(), dict(self.units), self.unit]
+        """A digest of all labels that results depend on."""
+        corpora = (self.labels.known, self.labels.annotated, self.judged)
+        about = [*(corpus.digest() for corpus in corpora), dict(self.units), self.unit]
         return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-# -- what is asked about -----------------------------------------------------------------------------------------------
+# -- subjects ----------------------------------------------------------------------------------------------------------
 def subject_of_run(run: Run) -> Subject:
-    """A run as far as it is: what it has bought, and its development items beside that."""
+    """The labels that a run has bought so far."""
     if not run.has_ledger(run.arms[0]):
-        raise ConfigError(f"{run.folder} has bought nothing yet", fix="ask about the campaign's file instead")
+        raise ConfigError(f"{run.folder} has bought nothing yet", fix="use the campaign file instead")
     campaign = run.campaign(run.arms[0])
     try:
         now = campaign.known()
     finally:
         campaign.close()
     known = now.annotated if now.dev is None else concatenate([now.annotated, now.dev])
-    return Subject.of(run.config, run.parts, known, now.annotated, now.dev, "what the run has bought")
+    labels = KnownLabels(known, now.annotated, now.dev)
+    return Subject.of(run.config, run.parts, labels, "what the run has bought")
 
 
 def subject_of_campaign(config: CampaignConfig, parts: DataSplits) -> Subject:
-    """A campaign before it begins, with as many labels as its budget buys.
+    """A campaign before it starts, with as many labels as its budget buys.
 
-    How related its tasks are is measured on what is labelled already. A pool with all labels is a simulation's: nobody
-    would have them beforehand, so none is looked at.
+    Relatedness is measured on existing labels. A pool with all labels is that of a simulation, so they are not used.
     """
     corpus, pool = parts.corpus, parts.pool
     simulated = len(fully_labelled(corpus, pool)) == len(pool)
@@ -101,24 +108,29 @@ def subject_of_campaign(config: CampaignConfig, parts: DataSplits) -> Subject:
     known = corpus.take(np.setdiff1d(np.arange(len(corpus)), hidden))
     items = planned_items(config, parts, known)
     mine = _some(corpus, pool if simulated else _with_labels(corpus, pool), items, config.seed)
-    dev = corpus.take(parts.dev) if len(parts.dev) else None
-    found = Subject.of(config, parts, known, corpus.take(mine), dev, f"what the budget buys, about {items:,} items")
+    labels = KnownLabels(known, corpus.take(mine), _dev(parts))
+    found = Subject.of(config, parts, labels, f"what the budget buys, about {items:,} items")
     length = float(corpus.words[pool].mean()) if found.unit == "words" else 1.0
     return replace(found, units=dict.fromkeys(corpus.schema, round(items * length)))
 
 
 def subject_of_corpus(config: CampaignConfig, parts: DataSplits, items: int | None = None) -> Subject:
-    """Labelled data: what is labelled of its pool, or so many items of it at random."""
+    """Labelled data: all labelled items of the pool, or a random sample."""
     corpus = parts.corpus
     known = corpus.take(np.setdiff1d(np.arange(len(corpus)), parts.test))
     mine = _with_labels(corpus, parts.pool)
     mine = mine if items is None else _some(corpus, mine, items, config.seed)
-    dev = corpus.take(parts.dev) if len(parts.dev) else None
-    return Subject.of(config, parts, known, corpus.take(mine), dev, f"{len(mine):,} labelled items")
+    return Subject.of(
+        config, parts, KnownLabels(known, corpus.take(mine), _dev(parts)), f"{len(mine):,} labelled items"
+    )
+
+
+def _dev(parts: DataSplits) -> Corpus | None:
+    return parts.corpus.take(parts.dev) if len(parts.dev) else None
 
 
 def planned_items(config: CampaignConfig, parts: DataSplits, known: Corpus) -> int:
-    """About how many items a budget buys, all tasks of each, at what the pool's cost on average."""
+    """The number of items that a budget buys for all tasks, at the mean price of the pool."""
     budget, tasks = config.budget, list(parts.corpus.schema.values())
     first = budget.seed_items
     if budget.counts == "items":
@@ -133,7 +145,7 @@ def planned_items(config: CampaignConfig, parts: DataSplits, known: Corpus) -> i
 
 
 def labelled_units(items: Corpus) -> tuple[dict[str, int], str]:
-    """How many words the items have that are labelled for each task; or items, where no task labels words."""
+    """The number of labelled words of each task, or of items if no task labels words."""
     what = "words" if any(task.counted != "item" for task in items.schema.values()) else "items"
     units = items.words if what == "words" else np.ones(len(items), dtype=np.int64)
     return {name: int(units[column.present].sum()) for name, column in items.labels.items()}, what
@@ -145,21 +157,21 @@ def _with_labels(corpus: Corpus, items: IntArray) -> IntArray:
 
 
 def _some(corpus: Corpus, items: IntArray, count: int, seed: int) -> IntArray:
-    """So many at random; the ids and the seed decide."""
+    """A random sample that depends on the ids and the seed."""
     by_id = corpus.by_id(items)
-    return np.sort(np.random.default_rng([seed, 131]).choice(by_id, min(count, len(by_id)), replace=False))
+    return np.sort(rng(seed, "training items").choice(by_id, min(count, len(by_id)), replace=False))
 
 
-# -- beforehand --------------------------------------------------------------------------------------------------------
+# -- advice ------------------------------------------------------------------------------------------------------------
 def advice_on(subject: Subject, laws: Laws) -> dict[str, Any]:
-    """What the laws say of every task, as JSON."""
+    """The advice of the laws on each task, as JSON."""
     from bursar.laws.advice import advise
 
-    told = advise(subject.known, subject.units, laws, seed=subject.config.seed)
-    return {"of": subject.fingerprint, "unit": subject.unit, "basis": subject.basis, **told}
+    advice = advise(subject.labels.known, subject.units, laws, seed=subject.config.seed)
+    return {"of": subject.fingerprint, "unit": subject.unit, "basis": subject.basis, **advice}
 
 
-# -- afterwards --------------------------------------------------------------------------------------------------------
+# -- check -------------------------------------------------------------------------------------------------------------
 def check(
     subject: Subject,
     folder: Path,
@@ -168,10 +180,10 @@ def check(
     own_models: Path | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Train the tasks together and alone on the same labels, with several seeds, and compare them: as JSON.
+    """Train the tasks together and alone on the same labels with several seeds, and compare the scores, as JSON.
 
-    Whatever is trained stays in the folder: a check that was stopped goes on where it was, and one with more seeds
-    trains those alone. ``own_models`` is where the campaign keeps its models, one of which may be what is looked for.
+    Results of trainings stay in the folder, so that an interrupted check resumes and more seeds can be added.
+    ``own_models`` is the folder of the campaign's models, one of which may be reused.
     """
     _check_can_be_compared(subject)
     asked = {"of": subject.fingerprint, "learner": subject.config.learner.decisive, "seed": subject.config.seed}
@@ -183,10 +195,11 @@ def check(
         if name in found:
             continue
 
-        def told(what: str, part: float, done: int = done, way: str = way, seed: int = seed) -> None:
+        def report(what: str, part: float, done: int = done, way: str = way, seed: int = seed) -> None:
             progress(f"{what} {way}, seed {seed}", (done + part) / len(runs))
 
-        found[name] = _trained(subject, way, seed, folder / MODELS_FOLDER, own_models, told)
+        own = own_models if way == "together" and seed == subject.config.seed else None
+        found[name] = _trained(subject, way, seed, own or folder / MODELS_FOLDER, report)
         _keep(folder / TRAININGS_FILE, {"kind": KIND, "asked": asked, "tallies": found})
     tasks = {}
     for task in subject.judged.schema:
@@ -198,7 +211,7 @@ def check(
     return {
         **asked,
         "seeds": seeds,
-        "items": len(subject.annotated),
+        "items": len(subject.labels.annotated),
         "judged": len(subject.judged),
         "judged_by": subject.judged_by,
         "level": LEVEL,
@@ -210,49 +223,45 @@ def _check_can_be_compared(subject: Subject) -> None:
     learner = subject.config.learner.name
     if learner in TAGGERS:
         raise ConfigError(
-            f"the learner {learner!r} trains every task by itself: together is the same as alone",
-            fix=f"use one whose tasks share a model: {', '.join(SHARERS)}",
+            f"the learner {learner!r} trains each task by itself, so there is nothing to compare",
+            fix=f"use a learner whose tasks share a model: {', '.join(SHARERS)}",
         )
     if len(groups_of(subject.judged.schema)) < 2:
-        raise ConfigError("there is one task, or tasks that cannot be taken apart", fix="ask about two tasks or more")
+        raise ConfigError("there are no two tasks that can be trained separately", fix="use two or more tasks")
     if not len(subject.judged):
-        raise ConfigError("there are no items to judge by", fix="name a split as corpus.test or corpus.dev")
-    missing = [name for name, column in subject.annotated.labels.items() if not column.present.any()]
+        raise ConfigError("there are no items to test on", fix="set corpus.test or corpus.dev")
+    missing = [name for name, column in subject.labels.annotated.labels.items() if not column.present.any()]
     if missing:
         raise ConfigError(f"nothing is labelled for task {missing[0]!r}", fix="label some items for it first")
 
 
-def _trained(
-    subject: Subject, way: str, seed: int, folder: Path, own_models: Path | None, progress: Progress
-) -> dict[str, list[list[float]]]:
-    """Tallies of every task and judged item, by a model of all tasks or by one a task."""
+def _trained(subject: Subject, way: str, seed: int, folder: Path, progress: Progress) -> dict[str, list[list[float]]]:
+    """The tallies of each task and test item, by a model of all tasks or one per task."""
     config = subject.config.model_copy(update={"seed": seed})
-    if config.strategy.make().alone:  # its models are single-task ones, whatever the learner says
+    if config.strategy.make().alone:  # this strategy would train single-task models
         config = config.model_copy(update={"strategy": StrategySection()})
-    schema, sharing = subject.annotated.schema, config.learner.options.get("sharing", "shared")
+    labels = subject.labels
+    schema, sharing = labels.annotated.schema, config.learner.options.get("sharing", "shared")
     groups = [list(schema)]
     if config.learner.name in SHARERS:
         config = _sharing(config, "single" if way == "alone" else "shared" if sharing == "single" else sharing)
     elif way == "alone":
         groups = groups_of(schema)
-    place = folder
-    if own_models is not None and way == "together" and seed == subject.config.seed:
-        place = own_models
     found: dict[str, list[list[float]]] = {}
     for at, group in enumerate(groups):
 
-        def told(what: str, done: float, at: int = at) -> None:
+        def report(what: str, done: float, at: int = at) -> None:
             progress(what, (at + done) / len(groups))
 
-        models = Models(place, config, {name: schema[name] for name in group}, pool=subject.pool)
-        dev = subject.dev.with_tasks(group) if subject.dev is not None else None
-        learner, _ = models.fitted(subject.annotated.with_tasks(group), dev, told)
+        models = Models(folder, config, {name: schema[name] for name in group}, pool=subject.pool)
+        dev = labels.dev.with_tasks(group) if labels.dev is not None else None
+        learner, _ = models.fitted(labels.annotated.with_tasks(group), dev, report)
         found |= _tallies(learner, subject.judged.with_tasks(group))
     return found
 
 
 def _sharing(config: CampaignConfig, sharing: str) -> CampaignConfig:
-    """The same campaign with another way of sharing; its own where that is the same. Single tasks have no policy."""
+    """The campaign with another way of sharing. Single tasks have no policy."""
     own = config.learner.options.get("sharing", "shared")
     if own == sharing:
         return config
@@ -273,10 +282,9 @@ def _tallies(learner: Learner, judged: Corpus) -> dict[str, list[list[float]]]:
 
 
 def compared(score: Callable[[FloatArray], FloatArray], together: FloatArray, alone: FloatArray) -> dict[str, Any]:
-    """The scores of both, and their difference with an interval: (seeds, items, counts) each, of the same items.
+    """Compare the tallies of both ways, (seeds, items, counts) each: scores, and their difference with an interval.
 
-    Two things make a difference uncertain: which items it was judged by, and which seeds were trained with. The first
-    is told by drawing items again, the second by how much seeds differ; what both lead to is added as errors add.
+    The interval combines the uncertainty from the items, by bootstrap, and from the seeds, by a t-interval.
 
     >>> right = np.array([[[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]])
     >>> found = compared(lambda counts: counts[..., 0] / counts[..., 1], right, right)
@@ -288,8 +296,7 @@ def compared(score: Callable[[FloatArray], FloatArray], together: FloatArray, al
     from bursar.laws.gains import verdict_of
 
     seeds, items, _ = together.shape
-    rng = np.random.default_rng([items, 137])
-    times = rng.multinomial(items, np.full(items, 1 / items), size=DRAWS).astype(float)
+    times = rng(items, "judged items").multinomial(items, np.full(items, 1 / items), size=DRAWS).astype(float)
     drawn = [score(np.tensordot(times, counts, axes=(1, 1))) for counts in (together, alone)]  # (draws, seeds) each
     scores = [score(counts.sum(axis=1)) for counts in (together, alone)]  # (seeds,) each
     by_seed = scores[0] - scores[1]
@@ -307,7 +314,7 @@ def compared(score: Callable[[FloatArray], FloatArray], together: FloatArray, al
 
 
 def outcome_of(predicted: str | None, measured: str) -> str:
-    """Whether a prediction held.
+    """Whether a prediction was right.
 
     >>> outcome_of("helps", "helps"), outcome_of("helps", "harms"), outcome_of("helps", "cannot tell")
     ('held', 'did not hold', 'not decided')
@@ -319,31 +326,30 @@ def outcome_of(predicted: str | None, measured: str) -> str:
     return "not decided" if measured == "cannot tell" else "held" if predicted == measured else "did not hold"
 
 
-# -- what was said before anything was bought ------------------------------------------------------------------------
+# -- files ----------------------------------------------------------------------------------------------------------
 def place_of(config: CampaignConfig, beside: Path = Path("runs")) -> Path:
-    """Where what is said of a campaign is kept that has no run yet."""
+    """The folder for advice on a campaign without a run."""
     return beside / f"{config.name}-together"
 
 
 def keep_before(config: CampaignConfig, advice: Mapping[str, Any], folder: Path) -> Path:
-    """Keep advice on a campaign that has bought nothing, so that it can be checked afterwards."""
+    """Store advice on a campaign that has bought nothing, to check it later."""
     file = folder / BEFORE_FILE
     _keep(file, {"kind": KIND, "campaign": config.digest, "advice": advice})
     return file
 
 
 def advice_before(run: Run) -> dict[str, Any] | None:
-    """What was said of a run's campaign before it bought anything, as of the labels that it has now."""
-    for beside in (run.folder.parent, Path("runs")):  # a run may lie elsewhere than advice is kept
+    """The advice given before a run bought anything, marked with the current labels."""
+    for beside in (run.folder.parent, Path("runs")):  # the run may be in another folder
         kept = read_kept(place_of(run.config, beside) / BEFORE_FILE)
         if kept.get("campaign") == run.config.digest and isinstance(kept.get("advice"), dict):
             return {**kept["advice"], "of": subject_of_run(run).fingerprint, "when": BEFORE}
     return None
 
 
-# -- what is kept ------------------------------------------------------------------------------------------------------
 def keep(folder: Path, **parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Write advice or a check into a folder, beside what is there already of the same labels."""
+    """Store advice or a check, together with what is stored for the same labels."""
     (of,) = {part["of"] for part in parts.values()}
     before = read_kept(folder / FILE)
     kept = {name: before[name] for name in ("advice", "check") if before.get(name, {}).get("of") == of}
@@ -353,7 +359,7 @@ def keep(folder: Path, **parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def current_together(run: Run) -> dict[str, Any] | None:
-    """What is kept beside a run of the labels that it has now: advice, a check, or both."""
+    """The stored advice and check for the current labels of a run."""
     kept = read_kept(run.folder / FILE)
     if not kept:
         return None
@@ -366,7 +372,7 @@ def current_together(run: Run) -> dict[str, Any] | None:
 
 
 def read_kept(file: Path) -> dict[str, Any]:
-    """What is in a file of ours; nothing where there is none, or where it is damaged."""
+    """The contents of a stored file; empty if it is missing or damaged."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,10 +1,9 @@
-"""The table that laws are learned from: a row a trained model, with what was varied and how well it did.
+"""The table that laws are fitted to: one row per trained model, with its setting and score.
 
-``n`` are the labelled tokens of the real task, ``n_other`` those of each synthetic one (as many, if balanced; 0 for a
-single task), ``tasks`` all tasks together (T), ``ami`` the mean adjusted mutual information of the synthetic tasks with
-the real one, ``score`` the real task's F1 from 0 to 1. A single-task run has neither ``alpha`` nor ``ami``: they are
-empty. Where a row came from stands in ``source`` (the corpus), ``settings`` (a digest of the training's) and
-``version`` (Bursar's).
+``n`` is the number of labelled tokens of the real task, ``n_other`` that of each synthetic one (0 for a single task),
+``tasks`` the number of tasks (T), ``ami`` the mean adjusted mutual information of the synthetic tasks with the real
+one, ``score`` the F1 of the real task from 0 to 1. A single task has neither ``alpha`` nor ``ami``. ``source`` (the
+corpus), ``settings`` (a digest of the training's) and ``version`` (of Bursar) say where a row comes from.
 
 >>> model = {"n": 1000, "n_other": 1000, "tasks": 2, "ami": 0.4, "alpha": 0.85, "architecture": "shared"}
 >>> table = Observations.of([model | {"seed": 0, "score": 0.5}, model | {"seed": 1, "score": 0.6}])
@@ -47,21 +46,21 @@ SCHEMA = pa.schema(
 COLUMNS = tuple(SCHEMA.names)
 WHERE_FROM = ("source", "settings", "version")
 SETTING = ("n", "n_other", "tasks", "alpha", "architecture", "single", "source", "settings")
-KEY = (*SETTING, "seed")  # two rows that agree in these are of the same model
-VARIABLES = ("n", "n_other", "tasks", "ami", "alpha")  # what a law may be a function of
+KEY = (*SETTING, "seed")  # identifies a model
+VARIABLES = ("n", "n_other", "tasks", "ami", "alpha")  # of laws
 SMALLEST = {"n": 1, "n_other": 0, "tasks": 1, "seed": 0}
 BETWEEN = {"ami": (-1.0, 1.0), "alpha": (0.0, 1.0), "score": (0.0, 1.0)}
 OPTIONAL = ("ami", "alpha")  # empty for a single task
-SAME = 1e-9  # by which the scores of one model may differ
+SAME = 1e-9  # largest difference between equal scores
 
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """A row a setting: scores averaged over seeds, as paper 2 does."""
+    """One row per setting, with scores averaged over seeds as in paper 2."""
 
-    variables: Mapping[str, FloatArray]  # (rows,) each; nan where a single task has none
+    variables: Mapping[str, FloatArray]  # (rows,) each; nan if a single task has none
     score: FloatArray  # (rows,)
-    deviation: FloatArray  # (rows,): of the scores of its seeds; nan where there is one seed
+    deviation: FloatArray  # (rows,): of the scores over seeds; nan for one seed
     runs: IntArray  # (rows,): seeds
     architecture: tuple[str, ...]
     single: BoolArray  # (rows,)
@@ -70,17 +69,17 @@ class Averages:
         return len(self.score)
 
     def matrix(self, names: Sequence[str]) -> tuple[FloatArray, FloatArray, int]:
-        """Values of these variables (rows, names), the scores, and how many rows were left out for want of one.
+        """The variables (rows, names), the scores, and the number of rows left out because a variable is missing.
 
-        An adjusted mutual information below 0 is noise about 0, and read as 0.
+        AMI below 0 is noise and counts as 0.
         """
         found, known = self._columns(names)
         return found[known], self.score[known], int((~known).sum())
 
     def alone(self, names: Sequence[str]) -> FloatArray:
-        """For each row of ``matrix``, the score of a single task of its architecture with as many tokens.
+        """For each row of ``matrix``, the score of a single task of the same architecture and number of tokens.
 
-        It is nan where there is none, and for single tasks themselves.
+        It is nan if there is none, and for single tasks themselves.
         """
         keys = list(zip(self.architecture, self.variables["n"].tolist(), strict=True))
         scores: dict[tuple[str, float], list[float]] = {}
@@ -91,11 +90,11 @@ class Averages:
         return found[self._columns(names)[1]]
 
     def _columns(self, names: Sequence[str]) -> tuple[FloatArray, BoolArray]:
-        """The values of these variables for all rows, and which rows have all of them."""
+        """The values of these variables for all rows, and which rows are complete."""
         unknown = [name for name in names if name not in VARIABLES]
         if unknown or not names or len(set(names)) < len(names):
-            said = f"there is no variable {unknown[0]!r}" if unknown else f"variables = {', '.join(names) or 'none'}"
-            raise ConfigError(said, fix=f"name some of {', '.join(VARIABLES)}, each once")
+            wrong = f"there is no variable {unknown[0]!r}" if unknown else f"variables = {', '.join(names) or 'none'}"
+            raise ConfigError(wrong, fix=f"use some of {', '.join(VARIABLES)}, each once")
         found = np.stack([self.variables[name] for name in names], axis=1)
         if "ami" in names:
             found[:, names.index("ami")] = np.maximum(found[:, names.index("ami")], 0.0)
@@ -104,20 +103,20 @@ class Averages:
 
     @property
     def noise(self) -> float:
-        """The mean squared error that averaging over few seeds leaves, which no law can be below; nan if unknown."""
+        """The mean squared error of averages over few seeds, a lower bound for laws; nan if unknown."""
         several = self.runs > 1
         return float(np.mean(self.deviation[several] ** 2 / self.runs[several])) if several.any() else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The table, checked. ``table`` has the columns of ``SCHEMA``."""
+    """A checked table with the columns of ``SCHEMA``."""
 
     table: Any  # pyarrow.Table
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> Observations:
-        """Rows as mappings. ``single`` follows from ``tasks``; where they came from may be left out."""
+        """Build a table from rows. ``single`` follows from ``tasks``; provenance is optional."""
         found = [{"single": row.get("tasks") == 1} | dict.fromkeys(WHERE_FROM, "") | dict(row) for row in rows]
         for place, row in enumerate(found):
             strange = sorted(set(row) - set(COLUMNS))
@@ -127,19 +126,19 @@ class Observations:
             columns = {name: [row.get(name) for row in found] for name in COLUMNS}
             table = pa.table({name: pa.array(columns[name], SCHEMA.field(name).type) for name in COLUMNS})
         except (pa.ArrowException, TypeError) as wrong:
-            raise DataError(f"the rows are no observations: {wrong}") from None
+            raise DataError(f"the rows are not observations: {wrong}") from None
         return cls._checked(table, None)
 
     @classmethod
     def read(cls, file: str | Path) -> Observations:
-        """A table from its Parquet file. What is wrong is named by file, row (counted from 1) and column."""
+        """Read a Parquet file. Errors name the file, the row (from 1) and the column."""
         path = Path(file)
         table = read_columns(
             path,
             COLUMNS,
             what="table of observations",
             writer="Observations.write",
-            folder="name the Parquet file of a table",
+            folder="pass the Parquet file of a table",
         )
         return cls._checked(table.select(list(COLUMNS)), path)
 
@@ -150,7 +149,7 @@ class Observations:
             try:
                 typed[field.name] = table[field.name].combine_chunks().cast(field.type)
             except pa.ArrowException:
-                raise DataError(f"column {field.name!r} holds no {_in_words(field.type)}", path=path) from None
+                raise DataError(f"column {field.name!r} does not hold {_in_words(field.type)}", path=path) from None
         whole = pa.table(typed, schema=SCHEMA)
         _check(whole, path)
         return cls(whole)
@@ -159,18 +158,18 @@ class Observations:
         return len(self.table)
 
     def column(self, name: str) -> Any:
-        """The values of a column as an array: numbers with nan where empty, names as objects."""
+        """The values of a column: numbers with nan for empty cells, strings as objects."""
         return self.table[name].to_numpy()
 
     def write(self, file: str | Path) -> None:
-        """As Parquet, whole or not at all. Equal tables give equal files."""
+        """Write as Parquet, whole or not at all. Equal tables give equal files."""
         with replacing_bytes(Path(file)) as out:
             pq.write_table(self.table, out)
 
     def merged(self, *others: Observations) -> Observations:
-        """All rows of several tables, each model once, in an order that does not depend on theirs.
+        """Merge tables, with each model once, in an order that does not depend on theirs.
 
-        A model that stands in two of them with different scores is an error: the settings do not say what differs.
+        Different scores of the same model are an error: the settings do not say what differs.
         """
         table = pa.concat_tables([self.table, *(other.table for other in others)])
         rows = table.to_pylist()
@@ -179,12 +178,12 @@ class Observations:
             key = tuple(row[name] for name in KEY)
             first = kept.setdefault(key, row)
             if abs(first["score"] - row["score"]) > SAME:
-                said = ", ".join(
+                model = ", ".join(
                     f"{name} {value}" for name, value in zip(KEY, key, strict=True) if value not in ("", None)
                 )
                 raise DataError(
-                    f"the model with {said} has the scores {first['score']:g} and {row['score']:g}",
-                    fix="give what differs a digest of its own in the column settings, or leave one out",
+                    f"the model with {model} has the scores {first['score']:g} and {row['score']:g}",
+                    fix="use different values in the column settings, or remove one",
                 )
         order = sorted(kept, key=_sortable)
         return Observations(pa.Table.from_pylist([kept[key] for key in order], schema=SCHEMA))
@@ -193,20 +192,20 @@ class Observations:
         """The rows of one architecture."""
         known = sorted(set(self.column("architecture")))
         if name not in known:
-            raise ConfigError(f"there is no architecture {name!r} in the table", fix=f"it has {', '.join(known)}")
+            raise ConfigError(f"there is no architecture {name!r} in the table", fix=f"use {', '.join(known)}")
         return Observations(self.table.filter(pa.array(self.column("architecture") == name)))
 
     def of_single_tasks(self) -> Observations:
-        """The rows of models that were trained on one task alone."""
+        """The rows of single-task models."""
         single = self.table.filter(self.table["single"])
         if not len(single):
-            raise ConfigError("there are no single tasks in the table", fix="add rows of models of one task")
+            raise ConfigError("there are no single tasks in the table", fix="add rows of single-task models")
         return Observations(single)
 
     def averaged(self, *, by_seed: bool = False) -> Averages:
-        """One row a setting: the mean over its seeds, in the order of the settings.
+        """Average over seeds; rows are sorted by setting.
 
-        ``by_seed`` keeps every model as a row of its own, for tables with few settings.
+        ``by_seed`` keeps each model as a row, for tables with few settings.
         """
         of = KEY if by_seed else SETTING
         keys = list(zip(*(self.table[name].to_pylist() for name in of), strict=True))
@@ -234,14 +233,14 @@ class Observations:
 
 
 def append(file: str | Path, rows: Observations) -> Observations:
-    """Add rows to the table in a file, or begin one; rows that are there already are not doubled."""
+    """Add rows to the table in a file, or create it; duplicates are not added."""
     path = Path(file)
     merged = Observations.read(path).merged(rows) if path.exists() else rows.merged()
     merged.write(path)
     return merged
 
 
-# -- what a table may have wrong --------------------------------------------------------------------------------------
+# -- checks -----------------------------------------------------------------------------------------------------------
 def _check(table: Any, path: Path | None) -> None:
     if not len(table):
         raise DataError("the table has no rows", path=path)
@@ -249,7 +248,9 @@ def _check(table: Any, path: Path | None) -> None:
     for name in COLUMNS:
         empty = table[name].is_null().to_numpy(zero_copy_only=False)
         bad = empty & ~single.astype(bool) if name in OPTIONAL else empty
-        _refuse(bad, path, name, lambda row: "it is empty", "only alpha and ami of a single task may be empty")
+        _refuse(
+            bad, path, name, lambda row: "it is empty", "fill it in: only alpha and ami of a single task may be empty"
+        )
     for name, least in SMALLEST.items():
         values = table[name].to_numpy()
         _refuse(values < least, path, name, lambda row, v=values: f"{v[row]} is out of range", f"use {least} or more")
@@ -265,7 +266,7 @@ def _check(table: Any, path: Path | None) -> None:
         path,
         "single",
         lambda row: f"it is {bool(single[row])!s} with {tasks[row]} tasks".lower(),
-        "a single-task run has tasks = 1, any other has more",
+        "use single = true for tasks = 1 only",
     )
 
 

@@ -1,12 +1,12 @@
-"""Symbolic regression: formulas from a table, from the shortest to the most accurate, and the choice among them.
+"""Symbolic regression: finds formulas from the shortest to the most accurate, and chooses one.
 
-Two engines find forms. ``operon`` keeps a Pareto front of error against length. ``gplearn`` is as in paper 2: its
-operators and rates, and scores times 100. Both see the training rows alone. Whatever they find is written in the real
-score, simplified, and its constants are fitted anew by least squares.
+Two engines find forms. ``operon`` keeps a Pareto front of error and length. ``gplearn`` has the operators, rates and
+scaled scores of paper 2. Formulas are rewritten for the real score and simplified, and their constants are refitted by
+least squares.
 
-Operators and where they have no value: Operon's are the plain ones. gplearn's are protected: √|x|; log|x|, 0 near 0;
-x ÷ y is 1 where y is near 0; exp is cut at ``EXP_CUT``. A formula that leaned on such a protection anywhere in the
-table, but for the bars of |x|, is not what it says, and is dropped; so is one without a value somewhere in the table.
+Operon's operators are the plain ones. gplearn's are protected: √|x|; log|x|, 0 near 0; x ÷ y is 1 for y near 0; exp is
+cut at ``EXP_CUT``. A formula that relies on such a protection (other than |x|) somewhere in the table is dropped, and
+so is one that is undefined there.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ import sympy  # type: ignore[import-untyped]
 from bursar.errors import BursarError, ConfigError
 from bursar.laws.expressions import Formula, parse, symbol, without_offset
 from bursar.ragged import FloatArray, IntArray
+from bursar.random_streams import rng
 
 OPERATORS = ("add", "sub", "mul", "div", "log", "sqrt", "exp", "neg")  # paper 2, section 4
-SCORE_SCALE = 100.0  # what gplearn's scores are multiplied by: else it settles for their mean (paper 2, section 4)
-EXP_CUT = 50.0  # gplearn's exp has no larger argument
+SCORE_SCALE = 100.0  # factor of scores for gplearn, which otherwise finds their mean (paper 2, section 4)
+EXP_CUT = 50.0  # largest argument of gplearn's exp
 LONGEST = 20  # nodes of an Operon formula
 FOLDS = 5
 FEWEST_ROWS = 20
@@ -33,7 +34,7 @@ _UNDEFINED = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I)
 
 @dataclass(frozen=True)
 class Effort:
-    """How long an engine looks."""
+    """How long an engine searches."""
 
     population: int
     generations: int
@@ -44,45 +45,54 @@ EFFORTS = {"operon": Effort(500, 60, 4), "gplearn": Effort(1000, 20)}
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A formula and its error on rows that its constants were not fitted to."""
+class FitSettings:
+    """How a formula is searched for."""
+
+    engine: str = "operon"
+    effort: Effort | None = None  # the engine's default if not given
+    seed: int = 0
+    known_forms: bool = True  # try paper 2's forms too
+    level: float = 0.9  # of the interval of a prediction
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise ConfigError(f"there is no engine {self.engine!r}", fix=f"use {' or '.join(ENGINES)}")
+        if not 0 < self.level < 1:
+            raise ConfigError(f"level = {self.level}", fix="use a share such as 0.9")
+
+
+@dataclass(frozen=True)
+class ScoredFormula:
+    """A formula and its error in cross-validation."""
 
     formula: Formula
     error: float  # mean squared
     doubt: float  # its standard error
 
 
-Engine = Callable[[FloatArray, Sequence[str], FloatArray, Effort, int], list[Any]]
+FormEngine = Callable[[FloatArray, Sequence[str], FloatArray, Effort, int], list[Any]]
 
 
-def fit_front(
-    X: FloatArray,
-    names: Sequence[str],
-    y: FloatArray,
-    *,
-    engine: str = "operon",
-    effort: Effort | None = None,
-    seed: int = 0,
-) -> list[Formula]:
-    """Formulas for y, each longer than the one before and nearer to it; the first is a constant.
+def fit_front(X: FloatArray, names: Sequence[str], y: FloatArray, settings: FitSettings | None = None) -> list[Formula]:
+    """Formulas for y, each longer and more accurate than the one before; the first is a constant.
 
     The same rows and seed give the same formulas: engines run on one thread.
 
     >>> X = np.linspace(1, 9, 40)[:, None]
-    >>> front = fit_front(X, ["n"], 0.2 * np.sqrt(X[:, 0]), effort=Effort(60, 10))
+    >>> front = fit_front(X, ["n"], 0.2 * np.sqrt(X[:, 0]), FitSettings(effort=Effort(60, 10)))
     >>> [formula.text for formula in front if formula.error(X, 0.2 * np.sqrt(X[:, 0])) < 1e-9][0]
     '0.2*sqrt(n)'
     """
+    settings = settings or FitSettings()
     X, y = check_rows(X, names, y)
-    if engine not in ENGINES:
-        raise ConfigError(f"there is no engine {engine!r}", fix=f"use {' or '.join(ENGINES)}")
-    found = ENGINES[engine](X, names, y, effort or EFFORTS[engine], seed)
+    effort = settings.effort or EFFORTS[settings.engine]
+    found = ENGINES[settings.engine](X, names, y, effort, settings.seed)
     mean = Formula.of(parse(repr(float(y.mean())), names), names)
     return _front([mean, *_formulas(found, names, X, y)], X, y)
 
 
 def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y: FloatArray) -> list[Formula]:
-    """Expressions as formulas with their best constants, with and without an offset, each form once."""
+    """Fit the constants of expressions, with and without an offset; each form once."""
     best: dict[Any, Formula] = {}
     for expression in expressions:
         for form in (expression, without_offset(expression)):
@@ -96,7 +106,7 @@ def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y
 
 
 def _front(formulas: Iterable[Formula], X: FloatArray, y: FloatArray) -> list[Formula]:
-    """Those that no other is both at most as long as and at least as good as."""
+    """The Pareto front of length and error."""
     errors = [(formula, formula.error(X, y)) for formula in formulas]
     kept: list[Formula] = []
     lowest = float("inf")
@@ -107,8 +117,8 @@ def _front(formulas: Iterable[Formula], X: FloatArray, y: FloatArray) -> list[Fo
 
 
 # -- the choice -------------------------------------------------------------------------------------------------------
-def judged(formulas: Sequence[Formula], X: FloatArray, y: FloatArray, *, seed: int = 0) -> list[Candidate]:
-    """Each formula with its error on held-out folds, its constants fitted to the other folds every time."""
+def cross_validated(formulas: Sequence[Formula], X: FloatArray, y: FloatArray, *, seed: int = 0) -> list[ScoredFormula]:
+    """Each formula with its error in cross-validation, where its constants are refitted for each fold."""
     fold = folds(len(y), seed)
     found = []
     for formula in formulas:
@@ -119,49 +129,47 @@ def judged(formulas: Sequence[Formula], X: FloatArray, y: FloatArray, *, seed: i
             squares[out] = np.where(np.isfinite(misses), misses**2, np.inf)
         error = float(squares.mean())
         doubt = float(squares.std(ddof=1) / np.sqrt(len(y))) if np.isfinite(error) else float("inf")
-        found.append(Candidate(formula, error, doubt))
+        found.append(ScoredFormula(formula, error, doubt))
     return found
 
 
-def chosen(candidates: Sequence[Candidate]) -> Candidate:
-    """The shortest whose error is within one standard error of the best one's."""
+def choose(candidates: Sequence[ScoredFormula]) -> ScoredFormula:
+    """The shortest formula whose error is within one standard error of the lowest."""
     best = min(candidates, key=lambda c: (c.error, c.formula.size))
     near = [c for c in candidates if c.error <= best.error + best.doubt]
     return min(near, key=lambda c: (c.formula.size, c.error))
 
 
 def folds(rows: int, seed: int = 0) -> IntArray:
-    """Which fold every row is in, folds of nearly one size."""
-    return np.random.default_rng([seed, 103]).permutation(np.arange(rows) % FOLDS)
+    """The fold of each row; folds differ by at most one row in size."""
+    return rng(seed, "law folds").permutation(np.arange(rows) % FOLDS)
 
 
 def held_out(rows: int, seed: int = 0, share: float = 0.1) -> tuple[IntArray, IntArray]:
-    """Rows to fit on and rows to judge by: a tenth, as in paper 2, but of a small table 20, or a third of it."""
+    """Rows to fit to and held-out rows: a tenth as in paper 2, but at least 20 or a third."""
     many = max(round(share * rows), min(20, rows // 3))
-    order = np.random.default_rng([seed, 107]).permutation(rows)
+    order = rng(seed, "law held-out rows").permutation(rows)
     return np.sort(order[many:]), np.sort(order[:many])
 
 
 def check_rows(X: FloatArray, names: Sequence[str], y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Arrays of one length without gaps, or an error that says what is wrong."""
+    """Check that rows are complete and that each variable varies."""
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     if X.shape != (len(y), len(names)):
         raise ConfigError(f"values {X.shape} for {len(y)} scores and the variables {', '.join(names)}")
     if len(y) < FEWEST_ROWS:
-        raise ConfigError(f"{len(y)} rows are too few to find a formula", fix=f"bring {FEWEST_ROWS} or more settings")
+        raise ConfigError(f"{len(y)} rows are too few to find a formula", fix=f"use {FEWEST_ROWS} settings or more")
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
-        raise ConfigError("some values are no numbers", fix="leave those rows out")
+        raise ConfigError("some values are not finite numbers", fix="remove those rows")
     for name, column in zip(names, X.T, strict=True):
         if np.ptp(column) == 0:
-            raise ConfigError(
-                f"{name} is {column[0]:g} in all rows: nothing can be said of it", fix="leave it out of the variables"
-            )
+            raise ConfigError(f"{name} is {column[0]:g} in all rows", fix="remove it from the variables")
     return X, y
 
 
 # -- the engines ------------------------------------------------------------------------------------------------------
 def input_scales(X: FloatArray, names: Sequence[str]) -> dict[str, float]:
-    """The power of ten that each variable is divided by before Operon sees it, so that constants have one size.
+    """The power of ten by which each variable is divided for Operon, so that constants have similar sizes.
 
     >>> input_scales(np.array([[5000.0, 0.4], [9000.0, 0.8]]), ["n", "ami"])
     {'n': 1000.0, 'ami': 1.0}
@@ -172,7 +180,7 @@ def input_scales(X: FloatArray, names: Sequence[str]) -> dict[str, float]:
 
 
 def operon_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Effort, seed: int) -> list[Any]:
-    """The Pareto front of error against length, from every restart."""
+    """The Pareto fronts of error and length of all restarts."""
     try:
         from pyoperon.sklearn import SymbolicRegressor  # type: ignore[import-untyped]
     except ImportError:
@@ -190,7 +198,7 @@ def operon_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Eff
             max_evaluations=10**9,
             max_length=LONGEST,
             max_depth=7,
-            optimizer_iterations=0,  # constants are fitted afterwards, and meanwhile move by mutation
+            optimizer_iterations=0,  # constants mutate, and are fitted afterwards
             epsilon=1e-6,
             n_threads=1,
             random_state=seed * 1000 + restart + 1,
@@ -204,7 +212,7 @@ def operon_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Eff
 
 
 def gplearn_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Effort, seed: int) -> list[Any]:
-    """All programs of the last generation that are what they say, from paper 2's settings."""
+    """The sincere programs of the last generation, with paper 2's settings."""
     try:
         from gplearn.functions import make_function  # type: ignore[import-untyped]
         from gplearn.genetic import SymbolicRegressor  # type: ignore[import-untyped]
@@ -234,7 +242,7 @@ def gplearn_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Ef
 
 
 def _sincere(programs: dict[str, Any], X: FloatArray, names: Sequence[str]) -> list[Any]:
-    """The best of each length whose formula says what the program does, in the real score."""
+    """The best program of each length whose formula has the same values, for the real score."""
     best: dict[int, str] = {}
     for text, program in sorted(programs.items(), key=lambda entry: (entry[1].raw_fitness_, entry[0])):
         best.setdefault(program.length_, text)
@@ -251,7 +259,7 @@ def _sincere(programs: dict[str, Any], X: FloatArray, names: Sequence[str]) -> l
 
 
 def _with_bars(text: str) -> str:
-    """gplearn's root and logarithm are of |x|."""
+    """Write gplearn's root and logarithm as those of |x|."""
     return text.replace("sqrt(", "sqrt_abs(").replace("log(", "log_abs(")
 
 
@@ -261,7 +269,7 @@ def _cut_exp(x: FloatArray) -> FloatArray:
 
 
 def _read(text: str, names: Sequence[str]) -> Any | None:
-    """What an engine wrote, where it is a formula with finite numbers."""
+    """Parse the output of an engine; ``None`` if it is no formula with finite numbers."""
     try:
         found = parse(text, names)
     except BursarError:
@@ -273,4 +281,4 @@ def _missing(package: str) -> ConfigError:
     return ConfigError(f"{package} is not installed", fix="install it: pip install 'bursar[laws]'")
 
 
-ENGINES: dict[str, Engine] = {"operon": operon_forms, "gplearn": gplearn_forms}
+ENGINES: dict[str, FormEngine] = {"operon": operon_forms, "gplearn": gplearn_forms}

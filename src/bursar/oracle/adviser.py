@@ -1,4 +1,4 @@
-"""Compares a finished run with the best order found: what a campaign asks of this package."""
+"""The oracle as a campaign's reviewer: compares a finished run with the best order found."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from bursar.campaign.advisers import ReviewCallback, Reviewer
 from bursar.campaign.runs import Run
 from bursar.compute import make_engine
 from bursar.learners.learner import Progress
-from bursar.oracle.run_comparison import ask_oracle, current_answer, judged_tasks
+from bursar.oracle.run_comparison import OracleRequest, ask_oracle, current_answer
+from bursar.oracle.run_question import judged_tasks
 from bursar.oracle.settings import OracleSection, oracle_settings
 
 
 class OracleAdviser:
-    """The reviewer of runs: of all that have an answer, and of those with an ``[oracle]`` table at their end."""
+    """Reviews runs whose campaign has an ``[oracle]`` table, and shows stored answers of any run."""
 
     section = OracleSection
 
@@ -24,8 +25,8 @@ class OracleAdviser:
 
     def review(self, run: Run, progress: Progress, told: ReviewCallback | None) -> None:
         if (settings := oracle_settings(run.config)) is not None:
-            engine = make_engine(settings.engine)
-            ask_oracle(run, settings.plan, judge=settings.judge, engine=engine, progress=progress, told=told)
+            request = OracleRequest(settings.plan, judge=settings.judge, engine=make_engine(settings.engine))
+            ask_oracle(run, request, progress=progress, callback=told)
 
     def answer(self, run: Run) -> dict[str, Any] | None:
         return current_answer(run)

@@ -1,7 +1,7 @@
-"""Judging without rounds: sets are wanted, some no longer, and scores come as they are ready.
+"""Asynchronous scoring: a search requests sets, may withdraw them, and gets scores as they are ready.
 
-A round of questions ends with its slowest model, and most lanes are empty by then. A stream keeps them full: what a
-search wants to know may change with every score that it hears, and work on what it no longer wants is dropped.
+A synchronous batch ends with its slowest model, when most lanes are empty. A stream keeps them full: requests may
+change with each score, and work on withdrawn sets is dropped.
 """
 
 from __future__ import annotations
@@ -16,81 +16,81 @@ from bursar.compute.processes import ChildProcess
 from bursar.errors import ComputeError
 from bursar.ragged import IntArray
 
-Wanted = Mapping[bytes, IntArray]  # sets by their keys, the most wanted first
-TOLD = 256  # scores that a process remembers: some are on their way when they are asked for once more
+SetsByKey = Mapping[bytes, IntArray]  # the most urgent first
+RECENT = 256  # scores that a process keeps, since a request may cross the answer
 TRIES = 3  # processes that may die before a stream gives up
 
 
-class Stream(Protocol):
-    """Scores of sets, as they are ready."""
+class ScoreStream(Protocol):
+    """Scores sets one by one."""
 
     room: int  # sets that are worked on at the same time
 
-    def want(self, sets: Wanted) -> None:
-        """From now on these sets and no others."""
+    def request(self, sets: SetsByKey) -> None:
+        """Replace all earlier requests by these."""
         ...
 
-    def heard(self) -> dict[bytes, float]:
-        """Scores of wanted sets, at least one: waits for it. Each is told once. Nothing if nothing is wanted."""
+    def results(self) -> dict[bytes, float]:
+        """Wait for at least one score. Each is returned once. Empty if nothing is requested."""
         ...
 
     def close(self) -> None:
-        """No more questions."""
+        """Stop working."""
         ...
 
 
-class Steps(Protocol):
-    """A stream that works in this process, a little at a time."""
+class SetEvaluator(Protocol):
+    """Scores sets in this process, a step at a time."""
 
     room: int
 
-    def want(self, sets: Wanted) -> None:
-        """From now on these sets and no others."""
+    def request(self, sets: SetsByKey) -> None:
+        """Replace all earlier requests by these."""
         ...
 
     def step(self) -> dict[bytes, float]:
-        """Work for a moment; the scores that are ready by then, which may be none."""
+        """Work for a moment; return the scores that are ready, perhaps none."""
         ...
 
     def __len__(self) -> int:
-        """How many sets are in work."""
+        """The number of sets in work."""
         ...
 
 
-class Here:
-    """In this process."""
+class LocalStream:
+    """Works in this process."""
 
-    def __init__(self, steps: Steps) -> None:
-        self.steps, self.room = steps, steps.room
+    def __init__(self, evaluator: SetEvaluator) -> None:
+        self.evaluator, self.room = evaluator, evaluator.room
 
-    def want(self, sets: Wanted) -> None:
-        self.steps.want(sets)
+    def request(self, sets: SetsByKey) -> None:
+        self.evaluator.request(sets)
 
-    def heard(self) -> dict[bytes, float]:
-        while len(self.steps):
-            if found := self.steps.step():
+    def results(self) -> dict[bytes, float]:
+        while len(self.evaluator):
+            if found := self.evaluator.step():
                 return found
         return {}
 
     def close(self) -> None:
-        self.steps.want({})
+        self.evaluator.request({})
 
 
-class Elsewhere:
-    """In several processes of this machine, each with lanes of its own; one that dies is replaced."""
+class ProcessStream:
+    """Works in several processes of this machine; one that dies is replaced."""
 
-    def __init__(self, make: Callable[[], Steps], workers: int, room: int) -> None:
-        """``make`` makes the steps of each process; ``room`` is that of all of them."""
+    def __init__(self, make: Callable[[], SetEvaluator], workers: int, room: int) -> None:
+        """``make`` creates the evaluator of each process; ``room`` is that of all together."""
         self.room = room
         self._make = make
-        self._lines = [self._line() for _ in range(workers)]
-        self._held: list[dict[bytes, IntArray]] = [{} for _ in range(workers)]  # by process: what it works on
+        self.processes = [self._start() for _ in range(workers)]
+        self._held: list[dict[bytes, IntArray]] = [{} for _ in range(workers)]  # what each process works on
         self._died = 0
 
-    def _line(self) -> ChildProcess:
+    def _start(self) -> ChildProcess:
         return ChildProcess(partial(_serve, make=self._make))
 
-    def want(self, sets: Wanted) -> None:
+    def request(self, sets: SetsByKey) -> None:
         changed = set()
         for worker, held in enumerate(self._held):
             for key in [key for key in held if key not in sets]:
@@ -107,65 +107,65 @@ class Elsewhere:
 
     def _send(self, worker: int) -> None:
         try:
-            self._lines[worker].line.send(self._held[worker])
+            self.processes[worker].line.send(self._held[worker])
         except OSError:
             self._replace(worker)
 
     def _replace(self, worker: int) -> None:
-        """A new process for what a dead one was working on."""
+        """Start a new process for the work of a dead one."""
         self._died += 1
         if self._died >= TRIES:
             raise ComputeError(f"{self._died} processes that train models have died", fix="see what they printed last")
-        self._lines[worker].kill()
-        self._lines[worker] = self._line()
+        self.processes[worker].kill()
+        self.processes[worker] = self._start()
         self._send(worker)
 
-    def heard(self) -> dict[bytes, float]:
+    def results(self) -> dict[bytes, float]:
         found: dict[bytes, float] = {}
         while not found and any(self._held):
-            ready = wait([line.line for line in self._lines])
-            for worker, line in enumerate(self._lines):
-                if line.line in ready:
-                    found |= self._told(worker)
+            ready = wait([process.line for process in self.processes])
+            for worker, process in enumerate(self.processes):
+                if process.line in ready:
+                    found |= self._receive(worker)
         return found
 
-    def _told(self, worker: int) -> dict[bytes, float]:
-        """What one process has found, also of what is no longer wanted: it may be wanted again."""
+    def _receive(self, worker: int) -> dict[bytes, float]:
+        """The scores of one process, also of withdrawn sets, since they may be requested again."""
         try:
-            said = self._lines[worker].line.recv()
+            answer = self.processes[worker].line.recv()
         except (EOFError, OSError):
             self._replace(worker)
             return {}
-        if isinstance(said, BaseException):
-            raise said
-        for key in said:
+        if isinstance(answer, BaseException):
+            raise answer
+        for key in answer:
             self._held[worker].pop(key, None)
-        return dict(said)
+        return dict(answer)
 
     def close(self) -> None:
-        for line in self._lines:
-            line.dismiss()
-        for line in self._lines:
-            line.join()
+        for process in self.processes:
+            process.dismiss()
+        for process in self.processes:
+            process.join()
 
 
-def _serve(line: Connection, make: Callable[[], Steps]) -> None:
-    """What a process does: work on what is wanted, hear what is wanted now, tell what is ready."""
-    told: dict[bytes, float] = {}
+def _serve(line: Connection, make: Callable[[], SetEvaluator]) -> None:
+    """Run in a process: receive requests, work on them, send scores."""
+    recent: dict[bytes, float] = {}
     try:
-        steps = make()
+        evaluator = make()
         while True:
             found: dict[bytes, float] = {}
-            while not len(steps) or line.poll():
+            while not len(evaluator) or line.poll():
                 wanted = line.recv()
-                steps.want({key: items for key, items in wanted.items() if key not in told})
-                found = {key: told[key] for key in wanted if key in told}
+                evaluator.request({key: items for key, items in wanted.items() if key not in recent})
+                found = {key: recent[key] for key in wanted if key in recent}
                 if found:
                     break
-            found |= steps.step()
+            found |= evaluator.step()
             if found:
                 line.send(found)
-                told = dict(islice((found | told).items(), TOLD))
+                recent = dict(islice((found | recent).items(), RECENT))
     except (EOFError, OSError):
         return
     except BaseException as wrong:

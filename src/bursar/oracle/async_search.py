@@ -1,134 +1,113 @@
-"""The same search, with a judge that is asked set by set: no round has to wait for its slowest model.
+"""The same search with a judge that scores sets one by one, so that no batch waits for its slowest model.
 
-What the next proposals will be is a tree: each may be accepted or not. Its nodes are asked about in the order of how
-likely they are to be needed, as far as there is room; every score that is heard changes how likely they are, and so
-what is wanted next. Decisions are made in the order of steps, on the same numbers: the chain is the same.
+The next proposals form a tree, since each may be accepted or not. Nodes are requested by the probability that they are
+needed, as far as there is room; each new score changes these probabilities. Decisions are made step by step on the same
+numbers, so the chain is the same.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
 import numpy as np
 
-from bursar.oracle.async_evaluation import Stream
-from bursar.oracle.chain import Candidate, Chain, State, Told
+from bursar.oracle.async_evaluation import ScoreStream
+from bursar.oracle.chain import OrderChain, Proposal, RunningNormal, SearchCallback, SearchState
 from bursar.oracle.judge import key_of
 from bursar.oracle.orders import Order
 from bursar.ragged import FloatArray, IntArray
 
-WORTH = 0.12  # sets are asked about while they are needed with at least this probability; it changes only the time
+LIKELY = 0.12  # sets are requested if needed with at least this probability; changes only the time
 
 
 @dataclass(frozen=True)
-class Node:
-    """A proposal made from some order, and the keys of the sets that it asks about."""
+class ProposalNode:
+    """A proposal and the keys of its sets."""
 
-    candidate: Candidate
-    places: IntArray  # of those sets in the curve
+    proposal: Proposal
+    places: IntArray  # of the sets in the curve
     keys: Sequence[bytes]
 
 
-class Changes:
-    """What proposals have changed the score of a prefix by, of late."""
+class AsyncSearch:
+    """Runs a chain with scores from a stream."""
 
-    def __init__(self) -> None:
-        self.mean, self.variance = 0.0, 1e-4
+    def __init__(self, chain: OrderChain, stream: ScoreStream) -> None:
+        self.chain, self.stream, self.cache = chain, stream, chain.cache
+        self.changes = RunningNormal(0.01)  # of the scores of prefixes, by recent proposals
+        self.nodes: dict[tuple[int, bytes], ProposalNode] = {}
 
-    def heard(self, changes: FloatArray) -> None:
-        for change in changes.tolist():
-            self.mean += 0.01 * (change - self.mean)
-            self.variance += 0.01 * ((change - self.mean) ** 2 - self.variance)
-
-    def chance(self, needed: float, unknown: int) -> float:
-        """Of so many unknown changes adding up to more than is needed, if they are normal."""
-        if not unknown:
-            return float(needed < 0)
-        if needed == -math.inf:
-            return 1.0
-        return 0.5 * math.erfc((needed - unknown * self.mean) / math.sqrt(2 * unknown * self.variance + 1e-18))
-
-
-class Streamed:
-    """A chain and the stream that it hears scores from."""
-
-    def __init__(self, chain: Chain, stream: Stream) -> None:
-        self.chain, self.stream, self.memory = chain, stream, chain.memory
-        self.changes = Changes()
-        self.nodes: dict[tuple[int, bytes], Node] = {}
-
-    def run(self, now: State, told: Told | None) -> State:
-        """To the end of the plan."""
+    def run(self, now: SearchState, callback: SearchCallback | None) -> SearchState:
+        """Run to the end of the plan."""
         try:
             while now.step < self.chain.plan.all_steps:
                 if self._decided(now):
-                    if told is not None:
-                        told(now)
+                    if callback is not None:
+                        callback(now)
                     continue
-                self.stream.want(self._wanted(now))
-                self.memory.heard(self.stream.heard())
+                self.stream.request(self._wanted(now))
+                self.cache.add(self.stream.results())
         finally:
             self.stream.close()
         return now
 
-    def _decided(self, now: State) -> bool:
-        """Decide on the next proposal if enough is known of it."""
-        node = self._node(self._base(now), now.step + 1)
+    def _annealing(self, now: SearchState) -> bool:
+        return now.step < self.chain.plan.steps
+
+    def _decided(self, now: SearchState) -> bool:
+        """Decide on the next proposal if enough of its scores are known."""
+        base, curve = now.base(self._annealing(now))
+        node = self._node(base, now.step + 1)
         scores = self._scores(node)
-        if np.isnan(scores).any() and not self.chain.hopeless(now, node.candidate, scores):
+        if np.isnan(scores).any() and not self.chain.hopeless(now, node.proposal, scores):
             return False
-        curve = now.curve if node.candidate.step <= self.chain.plan.steps else now.best_curve
         changes = scores - curve[node.places]
-        self.memory.asked += len(node.keys)
-        self.chain.settle(now, node.candidate, scores)
-        self.changes.heard(changes[~np.isnan(changes)])
+        self.cache.asked += len(node.keys)
+        self.chain.settle(now, node.proposal, scores)
+        for change in changes[~np.isnan(changes)].tolist():
+            self.changes.update(change)
         self.nodes = {key: held for key, held in self.nodes.items() if key[0] > now.step}
         return True
 
-    def _wanted(self, now: State) -> dict[bytes, IntArray]:
-        """The sets to work on, the likeliest to be needed first."""
+    def _wanted(self, now: SearchState) -> dict[bytes, IntArray]:
+        """The sets to request, those most likely to be needed first."""
         wanted: dict[bytes, IntArray] = {}
         plan, number = self.chain.plan, count()
-        annealing = now.step < plan.steps
+        annealing = self._annealing(now)
         last = min(plan.steps if annealing else plan.all_steps, now.step + plan.ahead)
-        tree = [(-1.0, next(number), now.step + 1, self._base(now), now.curve if annealing else now.best_curve)]
+        tree = [(-1.0, next(number), now.step + 1, *now.base(annealing))]
         while tree and len(wanted) < self.stream.room:
             unlikely, _, step, base, curve = heapq.heappop(tree)
             node = self._node(base, step)
             scores = self._scores(node)
             missing = np.flatnonzero(np.isnan(scores)).tolist()
-            wanted |= {node.keys[at]: node.candidate.sets[at] for at in missing}
+            wanted |= {node.keys[at]: node.proposal.sets[at] for at in missing}
             if step == last:
                 continue
             chance = self._chance(node, scores - curve[node.places], len(curve))
             after = curve.copy()
             after[node.places] = scores
-            for likely, there, reached in ((chance, node.candidate.order, after), (1 - chance, base, curve)):
-                if likely * -unlikely >= WORTH:
+            for likely, there, reached in ((chance, node.proposal.order, after), (1 - chance, base, curve)):
+                if likely * -unlikely >= LIKELY:
                     heapq.heappush(tree, (likely * unlikely, next(number), step + 1, there, reached))
         return dict(islice(wanted.items(), self.stream.room))
 
-    def _chance(self, node: Node, changes: FloatArray, batches: int) -> float:
-        """Of a proposal being taken, given as many changes of scores as are known."""
+    def _chance(self, node: ProposalNode, changes: FloatArray, batches: int) -> float:
+        """The probability that a proposal is accepted, given the known changes of scores."""
         known = changes[~np.isnan(changes)]
-        needed = node.candidate.slack * batches - float(known.sum())
+        needed = node.proposal.slack * batches - float(known.sum())
         return self.changes.chance(needed, len(changes) - len(known))
 
-    def _base(self, now: State) -> Order:
-        """The order that the next proposal is made from."""
-        return now.order if now.step < self.chain.plan.steps else now.best
-
-    def _node(self, base: Order, step: int) -> Node:
+    def _node(self, base: Order, step: int) -> ProposalNode:
         where = step, base.batches.tobytes()
         if where not in self.nodes:
-            candidate = self.chain.candidate(base, step)
-            places: IntArray = np.array(candidate.prefixes, dtype=np.int64) - 1
-            self.nodes[where] = Node(candidate, places, [key_of(items) for items in candidate.sets])
+            proposal = self.chain.proposal(base, step)
+            places: IntArray = np.array(proposal.prefixes, dtype=np.int64) - 1
+            self.nodes[where] = ProposalNode(proposal, places, [key_of(items) for items in proposal.sets])
         return self.nodes[where]
 
-    def _scores(self, node: Node) -> FloatArray:
-        return np.array([self.memory.get(key) for key in node.keys], dtype=float)
+    def _scores(self, node: ProposalNode) -> FloatArray:
+        return np.array([self.cache.get(key) for key in node.keys], dtype=float)

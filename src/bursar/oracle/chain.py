@@ -1,4 +1,4 @@
-"""The chain of a search for the best order: proposals, what decides on them, and where it is (paper 4, algorithm 1)."""
+"""The Markov chain of a search for the best order: proposals, decisions and state (paper 4, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.oracle.judge import Judge, Memory
-from bursar.oracle.orders import Move, Order, propose, quality
+from bursar.oracle.judge import ScoreCache
+from bursar.oracle.orders import Order, OrderMove, propose, quality
 from bursar.ragged import FloatArray, IntArray
 
-FALL = 0.02  # what a refused proposal may well lose on a prefix; it changes nothing but the time
-SURE = 0.3  # proposals are guessed ahead while they are needed with at least this probability
+FALL = 0.02  # assumed loss of a rejected proposal on a prefix; changes only the time
+SURE = 0.3  # speculate on proposals needed with at least this probability; changes only the time
 
-Told = Callable[["State"], None]
+SearchCallback = Callable[["SearchState"], None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """How long to search and how fast to cool; the defaults are the paper's."""
 
     steps: int = 25_000
     greedy_steps: int = 5_000
     cooling: float = 0.1  # γ
     screened: int = 1  # moves of which a surrogate picks one; more than 1 changes the chain
-    ahead: int = 64  # proposals that are judged at once at most; it changes nothing but the time
-    drop: bool = True  # proposals that can no longer be accepted; it changes nothing but the time
+    ahead: int = 64  # maximum number of proposals judged together; changes only the time
+    drop: bool = True  # drop proposals that can no longer be accepted; changes only the time
 
     def __post_init__(self) -> None:
         for name in ("steps", "greedy_steps"):
             if getattr(self, name) < 0:
-                raise ConfigError(f"{name} = {getattr(self, name)}", fix="search for 0 steps or more")
+                raise ConfigError(f"{name} = {getattr(self, name)}", fix="use 0 or more steps")
         if not 0 <= self.cooling < math.inf:
             raise ConfigError(f"cooling = {self.cooling}", fix="use a number from 0 up, such as 0.1")
         for name in ("ahead", "screened"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name} = {getattr(self, name)}", fix="look at 1 proposal or more at a time")
+                raise ConfigError(f"{name} = {getattr(self, name)}", fix="use 1 or more")
 
     @property
     def all_steps(self) -> int:
@@ -47,21 +47,32 @@ class Plan:
 
 
 @dataclass
-class State:
-    """Where a search is: all that is needed to go on with it."""
+class SearchState:
+    """The state of a search, from which it can resume."""
 
-    step: int  # steps that are done
+    step: int  # steps done
     order: Order
     curve: FloatArray  # (batches,): scores after 1 to K batches
     best: Order
     best_curve: FloatArray
     accepted: int = 0
     dropped: int = 0
-    spared: int = 0  # prefixes of dropped proposals that nobody waited for; how many depends on what is ready first
+    spared: int = 0  # prefixes of dropped proposals that were not judged; depends on the timing
     history: list[tuple[int, float, float]] = field(default_factory=list)  # step, quality, best quality
 
+    @classmethod
+    def start(cls, order: Order, cache: ScoreCache) -> SearchState:
+        """The state before the first step."""
+        curve = cache.scores(cache.judge.training_sets(order))
+        start = float(quality(curve))
+        return cls(0, order, curve, order, curve, history=[(0, start, start)])
+
+    def base(self, annealing: bool) -> tuple[Order, FloatArray]:
+        """The order that proposals are made from, and its curve; greedy steps start from the best order."""
+        return (self.order, self.curve) if annealing else (self.best, self.best_curve)
+
     def as_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         return {
             "step": self.step,
             "order": self.order.batches.tolist(),
@@ -75,8 +86,8 @@ class State:
         }
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> State:
-        """Back from plain values."""
+    def from_json(cls, found: dict[str, Any]) -> SearchState:
+        """Convert from JSON values."""
         return cls(
             **{
                 **found,
@@ -89,180 +100,171 @@ class State:
         )
 
 
-def still_so(state: State, memory: Memory) -> bool:
-    """Whether the judge scores the orders of a state as it did: otherwise code or data have changed since."""
-    for order, curve in ((state.order, state.curve), (state.best, state.best_curve)):
-        asked = [memory.judge.asked(order, k) for k in range(1, len(order.batches) + 1)]
-        if not np.array_equal(memory.scores(asked), curve):
-            return False
-    return True
+def is_current(state: SearchState, cache: ScoreCache) -> bool:
+    """Whether the judge still gives the scores in a state; otherwise code or data have changed."""
+    pairs = (state.base(annealing) for annealing in (True, False))
+    return all(np.array_equal(cache.scores(cache.judge.training_sets(order)), curve) for order, curve in pairs)
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A proposal, made from the order that the search will be at if the guesses before it come true."""
+class Proposal:
+    """A new order, made from the order that the search will be at if earlier guesses come true."""
 
     step: int
     order: Order
-    prefixes: Sequence[int]  # those that it changes
-    slack: float  # what it may lose and still be accepted, as a number below 0
-    sets: Sequence[IntArray]  # one a prefix
-    known: bool  # whether the search is at that order already
+    prefixes: Sequence[int]  # changed by the move
+    slack: float  # accepted if the quality changes by more than this; 0 or negative
+    sets: Sequence[IntArray]  # one per prefix
+    known: bool  # whether the search is at the base order already
     taken: bool  # the guess: whether it will be accepted
 
 
-class Guess:
-    """What proposals have gained or lost of late, and so how likely the next one is to be accepted."""
+class RunningNormal:
+    """A normal distribution with exponentially weighted mean and variance, to guess what is accepted."""
 
-    def __init__(self) -> None:
-        self.mean, self.variance = 0.0, 1e-4
+    def __init__(self, rate: float) -> None:
+        self.rate, self.mean, self.variance = rate, 0.0, 1e-4
 
-    def heard(self, gain: float) -> None:
-        self.mean += 0.05 * (gain - self.mean)
-        self.variance += 0.05 * ((gain - self.mean) ** 2 - self.variance)
+    def update(self, value: float) -> None:
+        self.mean += self.rate * (value - self.mean)
+        self.variance += self.rate * ((value - self.mean) ** 2 - self.variance)
 
-    def chance(self, slack: float) -> float:
-        """Of a gain above the slack, if gains are normal."""
-        if slack == -math.inf:
+    def chance(self, threshold: float, terms: int = 1) -> float:
+        """The probability that a sum of this many values is above a threshold."""
+        if not terms:
+            return float(threshold < 0)
+        if threshold == -math.inf:
             return 1.0
-        return 0.5 * math.erfc((slack - self.mean) / math.sqrt(2 * self.variance + 1e-18))
+        return 0.5 * math.erfc((threshold - terms * self.mean) / math.sqrt(2 * terms * self.variance + 1e-18))
 
 
-class Chain:
-    """The judge, the plan and the seed of a search; where it is stands in its ``State``."""
+class OrderChain:
+    """Makes proposals and decides on them; the state is kept apart, in ``SearchState``."""
 
-    def __init__(self, judge: Judge, plan: Plan, seed: int, memory: Memory, surrogate: Memory | None) -> None:
-        self.judge, self.plan, self.seed, self.memory, self.surrogate = judge, plan, seed, memory, surrogate
-        self.guess = Guess()
-
-    def begin(self, order: Order) -> State:
-        curve = self.memory.scores([self.judge.asked(order, k) for k in range(1, len(order.batches) + 1)])
-        start = float(quality(curve))
-        return State(0, order, curve, order, curve, history=[(0, start, start)])
+    def __init__(self, cache: ScoreCache, plan: SearchPlan, seed: int, surrogate: ScoreCache | None) -> None:
+        self.judge, self.plan, self.seed, self.cache, self.surrogate = cache.judge, plan, seed, cache, surrogate
+        self.gains = RunningNormal(0.05)  # of recent proposals
 
     # -- proposals -----------------------------------------------------------------------------------------------------
-    def ahead(self, now: State) -> Iterator[Candidate]:
-        """The next proposals along the likeliest path, as many as the judge likes to be asked about at once."""
+    def ahead(self, now: SearchState) -> Iterator[Proposal]:
+        """The next proposals along the likeliest path, as many as the judge scores well together."""
         base, known, sure, wanted = None, True, 1.0, 0
         for step in range(now.step + 1, min(now.step + self.plan.ahead, self.plan.all_steps) + 1):
             annealing = step <= self.plan.steps
             if not annealing and now.step < self.plan.steps:
-                return  # greedy steps begin from the best order, which may yet change
-            here = base or (now.order if annealing else now.best)
-            candidate = self.candidate(here, step, known)
-            yield candidate
-            wanted += sum(some not in self.memory for some in candidate.sets)
-            chance = self.guess.chance(candidate.slack)
+                return  # greedy steps start from the best order, which may still change
+            proposal = self.proposal(base or now.base(annealing)[0], step, known)
+            yield proposal
+            wanted += sum(some not in self.cache for some in proposal.sets)
+            chance = self.gains.chance(proposal.slack)
             sure *= max(chance, 1 - chance)
             if wanted >= self.judge.at_once or sure < SURE:
                 return
-            if candidate.taken:
-                base, known = candidate.order, False
+            if proposal.taken:
+                base, known = proposal.order, False
 
-    def candidate(self, here: Order, step: int, known: bool = True) -> Candidate:
+    def proposal(self, here: Order, step: int, known: bool = True) -> Proposal:
         """The proposal of a step, made from this order."""
-        move, u = self._proposed(here, step)
+        move, u = self._move(here, step)
         slack, after = self._slack(step, u), here.moved(move)
         prefixes = move.changed(len(here.batches), self.judge.ordered)
-        sets = [self.judge.asked(after, prefix) for prefix in prefixes]
-        return Candidate(step, after, prefixes, slack, sets, known, self.guess.chance(slack) >= 0.5)
+        sets = [self.judge.training_set(after, prefix) for prefix in prefixes]
+        return Proposal(step, after, prefixes, slack, sets, known, self.gains.chance(slack) >= 0.5)
 
     def _slack(self, step: int, u: float) -> float:
         if step > self.plan.steps:
             return 0.0
         return math.log(u) / (self.plan.cooling * step) if u > 0 and self.plan.cooling else -math.inf
 
-    def _proposed(self, here: Order, step: int) -> tuple[Move, float]:
-        """A move by the kernel; with a surrogate, the one of several that it thinks most of."""
+    def _move(self, here: Order, step: int) -> tuple[OrderMove, float]:
+        """Draw a move; with a surrogate, draw several and take the one it scores best."""
         first, u = propose(here, self.judge.pool, self.seed, step)
         if self.surrogate is None or self.plan.screened == 1:
             return first, u
         others = [propose(here, self.judge.pool, self.seed, step, draw)[0] for draw in range(1, self.plan.screened)]
         moves = [first, *others]
-        return moves[int(np.argmax([self._promise(here, move) for move in moves]))], u
+        return moves[int(np.argmax([self._surrogate_gain(here, move) for move in moves]))], u
 
-    def _promise(self, here: Order, move: Move) -> float:
-        """What a surrogate thinks that a move gains."""
+    def _surrogate_gain(self, here: Order, move: OrderMove) -> float:
         assert self.surrogate is not None
         after, prefixes = here.moved(move), move.changed(len(here.batches))
         found = self.surrogate.scores([order.prefix(k) for order in (after, here) for k in prefixes])
         return float(found[: len(prefixes)].sum() - found[len(prefixes) :].sum())
 
     # -- decisions -----------------------------------------------------------------------------------------------------
-    def decide(self, now: State, candidates: Sequence[Candidate]) -> None:
-        """On one proposal after the other, until one does not end as guessed: the others are for another order."""
-        for candidate, scores in zip(candidates, self._ask(now, candidates), strict=True):
-            if self.settle(now, candidate, scores) != candidate.taken:
+    def decide(self, now: SearchState, proposals: Sequence[Proposal]) -> None:
+        """Decide on proposals until a guess is wrong: the following ones were made from another order."""
+        for proposal, scores in zip(proposals, self._scores(now, proposals), strict=True):
+            if self.settle(now, proposal, scores) != proposal.taken:
                 return
 
-    def settle(self, now: State, candidate: Candidate, scores: FloatArray) -> bool:
-        """Take a proposal or not, by the scores of the prefixes that it changes; one that is dropped lacks some."""
-        annealing = candidate.step <= self.plan.steps
-        curve = (now.curve if annealing else now.best_curve).copy()
+    def settle(self, now: SearchState, proposal: Proposal, scores: FloatArray) -> bool:
+        """Accept or reject a proposal, given the scores of its prefixes; if some are nan, it is dropped."""
+        annealing = proposal.step <= self.plan.steps
+        curve = now.base(annealing)[1].copy()
         before, best = float(quality(curve)), float(quality(now.best_curve))
-        curve[np.array(candidate.prefixes) - 1] = scores
-        now.step = candidate.step
+        curve[np.array(proposal.prefixes) - 1] = scores
+        now.step = proposal.step
         missing = int(np.isnan(curve).sum())
         if missing:
             now.dropped += 1
             now.spared += missing
             return False
         reached = float(quality(curve))
-        self.guess.heard(reached - before)
-        taken = reached > before + candidate.slack
+        self.gains.update(reached - before)
+        taken = reached > before + proposal.slack
         if taken:
             if annealing:
-                now.order, now.curve = candidate.order, curve
+                now.order, now.curve = proposal.order, curve
             if reached > best:
-                now.best, now.best_curve = candidate.order, curve
+                now.best, now.best_curve = proposal.order, curve
             now.accepted += 1
-            now.history.append((candidate.step, reached, max(reached, best)))
+            now.history.append((proposal.step, reached, max(reached, best)))
         return taken
 
-    def _ask(self, now: State, candidates: Sequence[Candidate]) -> list[FloatArray]:
-        """The scores of all prefixes that proposals change, judged together; those of dropped ones are not numbers.
+    def _scores(self, now: SearchState, proposals: Sequence[Proposal]) -> list[FloatArray]:
+        """Judge the prefixes of all proposals together; what is not needed stays nan.
 
-        Of proposals that are likely to be dropped first as many as should do, the others if that was not enough.
+        For proposals that will probably be dropped, only as many prefixes as should suffice are judged at first.
         """
-        scores: list[FloatArray] = [np.full(len(candidate.sets), np.nan) for candidate in candidates]
-        first = [self._enough(now, candidate) for candidate in candidates]
-        self._fill(candidates, scores, [range(count) for count in first])
+        scores: list[FloatArray] = [np.full(len(proposal.sets), np.nan) for proposal in proposals]
+        first = [self._enough(now, proposal) for proposal in proposals]
+        self._fill(proposals, scores, [range(count) for count in first])
         rest = [
-            range(count, count if self.hopeless(now, candidate, some) else len(some))
-            for candidate, some, count in zip(candidates, scores, first, strict=True)
+            range(count, count if self.hopeless(now, proposal, some) else len(some))
+            for proposal, some, count in zip(proposals, scores, first, strict=True)
         ]
-        self._fill(candidates, scores, rest)
+        self._fill(proposals, scores, rest)
         return scores
 
-    def _fill(self, candidates: Sequence[Candidate], scores: Sequence[FloatArray], places: Sequence[range]) -> None:
-        """Judge some sets of every proposal, all in one go."""
-        wanted = [candidate.sets[at] for candidate, some in zip(candidates, places, strict=True) for at in some]
-        answers = iter(self.memory.scores(wanted).tolist())
+    def _fill(self, proposals: Sequence[Proposal], scores: Sequence[FloatArray], places: Sequence[range]) -> None:
+        wanted = [proposal.sets[at] for proposal, some in zip(proposals, places, strict=True) for at in some]
+        answers = iter(self.cache.scores(wanted).tolist())
         for found, some in zip(scores, places, strict=True):
             for at in some:
                 found[at] = next(answers)
 
-    def _enough(self, now: State, candidate: Candidate) -> int:
-        """How many prefixes to judge before asking whether the others can still save the proposal.
+    def _enough(self, now: SearchState, proposal: Proposal) -> int:
+        """How many prefixes to judge before checking whether the proposal is hopeless.
 
-        So many that it would be dropped if they scored a little less than the present order's do; all of them if even
-        then it could be saved, as is usual where scores are far from perfect.
+        Enough to drop it if they scored a little below the current order; all of them if even that would not do, which
+        is usual while scores are far from perfect.
         """
-        if not self.plan.drop or not candidate.known:
-            return len(candidate.sets)
-        guess = np.full(len(candidate.sets), np.nan)
-        present = now.curve if candidate.step <= self.plan.steps else now.best_curve
-        for count, prefix in enumerate(candidate.prefixes):
-            if self.hopeless(now, candidate, guess):
+        if not self.plan.drop or not proposal.known:
+            return len(proposal.sets)
+        guess = np.full(len(proposal.sets), np.nan)
+        current = now.base(proposal.step <= self.plan.steps)[1]
+        for count, prefix in enumerate(proposal.prefixes):
+            if self.hopeless(now, proposal, guess):
                 return count
-            guess[count] = present[prefix - 1] - FALL
-        return len(candidate.sets)
+            guess[count] = current[prefix - 1] - FALL
+        return len(proposal.sets)
 
-    def hopeless(self, now: State, candidate: Candidate, scores: FloatArray) -> bool:
-        """Whether perfect scores where none is known yet could not save a proposal."""
-        if not candidate.known or not self.plan.drop:
+    def hopeless(self, now: SearchState, proposal: Proposal, scores: FloatArray) -> bool:
+        """Whether a proposal would be rejected even if all unknown scores were perfect."""
+        if not proposal.known or not self.plan.drop:
             return False
-        curve = (now.curve if candidate.step <= self.plan.steps else now.best_curve).copy()
+        curve = now.base(proposal.step <= self.plan.steps)[1].copy()
         before = float(quality(curve))
-        curve[np.array(candidate.prefixes) - 1] = np.where(np.isnan(scores), self.judge.highest, scores)
-        return float(quality(curve)) <= before + candidate.slack
+        curve[np.array(proposal.prefixes) - 1] = np.where(np.isnan(scores), self.judge.highest, scores)
+        return float(quality(curve)) <= before + proposal.slack

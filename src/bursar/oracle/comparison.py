@@ -1,6 +1,6 @@
-"""How far strategies came on the way from random labelling to the best order found (paper 4, section 6.1).
+"""Compares orders with random ones and with the best order found (paper 4, section 6.1).
 
-The search looks at validation items alone. What is said of an order is said of test items, validation beside it.
+The search uses validation items. Results are reported on test items, with validation items for comparison.
 """
 
 from __future__ import annotations
@@ -12,26 +12,27 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.oracle.chain import Plan, State, Told
+from bursar.oracle.chain import SearchPlan
 from bursar.oracle.judge import Judge
 from bursar.oracle.judge_registry import PROBE
 from bursar.oracle.orders import Order, quality
-from bursar.oracle.search import search
+from bursar.oracle.search import SearchOptions, search
 from bursar.ragged import FloatArray
+from bursar.random_streams import rng
 
 RANDOM_ORDERS = 20
-BEYOND_LUCK = 2.0  # standard deviations of random orders: one in thirty of them is as far above their mean
+BEYOND_LUCK = 2.0  # standard deviations of random orders; one in thirty is as far above the mean
 REPORTED = ("test", "validation")
-COLDEST = 2_500.0  # γ times the steps, whatever their number: the paper's, for networks
-COLDEST_PROBE = 50_000.0  # a move changes its scores by some ten-thousandths: at the paper's, the last step would still
-# take most of what is worse
+COLDEST = 2_500.0  # γ times the steps, for networks as in the paper
+COLDEST_PROBE = 50_000.0  # a move changes the probe's scores by ten-thousandths: at the paper's temperature, even the
+# last steps would accept most losses
 STEPS = 5_000
 
 
 def plan_of(
     steps: int | None = None, greedy_steps: int | None = None, cooling: float | None = None, judge: str = PROBE
-) -> Plan:
-    """A search of so many steps with a judge; where nothing is said, a fifth more are greedy, and all end as cold.
+) -> SearchPlan:
+    """A plan with defaults: a fifth as many greedy steps, and a cooling that ends at the same temperature.
 
     >>> plan_of().steps, plan_of().greedy_steps, plan_of().cooling
     (5000, 1000, 10.0)
@@ -40,7 +41,7 @@ def plan_of(
     """
     steps = STEPS if steps is None else steps
     coldest = COLDEST_PROBE if judge == PROBE else COLDEST
-    return Plan(
+    return SearchPlan(
         steps,
         steps // 5 if greedy_steps is None else greedy_steps,
         coldest / max(steps, 1) if cooling is None else cooling,
@@ -48,32 +49,44 @@ def plan_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """Scores of an order after 1 to K batches, on the items of each part."""
+class OrderScores:
+    """Scores of an order after 1 to K batches, by part."""
 
     curves: Mapping[str, FloatArray]  # part to (batches,)
 
     def quality(self, part: str = "test") -> float:
         return float(quality(self.curves[part]))
 
+    @classmethod
+    def from_json(cls, curves: Mapping[str, Sequence[float]]) -> OrderScores:
+        return cls({part: np.array(curve, dtype=float) for part, curve in curves.items()})
+
+    def as_json(self) -> dict[str, Any]:
+        """The curves, and the quality on each part."""
+        return {
+            "curves": {part: curve.tolist() for part, curve in self.curves.items()},
+            "quality": {part: self.quality(part) for part in self.curves},
+        }
+
 
 @dataclass(frozen=True, eq=False)
-class Gap:
-    """What random orders, each strategy's and the best order found are worth, to the same judge.
+class OrderComparison:
+    """The scores of random orders, of each strategy's order and of the best order found, by the same judge.
 
-    >>> curves = [Measured({"test": np.array(curve)}) for curve in ([0.5, 0.5], [0.6, 0.6], [0.75, 0.75])]
+    >>> curves = [OrderScores({"test": np.array(curve)}) for curve in ([0.5, 0.5], [0.6, 0.6], [0.75, 0.75])]
     >>> low, high, best = curves
-    >>> gap = Gap(Plan(), 0, {"test": 0.4}, (low, high), {"MT-AVG": high}, best, Order.of(np.array([[0], [1]])))
-    >>> round(gap.share("MT-AVG"), 3), round(gap.random("test")[0], 3)
+    >>> order = Order.of(np.array([[0], [1]]))
+    >>> found = OrderComparison(SearchPlan(), 0, {"test": 0.4}, (low, high), {"MT-AVG": high}, best, order)
+    >>> round(found.share("MT-AVG"), 3), round(found.random("test")[0], 3)
     (0.25, 0.55)
     """
 
-    plan: Plan
+    plan: SearchPlan
     seed: int
     start: Mapping[str, float]  # part to the score with the warm start alone
-    randoms: tuple[Measured, ...]
-    arms: Mapping[str, Measured]
-    best: Measured
+    randoms: tuple[OrderScores, ...]
+    arms: Mapping[str, OrderScores]
+    best: OrderScores
     order: Order  # the best one found
 
     @property
@@ -82,33 +95,30 @@ class Gap:
 
     @property
     def size(self) -> int:
-        """Items a batch."""
+        """Items per batch."""
         return int(self.order.batches.shape[1])
 
     def random(self, part: str = "test") -> tuple[float, float]:
-        """The mean quality of random orders, and its standard deviation."""
+        """The mean and the standard deviation of the quality of random orders."""
         found = np.array([order.quality(part) for order in self.randoms])
         return float(found.mean()), float(found.std(ddof=1))
 
     def way(self, part: str = "test") -> float | None:
-        """How much better than random the best order found is; ``None`` where a random one might be as good by luck.
-
-        A share of such a way would be a share of chance.
-        """
+        """How much better than random the best order is; ``None`` if a random order might be as good by chance."""
         mean, spread = self.random(part)
         way = self.best.quality(part) - mean
         return way if way > BEYOND_LUCK * spread else None
 
     def share(self, arm: str, part: str = "test") -> float | None:
-        """How much of the way from random to the best order found a strategy's order came; ``None`` if there is none.
+        """How far a strategy came from random (0) to the best order (1); ``None`` if ``way`` is.
 
-        Below 0 it is worse than random orders are on average, above 1 better than the best order found.
+        It is below 0 if worse than the mean of random orders, above 1 if better than the best order found.
         """
         way = self.way(part)
         return None if way is None else (self.arms[arm].quality(part) - self.random(part)[0]) / way
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values; shares and qualities are among them, for whoever only reads."""
+        """Convert to JSON values, including shares and qualities for readers."""
         return {
             "plan": {"steps": self.plan.steps, "greedy_steps": self.plan.greedy_steps, "cooling": self.plan.cooling},
             "seed": self.seed,
@@ -116,91 +126,75 @@ class Gap:
             "size": self.size,
             "start": dict(self.start),
             "random": {part: dict(zip(("mean", "spread"), self.random(part), strict=True)) for part in self.start},
-            "random_curves": [_listed(order) for order in self.randoms],
-            "arms": {name: self._arm_json(name) for name in self.arms},
-            "best": {"curves": _listed(self.best), "quality": {part: self.best.quality(part) for part in self.start}},
+            "random_curves": [order.as_json()["curves"] for order in self.randoms],
+            "arms": {
+                name: arm.as_json() | {"share": {part: self.share(name, part) for part in self.start}}
+                for name, arm in self.arms.items()
+            },
+            "best": self.best.as_json(),
             "order": self.order.batches.tolist(),
         }
 
-    def _arm_json(self, arm: str) -> dict[str, Any]:
-        return {
-            "curves": _listed(self.arms[arm]),
-            "quality": {part: self.arms[arm].quality(part) for part in self.start},
-            "share": {part: self.share(arm, part) for part in self.start},
-        }
-
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Gap:
-        """Back from plain values."""
+    def from_json(cls, found: Mapping[str, Any]) -> OrderComparison:
+        """Convert from JSON values."""
         return cls(
-            Plan(**found["plan"]),
+            SearchPlan(**found["plan"]),
             int(found["seed"]),
             {part: float(score) for part, score in found["start"].items()},
-            tuple(_measured(curves) for curves in found["random_curves"]),
-            {name: _measured(arm["curves"]) for name, arm in found["arms"].items()},
-            _measured(found["best"]["curves"]),
+            tuple(OrderScores.from_json(curves) for curves in found["random_curves"]),
+            {name: OrderScores.from_json(arm["curves"]) for name, arm in found["arms"].items()},
+            OrderScores.from_json(found["best"]["curves"]),
             Order(np.array(found["order"], dtype=np.int64)),
         )
 
 
-def measure(
+def compare_orders(
     judge: Judge,
     orders: Mapping[str, Order],
-    plan: Plan,
+    plan: SearchPlan,
     *,
     seed: int = 0,
-    state: State | None = None,
-    told: Told | None = None,
-) -> Gap:
-    """Look for the best order, from the beginning or from where a search was, and lay the others beside it.
+    options: SearchOptions | None = None,
+) -> OrderComparison:
+    """Search for the best order and compare it with these and with random ones.
 
-    All orders must have as many batches of the same size. The same judge, orders, plan and seed give the same gap, in
-    one go or in several.
+    All orders must have the same number of batches and the same batch size. The result depends only on the judge, the
+    orders, the plan and the seed, even if the search is interrupted and resumed.
     """
     shapes = {order.batches.shape for order in orders.values()}
     if len(shapes) != 1:
         raise ConfigError(
             "there is no order to compare" if not shapes else "the orders have batches of different numbers or sizes",
-            fix="give one or more orders with as many batches of the same size",
+            fix="pass one or more orders of the same shape",
         )
     batches, size = shapes.pop()
-    found = search(judge, batches, size, plan, seed=seed, state=state, told=told)
+    found = search(judge, (batches, size), plan, seed=seed, options=options)
     randoms = random_orders(judge.pool, batches, size, seed)
-    every = [*randoms, *orders.values(), found.best]
-    start = dict(zip(REPORTED, judge.scores_on([np.zeros(0, dtype=np.int64)], REPORTED)[:, 0].tolist(), strict=True))
-    *measured, best = _measure(judge, every)
-    return Gap(
+    start = judge.scores_on([np.zeros(0, dtype=np.int64)], REPORTED)[:, 0].tolist()
+    *scored, best = _scored(judge, [*randoms, *orders.values(), found.best])
+    return OrderComparison(
         plan,
         seed,
-        start,
-        tuple(measured[: len(randoms)]),
-        dict(zip(orders, measured[len(randoms) :], strict=True)),
+        dict(zip(REPORTED, start, strict=True)),
+        tuple(scored[: len(randoms)]),
+        dict(zip(orders, scored[len(randoms) :], strict=True)),
         best,
         found.best,
     )
 
 
-def random_orders(pool: int, batches: int, size: int, seed: int, many: int = RANDOM_ORDERS) -> list[Order]:
-    """So many different random orders, which the seed decides on.
+def random_orders(pool: int, batches: int, size: int, seed: int, count: int = RANDOM_ORDERS) -> list[Order]:
+    """Different random orders.
 
     >>> len({tuple(order.items.tolist()) for order in random_orders(pool=50, batches=3, size=4, seed=0)})
     20
     """
-    seeds = np.random.SeedSequence([seed, 83]).generate_state(many).tolist()
+    seeds = rng(seed, "random orders").bit_generator.seed_seq.generate_state(count).tolist()
     return [Order.random(pool, batches, size, one) for one in seeds]
 
 
-def _measure(judge: Judge, orders: Sequence[Order]) -> list[Measured]:
-    """The curves of all orders on all parts."""
-    batches = len(orders[0].batches)
-    sets = [judge.asked(order, k) for order in orders for k in range(1, batches + 1)]
-    scores = judge.scores_on(sets, REPORTED).reshape(len(REPORTED), len(orders), batches)
-    return [Measured(dict(zip(REPORTED, scores[:, at], strict=True))) for at in range(len(orders))]
-
-
-def _listed(order: Measured) -> dict[str, list[float]]:
-    return {part: curve.tolist() for part, curve in order.curves.items()}
-
-
-def _measured(curves: Mapping[str, Sequence[float]]) -> Measured:
-    return Measured({part: np.array(curve, dtype=float) for part, curve in curves.items()})
+def _scored(judge: Judge, orders: Sequence[Order]) -> list[OrderScores]:
+    sets = [some for order in orders for some in judge.training_sets(order)]
+    scores = judge.scores_on(sets, REPORTED).reshape(len(REPORTED), len(orders), -1)
+    return [OrderScores(dict(zip(REPORTED, scores[:, at], strict=True))) for at in range(len(orders))]

@@ -1,6 +1,6 @@
-"""Orders that Bursar's own strategies buy, batch after batch, at equal prices.
+"""Orders that Bursar's strategies buy, batch by batch, at equal prices.
 
-Paper 4's heuristics have these names here:
+The heuristics of paper 4 have these names here:
 
 ==========================================  ====================================================
 Max-Ent.                                    ``MAX-ENT``
@@ -10,23 +10,30 @@ Min-Conf., Norm.-Min-Conf.                  ``MIN-CONF``, ``NORM-MIN-CONF``
 Longest                                     ``LONGEST``
 any of them with matching (section 6.5)     the same with ``+IDMR``
 ==========================================  ====================================================
+
+Other strategies that buy whole items round by round work as well, ``COVER`` among them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.campaign.unit_space import UnitDoubts, UnitSpace, units_of
+from bursar.corpus import concatenate
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.oracle.judge import Judge
 from bursar.oracle.orders import Order
-from bursar.oracle.probe import vectors_of
-from bursar.oracle.problem import Problem
+from bursar.oracle.probe import embeddings_of, vectors_of
+from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray
+from bursar.random_streams import rng
 from bursar.selection import Candidates, ItemFeatures, PoolFeatures, Strategy, make_strategy
 from bursar.tasks import Beliefs, Classification, Prices
 from bursar.uncertainty import MEASURES, confidences
@@ -36,64 +43,140 @@ HEURISTICS: dict[str, tuple[str, ...]] = {  # paper 4, Table 1
     "intents": ("MAX-ENT", "BALD", "VARIATION-RATIO"),
     "entities": ("MIN-CONF", "NORM-MIN-CONF", "LONGEST"),
 }
-SEEN = ("pool", "warm", "aside")  # parts whose inputs strategies may look at
+SEEN = ("pool", "warm", "aside")  # parts whose inputs strategies may use
 
-Sides = Mapping[str, ItemFeatures]  # of the items of those parts
+PartFeatures = Mapping[str, ItemFeatures]  # by part
 
 
-def heuristic_order(
-    judge: Judge, problem: Problem, strategy: str | Strategy, *, seed: int = 0, features: Sides | None = None
-) -> Order:
-    """The order in which a strategy buys, each batch by what the model of all earlier ones believes.
+@dataclass(frozen=True, eq=False)
+class StrategyBuyer:
+    """Buys the batches of a labelling problem as strategies do, with the models of a judge.
 
-    A name with ``+IDMR`` matches lengths of texts and clusters of images. Give ``features``, those of
-    ``features_of``, where many orders of one problem are wanted.
+    ``features`` are those of ``features_of``; without them, each call computes what its strategies need.
 
     >>> from bursar.oracle.probe import ProbeJudge
     >>> from bursar.simulation import assistant_corpus
     >>> sizes = {"pool": 30, "warm": 10, "aside": 10, "validation": 20, "test": 20}
     >>> corpus = assistant_corpus(100).with_tasks(["intent"])
-    >>> problem = Problem.draw(corpus, sizes, batches=2, size=5, metric="accuracy", seed=0)
-    >>> judge = ProbeJudge.of(problem, penalty=1.0)
-    >>> heuristic_order(judge, problem, "BALD+IDMR").batches.shape
+    >>> problem = LabellingProblem.draw(corpus, sizes, shape=(2, 5), metric="accuracy", seed=0)
+    >>> buyer = StrategyBuyer(ProbeJudge.of(problem, penalty=1.0), problem)
+    >>> buyer.order("BALD+IDMR").batches.shape
     (2, 5)
     """
-    return heuristic_orders(judge, problem, [strategy], seed=seed, features=features)[0]
 
+    judge: Judge
+    problem: LabellingProblem
+    seed: int = 0
+    features: PartFeatures | None = None
 
-def heuristic_orders(
-    judge: Judge,
-    problem: Problem,
-    strategies: Sequence[str | Strategy],
-    *,
-    seed: int = 0,
-    features: Sides | None = None,
-    progress: Progress = no_progress,
-) -> list[Order]:
-    """The orders of several strategies, batch by batch side by side: the judge trains the models of all together."""
-    if judge.pool != len(problem.pool):
-        raise ConfigError(
-            f"the judge knows a pool of {judge.pool} items and the problem has {len(problem.pool)}",
-            fix="make the judge from this problem",
+    def __post_init__(self) -> None:
+        if self.judge.pool != len(self.problem.pool):
+            raise ConfigError(
+                f"the judge has a pool of {self.judge.pool} items and the problem one of {len(self.problem.pool)}",
+                fix="make the judge from this problem",
+            )
+
+    def order(self, strategy: str | Strategy) -> Order:
+        """The order that a strategy buys: each batch with the model of all earlier ones.
+
+        A name with ``+IDMR`` matches lengths of texts and clusters of images.
+        """
+        return self.orders([strategy])[0]
+
+    def orders(self, strategies: Sequence[str | Strategy], progress: Progress = no_progress) -> list[Order]:
+        """The orders of several strategies, batch by batch, so that the judge trains their models together."""
+        problem, judge = self.problem, self.judge
+        chosen = [strategy_for(problem, strategy) for strategy in strategies]
+        features = self.features_for(chosen)
+        bought: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in chosen]
+        for batch in range(problem.batches):
+            drawn = self.seed_at(batch)
+            judge.prepare([self._training_set(b) for s, b in zip(chosen, bought, strict=True) if passes_for(s)])
+            for at, strategy in enumerate(chosen):
+                progress(f"batch {batch + 1}, {strategy.name}", (batch + at / len(chosen)) / problem.batches)
+                beliefs = self.predictions(bought[at], passes_for(strategy), drawn)
+                left, candidates = self.candidates(strategy, beliefs, bought[at], features)
+                more = np.sort(left[self.batch(strategy, candidates, drawn)])
+                bought[at] = np.concatenate([bought[at], more])
+        return [Order.of(items.reshape(problem.shape)) for items in bought]
+
+    # -- one batch -----------------------------------------------------------------------------------------------------
+    def features_for(self, strategies: Iterable[Strategy]) -> PartFeatures:
+        """The given features, or those that these strategies need."""
+        if self.features is not None:
+            return self.features
+        return features_of(self.problem, {need for strategy in strategies for need in strategy.needs})
+
+    def seed_at(self, *place: int) -> int:
+        """A seed for a place in the run, such as a batch."""
+        return int(rng(self.seed, "batch seeds", *place).integers(2**31))
+
+    def predictions(self, bought: IntArray, passes: int, seed: int) -> Mapping[str, Beliefs] | None:
+        """Predict the pool with the model of the items bought so far; ``None`` for 0 passes."""
+        return self.judge.predict_proba(self._training_set(bought), passes, seed) if passes else None
+
+    def _training_set(self, bought: IntArray) -> IntArray:
+        return bought if self.judge.ordered else np.sort(bought)
+
+    def candidates(
+        self,
+        strategy: Strategy,
+        beliefs: Mapping[str, Beliefs] | None,
+        bought: IntArray,
+        features: PartFeatures,
+    ) -> tuple[IntArray, Candidates]:
+        """The unlabelled items, as positions in the pool and as candidates for a strategy."""
+        schema, pool = self.problem.corpus.schema, self.problem.parts["pool"]
+        left = np.setdiff1d(np.arange(len(pool)), bought)
+        confidence: FloatArray = np.zeros((len(left), len(schema)))
+        mine, labels = features["pool"].take(left), None
+        if beliefs is not None:
+            beliefs = {name: found.take(left) for name, found in beliefs.items()}
+            confidence = confidences(schema, beliefs, MEASURES[strategy.measure])
+            labels = _predicted_labels(self.problem, beliefs) if "labels" in strategy.needs else None
+        of_pool = PoolFeatures(
+            mine.words,
+            mine.vectors,
+            labels,
+            beliefs if "beliefs" in strategy.needs else None,
+            labelled=_joined([features["warm"], features["pool"].take(bought)]),
+            aside=features["aside"],
         )
-    chosen = [strategy_for(problem, strategy) for strategy in strategies]
-    needs = {need for strategy in chosen for need in strategy.needs}
-    sides = features_of(problem, needs) if features is None else features
-    bought: list[IntArray] = [np.zeros(0, dtype=np.int64) for _ in chosen]
-    for batch in range(problem.batches):
-        drawn = seed_of(seed, batch)
-        judge.learn([asked_of(judge, b) for s, b in zip(chosen, bought, strict=True) if passes_for(s)])
-        for at, strategy in enumerate(chosen):
-            progress(f"batch {batch + 1}, {strategy.name}", (batch + at / len(chosen)) / problem.batches)
-            beliefs = beliefs_of(judge, bought[at], passes_for(strategy), drawn)
-            left, candidates = candidates_of(problem, strategy, beliefs, bought[at], sides)
-            more = np.sort(left[buy(strategy, candidates, problem.size, drawn)])
-            bought[at] = np.concatenate([bought[at], more])
-    return [Order.of(items.reshape(problem.batches, problem.size)) for items in bought]
+        if "units" in strategy.needs and beliefs is not None:
+            of_pool = self._with_units(of_pool, beliefs, left, bought)
+        ids = [pool.ids[int(item)] for item in left]
+        prices = Prices(tuple(schema), np.ones(len(left), dtype=np.int64), np.zeros(confidence.shape, dtype=np.int64))
+        return left, Candidates(ids, confidence, prices, features=of_pool)
+
+    @cached_property
+    def _space(self) -> UnitSpace:
+        """The vectors that COVER measures distances in."""
+        return UnitSpace(embeddings_of, concatenate([self.problem.parts["pool"], self.problem.parts["warm"]]))
+
+    def _with_units(
+        self, features: PoolFeatures, beliefs: Mapping[str, Beliefs], left: IntArray, bought: IntArray
+    ) -> PoolFeatures:
+        """Add the units of unlabelled and labelled items."""
+        parts, schema = self.problem.parts, self.problem.corpus.schema
+        labelled = concatenate([parts["warm"], parts["pool"].take(bought)])
+        doubts = {name: UnitDoubts.of(task, beliefs[name]) for name, task in schema.items()}
+        units, known = units_of(self._space, schema, parts["pool"].take(left), labelled, doubts)
+        return replace(features, units=units, labelled=replace(features.labelled, units=known))
+
+    def batch(self, strategy: Strategy, candidates: Candidates, seed: int) -> IntArray:
+        """The items of one batch, in the order in which the strategy wants them."""
+        size = self.problem.size
+        items = strategy.select(candidates, size, seed, in_items=True).items
+        if len(items) != size:
+            raise ConfigError(
+                f"{strategy.name} chose {len(items)} items for a batch of {size}",
+                fix="use a strategy that buys whole items",
+            )
+        return items
 
 
-def strategy_for(problem: Problem, strategy: str | Strategy) -> Strategy:
-    """The strategy of a name, matching by what the items have: clusters of images, lengths of texts."""
+def strategy_for(problem: LabellingProblem, strategy: str | Strategy) -> Strategy:
+    """The strategy of a name; matching uses clusters of images and lengths of texts."""
     if isinstance(strategy, str):
         strategy = make_strategy(strategy, bins="length" if problem.corpus.images is None else "cluster")
     if strategy.once:
@@ -101,19 +184,24 @@ def strategy_for(problem: Problem, strategy: str | Strategy) -> Strategy:
     return strategy
 
 
+def passes_for(strategy: Strategy) -> int:
+    """How many predictions of a model a strategy needs; 0 if it uses no model."""
+    return MEASURES[strategy.measure].passes if strategy.needs_model or "labels" in strategy.needs else 0
+
+
+# -- features ----------------------------------------------------------------------------------------------------------
 def features_of(
-    problem: Problem,
+    problem: LabellingProblem,
     needs: Iterable[str] = ("words", "vectors"),
     vectors: Mapping[str, NDArray[np.floating[Any]]] | None = None,
 ) -> dict[str, ItemFeatures]:
-    """Lengths, places and labels of the items of pool, warm start and aside, as far as they are needed.
+    """The needed features of pool, warm start and aside; ``vectors`` by part, or else those of the probe.
 
-    ``vectors`` are where items lie, part by part; without them they are those of the probe. Labels of the pool are
-    shown to a strategy only of what it has bought.
+    Strategies see the labels of pool items only after buying them.
     """
     needs = frozenset(needs)
     if "vectors" in needs and vectors is None:
-        vectors = vectors_of(problem, parts=SEEN)  # no strategy looks at held-out items
+        vectors = vectors_of(problem, parts=SEEN)
     return {
         part: ItemFeatures(
             words=problem.parts[part].words if "words" in needs else None,
@@ -122,63 +210,6 @@ def features_of(
         )
         for part in SEEN
     }
-
-
-# -- one batch -------------------------------------------------------------------------------------------------------
-def seed_of(seed: int, *place: int) -> int:
-    """A seed of its own for every place in a run."""
-    return int(np.random.default_rng([seed, *place, 73]).integers(2**31))
-
-
-def passes_for(strategy: Strategy) -> int:
-    """How often a model is asked for a strategy; never, if it looks at none."""
-    return MEASURES[strategy.measure].passes if strategy.needs_model or "labels" in strategy.needs else 0
-
-
-def beliefs_of(judge: Judge, bought: IntArray, passes: int, seed: int) -> Mapping[str, Beliefs] | None:
-    """What the model of the items bought so far believes of the pool; nothing, if nobody asks."""
-    return judge.predict_proba(asked_of(judge, bought), passes, seed) if passes else None
-
-
-def asked_of(judge: Judge, bought: IntArray) -> IntArray:
-    """What a judge is asked about when these items are bought, in this order."""
-    return bought if judge.ordered else np.sort(bought)
-
-
-def candidates_of(
-    problem: Problem, strategy: Strategy, beliefs: Mapping[str, Beliefs] | None, bought: IntArray, sides: Sides
-) -> tuple[IntArray, Candidates]:
-    """The items that are left, as positions in the pool, and as a strategy sees them."""
-    left = np.setdiff1d(np.arange(len(problem.pool)), bought)
-    schema, pool = problem.corpus.schema, problem.parts["pool"]
-    confidence: FloatArray = np.zeros((len(left), len(schema)))
-    mine, labels = sides["pool"].take(left), None
-    if beliefs is not None:
-        beliefs = {name: found.take(left) for name, found in beliefs.items()}
-        confidence = confidences(schema, beliefs, MEASURES[strategy.measure])
-        labels = _guessed_labels(problem, beliefs) if "labels" in strategy.needs else None
-    features = PoolFeatures(
-        mine.words,
-        mine.vectors,
-        labels,
-        beliefs if "beliefs" in strategy.needs else None,
-        labelled=_joined([sides["warm"], sides["pool"].take(bought)]),
-        aside=sides["aside"],
-    )
-    ids = [pool.ids[int(item)] for item in left]
-    prices = Prices(tuple(schema), np.ones(len(left), dtype=np.int64), np.zeros(confidence.shape, dtype=np.int64))
-    return left, Candidates(ids, confidence, prices, features=features)
-
-
-def buy(strategy: Strategy, candidates: Candidates, size: int, seed: int) -> IntArray:
-    """As many items as a batch has, in the order in which the strategy wants them."""
-    items = strategy.select(candidates, size, seed, in_items=True).items
-    if len(items) != size:
-        raise ConfigError(
-            f"{strategy.name} chose {len(items)} items for a batch of {size}",
-            fix="use a strategy that buys whole items",
-        )
-    return items
 
 
 def _joined(parts: Sequence[ItemFeatures]) -> ItemFeatures:
@@ -191,8 +222,8 @@ def _joined(parts: Sequence[ItemFeatures]) -> ItemFeatures:
     return ItemFeatures(column("words"), column("vectors"), column("labels"))
 
 
-def _known_labels(problem: Problem, part: str) -> IntArray:
-    """(items, tasks): the label of every task that has one an item, −1 for the others."""
+def _known_labels(problem: LabellingProblem, part: str) -> IntArray:
+    """The known label of each classification task, −1 for other tasks: (items, tasks)."""
     items = problem.parts[part]
     columns = [
         task.targets(items.labels[name].rows, items.words)
@@ -203,8 +234,8 @@ def _known_labels(problem: Problem, part: str) -> IntArray:
     return np.stack(columns, axis=1)
 
 
-def _guessed_labels(problem: Problem, beliefs: Mapping[str, Beliefs]) -> IntArray:
-    """The same of items that nobody has labelled yet, by what is believed of them."""
+def _predicted_labels(problem: LabellingProblem, beliefs: Mapping[str, Beliefs]) -> IntArray:
+    """The predicted label of each classification task, −1 for other tasks: (items, tasks)."""
     columns = [
         task.decode(beliefs[name]).values[:, 0].astype(np.int64)
         if isinstance(task, Classification)

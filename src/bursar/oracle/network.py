@@ -1,4 +1,4 @@
-"""A judge that trains small networks, many sets in lockstep: paper 4's own way."""
+"""A judge that trains small networks as in paper 4, those of many sets in lockstep."""
 
 from __future__ import annotations
 
@@ -17,18 +17,26 @@ from bursar.learners.features import classes_of
 from bursar.learners.lockstep import CodedTexts, FitJob, LockstepTraining, Network, Settings, Trained
 from bursar.learners.lockstep.scores import Score
 from bursar.learners.lockstep.words import word_vectors
-from bursar.oracle.async_evaluation import Here, Stream, Wanted
+from bursar.oracle.async_evaluation import LocalStream, ScoreStream, SetsByKey
 from bursar.oracle.judge import Judge, key_of
 from bursar.oracle.judge_registry import ARCHITECTURES
 from bursar.oracle.probe import score_of
-from bursar.oracle.problem import PARTS, Problem
+from bursar.oracle.problem import PARTS, LabellingProblem
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs, Classification, Tagging, Task
 
-SIZE = 64  # of word vectors
-LEARNED = 256  # models that are kept for those who will ask about them
-DROPOUT = 0.5  # before the output layer: BALD needs it, so all have it (errata 27)
-LARGEST = 32  # items that a step of training takes at most; the paper's take as many as are labelled at once, 20 or 25
+KEPT = 256  # models kept for later requests
+LARGEST = 32  # most items in a training batch; the paper uses the size of a labelling batch, 20 or 25
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """How the networks of a judge are trained."""
+
+    size: int = 64  # of word vectors
+    dropout: float = 0.5  # before the output layer: BALD needs it, so all have it (errata 27)
+    ordered: bool = False  # train in the order of labelling without shuffling, as paper 4's authors do (errata 25)
+    settings: Settings | None = None
 
 
 @dataclass(frozen=True)
@@ -36,41 +44,34 @@ class _Task:
     """The network of one task, over the items of all parts."""
 
     network: Network
-    targets: Mapping[str, IntArray]  # part to the codes of its units
-    units: Mapping[str, IntArray]  # part to the units of each item
+    targets: Mapping[str, IntArray]  # codes of the units of each part
+    units: Mapping[str, IntArray]  # number of units of each item, by part
 
 
 class NetworkJudge(Judge):
-    """One small network a task, trained on the warm start and a set, stopped early on the items set aside.
+    """One small network per task, trained on the warm start and a set, with early stopping on the items set aside.
 
-    The seed is that of all trainings: first values, the order of batches, dropout. With ``ordered`` batches are walked
-    in the order of labelling and never shuffled, as paper 4's authors do (errata 25).
+    The seed is that of all trainings: initial weights, the order of batches, dropout.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        architecture: str,
-        *,
-        seed: int = 0,
-        size: int = SIZE,
-        dropout: float = DROPOUT,
-        ordered: bool = False,
-        settings: Settings | None = None,
+        self, problem: LabellingProblem, architecture: str, *, seed: int = 0, options: NetworkOptions | None = None
     ) -> None:
-        self.problem, self.seed, self.ordered = problem, seed, ordered
+        options = options or NetworkOptions()
+        self.problem, self.seed, self.ordered = problem, seed, options.ordered
         self.pool = len(problem.pool)
-        batch = problem.size if ordered else min(problem.size, LARGEST)
-        self.settings = replace(settings or Settings(), batch=batch, shuffle=not ordered)
-        ends = np.cumsum([len(getattr(problem, part)) for part in PARTS])
+        batch = problem.size if self.ordered else min(problem.size, LARGEST)
+        self.settings = replace(options.settings or Settings(), batch=batch, shuffle=not self.ordered)
+        counts = problem.counts.values()
         self.rows = {
-            part: np.arange(end - len(getattr(problem, part)), end) for part, end in zip(PARTS, ends, strict=True)
+            part: np.arange(end - count, end)
+            for part, count, end in zip(PARTS, counts, np.cumsum([*counts]), strict=True)
         }
-        make = _maker(problem, architecture, size, dropout)
+        make = _maker(problem, architecture, options)
         self.tasks = {name: self._task(task, name, make) for name, task in problem.corpus.schema.items()}
         self.lanes = self.settings.lanes or max(made.network.lanes for made in self.tasks.values())
         self.at_once = 2 * self.lanes
-        self._learned: dict[tuple[str, bytes], Trained] = {}  # by task and set, the oldest first
+        self.kept: dict[tuple[str, bytes], Trained] = {}  # by task and set, the oldest first
 
     def _task(self, task: Task, name: str, make: Callable[[Task, IntArray], Network]) -> _Task:
         parts = self.problem.parts
@@ -97,35 +98,35 @@ class NetworkJudge(Judge):
             found[name] = Beliefs.of(torch.softmax(logits, dim=-1).numpy(), made.units["pool"])
         return found
 
-    def stream(self) -> Stream:
-        return Here(NetworkSteps(self))
+    def stream(self) -> ScoreStream:
+        return LocalStream(NetworkEvaluator(self))
 
     def job(self, items: IntArray) -> FitJob:
-        """The model of a set."""
+        """The training of a set."""
         return FitJob(np.concatenate([self.rows["warm"], self.rows["pool"][items]]), self.seed)
 
     def score(self, name: str, model: Trained, part: str) -> float:
-        """What a model of a task scores on a part."""
+        """The score of a model on a part."""
         made = self.tasks[name]
         guesses = self._units(made, model, part).argmax(axis=-1)
         return score_of(made.targets[part], guesses, classes_of(self.problem.corpus.schema[name]), self.problem.metric)
 
     def training(self, name: str) -> LockstepTraining:
-        """Models of a task in work."""
+        """A training in lockstep for a task."""
         network = self.tasks[name].network
         return LockstepTraining(network, self.settings, select=self.rows["aside"], score=self._measure(network))
 
-    def learn(self, sets: Sequence[IntArray]) -> None:
+    def prepare(self, sets: Sequence[IntArray]) -> None:
         for name in self.tasks:
             for items, model in zip(sets, self._trained(name, sets), strict=True):
-                self._learned[name, key_of(items)] = model
-        while len(self._learned) > LEARNED * len(self.tasks):
-            del self._learned[next(iter(self._learned))]
+                self.kept[name, key_of(items)] = model
+        while len(self.kept) > KEPT * len(self.tasks):
+            del self.kept[next(iter(self.kept))]
 
     def _trained(self, name: str, sets: Sequence[IntArray]) -> list[Trained]:
-        """The models of a task; those that are not kept are trained, each set once."""
+        """The models of a task; those that are not kept are trained."""
         keys = [key_of(items) for items in sets]
-        found = {key: self._learned[name, key] for key in keys if (name, key) in self._learned}
+        found = {key: self.kept[name, key] for key in keys if (name, key) in self.kept}
         new = {key: self.job(items) for key, items in zip(keys, sets, strict=True) if key not in found}
         network = self.tasks[name].network
         models = lockstep.train(
@@ -138,7 +139,7 @@ class NetworkJudge(Judge):
         return (lockstep.accuracy if self.problem.metric == "accuracy" else lockstep.weighted_f1)(network)
 
     def _units(self, made: _Task, model: Trained, part: str, passes: int = 0, seed: int = 0) -> NDArray[Any]:
-        """Scores of labels, unit after unit: (units, labels), or (passes, units, labels)."""
+        """The logits of all units: (units, labels), or (passes, units, labels)."""
         found = lockstep.logits(made.network, model, self.rows[part], passes=passes, seed=seed).numpy()
         if made.network.targets.ndim == 1:
             return found
@@ -146,19 +147,19 @@ class NetworkJudge(Judge):
         return found[inside] if not passes else found[:, inside]
 
 
-class NetworkSteps:
-    """Sets in work: a model for each task, all in lockstep."""
+class NetworkEvaluator:
+    """Trains the models of requested sets in lockstep, one per task."""
 
     def __init__(self, judge: NetworkJudge) -> None:
         self.judge, self.room = judge, judge.lanes
         self.trainings = {name: judge.training(name) for name in judge.tasks}
-        self.numbers: dict[bytes, dict[str, int]] = {}  # of the jobs of each set, by task
+        self.numbers: dict[bytes, dict[str, int]] = {}  # the jobs of each set, by task
         self.scores: dict[bytes, dict[str, float]] = {}
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def want(self, sets: Wanted) -> None:
+    def request(self, sets: SetsByKey) -> None:
         for key in [key for key in self.numbers if key not in sets]:
             for name, number in self.numbers.pop(key).items():
                 self.trainings[name].drop(number)
@@ -183,13 +184,15 @@ class NetworkSteps:
         return found
 
 
-# -- what networks read ----------------------------------------------------------------------------------------------
-def _maker(problem: Problem, architecture: str, size: int, dropout: float) -> Callable[[Task, IntArray], Network]:
-    """Makes the network of a task from its targets; all tasks read the same items."""
+# -- inputs of networks ------------------------------------------------------------------------------------------------
+def _maker(
+    problem: LabellingProblem, architecture: str, options: NetworkOptions
+) -> Callable[[Task, IntArray], Network]:
+    """A function that makes the network of a task from its targets; all tasks read the same items."""
     items = problem.corpus.take(np.concatenate([getattr(problem, part) for part in PARTS]))
     images = items.images is not None
     inputs = _images(items) if images else _texts(items)
-    vectors = None if images else word_vectors(_vocabulary(items), size)
+    vectors = None if images else word_vectors(_vocabulary(items), options.size)
 
     def make(task: Task, targets: IntArray) -> Network:
         kind = "images" if images and isinstance(task, Classification) else task.kind
@@ -201,7 +204,7 @@ def _maker(problem: Problem, architecture: str, size: int, dropout: float) -> Ca
             )
         network = getattr(lockstep, ARCHITECTURES[architecture, kind])
         more: dict[str, Any] = {} if images else {"vectors": vectors}
-        made: Network = network(inputs, targets, classes_of(task), dropout=dropout, **more)
+        made: Network = network(inputs, targets, classes_of(task), dropout=options.dropout, **more)
         return made
 
     return make
@@ -217,14 +220,14 @@ def _texts(items: Corpus) -> CodedTexts:
     words = items.texts.all_words()
     empty = [at for at, some in enumerate(words) if not some]
     if empty:
-        raise ConfigError(f"item {items.ids[empty[0]]!r} has no words", fix="leave it out")
+        raise ConfigError(f"item {items.ids[empty[0]]!r} has no words", fix="remove it")
     codes = {word: code for code, word in enumerate(_vocabulary(items), start=1)}
     flat = np.array([codes[word.lower()] for some in words for word in some], dtype=np.int64)
     return CodedTexts(_padded(flat, items.words, 0), items.words, len(codes) + 1)
 
 
 def _padded(values: IntArray, lengths: IntArray, fill: int) -> IntArray:
-    """Rows of different lengths as a rectangle.
+    """Pad rows of different lengths to a rectangle.
 
     >>> _padded(np.array([1, 2, 3]), np.array([1, 2]), -1).tolist()
     [[1, -1], [2, 3]]

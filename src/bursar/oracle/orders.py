@@ -1,7 +1,7 @@
-"""Orders in which a pool is labelled, a batch at a time, and the moves between them.
+"""Orders in which a pool is labelled, batch by batch, and moves between them.
 
-A model depends on the *set* it was trained on (errata 25), so a batch is a set: within it items are kept in the order
-of their numbers. Random numbers are drawn from the seed and the number of the step alone, whatever came before.
+A model depends on the *set* it was trained on (errata 25), so a batch is a set and its items are sorted. Random numbers
+depend only on the seed and the number of the step.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import numpy as np
 
 from bursar.errors import ConfigError
 from bursar.ragged import FloatArray, IntArray
+from bursar.random_streams import rng
 
 
 @dataclass(frozen=True)
 class Order:
-    """Which items of a pool are labelled in which batch: (batches, size), positions in the pool, rows sorted."""
+    """The items that each batch labels: (batches, size), positions in the pool, rows sorted."""
 
     batches: IntArray
 
     @classmethod
     def of(cls, batches: IntArray) -> Order:
-        """From batches in any order of their items."""
+        """Sort the items of each batch."""
         return cls(np.sort(np.asarray(batches, dtype=np.int64), axis=1))
 
     @classmethod
@@ -32,12 +33,8 @@ class Order:
         >>> Order.random(pool=9, batches=2, size=3, seed=0).batches.shape
         (2, 3)
         """
-        if batches < 1 or size < 1 or pool < batches * size:
-            raise ConfigError(
-                f"{batches} batches of {size} items from a pool of {pool}",
-                fix="label fewer items, or use a larger pool",
-            )
-        chosen = np.random.default_rng([seed, 53]).permutation(pool)[: batches * size]
+        check_shape(pool, batches, size)
+        chosen = rng(seed, "random order").permutation(pool)[: batches * size]
         return cls.of(chosen.reshape(batches, size))
 
     @property
@@ -46,15 +43,15 @@ class Order:
         return self.batches.ravel()
 
     def prefix(self, batches: int) -> IntArray:
-        """The set that is labelled after so many batches, sorted."""
+        """The items of the first batches, sorted."""
         found: IntArray = np.sort(self.batches[:batches], axis=None)
         return found
 
     def walk(self, batches: int) -> IntArray:
-        """The same items batch after batch: what a model depends on that is trained in the order of labelling."""
+        """The items of the first batches, batch after batch."""
         return self.batches[:batches].ravel()
 
-    def moved(self, move: Move) -> Order:
+    def moved(self, move: OrderMove) -> Order:
         """The order after a move."""
         batches = self.batches.copy()
         (first, at), new = move.place, move.item
@@ -69,49 +66,57 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Move:
-    """An item takes the place of another: one from a later batch, which then gets the other, or one from outside."""
+class OrderMove:
+    """Replaces an item by one from a later batch, which gets the old item in exchange, or by an unlabelled one."""
 
-    place: tuple[int, int]  # batch and position of the item that gives way
-    item: int  # what comes instead
-    other: tuple[int, int] | None = None  # where that comes from; nowhere if it was not labelled
+    place: tuple[int, int]  # batch and position of the old item
+    item: int  # the new item
+    other: tuple[int, int] | None = None  # place of the new item; None if it was unlabelled
 
     def changed(self, batches: int, ordered: bool = False) -> range:
-        """The prefixes, by their number of batches, whose sets are others after the move (errata 25).
+        """The prefixes that the move changes, by their number of batches (errata 25).
 
-        If the order counts as well, all from the first batch that is another.
+        If the order of items counts, these are all prefixes from the first changed batch on.
 
-        >>> Move((1, 0), 7, (3, 2)).changed(5), Move((1, 0), 7).changed(5)
+        >>> OrderMove((1, 0), 7, (3, 2)).changed(5), OrderMove((1, 0), 7).changed(5)
         (range(2, 4), range(2, 6))
         """
         first = self.place[0] + 1
         return range(first, batches + 1 if self.other is None or ordered else self.other[0] + 1)
 
 
-def propose(order: Order, pool: int, seed: int, step: int, draw: int = 0) -> tuple[Move, float]:
-    """A move by the paper's kernel, and the number from 0 to 1 that decides on it (paper 4, section 4.2).
+def check_shape(pool: int, batches: int, size: int) -> None:
+    """Refuse batches that the pool is too small for."""
+    if batches < 1 or size < 1 or pool < batches * size:
+        raise ConfigError(
+            f"{batches} batches of {size} items from a pool of {pool}", fix="label fewer items, or use a larger pool"
+        )
 
-    With equal chances two items of different batches change places, or an item gives way to one that is not labelled.
-    Where only one of the two is possible, it is that one. Further draws are other moves for the same step.
+
+def propose(order: Order, pool: int, seed: int, step: int, draw: int = 0) -> tuple[OrderMove, float]:
+    """Draw a move, and the uniform number that decides on it (paper 4, section 4.2).
+
+    With equal probability, two items of different batches are exchanged, or an item is replaced by an unlabelled one.
+    If only one of these is possible, it is that one. Each ``draw`` gives another move for the same step.
     """
-    rng = np.random.default_rng([seed, step, 59, draw] if draw else [seed, step, 59])
+    numbers = rng(seed, "order moves", step, *([draw] if draw else []))
     batches, size = order.batches.shape
     left = pool - batches * size
-    swap, decisive = rng.random(2)
+    swap, decisive = numbers.random(2)
     if batches == 1 and not left:
-        raise ConfigError("all of the pool is one batch: there is only one order")
+        raise ConfigError("all of the pool is one batch, so there is only one order")
     if left and (batches == 1 or swap >= 0.5):
-        at = int(rng.integers(batches * size))
-        return Move(divmod(at, size), _outside(order, int(rng.integers(left)))), float(decisive)
-    first, second = sorted(rng.choice(batches, size=2, replace=False).tolist())
-    here, there = (int(place) for place in rng.integers(size, size=2))
-    return Move((first, here), int(order.batches[second, there]), (second, there)), float(decisive)
+        at = int(numbers.integers(batches * size))
+        return OrderMove(divmod(at, size), _unlabelled(order, int(numbers.integers(left)))), float(decisive)
+    first, second = sorted(numbers.choice(batches, size=2, replace=False).tolist())
+    here, there = (int(place) for place in numbers.integers(size, size=2))
+    return OrderMove((first, here), int(order.batches[second, there]), (second, there)), float(decisive)
 
 
-def _outside(order: Order, number: int) -> int:
-    """The item of that number among those that are not labelled, in the order of the pool.
+def _unlabelled(order: Order, number: int) -> int:
+    """The unlabelled item of this number, counted in the order of the pool.
 
-    >>> _outside(Order.of(np.array([[1, 2], [5, 0]])), 0), _outside(Order.of(np.array([[1, 2], [5, 0]])), 2)
+    >>> _unlabelled(Order.of(np.array([[1, 2], [5, 0]])), 0), _unlabelled(Order.of(np.array([[1, 2], [5, 0]])), 2)
     (3, 6)
     """
     labelled = np.sort(order.batches, axis=None)
@@ -120,7 +125,7 @@ def _outside(order: Order, number: int) -> int:
 
 
 def quality(curve: FloatArray) -> FloatArray:
-    """The mean of a curve of scores after 1 to K batches (paper 4, section 3.3); of many curves, along the last axis.
+    """The mean score after 1 to K batches (paper 4, section 3.3); of several curves, along the last axis.
 
     >>> float(quality(np.array([0.5, 0.7])))
     0.6

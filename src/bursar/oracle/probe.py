@@ -1,8 +1,8 @@
-"""A judge that needs no training: ridge regression on frozen features, solved exactly for every set.
+"""A judge that solves a ridge regression on frozen features exactly for every set.
 
-Features are rounded to whole numbers of a small step. Their products and sums are then exact in double precision, in
-whatever order they are added, so the sums of a set can be had from those of a similar one by adding what came and
-taking away what went: to the last bit what they would be from scratch. A search with it has no drift to correct.
+Features are rounded to multiples of a small step, so that their products and sums are exact in double precision. The
+sums of a set can then be updated from those of a similar set, with the same bits as from scratch, and a search never
+drifts.
 """
 
 from __future__ import annotations
@@ -16,36 +16,41 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 from scipy.special import softmax
 
+from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 from bursar.learners.features import Components, classes_of, one_thread, pixels
 from bursar.learners.frozen import frozen_encoder
-from bursar.learners.learner import Progress, no_progress
+from bursar.learners.learner import Embeddings, Progress, no_progress
 from bursar.learners.probe import PENALTIES, fitted_factor
 from bursar.oracle.judge import Judge
-from bursar.oracle.problem import METRICS, PARTS, Problem
+from bursar.oracle.problem import METRICS, PARTS, LabellingProblem
 from bursar.ragged import BoolArray, FloatArray, IntArray, flat_positions, offsets_of
+from bursar.random_streams import rng
 from bursar.tasks import Beliefs, Classification, Tagging
 from bursar.tasks.task import class_f1
 
 STEPS = 1024  # of a feature, from 0 to its largest value
-KEPT = 64  # sums of sets that others may be made from, for each size, at most
-KEPT_BYTES = 200_000_000  # and of all sizes together
-EXACT = 2.0**53
-LANES = 8  # labels are filled up to a multiple: products of such matrices are nearly twice as fast
-WIDTH = 100  # directions that are kept of vectors and pixels
+KEPT = 64  # most sets of each size whose sums are kept
+KEPT_BYTES = 200_000_000  # most memory for them
+EXACT = 2.0**53  # whole numbers below this are exact
+LANES = 8  # labels are padded to a multiple: such products are nearly twice as fast
+WIDTH = 100  # principal components of vectors and pixels
+PENALTY_SEED = 67  # of the sets that the penalty is chosen on
+
+Sums = tuple[FloatArray, FloatArray]  # X'X and X'Y
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The units of items for one task: an item has one (classification) or one a word (tagging)."""
+    """The units of one task: an item (classification) or a word (tagging) each."""
 
     features: NDArray[np.floating]  # (units, width)
     codes: IntArray  # (units,)
-    offsets: IntArray  # (items + 1,): where the units of each item begin
+    offsets: IntArray  # (items + 1,): start of the units of each item
 
     @classmethod
     def single(cls, features: NDArray[np.floating], codes: IntArray) -> Rows:
-        """One unit an item."""
+        """One unit per item."""
         return cls(features, codes, np.arange(len(codes) + 1))
 
     def __len__(self) -> int:
@@ -53,45 +58,42 @@ class Rows:
 
 
 class RidgeTask:
-    """Ridge regression of one task's label indicators on any set of its items, and its score on held-out ones."""
+    """Ridge regression of a task's label indicators on any set of pool items, scored on held-out items."""
 
-    def __init__(
-        self,
-        warm: Rows,
-        pool: Rows,
-        held: Mapping[str, Rows],
-        labels: int,
-        *,
-        metric: str,
-        penalty: float | None = None,
-    ) -> None:
+    def __init__(self, rows: Mapping[str, Rows], labels: int, *, metric: str, penalty: float | None = None) -> None:
+        """``rows`` are those of each part; without a penalty, one is chosen on the items set aside."""
         if metric not in METRICS:
             raise ConfigError(f"metric = {metric!r}", fix=f"use {' or '.join(METRICS)}")
         self.labels, self.metric = labels, metric
+        warm, pool = rows["warm"], rows["pool"]
         self.step = float(max(np.abs(pool.features).max(), np.abs(warm.features).max())) / STEPS or 1.0
         self.pool = self._whole(pool.features)
         self.targets = np.eye(labels)[pool.codes]  # (units, labels)
         self.offsets = pool.offsets
         if len(self.pool) * float(STEPS) ** 2 >= EXACT:
             raise ConfigError(
-                f"a pool of {len(self.pool):,} units is too large for exact sums", fix="use a smaller one"
+                f"a pool of {len(self.pool):,} units is too large for exact sums", fix="use a smaller pool"
             )
         first = self._whole(warm.features)
         self.warm = first.T @ first, first.T @ np.eye(labels)[warm.codes]
-        self.held = {part: (self._whole(rows.features).astype(np.float32), rows.codes) for part, rows in held.items()}
-        self._sums: dict[int, OrderedDict[bytes, tuple[BoolArray, FloatArray, FloatArray]]] = {}
-        self.penalty = self._fitting_penalty() if penalty is None else penalty
+        self.held = {
+            part: (self._whole(some.features).astype(np.float32), some.codes)
+            for part, some in rows.items()
+            if part not in ("warm", "pool")
+        }
+        self.sums: dict[int, OrderedDict[bytes, tuple[BoolArray, Sums]]] = {}  # by size of the set
+        self.penalty = self._best_penalty() if penalty is None else penalty
 
     def _whole(self, features: NDArray[np.floating]) -> FloatArray:
-        """Features as whole numbers of the step, and a one for the level."""
+        """Features as multiples of the step, and a one for the intercept."""
         rounded = np.rint(np.asarray(features, dtype=np.float64) / self.step)
         return np.concatenate([rounded, np.ones((len(rounded), 1))], axis=1)
 
-    def _fitting_penalty(self) -> float:
-        """The one for which models of some random sets predict the items set aside best; it stays for all sets."""
+    def _best_penalty(self) -> float:
+        """The penalty with which models of a few random sets predict the items set aside best."""
         items = len(self.offsets) - 1
-        rng = np.random.default_rng(67)
-        sets = [np.sort(rng.permutation(items)[: max(1, items // share)]) for share in (16, 8, 8, 4)]
+        numbers = rng(PENALTY_SEED, "probe penalty")
+        sets = [np.sort(numbers.permutation(items)[: max(1, items // share)]) for share in (16, 8, 8, 4)]
         variance = float(self.pool[:, :-1].var(axis=0).mean()) * self.step**2 or 1.0
         rows, codes = self.held["aside"]
 
@@ -102,26 +104,26 @@ class RidgeTask:
         return min((float(penalty * variance) for penalty in PENALTIES), key=loss)
 
     def scores(self, items: IntArray, parts: Sequence[str]) -> list[float]:
-        """How well a model of the warm start and these items does on held-out ones, part by part."""
+        """The scores of the model of these items on several parts."""
         solution = self.coefficients(items)
         padded = np.zeros((len(solution), -(-self.labels // LANES) * LANES), dtype=np.float32)
         padded[:, : self.labels] = solution
-        padded[-1, self.labels :] = -np.inf  # the level of labels that there are not
+        padded[-1, self.labels :] = -np.inf  # the intercept of labels that do not exist
         found = []
         for rows, codes in (self.held[part] for part in parts):
             found.append(score_of(codes, (rows @ padded).argmax(axis=1), self.labels, self.metric))
         return found
 
     def score(self, items: IntArray, part: str = "validation") -> float:
-        """The same on one part."""
+        """The score on one part."""
         return self.scores(items, [part])[0]
 
     def coefficients(self, items: IntArray) -> FloatArray:
-        """(width + 1, labels), for features in whole steps; the last row is the level, which is not penalised."""
+        """(width + 1, labels), for features in steps; the last row is the intercept, which is not penalised."""
         gram, moment = self._summed(items)
-        _, found, trouble = dposv(self._penalised(gram), moment, lower=1, overwrite_a=1)
-        if trouble:
-            raise ConfigError("the probe's equations have no single solution", fix="use a larger penalty")
+        _, found, failed = dposv(self._penalised(gram), moment, lower=1, overwrite_a=1)
+        if failed:
+            raise ConfigError("the probe's equations have no unique solution", fix="use a larger penalty")
         solution: FloatArray = found
         return solution
 
@@ -132,9 +134,9 @@ class RidgeTask:
         return penalised
 
     def predict_proba(self, items: IntArray, passes: int = 1, seed: int = 0) -> Beliefs:
-        """Of the pool: the softmax of scores, as sharp as fits the items set aside best.
+        """Predict the pool: a softmax of the scores, with the temperature that fits the items set aside best.
 
-        Several passes are draws from what ridge regression leaves open of its coefficients, taken as Bayesian.
+        Several passes are draws from the Bayesian posterior of the coefficients.
         """
         found = self.coefficients(items)
         rows, codes = self.held["aside"]
@@ -144,43 +146,35 @@ class RidgeTask:
         if passes > 1:
             noise = float(np.square(scores - np.eye(self.labels)[codes]).mean())
             root = np.linalg.cholesky(self._penalised(self._summed(items)[0]))
-            normal = np.random.default_rng([seed, 71]).standard_normal((passes, *found.shape))
+            normal = rng(seed, "probe passes").standard_normal((passes, *found.shape))
             drawn = found + np.sqrt(noise) * np.linalg.solve(root.T, normal)
         return Beliefs.of(softmax(factor * (self.pool @ drawn), axis=-1), np.diff(self.offsets))
 
     # -- exact sums ----------------------------------------------------------------------------------------------------
-    def _summed(self, items: IntArray) -> tuple[FloatArray, FloatArray]:
-        """X'X and X'Y of the warm start and a set: from the most similar set of its size that is kept."""
+    def _summed(self, items: IntArray) -> Sums:
+        """The sums of the warm start and a set, updated from a similar set if there is one."""
         mask = np.zeros(len(self.offsets) - 1, dtype=bool)
         mask[items] = True
-        kept = self._sums.setdefault(len(items), OrderedDict())
+        kept = self.sums.setdefault(len(items), OrderedDict())
         key = np.packbits(mask).tobytes()
         if key in kept:
             kept.move_to_end(key)
-            return kept[key][1:]
-        near = self._near(mask, kept)
+            return kept[key][1]
+        few = np.count_nonzero(mask) // 4  # the latest kept set that differs in few items
+        near = next((found for found in reversed(kept.values()) if np.count_nonzero(mask != found[0]) <= few), None)
         if near is None:
-            gram, moment = self._from(self.warm, np.flatnonzero(mask), np.ones(len(items)))
+            sums = self._updated(self.warm, np.flatnonzero(mask), np.ones(len(items)))
         else:
             unlike = np.flatnonzero(mask != near[0])
-            gram, moment = self._from(near[1:], unlike, np.where(mask[unlike], 1.0, -1.0))
-        kept[key] = mask, gram, moment
-        room = KEPT_BYTES // (len(self._sums) * (gram.nbytes + moment.nbytes))
+            sums = self._updated(near[1], unlike, np.where(mask[unlike], 1.0, -1.0))
+        kept[key] = mask, sums
+        room = KEPT_BYTES // (len(self.sums) * sum(some.nbytes for some in sums))
         while len(kept) > max(4, min(KEPT, room)):
             kept.popitem(last=False)
-        return gram, moment
+        return sums
 
-    def _near(
-        self, mask: BoolArray, kept: OrderedDict[bytes, tuple[BoolArray, FloatArray, FloatArray]]
-    ) -> tuple[BoolArray, FloatArray, FloatArray] | None:
-        """The sums of a kept set that differs in few items, looking at the latest first."""
-        few = np.count_nonzero(mask) // 4
-        return next((found for found in reversed(kept.values()) if np.count_nonzero(mask != found[0]) <= few), None)
-
-    def _from(
-        self, sums: tuple[FloatArray, FloatArray], items: IntArray, signs: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Sums with some items added (1) or taken away (−1)."""
+    def _updated(self, sums: Sums, items: IntArray, signs: FloatArray) -> Sums:
+        """Add (sign 1) or subtract (−1) items."""
         units = flat_positions(self.offsets, items)
         rows = self.pool[units]
         signed = (rows * np.repeat(signs, np.diff(self.offsets)[items])[:, None]).T
@@ -188,7 +182,7 @@ class RidgeTask:
 
 
 def score_of(codes: IntArray, guesses: IntArray, labels: int, metric: str) -> float:
-    """Accuracy, or F1 of every label weighted by how often it is the right one.
+    """Accuracy, or F1 weighted by the frequency of labels.
 
     >>> codes, guesses = np.array([0, 0, 0, 0]), np.array([0, 0, 0, 1])
     >>> round(score_of(codes, guesses, 2, "weighted_f1"), 6), score_of(codes, guesses, 2, "accuracy")
@@ -200,31 +194,30 @@ def score_of(codes: IntArray, guesses: IntArray, labels: int, metric: str) -> fl
 
 
 class ProbeJudge(Judge):
-    """The mean score of one ridge regression a task."""
+    """One ridge regression per task; the score is their mean."""
 
     def __init__(self, tasks: Mapping[str, RidgeTask]) -> None:
         self.tasks = dict(tasks)
         self.pool = len(next(iter(self.tasks.values())).offsets) - 1
 
     @classmethod
-    def of(cls, problem: Problem, *, penalty: float | None = None, progress: Progress = no_progress) -> ProbeJudge:
-        """The judge of a problem: on the bundled encoder's vectors, or on pixels, in their main directions."""
+    def of(
+        cls, problem: LabellingProblem, *, penalty: float | None = None, progress: Progress = no_progress
+    ) -> ProbeJudge:
+        """A judge on principal components of the bundled encoder's vectors, or of pixels."""
         refused = [
             name for name, task in problem.corpus.schema.items() if not isinstance(task, (Classification, Tagging))
         ]
         if refused:
             raise ConfigError(
                 f"the probe cannot judge task {refused[0]!r} ({problem.corpus.schema[refused[0]].kind})",
-                fix="name tasks of classification or tagging",
+                fix="use classification or tagging tasks",
             )
         tasks = {}
         for name, rows in rows_of(problem, progress).items():
-            held = {part: rows[part] for part in ("aside", "validation", "test")}
             labels = classes_of(problem.corpus.schema[name])
             with one_thread():  # here and below: the last bits of products depend on the number of threads
-                tasks[name] = RidgeTask(
-                    rows["warm"], rows["pool"], held, labels, metric=problem.metric, penalty=penalty
-                )
+                tasks[name] = RidgeTask(rows, labels, metric=problem.metric, penalty=penalty)
         return cls(tasks)
 
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
@@ -239,8 +232,8 @@ class ProbeJudge(Judge):
             return {name: task.predict_proba(items, passes, seed) for name, task in self.tasks.items()}
 
 
-def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dict[str, Rows]]:
-    """For each task the units of every part, with their features."""
+def rows_of(problem: LabellingProblem, progress: Progress = no_progress) -> dict[str, dict[str, Rows]]:
+    """The units of each task and part."""
     found: dict[str, dict[str, Rows]] = {}
     made: dict[bool, dict[str, NDArray[np.floating]]] = {}
     for name, task in problem.corpus.schema.items():
@@ -254,17 +247,25 @@ def rows_of(problem: Problem, progress: Progress = no_progress) -> dict[str, dic
     return found
 
 
+def embeddings_of(items: Corpus) -> Embeddings:
+    """The bundled encoder's vectors of items and their words, or pixels."""
+    if items.images is not None:
+        return Embeddings(pixels(items), None)
+    encoder = frozen_encoder()
+    return Embeddings(encoder.item_vectors(items), encoder.word_vectors(items))
+
+
 def vectors_of(
-    problem: Problem,
+    problem: LabellingProblem,
     *,
     by_word: bool = False,
     width: int = WIDTH,
     parts: Sequence[str] = PARTS,
     progress: Progress = no_progress,
 ) -> dict[str, NDArray[np.floating]]:
-    """Where the items of parts lie, or their words: in the directions in which the items to choose from differ.
+    """The vectors of items, or of their words, by part: principal components of those of pool, warm start and aside.
 
-    ``parts`` must be among those: pool, warm start and aside.
+    ``parts`` must include these three.
     """
     if problem.corpus.images is not None:
         raw = {part: pixels(problem.parts[part]) for part in parts}

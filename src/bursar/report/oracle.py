@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bursar.oracle.comparison import BEYOND_LUCK, Gap, Measured
+from bursar.oracle.comparison import BEYOND_LUCK, OrderComparison, OrderScores
 from bursar.oracle.judge_registry import PROBE
 from bursar.ragged import FloatArray
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
@@ -37,7 +37,7 @@ def oracle_of(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def oracle_words(answer: Mapping[str, Any]) -> list[str]:
     """How far each strategy came, the first one in a sentence of its own, and how sure that is."""
-    gap = Gap.from_json(answer)
+    gap = OrderComparison.from_json(answer)
     (mean, apart), best = gap.random(), gap.best.quality()
     scores = f"random orders score {SCALE.show(mean)} (±{100 * apart:.1f}) and the best order found {SCALE.show(best)}"
     way = gap.way()
@@ -68,7 +68,7 @@ def _reached(name: str, share: float, luck: float) -> str:
 
 def oracle_note(answer: Mapping[str, Any]) -> str:
     """What was compared, and by whom."""
-    gap, items = Gap.from_json(answer), answer["items"]
+    gap, items = OrderComparison.from_json(answer), answer["items"]
     batches = f"{gap.batches} batches" if gap.batches > 1 else "one batch"
     return (
         f"Each order is {batches} of {counted(gap.size, 'item')}, what a strategy bought first after its start: all "
@@ -107,9 +107,9 @@ def oracle_cautions(answer: Mapping[str, Any]) -> list[str]:
 
 def oracle_table(answer: Mapping[str, Any]) -> Table:
     """Random orders, every strategy's and the best one, on test and validation items."""
-    gap = Gap.from_json(answer)
+    gap = OrderComparison.from_json(answer)
 
-    def cells(name: str, order: Measured, shares: list[float | None]) -> tuple[str, ...]:
+    def cells(name: str, order: OrderScores, shares: list[float | None]) -> tuple[str, ...]:
         test, held = (SCALE.show(order.quality(part)) for part in ("test", "validation"))
         return name, test, share_words(shares[0]), held, share_words(shares[1])
 
@@ -129,7 +129,7 @@ def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
 
     ``arms`` are the strategies of the run, in the order of their looks.
     """
-    gap = Gap.from_json(answer)
+    gap = OrderComparison.from_json(answer)
     amounts = [gap.size * batch for batch in range(gap.batches + 1)]
 
     def points(name: str, curve: FloatArray) -> list[Point]:
@@ -162,7 +162,7 @@ def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
     )
 
 
-def _spoken(gap: Gap) -> str:
+def _spoken(gap: OrderComparison) -> str:
     told = [f"{arm_name(arm)} to {SCALE.show(float(order.curves['test'][-1]))}" for arm, order in gap.arms.items()]
     told.append(f"the best order found to {SCALE.show(float(gap.best.curves['test'][-1]))}")
     last = [order.curves["test"][-1] for order in gap.randoms]

@@ -1,4 +1,4 @@
-"""A judge that fine-tunes an encoder for every set: slow, so for orders that were found with cheaper ones."""
+"""A judge that fine-tunes an encoder for every set: too slow to search with, but it can score orders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bursar.learners import make_learner
 from bursar.learners.features import classes_of
 from bursar.oracle.judge import Judge
 from bursar.oracle.probe import score_of
-from bursar.oracle.problem import Problem
+from bursar.oracle.problem import LabellingProblem
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import Beliefs
 
@@ -28,16 +28,16 @@ OPTIONS = {
 
 
 class EncoderJudge(Judge):
-    """The bundled encoder, fine-tuned on the warm start and a set, the best evaluation on the items set aside kept.
+    """Fine-tunes the bundled encoder on the warm start and a set, with early stopping on the items set aside.
 
-    It stands for RoBERTa among paper 4's architectures (errata 28).
+    It takes the place of RoBERTa among paper 4's architectures (errata 28).
     """
 
-    def __init__(self, problem: Problem, seed: int = 0, options: Mapping[str, Any] = OPTIONS) -> None:
+    def __init__(self, problem: LabellingProblem, seed: int = 0, options: Mapping[str, Any] = OPTIONS) -> None:
         self.problem, self.seed = problem, seed
         self.pool = len(problem.pool)
         self.learner = make_learner("transformer", problem.corpus.schema, dict(options))
-        self._trained: bytes | None = None
+        self._trained: bytes | None = None  # the set of the current model
 
     def scores_on(self, sets: Sequence[IntArray], parts: Sequence[str]) -> FloatArray:
         found = np.zeros((len(parts), len(sets)))
@@ -51,7 +51,7 @@ class EncoderJudge(Judge):
         return {name: beliefs for name, beliefs in found.items() if isinstance(beliefs, Beliefs)}
 
     def _train(self, items: IntArray) -> None:
-        """A model of this set, unless it is the last that was trained."""
+        """Train the model of this set, unless it is the current one."""
         key = items.tobytes()
         if self._trained != key:
             rows = np.concatenate([self.problem.warm, self.problem.pool[items]])
@@ -59,15 +59,14 @@ class EncoderJudge(Judge):
             self._trained = key
 
     def _score(self, items: IntArray, part: str) -> float:
-        """The mean over the tasks, unit by unit, as the other judges have it."""
+        """The mean over the tasks, unit by unit as in the other judges."""
         self._train(items)
         held = self.problem.parts[part]
-        beliefs = self.learner.predict_proba(held.unlabelled())
+        predicted = self.learner.predict_proba(held.unlabelled())
         found = []
         for name, task in held.schema.items():
-            believed = beliefs[name]
-            assert isinstance(believed, Beliefs)
+            beliefs = predicted[name]
+            assert isinstance(beliefs, Beliefs)
             codes = task.targets(held.labels[name].rows, held.words)
-            guesses = believed.dense()[0].argmax(axis=1)
-            found.append(score_of(codes, guesses, classes_of(task), self.problem.metric))
+            found.append(score_of(codes, beliefs.dense()[0].argmax(axis=1), classes_of(task), self.problem.metric))
         return float(np.mean(found))
