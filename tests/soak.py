@@ -32,7 +32,7 @@ from tests.ledger.test_kill import write_and_kill
 from tests.postgres import PostgresServer
 from tests.web.processes import Crew, Server, people_with_tokens
 from tests.web.small import make_project
-from tests.web.test_load import SHARED, check_books
+from tests.web.test_load import SHARED, check_ledger
 
 TARGETS = {"ledger": 700, "campaign": 100, "server": 200}
 PIECES = {"ledger": 25, "campaign": 10, "server": 20}  # kills between two writes of the counts
@@ -177,7 +177,7 @@ def kill_servers(folder: Path, count: Count, kills: int, rng: np.random.Generato
     acknowledged = {(item, name) for item, names in crew.acknowledged.items() for name in names}
     count.acknowledged += len(acknowledged)
     count.lost += len(acknowledged - held)
-    check_books(folder / "project", crew, items)
+    check_ledger(folder / "project", crew, items)
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_served
 from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.decisions import RoundRecord, RoundSelection
 from bursar.campaign.lock import Lock
 from bursar.campaign.savings import savings_of
 from bursar.campaign.splits import DataSplits, load_parts
@@ -117,7 +118,8 @@ def run_arm(
         campaign.run(GoldAnnotator(parts.corpus))
         result = _curve(campaign)
         if arm.setup.shadow:
-            result["savings"] = savings_of(campaign.ledger, parts.corpus.schema, len(parts.test))
+            found = savings_of(campaign.ledger, parts.corpus.schema, len(parts.test))
+            result["savings"] = found and found.model_dump()
         if arm.trust:
             result["trust"] = _trust(arm, campaign)
     finally:
@@ -252,7 +254,7 @@ class _ProgressTeller:
             self.last = time.monotonic()
             self.tell((round, what, done))
 
-    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+    def scored(self, record: RoundRecord) -> None:
         """Told at the end, with everything else."""
 
 
@@ -260,23 +262,23 @@ class _ProgressTeller:
 def _curve(campaign: Campaign) -> dict[str, Any]:
     """Round by round: what was spent and allowed, what it bought, and the main scores."""
     ledger, schema = campaign.ledger, campaign.corpus.schema
-    selections = dict(ledger.decisions("selection"))
+    selections = {selection.round: selection for selection in ledger.decisions(RoundSelection)}
     rounds = []
-    for number, record in ledger.decisions("scores"):
-        chosen = selections[number]
-        cost = sum(sum(item["estimate"].values()) for item in chosen["items"])
+    for record in ledger.decisions(RoundRecord):
+        chosen = selections[record.round]
+        cost = sum(sum(item.estimate.values()) for item in chosen.items)
         rounds.append(
             {
-                "round": number,
-                "spent": record["spent"],
-                "items": record["items"],
-                "labels": record["labels"],
-                "test": {name: record["test"][name][task.metric] for name, task in schema.items()},
-                "dev": record["dev"],
-                "agreement": record["agreement"],
-                "budget": chosen["budget"],
-                "cost": cost if campaign.config.budget.counts == "money" else len(chosen["items"]),
-                "certificate": chosen.get("certificate"),
+                "round": record.round,
+                "spent": record.spent,
+                "items": record.items,
+                "labels": record.labels,
+                "test": {name: record.test[name][task.metric] for name, task in schema.items()},
+                "dev": record.dev,
+                "agreement": record.agreement,
+                "budget": chosen.budget,
+                "cost": cost if campaign.config.budget.counts == "money" else len(chosen.items),
+                "certificate": chosen.certificate and chosen.certificate.model_dump(),
             }
         )
     return {"rounds": rounds, "ended": campaign.ended}

@@ -22,6 +22,7 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig, parse_config
+from bursar.campaign.decisions import ShadowScores
 from bursar.campaign.pricing import prices_of
 from bursar.campaign.savings import scored_rounds
 from bursar.campaign.splits import DataSplits, load_parts
@@ -153,11 +154,11 @@ def _campaign(config: CampaignConfig, parts: DataSplits, learner: Learner) -> di
             campaign.run(GoldAnnotator(parts.corpus))
             ledger, schema = campaign.ledger, parts.corpus.schema
             rounds = [
-                {key: record[key] for key in ("round", "spent", "chosen", "items")}
-                | {"test": {n: {t.metric: record["test"][n][t.metric]} for n, t in schema.items()}}
+                {key: getattr(record, key) for key in ("round", "spent", "chosen", "items")}
+                | {"test": {n: {t.metric: record.test[n][t.metric]} for n, t in schema.items()}}
                 for record in scored_rounds(ledger)
             ]
-            shadows = [{"round": number} | record for number, record in ledger.decisions("shadow")]
+            shadows = [shadow.model_dump() for shadow in ledger.decisions(ShadowScores)]
             slices = [
                 {
                     "round": part.round,

@@ -7,11 +7,12 @@ beforehand: the shadows' few items, where curves are steep, make the campaign's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from bursar.campaign.audit import Slice
+from bursar.campaign.results import SavingsEstimate
+from bursar.campaign.savings import is_known
 from bursar.ragged import FloatArray
 from bursar.tasks import Task
 
@@ -20,7 +21,7 @@ FEWEST_ITEMS, FEWEST_SLICES = 20, 3
 LEAST_ERROR = 0.005
 
 
-def savings_before(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> dict[str, Any] | None:
+def savings_before(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> SavingsEstimate | None:
     """The share of the money saved against random labelling, with a 90 % interval; ``None`` if too little is known."""
     slices = [part for part in slices if part.shadow and part.shadow_spent and min(map(len, part.model.values()))]
     items = sum(len(next(iter(part.model.values()))) for part in slices)
@@ -33,7 +34,10 @@ def savings_before(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int
     worth = exchange_rate(errors, money, sizes)
     saved = 1 - 1 / worth
     low, high = np.quantile(saved[1:], [0.05, 0.95])
-    return {"saved": float(saved[0]), "low": float(low), "high": float(high), "items": items, "slices": len(slices)}
+    known = is_known(float(low), float(high))
+    return SavingsEstimate(
+        saved=float(saved[0]), low=float(low), high=float(high), known=known, items=items, slices=len(slices)
+    )
 
 
 def _errors(part: Slice, tasks: Mapping[str, Task], rng: np.random.Generator) -> FloatArray:

@@ -9,7 +9,8 @@ import numpy as np
 
 from bursar.campaign.audit import Slice
 from bursar.campaign.curves import saved_at_equal_money
-from bursar.campaign.savings import A_LOT, is_known, savings
+from bursar.campaign.decisions import ShadowScores
+from bursar.campaign.savings import A_LOT, ScoredRound, is_known, savings
 from bursar.ragged import BoolArray, FloatArray
 from bursar.tasks import KINDS
 from experiments.studies.audit_before import savings_before
@@ -79,12 +80,13 @@ def _case(run: Run, random: Mapping[str, Any]) -> Case:
         )
         for part in found["slices"]
     ]
+    rounds, shadows = [ScoredRound(**r) for r in found["rounds"]], [ShadowScores(**s) for s in found["shadows"]]
     said = {
-        "test items": savings(found["rounds"], found["shadows"], slices, tasks, found["test_items"]),
-        "slices": savings(found["rounds"], [], slices, tasks, 0),
+        "test items": savings(rounds, shadows, slices, tasks, found["test_items"]),
+        "slices": savings(rounds, [], slices, tasks, 0),
         "before": savings_before(slices, tasks),
     }
-    ends = {name: (one["low"], one["saved"], one["high"]) for name, one in said.items() if one is not None}
+    ends = {name: (one.low, one.saved, one.high) for name, one in said.items() if one is not None}
     return Case(run["unit"], truth["saved"], ends, scores[-1])
 
 

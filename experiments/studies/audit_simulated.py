@@ -40,7 +40,7 @@ def simulate(
         points, truth = _campaign(rng, exponent, worth, share, test, random_start, size)
         estimate = None if points is None else savings_by(points, size * MONEY, START * size * MONEY)
         keys = ("low", "saved", "high", "needed")
-        row = [None if estimate is None else estimate[key] for key in keys]
+        row = [None if estimate is None else getattr(estimate, key) for key in keys]
         found.append([round(truth, 4), *(None if v is None else round(float(v), 4) for v in row)])
     return found
 

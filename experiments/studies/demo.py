@@ -62,13 +62,13 @@ def run_demo(unit: Mapping[str, Any], tell: ProgressCallback, *, place: Place) -
     folder = place.runs / f"demo-{unit['seed']}"
     result = run_campaign(CampaignRun(folder, demo_config().model_copy(update=update)))
     return {
-        "area": {arm: found["mean"] for arm, found in result["comparison"].items()},
-        "area_by_task": {arm: found["area"] for arm, found in result["comparison"].items()},
+        "area": {arm: found.mean for arm, found in result.comparison.items()},
+        "area_by_task": {arm: found.area for arm, found in result.comparison.items()},
         "curves": {
-            arm: [{"spent": r["spent"], "items": r["items"], "test": r["test"]} for r in found["rounds"]]
-            for arm, found in result["arms"].items()
+            arm: [{"spent": r.spent, "items": r.items, "test": r.test} for r in found.rounds]
+            for arm, found in result.arms.items()
         },
-        "savings": {arm: found["savings"] for arm, found in result["arms"].items()},
+        "savings": {arm: found.savings and found.savings.model_dump() for arm, found in result.arms.items()},
         "seconds": round(time.monotonic() - begun, 1),
     }
 

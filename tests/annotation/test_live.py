@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.models import Models
 from bursar.errors import BursarError, ConfigError, LabelError, LedgerError
 from bursar.ledger import Answer, Ledger
@@ -258,7 +259,7 @@ def test_the_money_of_declined_items_buys_others(tmp_path):
     for live in (declining, answering):
         answer_all(live)
         train(live)
-    budgets = [live.ledger.decision(2, "selection")["budget"] for live in (declining, answering)]
+    budgets = [live.ledger.decision(RoundSelection, 2).budget for live in (declining, answering)]
     assert budgets[0] > budgets[1]
     spent = [live.ledger.spent(round=1) for live in (declining, answering)]
     assert (budgets[0] - budgets[1]) == pytest.approx((spent[1] - spent[0]) / 1.1, abs=2)

@@ -8,6 +8,7 @@ from bursar.annotation.session import AnnotationSession
 from bursar.annotation.suggestions import left_for
 from bursar.campaign import Run
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundRecord
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger import Annotation, Ledger
 from tests.campaign.lives import answer_all, gold_answer, live_config, one_corpus, selected, start, train  # noqa: F401
@@ -56,7 +57,7 @@ def test_development_items_are_annotated_first_and_never_trained_on(tmp_path, mo
         train(live)
     assert seen
     assert all(dev == aside and not aside & trained for trained, dev in seen)
-    assert live.ledger.decision(0, "scores")["dev"] is not None
+    assert live.ledger.decision(RoundRecord, 0).dev is not None
     live.close()
 
 
@@ -179,7 +180,7 @@ def test_the_report_of_a_live_campaign_leaves_declined_items_out_of_the_audit(tm
     live.recorder.skip("key", audit[0], "unclear", "eve")
     answer_all(live)
     train(live)
-    found = live.run.result()["arms"]["MT-AVG"]
+    found = live.run.result().main
     assert [part["items"] for part in found["audit"]] == [len(audit) - 1]
     assert found["skips"] == 1
     live.close()

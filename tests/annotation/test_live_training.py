@@ -11,6 +11,7 @@ import pytest
 
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign import GoldAnnotator
+from bursar.campaign.decisions import RoundRecord, RoundSelection
 from bursar.errors import ConfigError
 from bursar.ledger import Answer
 from tests.campaign.lives import gold_answer, one_corpus, selected, start  # noqa: F401
@@ -64,15 +65,15 @@ def test_a_live_campaign_of_three_rounds_with_a_killed_training_and_a_raised_bud
     before = live.ledger.fingerprint()
     with pytest.raises(Stopped):
         live.next_round(stop)
-    assert live.ledger.decision(1, "selection") is None
-    scored = live.ledger.decision(0, "scores")
+    assert live.ledger.decision(RoundSelection, 1) is None
+    scored = live.ledger.decision(RoundRecord, 0)
     live.close()
 
     live = AnnotationSession.open(tmp_path / "project")  # as after a server's end
     assert live.ready()
     live.next_round(lambda what, done: told.append(what))
     assert "scoring" in told
-    assert live.ledger.decision(0, "scores") == scored
+    assert live.ledger.decision(RoundRecord, 0) == scored
     assert live.state().round == 1
     assert live.ledger.fingerprint() != before
     for number in (1, 2):

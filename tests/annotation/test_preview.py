@@ -10,6 +10,7 @@ import pytest
 
 from bursar.annotation.preview import doubt_of
 from bursar.annotation.round_worker import preview_round
+from bursar.campaign.decisions import RoundSelection, SplitDecision
 from tests.campaign.lives import answer_all, one_corpus, selected, start, train  # noqa: F401
 
 
@@ -47,11 +48,11 @@ def test_what_is_settled_is_bought_when_it_is_used(live, change):
     assert found["settled"]
     live.settings.change(change, "lead")
     assert train(live) == "opened"
-    bought = live.ledger.decision(2, "selection")
-    assert found["then"]["items"] == len(bought["items"]) == found["added"]  # as it was there would be no round at all
+    bought = live.ledger.decision(RoundSelection, 2)
+    assert found["then"]["items"] == len(bought.items) == found["added"]  # as it was there would be no round at all
     assert set(found["added_items"]) <= set(selected(live, 2))
-    assert found["then"]["cost"] == sum(sum(item["estimate"].values()) for item in bought["items"])
-    assert found["then"]["certificate"] == bought["certificate"]
+    assert found["then"]["cost"] == sum(sum(item.estimate.values()) for item in bought.items)
+    assert found["then"]["certificate"] == (bought.certificate and bought.certificate.model_dump())
 
 
 def test_a_settled_split_goes_by_the_answers_that_came_since_the_last_one(tmp_path):
@@ -70,10 +71,10 @@ def test_a_settled_split_goes_by_the_answers_that_came_since_the_last_one(tmp_pa
     found = preview_round(live.folder, {"budget": {"rounds": 2}}, quiet)
     live.settings.change({"budget": {"rounds": 2}}, "lead")
     train(live)
-    known = [body["known"]["labels"] for _, body in live.ledger.decisions("allocation")]
+    known = [split.known.labels for split in live.ledger.decisions(SplitDecision)]
     assert known[0] != known[1]
-    items = live.ledger.decision(2, "selection")["items"]
-    labels = {task: sum(task in item["tasks"] for item in items) for task in ("intent", "slots")}
+    items = live.ledger.decision(RoundSelection, 2).items
+    labels = {task: sum(task in item.tasks for item in items) for task in ("intent", "slots")}
     assert (found["settled"], found["then"]["labels"]) == (True, labels)
     live.close()
 

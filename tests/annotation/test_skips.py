@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bursar.annotation.session import AnnotationSession
+from bursar.campaign.decisions import RoundSelection, SelectedItem
 from bursar.errors import LedgerError
 from tests.campaign.lives import answer_all, gold_answer, one_corpus, selected, start, train  # noqa: F401
 
@@ -94,9 +95,9 @@ def test_an_item_of_a_round_that_was_closed_returns_to_the_pool(tmp_path):
     want = skip_one(live)
     answer_all(live, leave=2)
     live.close_round("lea")
-    assert (want.id, "intent") in live.books.declined()
+    assert (want.id, "intent") in live.campaign_state.declined()
     live.undo_skip(f"key {want.id}", "lea")
-    assert live.books.declined() == set()
+    assert live.campaign_state.declined() == set()
     assert want.id not in ids(live)
     assert train(live) == "opened"
     live.close()
@@ -122,12 +123,9 @@ def test_what_the_budget_cannot_pay_is_not_asked_about_again(tmp_path):
 def test_an_item_that_is_asked_about_for_other_tasks_is_not_asked_about_twice_at_once(tmp_path):
     live = start(tmp_path / "p")
     want = skip_one(live)
-    body = {
-        "budget": 10,
-        "items": [{"id": want.id, "tasks": ["slots"], "purpose": "strategy", "estimate": {"slots": 1}}],
-    }
+    item = SelectedItem(id=want.id, tasks=("slots",), purpose="strategy", estimate={"slots": 1})
     answer_all(live)
-    live.ledger.decide((1, "selection", body))
+    live.ledger.decide(RoundSelection(round=1, budget=10, items=(item,)))
     live.refresh()
     assert ids(live) == [want.id]
     with pytest.raises(LedgerError, match="for other tasks"):

@@ -11,6 +11,7 @@ from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign import GoldAnnotator, Run, splits
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.splits import load_parts
 from bursar.ledger import Answer
 from bursar.simulation import assistant_corpus
@@ -66,4 +67,4 @@ def train(live: AnnotationSession, tell=lambda event: None) -> str:
 
 
 def selected(live: AnnotationSession, round: int) -> list[str]:
-    return [item["id"] for item in live.ledger.decision(round, "selection")["items"]]
+    return [item.id for item in live.ledger.decision(RoundSelection, round).items]

@@ -9,6 +9,7 @@ import numpy as np
 
 from bursar.campaign import Campaign, GoldAnnotator
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import ConfidenceSummary, RoundRecord, RoundSelection
 from bursar.campaign.models import Models
 from bursar.campaign.pool_scoring import PoolScoring
 from bursar.campaign.splits import load_parts
@@ -75,6 +76,7 @@ def decisions(config, folder: Path, engine=THIS_PROCESS) -> str:
     try:
         campaign.run(GoldAnnotator(campaign.corpus))
         assert not campaign.scoring.folder.exists()
-        return json.dumps([campaign.ledger.decisions(kind) for kind in ("selection", "scores", "confidence")])
+        kinds = RoundSelection, RoundRecord, ConfidenceSummary
+        return json.dumps([found.model_dump() for kind in kinds for found in campaign.ledger.decisions(kind)])
     finally:
         campaign.close()

@@ -11,7 +11,8 @@ from bursar.annotation.round_worker import preview_round
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run, run_campaign
 from bursar.campaign.config import parse_config
-from bursar.campaign.setting_changes import amended, check_amended, differences
+from bursar.campaign.decisions import RoundPrices, RoundSelection
+from bursar.campaign.setting_changes import changed_config, check_changed_config, differences
 from bursar.errors import BursarError, ConfigError
 from bursar.ledger import Answer
 from bursar.report.summary import summarise
@@ -35,7 +36,7 @@ def corpus():
 # -- one change ---
 def test_a_change_says_only_what_is_new_and_null_takes_a_key_back_to_its_default():
     plain = parse_config({"budget": {"total": 900, "rounds": 7}, "costs": {"slots": {"per_item": 2, "per_span": 3}}})
-    after = amended(plain, [{"budget": {"total": None, "per_round": 80}}, {"costs": {"slots": {"per_span": 4}}}])
+    after = changed_config(plain, [{"budget": {"total": None, "per_round": 80}}, {"costs": {"slots": {"per_span": 4}}}])
     assert (after.budget.total, after.budget.per_round, after.budget.rounds) == (None, 80, 7)
     assert after.costs.prices == {"slots": {"per_item": 2, "per_span": 4}}
 
@@ -44,7 +45,7 @@ def test_changes_one_after_the_other_are_all_of_them_at_once():
     plain = parse_config({})
     first, second = {"budget": {"per_round": 80}}, {"budget": {"rounds": 9}, "strategy": {"name": "MT-MIN"}}
     both = {"budget": {"per_round": 80, "rounds": 9}, "strategy": {"name": "MT-MIN"}}
-    assert amended(plain, [first, second]).digest == amended(plain, [both]).digest
+    assert changed_config(plain, [first, second]).digest == changed_config(plain, [both]).digest
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_changes_one_after_the_other_are_all_of_them_at_once():
 )
 def test_a_change_that_cannot_be_made_is_refused_like_a_file_that_cannot_be_run(change, said):
     with pytest.raises(BursarError, match=said.replace(".", r"\.")):
-        amended(parse_config({}), [change])
+        changed_config(parse_config({}), [change])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_change_that_cannot_be_made_is_refused_like_a_file_that_cannot_be_run(
 def test_a_change_that_does_not_suit_the_corpus_or_the_campaign_is_refused(change, said):
     plain = parse_config({})
     with pytest.raises(BursarError, match=said.replace(".", r"\.")):
-        check_amended(plain, amended(plain, [change]), corpus())
+        check_changed_config(plain, changed_config(plain, [change]), corpus())
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_a_change_that_does_not_suit_the_corpus_or_the_campaign_is_refused(chang
 )
 def test_what_differs_is_told_setting_by_setting_with_both_values(changes, said):
     plain = parse_config({})
-    after = amended(plain, changes)
+    after = changed_config(plain, changes)
     there, back = (
         {".".join(one["key"]): (one["before"], one["after"]) for one in differences(*pair)}
         for pair in ((plain, after), (after, plain))
@@ -163,7 +164,7 @@ def test_a_simulated_run_that_is_over_goes_on_with_people_when_it_is_given_more(
     live.settings.change({"budget": {"rounds": 2}}, "lead")
     assert train(live) == "opened"
     answer_all(live)
-    assert live.run.result()["arms"]["MT-AVG"]["amendments"][0]["changes"] == {"budget": {"rounds": 2}}
+    assert live.run.result().main.setting_changes[0].changes == {"budget": {"rounds": 2}}
     live.close()
 
 
@@ -176,7 +177,7 @@ def test_a_report_names_every_strategy_that_has_chosen_a_round(live):
     assert summarise(live.run.result()).lead[0].startswith("MT-AVG spent ")  # the others have not bought anything
     assert train(live) == "opened"
     result = live.run.result()
-    assert result["arms"]["MT-AVG"]["strategies"] == ["MT-AVG", "MT-MAX"]
+    assert result.main.strategies == ("MT-AVG", "MT-MAX")
     assert summarise(result).lead[0].startswith("MT-AVG, then MT-MAX spent ")
 
 
@@ -187,7 +188,7 @@ def test_every_round_gets_the_money_of_the_settings_it_was_decided_under(live):
     answer_all(live)
     live.settings.change({"budget": {"per_round": 200}}, "lead")
     train(live)
-    budgets = [live.ledger.decision(number, "selection")["budget"] for number in (1, 2)]
+    budgets = [live.ledger.decision(RoundSelection, number).budget for number in (1, 2)]
     assert budgets == [60, 60 + 200 - live.ledger.spent(round=1)]
 
 
@@ -218,7 +219,7 @@ def test_another_strategy_chooses_the_next_round_and_history_says_who_wanted_it(
     ]
     assert found["history"][0]["differences"] == [{"key": ["strategy", "name"], "before": "MT-AVG", "after": "RANDOM"}]
     assert found["choices"]["strategy"]["base"] == "RANDOM"
-    assert live.ledger.decision(1, "selection")["settings"] == 1
+    assert live.ledger.decision(RoundSelection, 1).setting_changes == 1
     json.dumps(found)
 
 
@@ -240,10 +241,10 @@ def test_a_change_that_comes_while_a_round_is_decided_counts_for_the_one_after(l
             live.settings.change({"strategy": {"name": "RANDOM"}}, "lead")
 
     train(live, tell)
-    assert live.ledger.decision(1, "selection")["settings"] == 1
+    assert live.ledger.decision(RoundSelection, 1).setting_changes == 1
     answer_all(live)
     train(live)
-    assert live.ledger.decision(2, "selection")["settings"] == 2
+    assert live.ledger.decision(RoundSelection, 2).setting_changes == 2
     assert [entry["since_round"] for entry in live.settings.to_json()["history"]] == [1, 2]
 
 
@@ -282,7 +283,7 @@ def test_measured_prices_follow_the_seconds_and_are_written_with_their_round(tmp
     assert pace["intent"]["observations"] == 12
     assert pace["intent"]["per_item"] == pytest.approx((12 * 4 + 20 * 1) / 32, abs=1e-3)
     train(live)
-    decided = live.ledger.decision(1, "prices")
+    decided = live.ledger.decision(RoundPrices, 1).prices
     assert decided["intent"] == {"per_item": pytest.approx(0.0213, abs=1e-4)}
     assert live.settings.prices()["now"]["intent"] == decided["intent"]
     want = live.wanted()[0]

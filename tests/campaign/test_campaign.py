@@ -7,6 +7,7 @@ import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
 from bursar.campaign.audit import audit_scores, audit_slices
+from bursar.campaign.decisions import AuditPredictions, RoundRecord, RoundSelection
 from bursar.campaign.savings import savings_of
 from bursar.campaign.splits import load_parts
 from bursar.errors import BursarError, ConfigError, LedgerError
@@ -60,7 +61,7 @@ def test_money_is_charged_by_the_papers_formula(make):
 def test_no_item_is_bought_twice(make):
     campaign = make()
     campaign.run(gold(campaign))
-    chosen = [i["id"] for _, body in campaign.ledger.decisions("selection") for i in body["items"]]
+    chosen = [item.id for selection in campaign.ledger.decisions(RoundSelection) for item in selection.items]
     assert len(chosen) == len(set(chosen)) == len(campaign.ledger.view())
 
 
@@ -199,7 +200,7 @@ def test_tasks_that_the_learner_cannot_train_are_refused_before_anything_is_boug
     with pytest.raises(BursarError, match="dependencies"):
         campaign.ask()
     assert campaign.ledger.spent() == 0
-    assert campaign.ledger.decision(0, "selection") is None
+    assert campaign.ledger.decision(RoundSelection, 0) is None
 
 
 def test_the_strategy_never_sees_the_audit_reserve_and_every_round_buys_its_slice(make):
@@ -207,18 +208,18 @@ def test_the_strategy_never_sees_the_audit_reserve_and_every_round_buys_its_slic
     campaign.run(gold(campaign))
     reserve = set(campaign.corpus.ids.take(campaign.audit.reserve).tolist())
     assert campaign.audit.count > 1
-    for number, body in campaign.ledger.decisions("selection"):
-        bought = {p: {i["id"] for i in body["items"] if i["purpose"] == p} for p in ("seed", "strategy", "audit")}
+    for selection in campaign.ledger.decisions(RoundSelection):
+        bought = {p: {i.id for i in selection.items if i.purpose == p} for p in ("seed", "strategy", "audit")}
         assert not (bought["strategy"] | bought["seed"]) & reserve
         assert bought["audit"] <= reserve
-        if number > 0:
+        if selection.round > 0:
             assert len(bought["audit"]) == campaign.audit.count
 
 
 def test_the_audit_share_may_be_nothing(make):
     campaign = make(audit={"share": 0.0})
     campaign.run(gold(campaign))
-    assert not campaign.ledger.decisions("guesses")
+    assert not campaign.ledger.decisions(AuditPredictions)
 
 
 def test_the_seed_items_do_not_depend_on_the_strategy_or_the_audit(make):
@@ -242,7 +243,7 @@ def test_a_pool_smaller_than_the_seed_is_refused(make):
 def test_no_rounds_means_the_seed_alone(make):
     campaign = make(budget={"rounds": 0})
     campaign.run(gold(campaign))
-    assert len(campaign.ledger.decisions("scores")) == 1
+    assert len(campaign.ledger.decisions(RoundRecord)) == 1
 
 
 def test_a_round_too_poor_to_buy_anything_ends_the_campaign(make):
@@ -255,18 +256,18 @@ def test_patience_ends_a_campaign_that_gets_no_better(make):
     campaign = make(budget={"per_round": 15, "rounds": 40, "patience": 2})
     campaign.run(gold(campaign))
     assert campaign.rounds_opened < 40
-    scores = [record["dev"] for _, record in campaign.ledger.decisions("scores")]
+    scores = [record.dev for record in campaign.ledger.decisions(RoundRecord)]
     assert max(scores[-2:]) <= max(scores[:-2])
 
 
 def test_predicted_prices_record_estimate_and_actual_and_keep_a_reserve(make):
     campaign = make(costs={"pricing": "predicted", "reserve": 0.5})
     campaign.run(gold(campaign))
-    spending = [row for row in campaign.ledger.spending() if row["purpose"] == "strategy"]
-    assert any(row["estimate"] != row["actual"] for row in spending if row["what"] == "slots")
-    for _, body in campaign.ledger.decisions("selection"):
-        if body["budget"] is not None:
-            assert sum(sum(i["estimate"].values()) for i in body["items"]) <= body["budget"] <= 2 * 200 / 1.5
+    spending = [row for row in campaign.ledger.spending() if row.purpose == "strategy"]
+    assert any(row.estimate != row.actual for row in spending if row.what == "slots")
+    for selection in campaign.ledger.decisions(RoundSelection):
+        if selection.budget is not None:
+            assert sum(sum(i.estimate.values()) for i in selection.items) <= selection.budget <= 2 * 200 / 1.5
 
 
 def test_predicted_prices_never_look_at_gold(make, parts):
@@ -290,10 +291,10 @@ def test_predicted_prices_never_look_at_gold(make, parts):
 
 def test_arms_share_the_seed_and_spend_alike(tmp_path, parts):
     result = run_campaign(Run(tmp_path / "run", config_of(compare=["random"]), parts))
-    first, other = (result["arms"][arm]["rounds"] for arm in ("MT-AVG", "RANDOM"))
+    first, other = (result.arms[arm].rounds for arm in ("MT-AVG", "RANDOM"))
     assert first[0] == other[0]
-    assert abs(first[-1]["spent"] - other[-1]["spent"]) < 40
-    assert set(result["comparison"]) == {"MT-AVG", "RANDOM"}
+    assert abs(first[-1].spent - other[-1].spent) < 40
+    assert set(result.comparison) == {"MT-AVG", "RANDOM"}
 
 
 def test_a_run_is_not_gone_on_with_under_other_settings(tmp_path, parts):
@@ -307,7 +308,7 @@ def test_a_run_that_was_refused_at_the_door_can_be_started_with_other_settings(t
     with pytest.raises(BursarError, match="dependencies"):
         run_campaign(Run(tmp_path / "run", wrong))
     result = run_campaign(Run(tmp_path / "run", config_of()))
-    assert len(result["arms"]["MT-AVG"]["rounds"]) == 4
+    assert len(result.main.rounds) == 4
 
 
 def test_a_run_is_not_gone_on_with_on_another_corpus(tmp_path, parts):

@@ -9,6 +9,7 @@ from bursar.campaign import unit_space
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.unit_space import UnitDoubts, UnitSpace
 from bursar.errors import ConfigError
 from bursar.learners import make_learner
@@ -35,9 +36,8 @@ def bought(config, folder):
     campaign = Campaign(config, folder)
     try:
         campaign.run(GoldAnnotator(campaign.corpus))
-        return [[entry["id"] for entry in body["items"]] for _, body in campaign.ledger.decisions("selection")], [
-            body["certificate"] for number, body in campaign.ledger.decisions("selection") if number
-        ]
+        rounds = campaign.ledger.decisions(RoundSelection)
+        return [[item.id for item in found.items] for found in rounds], [found.certificate for found in rounds[1:]]
     finally:
         campaign.close()
 
@@ -59,7 +59,7 @@ def test_a_campaign_covers_doubt_with_a_certificate(learner, tasks, tmp_path):
     assert len(rounds) == 3
     assert len({id for found in rounds for id in found}) == sum(map(len, rounds))
     for certificate in certificates:
-        assert 0 < certificate["objective"] <= certificate["bound"] <= len(tasks)
+        assert 0 < certificate.objective <= certificate.bound <= len(tasks)
 
 
 def test_a_campaign_label_by_label_buys_every_label_once_and_some_items_in_part(tmp_path):
@@ -67,11 +67,11 @@ def test_a_campaign_label_by_label_buys_every_label_once_and_some_items_in_part(
     config = config_of({"name": "probe"}, strategy={"name": "COVER-LABELS"}, costs=costs)
     campaign = Campaign(config, tmp_path)
     campaign.run(GoldAnnotator(campaign.corpus))
-    chosen = [body["items"] for _, body in campaign.ledger.decisions("selection")]
+    chosen = [selection.items for selection in campaign.ledger.decisions(RoundSelection)]
     campaign.close()
-    labels = [(entry["id"], task) for items in chosen for entry in items for task in entry["tasks"]]
+    labels = [(entry.id, task) for items in chosen for entry in items for task in entry.tasks]
     assert len(labels) == len(set(labels))
-    assert {len(entry["tasks"]) for items in chosen[1:] for entry in items} == {1, 2}
+    assert {len(entry.tasks) for items in chosen[1:] for entry in items} == {1, 2}
 
 
 def test_a_campaign_covers_by_the_scores_of_another_strategy_without_outliers(tmp_path):

@@ -19,6 +19,7 @@ from bursar.oracle.run_comparison import ANSWER_FILE, STATE_FILE, OracleRequest,
 from bursar.oracle.run_question import question_of
 from bursar.report import write_report
 from tests.campaign.small import config_of
+from tests.decisions import Note
 from tests.tiny import HashedEncoder
 
 PLAN = plan_of(40)
@@ -391,10 +392,10 @@ def test_an_answer_about_another_state_of_the_ledger_is_not_shown(run):
     ask_oracle(run, OracleRequest(PLAN))
     assert "How far from the best?" in write_report(run).read_text()
     campaign = run.campaign("RANDOM")
-    campaign.ledger.decide((9, "note", "somebody was here"))
+    campaign.ledger.decide(Note(round=9, text="somebody was here"))
     campaign.close()
     assert current_answer(run) is None
-    assert run.result()["oracle"] is None
+    assert run.result().oracle is None
     assert "How far from the best?" not in write_report(run).read_text()
 
 
@@ -409,8 +410,8 @@ def test_an_oracle_section_makes_the_run_end_with_the_search(tmp_path):
     config = config_of(oracle={"steps": 40}, compare=["RANDOM"], **SMALL)
     run = Run(tmp_path / "run", config)
     result = run_campaign(run)
-    assert result["oracle"]["plan"] == {"steps": 40, "greedy_steps": 8, "cooling": 1250.0}
-    assert result["oracle"]["seed"] == config.seed
+    assert result.oracle["plan"] == {"steps": 40, "greedy_steps": 8, "cooling": 1250.0}
+    assert result.oracle["seed"] == config.seed
     assert "of the way from random to the best order found" in write_report(run).read_text()
 
 
@@ -420,11 +421,11 @@ def test_the_oracle_section_is_no_other_campaign(run):
     assert "oracle" not in plain.model_dump()
     assert parse_config(asked.model_dump(mode="json")) == asked
     with_section = Run(run.folder, config_of(oracle={"steps": 10}, compare=["RANDOM"], **SMALL))
-    assert run_campaign(with_section)["oracle"]["plan"]["steps"] == 10
+    assert run_campaign(with_section).oracle["plan"]["steps"] == 10
 
 
 def test_a_run_with_nothing_to_compare_says_why_and_is_a_run_all_the_same(tmp_path):
     run = Run(tmp_path / "run", config_of(oracle={"steps": 10}, **{**SMALL, "budget": {"seed_items": 10, "rounds": 0}}))
     result = run_campaign(run)
-    assert "bought 0 items after its start" in result["oracle"]["refused"]
+    assert "bought 0 items after its start" in result.oracle["refused"]
     assert "How far from the best?" not in write_report(run).read_text()

@@ -10,6 +10,7 @@ import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator, Run, load_config, run_campaign
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import AuditPredictions, CampaignBegun, RoundRecord
 from bursar.campaign.models import Models
 from bursar.campaign.splits import load_parts
 from bursar.curriculum import FixedPolicy, StepLog, make_policy
@@ -171,7 +172,7 @@ def test_a_policy_that_trainings_cannot_be_led_by_is_refused_before_money_is_spe
     campaign = Campaign(config, tmp_path / "run", parts=parts)
     with pytest.raises(ConfigError, match=said):
         campaign.ask()
-    assert campaign.ledger.decision(0, "campaign") is None
+    assert campaign.ledger.decision(CampaignBegun, 0) is None
     assert campaign.ledger.spent() == 0
 
 
@@ -187,10 +188,10 @@ def test_every_round_of_every_arm_logs_its_steps_and_no_shadow_does(encoder, par
     rounds = [f"round-{number:02}.parquet" for number in range(3)]
     assert list(found) == [f"{arm}logs/{name}" for arm in ("compare/MT-MAX/", "") for name in rounds]
     ledger = Run(tmp_path / "run", config, parts).campaign("MT-AVG").ledger
-    assert any("shadow" in guesses for _, guesses in ledger.decisions("guesses"))
-    for number, record in ledger.decisions("scores"):  # all that was known, and not the random items alone
-        log = StepLog.read(tmp_path / "run" / "logs" / f"round-{number:02}.parquet")
-        assert dict(zip(log.tasks, log.sizes, strict=True)) == record["labels"]
+    assert any(predicted.shadow is not None for predicted in ledger.decisions(AuditPredictions))
+    for record in ledger.decisions(RoundRecord):  # all that was known, and not the random items alone
+        log = StepLog.read(tmp_path / "run" / "logs" / f"round-{record.round:02}.parquet")
+        assert dict(zip(log.tasks, log.sizes, strict=True)) == record.labels
     assert log.tasks == ("intent", "slots")
     assert log.policy == {"policy": "uniform"}
     np.testing.assert_array_equal(log.probabilities, 0.5)
@@ -214,7 +215,7 @@ def test_a_campaign_killed_while_it_trains_ends_in_the_same_ledger_and_logs(enco
             if self.left < 0:
                 raise Killed
 
-        def scored(self, round, record):
+        def scored(self, record):
             pass
 
     for patience in (3, 5, 6):

@@ -12,6 +12,7 @@ from bursar.annotation.round_worker import preview_round
 from bursar.campaign import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import LabelValue, RoundSelection, SplitDecision
 from bursar.errors import ConfigError
 from bursar.selection import Candidates
 from bursar.tasks import Prices
@@ -40,8 +41,8 @@ def run(folder, chosen):
 def labels_of(ledger, round):
     """How many labels of each task a round's strategy chose."""
     found = {"intent": 0, "slots": 0}
-    for item in ledger.decision(round, "selection")["items"]:
-        for task in item["tasks"] if item["purpose"] == "strategy" else ():
+    for item in ledger.decision(RoundSelection, round).items:
+        for task in item.tasks if item.purpose == "strategy" else ():
             found[task] += 1
     return found
 
@@ -56,34 +57,34 @@ def undisturbed(tmp_path_factory, word_counts):
 # -- what a round does -------------------------------------------------------------------------------------------------
 def test_no_task_gets_more_labels_than_its_part(undisturbed):
     for round in (1, 2):
-        caps, bought = undisturbed.ledger.decision(round, "selection")["caps"], labels_of(undisturbed.ledger, round)
+        caps, bought = undisturbed.ledger.decision(RoundSelection, round).caps, labels_of(undisturbed.ledger, round)
         assert all(bought[task] <= caps[task] for task in caps)
         assert sum(bought.values()) > 0
 
 
 def test_the_split_is_decided_before_the_selection_and_tells_what_it_went_by(undisturbed):
-    decided = undisturbed.ledger.decision(1, "allocation")
-    assert undisturbed.ledger.decision(0, "allocation") is None
-    assert decided["known"]["labels"] == {"intent": 24, "slots": 24}
-    assert decided["known"]["rates"]["slots"][0] == 0.8
-    assert decided["known"]["unknown"] == []
-    assert sum(decided["labels"][task] * decided["prices"][task] for task in decided["labels"]) <= decided["money"]
-    later = undisturbed.ledger.decision(2, "allocation")["known"]["labels"]
+    decided = undisturbed.ledger.decision(SplitDecision, 1)
+    assert undisturbed.ledger.decision(SplitDecision, 0) is None
+    assert decided.known.labels == {"intent": 24, "slots": 24}
+    assert decided.known.rates["slots"][0] == 0.8
+    assert decided.known.unknown == ()
+    assert sum(decided.labels[task] * decided.prices[task] for task in decided.labels) <= decided.money
+    later = undisturbed.ledger.decision(SplitDecision, 2).known.labels
     assert {task: 24 + sum(labels.values()) for task, labels in by_task(undisturbed, 1).items()} == later
 
 
 def by_task(campaign, round):
     """Labels of each task that a round bought, by purpose."""
     found = {"intent": {}, "slots": {}}
-    for item in campaign.ledger.decision(round, "selection")["items"]:
-        for task in item["tasks"]:
-            found[task][item["purpose"]] = found[task].get(item["purpose"], 0) + 1
+    for item in campaign.ledger.decision(RoundSelection, round).items:
+        for task in item.tasks:
+            found[task][item.purpose] = found[task].get(item.purpose, 0) + 1
     return found
 
 
 def test_a_round_has_a_certificate_within_its_split(undisturbed):
-    certificate = undisturbed.ledger.decision(1, "selection")["certificate"]
-    assert certificate["objective"] <= certificate["bound"]
+    certificate = undisturbed.ledger.decision(RoundSelection, 1).certificate
+    assert certificate.objective <= certificate.bound
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -99,8 +100,8 @@ def test_the_certificate_is_that_of_the_choice_within_the_split(seed):
 
 def test_a_campaign_without_the_section_decides_nothing_about_a_split(tmp_path):
     campaign = run(tmp_path, config(allocation=None, budget={"seed_items": 24, "rounds": 1}))
-    assert campaign.ledger.decisions("allocation") == []
-    assert "caps" not in campaign.ledger.decision(1, "selection")
+    assert campaign.ledger.decisions(SplitDecision) == []
+    assert campaign.ledger.decision(RoundSelection, 1).caps is None
     assert "allocation" not in campaign.config.model_dump()
     campaign.close()
 
@@ -109,7 +110,7 @@ def test_a_section_that_splits_nothing_chooses_as_without_one(tmp_path):
     found = []
     for name, section in (("none", {"method": "none"}), ("without", None)):
         campaign = run(tmp_path / name, config(allocation=section, budget={"seed_items": 24, "rounds": 1}))
-        found.append(campaign.ledger.decision(1, "selection"))
+        found.append(campaign.ledger.decision(RoundSelection, 1))
         campaign.close()
     assert found[0] == found[1]
 
@@ -153,17 +154,17 @@ def test_a_live_campaign_is_split_and_previewed_by_what_was_known(tmp_path):
     try:
         answer_all(live)
         train(live)
-        caps = live.ledger.decision(1, "selection")["caps"]
+        caps = live.ledger.decision(RoundSelection, 1).caps
         bought = labels_of(live.ledger, 1)
         assert all(bought[task] <= caps[task] for task in caps)
         answer_all(live, leave=1)
         found = preview_round(live.folder, {"limits": {"tasks": {"slots": {"at_most": 0}}}}, lambda event: None)
         assert found["then"]["labels"]["slots"] == found["then"]["audit"]
-        assert live.ledger.decision(2, "allocation") is None  # a preview decides nothing
+        assert live.ledger.decision(SplitDecision, 2) is None  # a preview decides nothing
         live.settings.change({"allocation": {"method": "none"}}, "ann")
         answer_all(live)
         train(live)
-        assert "caps" not in live.ledger.decision(2, "selection")
+        assert live.ledger.decision(RoundSelection, 2).caps is None
     finally:
         live.close()
 
@@ -172,10 +173,10 @@ def test_a_live_campaign_is_split_and_previewed_by_what_was_known(tmp_path):
 def test_tasks_with_too_few_labels_to_tell_anything_from_share_the_money(tmp_path):
     chosen = config(budget={"seed_items": FEWEST - 8, "rounds": 1}, audit={"share": 0.0}, allocation={})
     campaign = run(tmp_path, chosen)
-    decided = campaign.ledger.decision(1, "allocation")
-    assert decided["known"]["unknown"] == ["intent", "slots"]
-    assert decided["known"]["informs"]["intent"]["slots"] == [0.0, 1.0]
-    assert all(labels > 0 for labels in decided["labels"].values())
+    decided = campaign.ledger.decision(SplitDecision, 1)
+    assert decided.known.unknown == ("intent", "slots")
+    assert decided.known.informs["intent"]["slots"] == (0.0, 1.0)
+    assert all(labels > 0 for labels in decided.labels.values())
     campaign.close()
 
 
@@ -188,11 +189,11 @@ def test_money_below_the_cheapest_label_ends_the_campaign_and_says_so(tmp_path):
 # -- what labels are worth now -----------------------------------------------------------------------------------------
 def known(labels, rates, informs=0.0):
     tasks = tuple(labels)
-    return {
-        "labels": labels,
-        "rates": {name: [rates[name], rates[name], rates[name], float(labels[name])] for name in tasks},
-        "informs": {a: {b: [informs, 0.0] for b in tasks if b != a} for a in tasks},
-    }
+    return LabelValue(
+        labels=labels,
+        rates={name: (rates[name], rates[name], rates[name], float(labels[name])) for name in tasks},
+        informs={a: {b: (informs, 0.0) for b in tasks if b != a} for a in tasks},
+    )
 
 
 def test_tasks_at_the_seed_count_alike_and_those_with_more_labels_count_less():
@@ -211,7 +212,7 @@ def test_the_worth_of_labels_falls_by_no_more_than_the_square_of_their_number():
 
 def test_what_is_known_is_read_in_the_order_of_the_tasks():
     said = known({"b": 30, "a": 20}, {"a": 0.5, "b": 0.9})
-    said["informs"]["a"]["b"] = [0.7, 0.1]
+    said.informs["a"]["b"] = (0.7, 0.1)
     found = estimates_of(said, ("a", "b"))
     assert found.tasks == ("a", "b")
     assert found.informativeness.value.tolist() == [[1.0, 0.7], [0.0, 1.0]]
@@ -290,7 +291,7 @@ def test_minimums_that_reading_an_item_once_pays_for_are_bought_in_every_round(t
     campaign = run(tmp_path, chosen)
     assert campaign.ended == "all rounds are done"
     for one in (1, 2):
-        wanted = campaign.books.wanted(one).values()
+        wanted = campaign.state.wanted(one).values()
         assert all(sum(name in want.tasks for want in wanted) >= 10 for name in ("intent", "slots"))
     campaign.close()
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import Slice
 from bursar.campaign.campaign import Campaign
+from bursar.campaign.decisions import RoundRecord, ShadowScores
 from bursar.campaign.savings import (
     LEAST_SHARE,
     PRIOR,
     TEST,
     Points,
+    ScoredRound,
     interval_of,
     is_known,
     labels_needed,
@@ -90,18 +94,18 @@ def test_an_interval_that_holds_both_nothing_and_a_quarter_says_nothing():
 def test_more_audit_labels_make_a_large_saving_known():
     few = savings_by(points_of(1.5, share=0.1), SPENT, 1000.0)
     many = savings_by(points_of(1.5, share=0.6), SPENT, 1000.0)
-    assert not few["known"]
-    assert 40 < few["needed"] < 400
-    assert many["known"]
-    assert many["needed"] is None
-    assert many["low"] > 0
+    assert not few.known
+    assert 40 < few.needed < 400
+    assert many.known
+    assert many.needed is None
+    assert many.low > 0
 
 
 def test_the_labels_that_are_said_to_be_needed_are_enough():
     """A campaign that has them, and saved a quarter, knows it: its estimate is drawn to nothing only a little."""
     needed = labels_needed(points_of(4 / 3, share=0.1), SPENT, 1000.0)
     share = min(0.95, 1.5 * needed * 10 / SPENT)
-    assert savings_by(points_of(4 / 3, share=share), SPENT, 1000.0)["low"] > -0.05
+    assert savings_by(points_of(4 / 3, share=share), SPENT, 1000.0).low > -0.05
 
 
 def test_no_number_of_labels_is_promised_that_the_money_does_not_buy():
@@ -112,33 +116,33 @@ def test_no_number_of_labels_is_promised_that_the_money_does_not_buy():
 # -- from a ledger ---------------------------------------------------------------------------------------------------
 def rounds_of(errors, drawn, money=(1000, 2000, 3000, 4000)):
     return [
-        {"round": k, "spent": m, "items": m // 10, "chosen": m - d, "test": {"intent": {"accuracy": 1 - e}}}
+        ScoredRound(k, m, chosen=m - d, items=m // 10, test={"intent": {"accuracy": 1 - e}})
         for k, (m, d, e) in enumerate(zip(money, drawn, errors, strict=True))
     ]
 
 
 def test_a_shadow_that_is_the_rounds_own_model_counts_once():
     rounds = rounds_of((0.3, 0.25, 0.22, 0.2), (1000, 1100, 1200, 1300))
-    later = [{"round": k, "spent": 1000 + 100 * k, "items": 110, "test": {"intent": 0.71}} for k in (1, 2, 3)]
-    same = {"round": 0, "spent": 1000, "items": 100, "test": {"intent": 0.7}}
+    later = [ShadowScores(round=k, spent=1000 + 100 * k, items=110, test={"intent": 0.71}) for k in (1, 2, 3)]
+    same = ShadowScores(round=0, spent=1000, items=100, test={"intent": 0.7})
     with_it, without = (savings(rounds, shadows, [], TASK, 500) for shadows in ([same, *later], later))
     assert with_it == without
 
 
 def test_a_shadow_of_very_few_items_is_left_out():
     rounds = rounds_of((0.3, 0.25, 0.22, 0.2), (0, 100, 200, 300))
-    tiny = [{"round": 3, "spent": LEAST_SHARE * SPENT - 1, "items": 30, "test": {"intent": 0.1}}]
+    tiny = [ShadowScores(round=3, spent=int(LEAST_SHARE * SPENT) - 1, items=30, test={"intent": 0.1})]
     assert savings(rounds, tiny, [], TASK, 500) == savings(rounds, [], [], TASK, 500)
 
 
 def test_too_little_is_known_without_rounds_or_audit_items():
     assert savings([], [], [], TASK, 500) is None
-    bare = [record | {"test": {}} for record in rounds_of((0.3, 0.25, 0.22, 0.2), (0, 100, 200, 300))]
+    bare = [replace(record, test={}) for record in rounds_of((0.3, 0.25, 0.22, 0.2), (0, 100, 200, 300))]
     assert savings(bare, [], [], TASK, 0) is None
     right = {"intent": np.ones((6, 2))}
     slices = [Slice(k, 1000 * k, 400 * k, right, right) for k in (1, 2, 3)]  # 18 items
     assert savings(bare, [], slices, TASK, 0) is None
-    assert savings(bare, [], [*slices, Slice(4, 4000, 1600, right, right)], TASK, 0)["items"] == 24
+    assert savings(bare, [], [*slices, Slice(4, 4000, 1600, right, right)], TASK, 0).items == 24
 
 
 def test_a_campaign_that_is_random_all_through_has_nothing_to_save():
@@ -150,19 +154,21 @@ def test_every_round_scores_its_shadow_on_the_test_items_unless_it_would_say_not
     config = config_of(audit={"share": 0.3}, strategy={"name": "MT-AVG"})
     campaign = Campaign(config, tmp_path / "run")
     campaign.run(GoldAnnotator(campaign.corpus))
-    rounds, shadows = dict(campaign.ledger.decisions("scores")), dict(campaign.ledger.decisions("shadow"))
+    rounds, shadows = (
+        {found.round: found.spent for found in campaign.ledger.decisions(kind)} for kind in (RoundRecord, ShadowScores)
+    )
     assert list(shadows) == list(rounds)
-    assert shadows[0]["spent"] == rounds[0]["spent"]  # the start is random
-    assert all(shadow["spent"] < rounds[k]["spent"] for k, shadow in shadows.items() if k)
+    assert shadows[0] == rounds[0]  # the start is random
+    assert all(spent < rounds[k] for k, spent in shadows.items() if k)
     found = savings_of(campaign.ledger, campaign.corpus.schema, len(campaign.parts.test))
-    assert found["low"] <= found["saved"] <= found["high"]
+    assert found.low <= found.saved <= found.high
     campaign.close()
     covering = config_of(
         audit={"share": 0.05}, strategy={"name": "MT-AVG", "start": "cover"}, learner={"name": "probe"}
     )
     campaign = Campaign(covering, tmp_path / "cover")
     campaign.run(GoldAnnotator(campaign.corpus))
-    assert campaign.ledger.decisions("shadow") == []
+    assert campaign.ledger.decisions(ShadowScores) == []
     campaign.close()
 
 
@@ -173,9 +179,9 @@ FOUND = {"saved": 0.31, "low": 0.05, "high": 0.44, "items": 75, "slices": 3, "ne
 def test_the_number_is_measured_where_random_ran_beside_it_and_estimated_otherwise():
     beside = {"MT-AVG": (0.4, 0.6, 0.72, 0.8), "RANDOM": (0.4, 0.5, 0.6, 0.7)}
     measured = saved_against_random(make_result(beside, audit=5, savings=FOUND))
-    assert (measured["by"], round(measured["share"], 2)) == ("curves", 0.29)
+    assert (measured.by, round(measured.share, 2)) == ("curves", 0.29)
     alone = saved_against_random(make_result(audit=5, savings=FOUND))
-    assert (alone["by"], alone["share"], alone["low"]) == ("audit", 0.31, 0.05)
+    assert (alone.by, alone.share, alone.low) == ("audit", 0.31, 0.05)
     vague = saved_against_random(make_result(audit=5, savings=FOUND | {"low": -0.4, "needed": 90}))
-    assert (vague["share"], vague["needed"]) == (None, 90)
+    assert (vague.share, vague.needed) == (None, 90)
     assert saved_against_random(make_result({"RANDOM": (0.4, 0.5)}, money=(100, 200))) is None

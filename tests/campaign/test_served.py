@@ -11,6 +11,7 @@ from bursar.annotation.choices import choices, strategies
 from bursar.campaign import Campaign, GoldAnnotator, Run, run_campaign
 from bursar.campaign.checks import check_arms, check_served
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.splits import load_parts
 from bursar.corpus import CorpusBuilder
 from bursar.errors import BursarError, ConfigError, LearnerError
@@ -193,7 +194,7 @@ def test_a_campaign_from_python_is_refused_before_its_seed_items_are_asked_for(t
     campaign = Campaign(tiny_campaign("VARIATION-RATIO-intent", "probe", {}), tmp_path)
     with pytest.raises(ConfigError, match="needs dropout passes"):
         campaign.ask()
-    assert campaign.ledger.decisions("selection") == []
+    assert campaign.ledger.decisions(RoundSelection) == []
     campaign.close()
 
 

@@ -9,6 +9,7 @@ from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import fallback_notice, strategy_in_use
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.start import CANDIDATES, covering_start, start_candidates
 from bursar.campaign.unit_space import UnitSpace
 from bursar.errors import ConfigError
@@ -35,18 +36,18 @@ def first_items(config, folder):
     campaign = Campaign(config, folder)
     try:
         campaign.begin()
-        return campaign.ledger.decision(0, "selection")["items"], campaign
+        return campaign.ledger.decision(RoundSelection, 0).items, campaign
     finally:
         campaign.close()
 
 
 def price_of(entries):
-    return sum(sum(entry["estimate"].values()) for entry in entries)
+    return sum(sum(entry.estimate.values()) for entry in entries)
 
 
 def test_auto_starts_with_items_that_cover_for_the_price_of_typical_ones(tmp_path):
     entries, campaign = first_items(config_of(), tmp_path)
-    assert {entry["purpose"] for entry in entries} == {"start"}
+    assert {entry.purpose for entry in entries} == {"start"}
     assert 0.9 * 20 * campaign.start.typical_price < price_of(entries) <= 20 * campaign.start.typical_price + 1
 
 
@@ -58,9 +59,9 @@ def test_a_start_counts_items_where_the_budget_does(tmp_path):
 def test_a_covering_start_takes_nothing_of_the_audit_and_draws_development_items(tmp_path):
     entries, campaign = first_items(config_of(dev_items=10), tmp_path)
     reserve = set(campaign.corpus.take(campaign.audit.reserve).ids.tolist())
-    drawn = {entry["id"] for entry in entries if entry["purpose"] == "dev"}
+    drawn = {entry.id for entry in entries if entry.purpose == "dev"}
     assert reserve
-    assert not reserve & {entry["id"] for entry in entries}
+    assert not reserve & {entry.id for entry in entries}
     assert drawn == set(campaign.corpus.take(campaign.start.dev).ids.tolist())
 
 
@@ -68,7 +69,7 @@ def test_the_same_seed_gives_the_same_start_and_another_may_not(tmp_path):
     once, again = (first_items(config_of(), tmp_path / name)[0] for name in ("a", "b"))
     assert once == again
     random = first_items(config_of(strategy={"name": "AUTO", "start": "random"}), tmp_path / "c")[0]
-    assert {entry["purpose"] for entry in random} == {"seed"}
+    assert {entry.purpose for entry in random} == {"seed"}
     assert len(random) == 20
 
 
@@ -124,7 +125,7 @@ def test_auto_falls_back_where_a_learner_has_no_vectors_and_says_so(learner, tmp
     assert "MT-AVG after a random start" in fallback_notice(config)
     assert strategy_in_use(config).name == "AUTO"
     entries, _ = first_items(config, tmp_path)
-    assert {entry["purpose"] for entry in entries} == {"seed"}
+    assert {entry.purpose for entry in entries} == {"seed"}
     campaign = Campaign(config, tmp_path)
     campaign.run(GoldAnnotator(campaign.corpus))
     campaign.close()
@@ -137,7 +138,7 @@ def test_auto_needs_no_fallback_where_vectors_are_there():
 
 def test_a_network_without_pretrained_vectors_starts_at_random(tmp_path):
     entries, _ = first_items(config_of("aoe"), tmp_path)
-    assert {entry["purpose"] for entry in entries} == {"seed"}
+    assert {entry.purpose for entry in entries} == {"seed"}
 
 
 def test_an_unknown_start_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundRecord
+from bursar.campaign.results import AuditScores, ScoreInterval
 from bursar.campaign.runs import Run, run_campaign
 from bursar.campaign.sections import StoppingSection
-from bursar.campaign.stopping import advice_by_round, advise, forecast, stopped_at, with_audit
+from bursar.campaign.stopping import KnownRound, advice_by_round, advise, forecast, known_rounds, stopped_at
 from bursar.errors import ConfigError
 from tests.campaign.small import config_of
 
@@ -21,14 +24,9 @@ MONEY = 500.0
 
 def rounds_of(scores, agreement=None, first=800.0, **more):
     """Rounds of 500 with these development scores, and with this agreement from the second on."""
+    agreements = {"intent": agreement, "slots": 1.0} if agreement is not None else None
     return [
-        {
-            "round": number,
-            "spent": first + MONEY * number,
-            "dev": score,
-            "agreement": {"intent": agreement, "slots": 1.0} if agreement is not None and number else None,
-            **more,
-        }
+        KnownRound(first + MONEY * number, score, agreements if number else None, **more)
         for number, score in enumerate(scores)
     ]
 
@@ -51,7 +49,7 @@ def test_the_interval_covers_the_next_rounds_true_gain_at_about_its_nominal_rate
         count = int(rng.integers(3, 9))
         money, truth = power_law(rng, count)
         seen = np.clip(truth[:count] + rng.choice([0.005, 0.01, 0.02]) * rng.normal(size=count), 0, 1)
-        rounds = [{"spent": m, "dev": s} for m, s in zip(money[:count], seen, strict=True)]
+        rounds = [KnownRound(m, s) for m, s in zip(money[:count], seen, strict=True)]
         found = advise(rounds, next_money=MONEY, settings=StoppingSection(interval=share))
         covered += found.low <= truth[count] - truth[count - 1] <= found.high
     assert abs(covered / draws - share) <= 3 * math.sqrt(share * (1 - share) / draws)
@@ -127,9 +125,9 @@ def test_rounds_before_anything_was_learned_are_no_part_of_the_curve():
 
 
 def test_labels_that_cost_nothing_give_no_prediction():
-    free = [{"spent": 0, "dev": 0.5 + 0.1 * k} for k in range(4)]
+    free = [KnownRound(0, 0.5 + 0.1 * k) for k in range(4)]
     assert advise(free).gain is None
-    same = [{"spent": 100, "dev": 0.5 + 0.1 * k} for k in range(4)]
+    same = [KnownRound(100, 0.5 + 0.1 * k) for k in range(4)]
     assert advise(same).gain is None
     assert "costs nothing" in advise(rounds_of([0.5, 0.6, 0.7]), next_money=0).why
 
@@ -148,7 +146,7 @@ def test_whatever_the_scores_the_interval_is_one_and_the_unit_of_money_does_not_
         assert 0 <= found.low <= found.high <= 1
         assert 0 < found.gain <= 1
         assert advise(rounds, next_money=2 * MONEY).gain >= found.gain
-    scaled = advise([{**r, "spent": r["spent"] * unit} for r in rounds], next_money=MONEY * unit)
+    scaled = advise([replace(r, spent=r.spent * unit) for r in rounds], next_money=MONEY * unit)
     assert scaled.gain == pytest.approx(found.gain, abs=2e-6)
     assert scaled.high == pytest.approx(found.high, abs=2e-6)
 
@@ -185,7 +183,7 @@ def test_every_task_must_have_settled_for_as_long_as_is_asked():
     rounds = rounds_of([0.5, 0.6, 0.62, 0.63, 0.635], agreement=0.995)
     assert advise(rounds[:3]).settled is None  # two agreements so far
     assert advise(rounds[:4]).settled
-    rounds[2] = {**rounds[2], "agreement": {"intent": 1.0, "slots": 0.9}}
+    rounds[2] = replace(rounds[2], agreement={"intent": 1.0, "slots": 0.9})
     assert advise(rounds).settled is False
     assert advise(rounds, settings=StoppingSection(settled_rounds=2)).settled
 
@@ -201,24 +199,24 @@ def audited(scores, items=40):
     """Rounds without development scores, and the slices of all models but the newest."""
     rounds = rounds_of([None] * (len(scores) + 1), agreement=0.9)
     slices = [
-        {
-            "round": number,
-            "spent": rounds[number]["spent"],
-            "items": items,
-            "scores": {name: {"score": score} for name, score in found.items()},
-        }
+        AuditScores(
+            round=number,
+            spent=int(rounds[number].spent),
+            items=items,
+            scores={name: ScoreInterval(score=score) for name, score in found.items()},
+        )
         for number, found in enumerate(scores)
     ]
-    return with_audit(rounds, slices)
+    return [replace(record, audited=part) for record, part in zip(rounds, [None, *slices], strict=True)]
 
 
 def test_audit_slices_take_the_place_of_development_scores():
     rounds = audited([{"intent": s, "slots": s} for s in (0.4, 0.55, 0.62, 0.66, 0.7)])
     found = advise(rounds, next_money=MONEY)
     assert found.gain > 0
-    assert forecast(rounds)["source"] == "audit"
-    known = [{**r, "dev": 0.9} for r in rounds]
-    assert forecast(known)["source"] == "dev"
+    assert forecast(rounds).source == "audit"
+    known = [replace(r, dev=0.9) for r in rounds]
+    assert forecast(known).source == "dev"
 
 
 def test_slices_too_small_to_tell_do_not_stop_what_large_ones_would():
@@ -246,7 +244,7 @@ def test_a_task_at_zero_in_every_slice_has_not_been_learned():
 @settings(max_examples=20, deadline=None)
 def test_adding_a_round_never_changes_earlier_advice(found):
     rounds = [
-        {**record, "agreement": {"intent": agreed}}
+        replace(record, agreement={"intent": agreed})
         for record, (_, agreed) in zip(rounds_of([score for score, _ in found]), found, strict=True)
     ]
     told = advice_by_round(rounds, next_money=MONEY)
@@ -258,19 +256,23 @@ def test_adding_a_round_never_changes_earlier_advice(found):
 
 def test_test_scores_have_no_say():
     scores = [0.5, 0.6, 0.66, 0.7]
-    for test in ({}, {"intent": 0.1}, {"intent": {"accuracy": 0.99}}):
-        assert advise(rounds_of(scores, test=test)) == advise(rounds_of(scores))
+    for test in ({}, {"intent": {"accuracy": 0.1}}, {"intent": {"accuracy": 0.99}}):
+        records = [
+            RoundRecord(round=k, spent=800 + 500 * k, items=9, labels={}, test=test, dev=dev)
+            for k, dev in enumerate(scores)
+        ]
+        assert advise(known_rounds(records, [])) == advise(rounds_of(scores))
 
 
 def test_the_forecast_begins_where_the_curve_ends_and_says_what_the_advice_does():
     rounds = rounds_of([0.5, 0.6, 0.66, 0.7, 0.72])
     found, told = forecast(rounds, next_money=MONEY), advise(rounds, next_money=MONEY)
-    ahead = found["ahead"]
-    assert ahead["score"][0] == found["curve"]["score"][-1] == ahead["low"][0] == ahead["high"][0]
-    after_one = ahead["money"].index(rounds[-1]["spent"] + MONEY)
-    assert ahead["score"][after_one] - ahead["score"][0] == pytest.approx(told.gain, abs=3e-6)
-    assert ahead["high"][after_one] - ahead["score"][0] == pytest.approx(told.high, abs=3e-6)
-    assert np.all(np.diff(found["curve"]["score"] + ahead["score"]) >= 0)
+    ahead = found.ahead
+    assert ahead.score[0] == found.curve.score[-1] == ahead.low[0] == ahead.high[0]
+    after_one = ahead.money.index(rounds[-1].spent + MONEY)
+    assert ahead.score[after_one] - ahead.score[0] == pytest.approx(told.gain, abs=3e-6)
+    assert ahead.high[after_one] - ahead.score[0] == pytest.approx(told.high, abs=3e-6)
+    assert np.all(np.diff(found.curve.score + ahead.score) >= 0)
 
 
 # -- settings and runs -----------------------------------------------------------------------------------------------
@@ -300,18 +302,18 @@ def test_advice_is_no_part_of_what_a_result_depends_on():
 
 def test_a_run_has_advice_after_every_round_and_can_be_asked_again_with_other_thresholds(tmp_path):
     strict = config_of(stopping={"least_gain": 0.5})
-    first = run_campaign(Run(tmp_path / "run", config_of()))["arms"]["MT-AVG"]
-    again = run_campaign(Run(tmp_path / "run", strict))["arms"]["MT-AVG"]
-    assert [advice["round"] for advice in first["stopping"]] == [r["round"] for r in first["rounds"]]
-    assert first["stopping"][-1]["gain"] == again["stopping"][-1]["gain"] is not None
-    assert again["stopping"][-1]["stop"]
-    assert not first["stopping"][-1]["stop"]
-    assert first["rounds"] == again["rounds"]
-    assert first["forecast"]["source"] == "dev"
+    first = run_campaign(Run(tmp_path / "run", config_of())).main
+    again = run_campaign(Run(tmp_path / "run", strict)).main
+    assert len(first.stopping) == len(first.rounds)
+    assert first.stopping[-1].gain == again.stopping[-1].gain is not None
+    assert again.stopping[-1].stop
+    assert not first.stopping[-1].stop
+    assert first.rounds == again.rounds
+    assert first.forecast.source == "dev"
 
 
 def test_a_run_without_development_items_is_advised_by_its_audit(tmp_path):
     config = config_of(corpus={"dev": None, "dev_items": None}, budget={"rounds": 4}, audit={"share": 0.3})
-    found = run_campaign(Run(tmp_path / "run", config))["arms"]["MT-AVG"]
-    assert found["forecast"]["source"] == "audit"
-    assert [advice["gain"] is not None for advice in found["stopping"]] == [False, False, False, True, True]
+    found = run_campaign(Run(tmp_path / "run", config)).main
+    assert found.forecast.source == "audit"
+    assert [advice.gain is not None for advice in found.stopping] == [False, False, False, True, True]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bursar.campaign import Campaign, GoldAnnotator
+from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.splits import load_parts
 from bursar.errors import ConfigError, SelectionError
 from tests.campaign.small import config_of
@@ -32,8 +33,8 @@ def run(tmp_path):
 def bought_by(campaign, purpose="strategy"):
     """Round to (id, tasks) of what the strategy asked for."""
     return {
-        number: [(i["id"], tuple(i["tasks"])) for i in body["items"] if i["purpose"] == purpose]
-        for number, body in campaign.ledger.decisions("selection")
+        selection.round: [(i.id, i.tasks) for i in selection.items if i.purpose == purpose]
+        for selection in campaign.ledger.decisions(RoundSelection)
     }
 
 
@@ -50,10 +51,9 @@ def test_an_item_bought_for_one_task_can_be_bought_for_the_other_later(run):
 
 def test_exact_rounds_carry_their_certificate(run):
     campaign = run(strategy={"name": "MT-MIN+BLP_AL"})
-    for number, body in campaign.ledger.decisions("selection"):
-        if number:
-            assert body["certificate"]["optimal"]
-            assert body["certificate"]["objective"] == pytest.approx(body["certificate"]["bound"])
+    for selection in campaign.ledger.decisions(RoundSelection)[1:]:
+        assert selection.certificate.optimal
+        assert selection.certificate.objective == pytest.approx(selection.certificate.bound)
 
 
 def test_an_answer_sent_again_is_taken_for_the_round_that_asked_for_it(run):
@@ -87,8 +87,8 @@ def test_random_labelling_keeps_to_limits_too_so_that_it_can_be_compared(run):
 
 def test_a_budget_can_count_items(run):
     campaign = run(budget={"counts": "items", "per_round": 10}, audit={"share": 0.2})
-    rounds = campaign.ledger.decisions("selection")
-    assert [len(body["items"]) for _, body in rounds] == [20, 10, 10, 10]
+    rounds = campaign.ledger.decisions(RoundSelection)
+    assert [len(selection.items) for selection in rounds] == [20, 10, 10, 10]
     assert [len(bought_by(campaign, "audit")[number]) for number in (1, 2, 3)] == [2, 2, 2]
 
 

@@ -234,7 +234,7 @@ def test_a_shared_model_of_the_run_is_found_again_and_single_ones_are_trained(tm
         progress=lambda what, done: told.append(what),
     )
     assert set(told) == {"training alone, seed 0"}
-    last = run.result()["arms"]["MT-AVG"]["rounds"][-1]["test"]
+    last = run.result().main.rounds[-1].test
     for name, task in found["tasks"].items():
         assert task["together"] == pytest.approx(last[name][task["metric"]], abs=1e-6)
 

@@ -11,6 +11,7 @@ import pytest
 from bursar.annotation.round_worker import next_round
 from bursar.annotation.session import AnnotationSession
 from bursar.ledger import Answer
+from bursar.ledger.decisions import LossAccepted
 from bursar.ledger.log import begin_log
 from bursar.ledger.places import open_store
 from bursar.web.database import DATABASE_FILE, WebDatabase
@@ -152,7 +153,7 @@ def test_a_loss_that_is_accepted_is_recorded_and_the_project_goes_on(bursar, pro
     code, out, _ = bursar("check", project, "--accept-loss", "--json")
     assert json.loads(out)["accepted"] == []
     session = AnnotationSession.open(project)
-    assert [body["had"]["entry"] > 10 for _, body in session.ledger.decisions("accepted loss")] == [True]
+    assert [accepted.had["entry"] > 10 for accepted in session.ledger.decisions(LossAccepted)] == [True]
     session.close()
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 
 from bursar.corpus import CorpusBuilder
 from bursar.errors import DataError, LedgerError
-from bursar.ledger import Annotation, Charge, Ledger, Skip, Submission, migrations
+from bursar.ledger import Annotation, Charge, Ledger, Skip, SpendingLine, Submission, migrations
 from bursar.ledger import schema as tables
 from bursar.ledger.losses import audit_entries
+from tests.decisions import Choice, Note
 from tests.ledger.ledgers import SQLitePlace, bought
 
 TABLES = ["submissions", "entries", "charges", "decisions", "timings", "skips", "log"]
@@ -42,7 +42,7 @@ def fill(ledger):
     ledger.submit(bought("c", item="u2", role="overlap", annotator="Bob", round=1))
     ledger.submit(bought("d", label="music", cost=0, role="adjudication", annotator="Eve", round=1))
     ledger.skip(Skip("s", "u3", "no idea", task="slots", round=1, annotator="Ann"))
-    ledger.decide((1, "selection", {"items": ["u1", "u2"]}))
+    ledger.decide(Choice(round=1, items=["u1", "u2"]))
 
 
 # -- once, and for good ------------------------------------------------------------------------------------------------
@@ -113,9 +113,9 @@ def test_rows_are_numbered_without_a_gap_also_after_refusals(ledger, ledger_plac
         ledger.submit(bought(f"k{number}", item=f"u{number}"))
         with pytest.raises(LedgerError):
             ledger.submit(bought(f"k{number}", item="u5"))
-        ledger.decide((number, "selection", number))
+        ledger.decide(Choice(round=number, items=number))
         with pytest.raises(LedgerError):
-            ledger.decide((number, "scores", 1), (number, "selection", "another"))
+            ledger.decide(Note(round=number, text=1), Choice(round=number, items="another"))
     for table in ("submissions", "entries", "charges", "decisions"):
         assert ledger_place.raw(f"SELECT id FROM {table} ORDER BY id") == [(1,), (2,), (3,)]
 
@@ -289,12 +289,12 @@ def test_any_text_of_any_length_comes_back_as_it_went_in(ledger_place):
         sent = [ledger.submit(Submission(text, said, paid, annotator=text, purpose=text)) for _ in range(2)]
         assert [receipt.repeated for receipt in sent] == [False, True]
         assert [ledger.skip(Skip(text, text, f"{text}\n", annotator=text)).repeated for _ in range(2)] == [False, True]
-        ledger.decide((at, "note", {text: text}))
+        ledger.decide(Note(round=at, text={text: text}))
         assert [answer.labels for answer in ledger.answers(text)] == [{"intent": text}]
         assert [skip.reason for skip in ledger.skips(text)] == [f"{text}\n"]
         assert ledger.bought(purposes=[text]) == [text]
         assert ledger.spent(purpose=text) == ledger.spent_on([text]) == 2
-        assert ledger.decision(at, "note") == {text: text}
+        assert ledger.decision(Note, at).text == {text: text}
     assert [(item.id, item.labels["intent"]) for item in ledger.view()] == [(text, text) for text in STRANGE]
     assert ledger.keys() == set(STRANGE)
     assert ledger.annotators() == sorted(STRANGE)
@@ -303,13 +303,13 @@ def test_any_text_of_any_length_comes_back_as_it_went_in(ledger_place):
 
 # -- decisions and money -----------------------------------------------------------------------------------------------
 def test_decisions_stand_once_made(ledger):
-    ledger.decide((1, "selection", {"items": ["u1"]}))
-    ledger.decide((1, "selection", {"items": ["u1"]}))
-    with pytest.raises(LedgerError, match="another selection"):
-        ledger.decide((2, "selection", {}), (1, "selection", {"items": ["u2"]}))
-    assert ledger.decision(1, "selection") == {"items": ["u1"]}
-    assert ledger.decision(2, "selection") is None
-    assert ledger.decided("selection") == [1]
+    ledger.decide(Choice(round=1, items=["u1"]))
+    ledger.decide(Choice(round=1, items=["u1"]))
+    with pytest.raises(LedgerError, match="another choice"):
+        ledger.decide(Choice(round=2), Choice(round=1, items=["u2"]))
+    assert ledger.decision(Choice, 1) == Choice(round=1, items=["u1"])
+    assert ledger.decision(Choice, 2) is None
+    assert ledger.decided(Choice) == [1]
 
 
 def test_spending_adds_up_by_round_purpose_and_thing_in_whole_numbers(ledger):
@@ -328,8 +328,8 @@ def test_spending_adds_up_by_round_purpose_and_thing_in_whole_numbers(ledger):
         (2, "Zeal", "intent", 3, 3, 1, 1),
         (2, "audit", "intent", 3, 3, 1, 1),
     ]
-    names = ("round", "purpose", "what", "estimate", "actual", "items", "answers")
-    assert json.loads(json.dumps(ledger.spending())) == [dict(zip(names, row, strict=True)) for row in rows]
+    assert ledger.spending() == [SpendingLine(*row) for row in rows]
+    assert all(type(amount) is int for line in ledger.spending() for amount in (line.estimate, line.actual, line.items))
 
 
 def test_an_item_that_two_people_are_paid_for_is_one_item_and_two_answers(ledger):
@@ -337,7 +337,7 @@ def test_an_item_that_two_people_are_paid_for_is_one_item_and_two_answers(ledger
         said = (Annotation("u1", "intent", "alarm"),)
         ledger.submit(Submission(key, said, (Charge("u1", "intent", 3, 3),), round=1, annotator=annotator, role=role))
     (line,) = ledger.spending()
-    assert (line["actual"], line["items"], line["answers"]) == (6, 1, 2)
+    assert (line.actual, line.items, line.answers) == (6, 1, 2)
 
 
 def test_money_may_be_as_much_as_64_bits_hold(ledger):
@@ -389,7 +389,7 @@ def test_the_log_has_an_entry_with_a_digest_for_everything_that_was_recorded(led
     fill(ledger)
     odd = {"round": True, "annotator": "Zoë 😀 \u2028", "timings": (("intent", -0.0), ("reading", 1e-300))}
     ledger.submit(bought("odd", item="u4", label=None, cost=2**62, **odd))
-    ledger.decide((2, "x", 7), (2, "y", {"z": 0.1}))
+    ledger.decide(Note(round=2, text=7), Choice(round=2, items={"z": 0.1}))
     kinds = [kind for (kind,) in ledger_place.raw("SELECT kind FROM log ORDER BY id")]
     assert kinds == ["ledger", *4 * ["submission"], "skip", "decision", "submission", "decision", "decision"]
     assert audit_entries(ledger_place.place) == (len(kinds) - 1, [])

@@ -8,6 +8,7 @@ import sys
 import threading
 
 from bursar.ledger import Skip, migrations
+from tests.decisions import Choice
 from tests.ledger.ledgers import bought, corpus
 
 
@@ -41,11 +42,11 @@ def test_of_many_who_send_the_same_at_once_one_is_first_and_the_others_repeat(le
 
 
 def test_of_many_who_decide_at_once_one_decides(ledger):
-    found = at_once(6, lambda number: ledger.decide((1, "selection", {"by": number})))
+    found = at_once(6, lambda number: ledger.decide(Choice(round=1, items=number)))
     won = [number for number, wrong in enumerate(found) if wrong is None]
     assert len(won) == 1
-    assert ledger.decision(1, "selection") == {"by": won[0]}
-    assert sum("another selection" in str(wrong) for wrong in found) == 5
+    assert ledger.decision(Choice, 1).items == won[0]
+    assert sum("another choice" in str(wrong) for wrong in found) == 5
 
 
 def test_many_who_open_a_new_ledger_at_once_make_one(ledger_place):

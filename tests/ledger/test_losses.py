@@ -11,6 +11,7 @@ import pytest
 
 from bursar.errors import LedgerError
 from bursar.ledger import Ledger
+from bursar.ledger.decisions import LossAccepted
 from bursar.ledger.head import SLOT, HeadFile
 from bursar.ledger.losses import accept_loss, audit_entries, file_problems, find_loss
 from tests.ledger.ledgers import SQLitePlace, bought, corpus
@@ -142,9 +143,9 @@ def test_a_damaged_ledger_is_refused_left_alone_and_opens_when_the_loss_is_accep
     head = HeadFile(place.place.with_suffix(".head"))
     entry = accept_loss(place.place, head, find_loss(place.place, head))
     ledger = place.open()
-    ((number, body),) = ledger.decisions("accepted loss")
-    assert number == 1
-    assert said.replace("\\", "").split(":")[0].split("(")[0] in body["lost"]
+    (accepted,) = ledger.decisions(LossAccepted)
+    assert accepted.round == 1
+    assert said.replace("\\", "").split(":")[0].split("(")[0] in accepted.lost
     assert not ledger.submit(bought("new")).repeated
     ledger.close()
     assert head.read().entry == entry + 1

@@ -12,6 +12,7 @@ import pytest
 from bursar.errors import LedgerError
 from bursar.ledger import Ledger
 from bursar.ledger.places import is_url, public_url, read_url, sibling_url
+from tests.decisions import Note
 from tests.ledger.ledgers import PostgresPlace, bought, corpus
 from tests.postgres import GUARDED, PASSWORD
 
@@ -107,7 +108,7 @@ def test_a_password_opens_the_door_and_is_seen_nowhere(postgres, place, monkeypa
             place.schema.replace(" ", "+")
         )
         with pytest.raises(LedgerError) as caught:
-            ledger.decide((0, "campaign", 1), (0, "campaign", 2))
+            ledger.decide(Note(round=0, text=1), Note(round=0, text=2))
         assert PASSWORD not in str(caught.value)
         ledger.close()
     assert PASSWORD not in "".join(capfd.readouterr())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bursar.campaign.config import parse_config
+from bursar.campaign.results import SCHEMA_VERSION, RunResult
 from bursar.corpus import Corpus, CorpusBuilder
 
 TEXTS = ("wake me at seven", "play some jazz in Paris", "call Anna now")
@@ -51,11 +53,12 @@ def make_result(
     reliability: Mapping[str, Any] | None = None,
     guesses: Mapping[str, Any] | None = None,
     config: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    edit: Callable[[dict[str, Any]], None] = lambda found: None,
+) -> RunResult:
     """A result whose tasks all have the same given scores, a round each, and that spends ``money`` in all by then.
 
     Every item costs 10: 4 for reading and 6 shared by the tasks. ``audit`` is how many items each slice holds;
-    ``reliability`` is what the strategy's last round carries under that name.
+    ``reliability`` is what the strategy's last round carries under that name; ``edit`` changes the JSON.
     """
     arms = {"MT-AVG": (0.4, 0.6, 0.7, 0.8)} if arms is None else arms
     strategy, *others = arms
@@ -70,7 +73,8 @@ def make_result(
         }
     )
     guesses = guesses or {name: KINDS[name][1] for name in tasks}
-    found = {
+    found: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
         "name": settings.name,
         "config": settings.model_dump(mode="json"),
         "versions": {"bursar": "0.1.0", "python": "3.11.7"},
@@ -80,7 +84,7 @@ def make_result(
         "arms": {
             arm: _arm(scores, tasks, money, test, audit if arm == strategy else 0, ended)
             | {
-                "savings": savings if arm == strategy else None,
+                "savings": {"known": True} | dict(savings) if savings is not None and arm == strategy else None,
                 "strategies": [arm],
                 "confidence": _confidence(len(scores), tasks, items, guesses)
                 if confidence and arm == strategy and arm != "RANDOM"
@@ -92,7 +96,13 @@ def make_result(
     }
     if reliability is not None:
         found["arms"][strategy]["rounds"][-1]["reliability"] = dict(reliability)
-    return found
+    edit(found)
+    return RunResult.from_json(json.dumps(found))
+
+
+def make_items(count: int, tasks: Sequence[str]) -> list[dict[str, Any]]:
+    """So many selected items."""
+    return [{"id": f"i{k}", "tasks": list(tasks), "purpose": "strategy", "estimate": {}} for k in range(count)]
 
 
 def make_reliability(*bins: tuple[int, float, float], calibration: float | None = None) -> dict[str, Any]:
@@ -136,7 +146,7 @@ def _arm(
         for purpose, amount in bought.items():
             if amount:
                 spending += _lines(number, purpose, amount // 10, tasks)
-        selections.append({"round": number, "budget": paid, "items": [{"id": f"i{k}"} for k in range(paid // 10)]})
+        selections.append({"round": number, "budget": paid, "items": make_items(paid // 10, tasks)})
         if number and audit:
             interval = {"score": scores[number - 1], "low": scores[number - 1] - 0.1, "high": scores[number - 1] + 0.1}
             before = money[number - 1]

@@ -148,9 +148,10 @@ def test_there_is_no_section_without_reliability(reliability):
 
 
 def test_only_the_last_round_counts():
-    result = make_result()
-    result["arms"]["MT-AVG"]["rounds"][0]["reliability"] = {"intent": OVER}
-    assert TITLE not in render(result, make_corpus())
+    def edit(found):
+        found["arms"]["MT-AVG"]["rounds"][0]["reliability"] = {"intent": OVER}
+
+    assert TITLE not in render(make_result(edit=edit), make_corpus())
 
 
 def test_a_task_without_known_labels_is_left_out():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bursar.campaign.decisions import ConfidenceExample
 from bursar.corpus import CorpusBuilder
 from bursar.report.items import chips_of, shown_item
 from bursar.tasks import Tagging
@@ -12,7 +13,7 @@ from tests.report.results import make_corpus
 
 
 def example(guess, id="u1", confidence=0.5):
-    return {"id": id, "guess": guess, "confidence": dict.fromkeys(guess, confidence)}
+    return ConfidenceExample(id=id, guess=guess, confidence=dict.fromkeys(guess, confidence))
 
 
 def test_spans_are_marked_where_they_stand():

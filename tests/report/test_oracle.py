@@ -124,19 +124,20 @@ def test_what_is_unusual_is_told_and_nothing_else():
 def test_the_page_has_the_section_only_where_there_is_an_answer():
     result = make_result({"MT-AVG": (0.4, 0.6), "RANDOM": (0.4, 0.5)}, money=(100, 200))
     for nothing in ({}, {"oracle": None}, {"oracle": {"refused": "no tasks"}}):
-        assert oracle_of(result | nothing) is None
-        assert "How far from the best?" not in render(result | nothing, make_corpus())
-    page = render(result | {"oracle": answer_of()}, make_corpus())
+        assert oracle_of(result.model_copy(update=nothing)) is None
+        assert "How far from the best?" not in render(result.model_copy(update=nothing), make_corpus())
+    page = render(result.model_copy(update={"oracle": answer_of()}), make_corpus())
     assert "How far from the best?" in page
     assert "MT-AVG reached 33\u202f% of the way from random to the best order found." in page
 
 
 def test_lines_have_the_colours_of_the_strategies_and_names_are_no_markup():
     result = make_result({"MT-AVG": (0.4, 0.6), "RANDOM": (0.4, 0.5)}, money=(100, 200))
-    chart = oracle_chart(answer_of(arms={"RANDOM": 0.5, "<b>own</b>": 0.6}), list(result["arms"]))
+    chart = oracle_chart(answer_of(arms={"RANDOM": 0.5, "<b>own</b>": 0.6}), list(result.arms))
     looks = {line.name: line.look for line in chart.lines}
     assert looks == {"Best found": "good", "Random": "arm-2", "<b>own</b>": "arm-1", "Random orders": "muted"}
     assert all(len(line.points) == 3 for line in chart.lines)
     assert all(len(of) == 3 for band in chart.bands for of in (band.x, band.low, band.high))
-    page = render(result | {"oracle": answer_of(arms={"RANDOM": 0.5, "<b>own</b>": 0.6})}, make_corpus())
+    answer = answer_of(arms={"RANDOM": 0.5, "<b>own</b>": 0.6})
+    page = render(result.model_copy(update={"oracle": answer}), make_corpus())
     assert "<b>own" not in page

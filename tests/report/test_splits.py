@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bursar.campaign.decisions import SelectedItem
 from bursar.report.page import render
 from bursar.report.splits import paid_by_task, split_table, split_words
 from tests.report.results import make_corpus, make_result
@@ -16,16 +17,17 @@ KNOWN = {
 
 def split_result():
     """A run whose first round was split between its tasks, with none for slots."""
-    result = make_result({"UDJS": (0.4, 0.6, 0.7, 0.8)})
-    arm = result["arms"]["UDJS"]
     estimate = {"reading": 4, "intent": 3, "slots": 3}
-    arm["selections"][1] |= {
-        "caps": {"intent": 4, "slots": 0},
-        "items": [{"id": f"i{k}", "tasks": ["intent"], "purpose": "strategy", "estimate": estimate} for k in range(3)],
-    }
-    worth = {"intent": 0.6, "slots": 0.1}
-    arm["splits"] = [{"round": 1, "worth": worth, "prices": {"intent": 7, "slots": 9}, "known": KNOWN}]
-    return result
+    items = [{"id": f"i{k}", "tasks": ["intent"], "purpose": "strategy", "estimate": estimate} for k in range(3)]
+    caps, worth = {"intent": 4, "slots": 0}, {"intent": 0.6, "slots": 0.1}
+    split = {"round": 1, "method": "greedy", "money": 28, "labels": caps, "gain": 2.4, "worth": worth, "known": KNOWN}
+
+    def edit(found):
+        arm = found["arms"]["UDJS"]
+        arm["selections"][1] |= {"caps": caps, "items": items}
+        arm["splits"] = [split | {"prices": {"intent": 7, "slots": 9}}]
+
+    return make_result({"UDJS": (0.4, 0.6, 0.7, 0.8)}, edit=edit)
 
 
 def test_the_table_has_what_was_chosen_of_what_might_be():
@@ -49,5 +51,5 @@ def test_the_page_shows_a_split_only_where_there_was_one():
 
 
 def test_audit_items_are_not_of_the_split():
-    item = {"tasks": ["intent"], "purpose": "audit", "estimate": {"reading": 4, "intent": 3}}
+    item = SelectedItem(id="u1", tasks=("intent",), purpose="audit", estimate={"reading": 4, "intent": 3})
     assert paid_by_task([item], ["intent"]) == ({"intent": 0.0}, {"intent": 0})

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import pytest
 
 from bursar.campaign.sections import StoppingSection
-from bursar.campaign.stopping import advice_by_round, forecast, with_audit
+from bursar.campaign.stopping import advice_by_round, forecast, known_rounds
 from bursar.report import render
 from bursar.report.stopping import stopping_charts, stopping_table, stopping_words
 from tests.report.results import make_corpus, make_result
@@ -22,23 +20,25 @@ def advised(scores, *, agreement=0.97, next_money=100, audit=0, dev=True, stoppi
     asked = StoppingSection(**(stopping or {}))
     money = tuple(100 * (k + 1) for k in range(len(scores)))
     config = {"stopping": asked.model_dump(), **more.pop("config", {})}
-    result = make_result({"MT-AVG": scores}, money=money, audit=audit, config=config, **more)
-    arm = result["arms"]["MT-AVG"]
-    for record in arm["rounds"]:
-        record["dev"] = record["dev"] if dev else None
-        record["agreement"] = dict.fromkeys(result["tasks"], agreement) if record["round"] else None
-    known = with_audit(arm["rounds"], arm["audit"])
+
+    def edit(found):
+        for record in found["arms"]["MT-AVG"]["rounds"]:
+            record["dev"] = record["dev"] if dev else None
+            record["agreement"] = dict.fromkeys(found["tasks"], agreement) if record["round"] else None
+
+    result = make_result({"MT-AVG": scores}, money=money, audit=audit, config=config, edit=edit, **more)
+    known = known_rounds(result.main.rounds, result.main.audit)
     told = advice_by_round(known, next_money=next_money, settings=asked)
-    arm["stopping"] = [{"round": r["round"]} | asdict(a) for r, a in zip(known, told, strict=True)]
-    arm["forecast"] = forecast(known, next_money=next_money, settings=asked)
-    return result
+    ahead = forecast(known, next_money=next_money, settings=asked)
+    arm = result.main.model_copy(update={"stopping": tuple(told), "forecast": ahead})
+    return result.model_copy(update={"arms": {"MT-AVG": arm}})
 
 
 def test_a_steep_curve_says_go_on_with_the_gain_its_interval_and_the_money():
     text = shown(render(advised(STEEP), make_corpus()))
     assert "Go on: another 100 units should add " in text
-    advice = advised(STEEP)["arms"]["MT-AVG"]["stopping"][-1]
-    gain, low, high = (f"{100 * advice[end]:.1f}" for end in ("gain", "low", "high"))
+    advice = advised(STEEP).main.stopping[-1]
+    gain, low, high = (f"{100 * end:.1f}" for end in (advice.gain, advice.low, advice.high))
     assert f"{gain} points to the development score ({low} to {high})." in text
     assert "That is at least what a round must bring (0.5 points)." in text
 
@@ -47,7 +47,7 @@ def test_a_flat_curve_says_stop_and_since_when():
     text = shown(render(advised(FLAT), make_corpus()))
     assert "Stop: another 100 units" in text
     assert "Even the upper end is less than a round must bring" in text
-    first = next(a["round"] for a in advised(FLAT)["arms"]["MT-AVG"]["stopping"] if a["stop"])
+    first = next(at for at, advice in enumerate(advised(FLAT).main.stopping) if advice.stop)
     assert f"The first advice to stop came after round {first}, {100 * (5 - first)} units ago." in text
 
 

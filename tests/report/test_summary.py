@@ -6,7 +6,7 @@ import pytest
 
 from bursar.report.spending import round_rows, spending_words
 from bursar.report.summary import summarise
-from tests.report.results import KINDS, make_result
+from tests.report.results import KINDS, make_items, make_result
 
 BETTER = {"MT-AVG": (0.4, 0.6, 0.72, 0.8), "RANDOM": (0.4, 0.5, 0.6, 0.7)}
 WORSE = {"MT-AVG": (0.4, 0.45, 0.5, 0.65), "RANDOM": (0.4, 0.5, 0.6, 0.7)}
@@ -182,11 +182,14 @@ def test_a_run_that_ended_early_says_why():
 
 
 def test_a_run_that_is_being_annotated_says_how_far_it_is():
-    result = make_result({"MT-AVG": (0.4, 0.6)}, money=(100, 200, 300, 400), ended=None)
-    asked = [{"id": f"i{k}"} for k in range(9)]
-    result["arms"]["MT-AVG"]["selections"].append({"round": 2, "budget": 100, "items": asked})
     line = {"round": 2, "purpose": "strategy", "what": "reading", "estimate": 8, "actual": 8, "items": 2, "answers": 2}
-    result["arms"]["MT-AVG"]["spending"].append(line)
+
+    def begin(found):
+        items = make_items(9, found["tasks"])
+        found["arms"]["MT-AVG"]["selections"].append({"round": 2, "budget": 100, "items": items})
+        found["arms"]["MT-AVG"]["spending"].append(line)
+
+    result = make_result({"MT-AVG": (0.4, 0.6)}, money=(100, 200, 300, 400), ended=None, edit=begin)
     summary = summarise(result)
     assert not summary.over
     assert summary.status == "In progress: round 2 of 3, 2 of 9 annotated"
@@ -194,8 +197,7 @@ def test_a_run_that_is_being_annotated_says_how_far_it_is():
 
 
 def test_a_run_whose_comparison_has_not_finished_is_not_over():
-    result = make_result(BETTER)
-    del result["arms"]["RANDOM"]
+    result = make_result(BETTER, edit=lambda found: found["arms"].pop("RANDOM"))
     summary = summarise(result)
     assert not summary.over
     assert "comparison is still running" in summary.status
@@ -228,9 +230,12 @@ def test_every_round_has_its_money_items_labels_and_scores():
 
 
 def test_estimates_that_were_off_are_shown():
-    result = make_result(BETTER, config={"costs": {"pricing": "predicted"}})
-    for line in result["arms"]["MT-AVG"]["spending"]:
-        line["estimate"] = line["actual"] // 2
+
+    def halve(found):
+        for line in found["arms"]["MT-AVG"]["spending"]:
+            line["estimate"] = line["actual"] // 2
+
+    result = make_result(BETTER, config={"costs": {"pricing": "predicted"}}, edit=halve)
     row = round_rows(result, "MT-AVG")[0]
     assert (row.estimate, row.off) == ("50", "100.0\u202f% over the estimate")
     assert "The estimated cost was 200 units, the actual cost 400 units" in " ".join(spending_words(result))
@@ -244,11 +249,13 @@ def test_any_number_of_tasks_has_a_tile_each(count):
 
 
 def test_a_proven_selection_is_said_to_be_proven_and_a_greedy_one_what_it_left():
-    result = make_result()
-    rounds = result["arms"][result["strategy"]]["selections"]
-    assert "optim" not in " ".join(spending_words(result))
-    for body in rounds[1:]:
-        body["certificate"] = {"objective": 5.0, "bound": 5.0, "optimal": True}
-    assert "proven optimal" in " ".join(spending_words(result))
-    rounds[1]["certificate"] = {"objective": 4.0, "bound": 5.0, "optimal": False}
-    assert "at least 80" in " ".join(spending_words(result))
+    def words(*objectives):
+        def certify(found):
+            for selection, objective in zip(found["arms"]["MT-AVG"]["selections"][1:], objectives, strict=False):
+                selection["certificate"] = {"objective": objective, "bound": 5.0, "optimal": objective == 5.0}
+
+        return " ".join(spending_words(make_result(edit=certify)))
+
+    assert "optim" not in words()
+    assert "proven optimal" in words(5.0, 5.0, 5.0)
+    assert "at least 80" in words(4.0, 5.0, 5.0)

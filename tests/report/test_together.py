@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bursar.report.page import render
-from bursar.report.together import Together, section_of
+from bursar.report.together import section_of
 from tests.report.results import make_corpus, make_result
 
 
@@ -119,14 +119,13 @@ def test_the_chart_has_a_row_a_task_and_a_mark_for_each_of_both():
 def test_the_section_is_there_only_where_somebody_asked():
     result, corpus = make_result(), make_corpus()
     heading = "Should these tasks be trained together?"
-    assert Together.of(result) is None
     assert heading not in render(result, corpus)
-    page = render(result | {"together": {"advice": advice(intent=0.03, slots=0.0)}}, corpus)
+    page = render(result, corpus, {"advice": advice(intent=0.03, slots=0.0)})
     assert heading in page
     assert 'data-chart="together"' in page
 
 
 def test_hostile_names_never_become_markup():
     hostile = "<script>alert(1)</script>"
-    result = make_result() | {"together": {"advice": advice(**{hostile: 0.03}), "check": check(**{hostile: 0.02})}}
-    assert hostile not in render(result, make_corpus())
+    together = {"advice": advice(**{hostile: 0.03}), "check": check(**{hostile: 0.02})}
+    assert hostile not in render(make_result(), make_corpus(), together)

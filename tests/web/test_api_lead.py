@@ -65,7 +65,7 @@ def test_a_strategy_that_the_learner_cannot_serve_is_neither_offered_nor_taken_n
     for wrong in (said, found["wrong"]):
         assert "strategy BALD needs dropout passes, which the learner 'scikit' does not give" in wrong["error"]
         assert "transformer" in wrong["fix"]
-    assert app_state.session.books.amendments() == []
+    assert app_state.session.campaign_state.setting_changes() == []
     offered = [one["name"] for one in local_user.get("/api/settings").json()["choices"]["strategies"]]
     assert "MT-AVG" in offered
     assert not {"BALD", "K-CENTER"} & {*offered}

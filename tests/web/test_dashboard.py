@@ -19,7 +19,7 @@ EUROS = {"costs": {"currency": "€", "unit": 0.01}}
 
 def state_of(result=None, **changes):
     """Where a campaign stands that has ended, or is changed to stand elsewhere."""
-    spent = result["arms"][result["strategy"]]["spent"] if result else 0
+    spent = result.main.spent if result else 0
     state = {"round": 3, "phase": "ended", "asked": 10, "answered": 10, "skipped": 0, "spent": spent, "budget": spent}
     return state | {"why": "all rounds are done", "open": 0, "written": 1} | changes
 
@@ -161,8 +161,7 @@ def test_a_failure_says_why_and_offers_to_try_again():
 
 
 def test_rounds_that_were_added_later_are_counted():
-    result = make_result(ended=None)
-    result["config"]["budget"]["rounds"] = 8
+    result = make_result(ended=None, edit=lambda found: found["config"]["budget"].update(rounds=8))
     assert shown_of(result, phase="annotating")["headline"] == "Round 3 of 8 is being annotated"
 
 
@@ -189,15 +188,14 @@ def test_a_project_that_nobody_can_score_is_told_how_to_change_that():
 
 # -- spending --------------------------------------------------------------------------------------------------------
 def test_bars_and_totals_add_up_to_what_was_spent():
-    result = make_result(audit=4)
-    main = result["arms"]["MT-AVG"]
-    main["spending"] += [  # what people who annotate add: development items, and items asked again
+    more = [  # what people who annotate add: development items, and items asked again
         {"round": 0, "purpose": "dev", "what": "reading", "estimate": 40, "actual": 44, "items": 4, "answers": 4},
         {"round": 2, "purpose": "overlap", "what": "intent", "estimate": 3, "actual": 3, "items": 1, "answers": 1},
     ]
+    result = make_result(audit=4, edit=lambda found: found["arms"]["MT-AVG"]["spending"].extend(more))
     chart = spending_chart(result)
     drawn = [max(bar.y[1] for bar in chart.bars if round(sum(bar.x) / 2) == at) for at in range(4)]
-    paid = [sum(line["actual"] for line in main["spending"] if line["round"] == round) for round in range(4)]
+    paid = [sum(line.actual for line in result.main.spending if line.round == round) for round in range(4)]
     assert drawn == paid
     assert [total.text for total in chart.notes] == [f"{units:,} units" for units in paid]
     totals = {row["name"]: row for row in spending_totals(result)}
@@ -209,7 +207,7 @@ def test_bars_and_totals_add_up_to_what_was_spent():
 def test_the_table_of_spending_has_every_line_of_the_ledger():
     result = make_result(audit=4, config=EUROS)
     (table,) = shown_of(result)["spending"]["tables"]
-    lines = result["arms"]["MT-AVG"]["spending"]
+    lines = result.main.spending
     assert len(table["rows"]) == len(lines)
     assert ["1", "audit slice", "reading", "4", "€0.16", "€0.16"] in table["rows"]
     rounds = [-1 if row[0] == "Seed" else int(row[0]) for row in table["rows"]]
@@ -238,12 +236,9 @@ def test_confidence_that_was_asked_about_development_items_says_so():
 
 def advised(stop):
     """A result with advice on stopping, and the curve that it comes from."""
-    result = make_result()
-    main = result["arms"]["MT-AVG"]
-    told = {"round": 3, "gain": 0.021, "low": 0.012, "high": 0.034, "stop": stop, "why": "that is enough"}
-    main["stopping"] = [told | {"agreement": None, "settled": False}]
+    told = {"gain": 0.021, "low": 0.012, "high": 0.034, "stop": stop, "settled": False, "why": "that is enough"}
     ends = {"money": [400, 500], "score": [0.8, 0.82], "low": [0.8, 0.81], "high": [0.8, 0.83]}
-    main["forecast"] = {
+    ahead = {
         "source": "dev",
         "next_money": 100,
         "money": [100, 200, 300, 400],
@@ -251,7 +246,7 @@ def advised(stop):
         "curve": {"money": [100, 400], "score": [0.4, 0.8]},
         "ahead": ends,
     }
-    return result
+    return make_result(edit=lambda found: found["arms"]["MT-AVG"].update(stopping=[told], forecast=ahead))
 
 
 def test_the_predicted_gain_and_the_verdict_are_those_of_the_newest_advice():
@@ -283,5 +278,5 @@ def test_the_money_to_split_is_what_is_left_and_after_the_end_that_of_a_round():
 def test_the_best_order_is_asked_for_where_the_campaign_is_over():
     assert shown_of(make_result())["oracle"]["command"] == "bursar oracle runs/pilot"
     assert "command" not in shown_of(make_result(ended=None), phase="annotating")["oracle"]
-    refused = make_result() | {"oracle": {"refused": "the labels are not known"}}
+    refused = make_result().model_copy(update={"oracle": {"refused": "the labels are not known"}})
     assert shown_of(refused)["oracle"]["empty"] == "Not available: the labels are not known."

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from bursar.annotation.round_worker import preview_round
+from bursar.campaign.decisions import RoundSelection
 from bursar.ledger import Answer
 from tests.web.annotating import Hand, Served, until
 from tests.web.small import make_project, right
@@ -161,10 +162,10 @@ def test_what_is_used_stands_in_the_history_and_the_next_round_obeys(served, lea
     assert "the next round" in told
     answer_all(served)
     served.train()
-    assert served.app_state.session.books.terms_of(2).strategy.name == "RANDOM"
-    bought = served.app_state.session.ledger.decision(2, "selection")
+    assert served.app_state.session.campaign_state.terms_of(2).strategy.name == "RANDOM"
+    bought = served.app_state.session.ledger.decision(RoundSelection, 2)
     saved = 80 - served.app_state.session.ledger.spent(round=1)
-    assert bought["budget"] == int((40 + saved) / 1.1)  # a tenth is kept back for overruns
+    assert bought.budget == int((40 + saved) / 1.1)  # a tenth is kept back for overruns
     page.sees("#standing", "Round 2").sees("#history tr", "round 2")
 
 

@@ -47,7 +47,7 @@ def annotate_and_kill(folder, *, items, seconds, kills, think, database=None):
     return crew
 
 
-def check_books(folder, crew, items):
+def check_ledger(folder, crew, items):
     """The ledger has what was acknowledged, once, and money was charged once."""
     session = AnnotationSession.open(folder)
     try:
@@ -78,7 +78,7 @@ def check_books(folder, crew, items):
 def test_a_server_that_is_killed_under_load_loses_and_doubles_nothing(tmp_path):
     folder = tmp_path / "project"
     crew = annotate_and_kill(folder, items=3000, seconds=10, kills=1, think=0.4)
-    check_books(folder, crew, items=3000)
+    check_ledger(folder, crew, items=3000)
     assert crew.lost  # the kill was felt
     assert len(crew.seconds) > 50
     assert sorted(crew.seconds)[len(crew.seconds) // 2] < 10  # a busy machine; the soak test measures
@@ -88,7 +88,7 @@ def test_a_database_that_is_killed_under_load_loses_and_doubles_nothing(tmp_path
     database, folder = PostgresServer(), tmp_path / "project"
     try:
         crew = annotate_and_kill(folder, items=2000, seconds=10, kills=2, think=0.4, database=database)
-        check_books(folder, crew, items=2000)
+        check_ledger(folder, crew, items=2000)
     finally:
         database.stop()
     assert len(crew.seconds) > 50
@@ -99,7 +99,7 @@ def test_a_database_that_is_killed_under_load_loses_and_doubles_nothing(tmp_path
 def test_fifty_people_save_quickly_and_safely_for_two_minutes(tmp_path, capsys, kills):
     folder = tmp_path / "project"
     crew = annotate_and_kill(folder, items=12_000, seconds=120, kills=kills, think=1.0)
-    check_books(folder, crew, items=12_000)
+    check_ledger(folder, crew, items=12_000)
     ordered = sorted(crew.seconds)
     middle, slow = 1000 * ordered[len(ordered) // 2], 1000 * crew.p95
     with capsys.disabled():

@@ -14,6 +14,7 @@ from bursar.campaign.runs import Run
 from bursar.errors import LedgerError, StorageError
 from bursar.ledger import Answer
 from bursar.web.queue import Overlap
+from tests.decisions import Note
 from tests.postgres import PostgresServer
 from tests.web.processes import Server, people_with_tokens
 from tests.web.small import make_project, right
@@ -104,7 +105,7 @@ def test_a_campaign_that_runs_by_itself_is_refused_beside_a_server_and_the_other
 
 def test_reading_needs_no_right_to_a_ledger(folders):
     session = AnnotationSession.open(folders[0])
-    assert Run.open(folders[1]).result()["name"] == "Small project"
+    assert Run.open(folders[1]).result().name == "Small project"
     session.close()
 
 
@@ -121,11 +122,11 @@ def test_after_a_restart_of_the_database_nothing_is_written_before_the_ledger_is
     session = AnnotationSession.open(folders[0])
     restart(database)
     with pytest.raises(StorageError, match="the connection that holds this ledger broke") as lost:
-        session.ledger.decide((7, "trial", "nothing"))
+        session.ledger.decide(Note(round=7, text="nothing"))
     assert lost.value.in_doubt
-    assert session.ledger.decision(7, "trial") is None
+    assert session.ledger.decision(Note, 7) is None
     session.catch_up()
-    session.ledger.decide((7, "trial", "something"))
+    session.ledger.decide(Note(round=7, text="something"))
     with pytest.raises(LedgerError, match="another process works with this ledger"):
         AnnotationSession.open(folders[1])
     session.close()

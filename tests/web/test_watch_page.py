@@ -124,23 +124,23 @@ def test_curves_and_tiles_say_what_the_audit_slices_say(serve, watch, learned):
     served = serve(learned)
     page = watch(served)
     result = served.app_state.result()
-    slices = result["arms"][result["strategy"]]["audit"]
+    slices = result.main.audit
     assert page.count("#curves .plot svg") == 3  # all tasks, and each
     assert page.count("#curves figure:first-of-type .dot") > 0
-    newest = slices[-1]["scores"]
-    mean = sum(score["score"] for score in newest.values()) / len(newest)
+    newest = slices[-1].scores
+    mean = sum(score.score for score in newest.values()) / len(newest)
     assert page.texts("#tiles .value")[2].replace("\u202f", " ") == f"{100 * mean:.1f} %"
     assert "Round 3 of 4 is being annotated" in page.text("#headline")
     assert page.texts("#tiles dt") == ["Answered", "Spent", "Score", "Cost against random"]
     rows = page.table("curves", "Audit slices")
-    assert [row[2] for row in rows] == [str(part["items"]) for part in slices]
+    assert [row[2] for row in rows] == [str(part.items) for part in slices]
 
 
 def test_the_table_behind_the_bars_has_the_ledgers_numbers(serve, watch, learned):
     served = serve(learned)
     lines = served.app_state.session.ledger.spending()
     rows = watch(served).table("spending", "All charges")
-    assert sorted(row[-1] for row in rows) == sorted(f"€{line['actual'] / 100:.2f}" for line in lines)
+    assert sorted(row[-1] for row in rows) == sorted(f"€{line.actual / 100:.2f}" for line in lines)
     assert len(rows) == len(lines) > 8
 
 

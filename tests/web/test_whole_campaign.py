@@ -7,6 +7,7 @@ import pytest
 from bursar.annotation.session import AnnotationSession
 from bursar.campaign import Run, run_campaign
 from bursar.campaign.config import parse_config
+from bursar.campaign.decisions import RoundPrices, RoundRecord
 from bursar.campaign.demo import demo_config
 from tests.web.annotating import Hand, Killable, Served
 
@@ -88,10 +89,10 @@ def test_three_rounds_are_annotated_by_keys_and_trained_beside_until_the_end_is_
     assert 0 < person.helped < len(seen)  # the models were trained, and had an idea at times
     page.tab.close()
     served.kill()
-    check_books(served.folder, corpus, answered=len(seen))
+    check_ledger(served.folder, corpus, answered=len(seen))
 
 
-def check_books(folder, corpus, answered):
+def check_ledger(folder, corpus, answered):
     """Every answer is in the ledger as it was meant, with its seconds; prices follow them; every round was scored."""
     session = AnnotationSession.open(folder)
     try:
@@ -99,10 +100,10 @@ def check_books(folder, corpus, answered):
         assert len(view) == answered == len(session.ledger.answers())
         gold = corpus.take(corpus.positions(view.ids.tolist()))
         assert [view[at].labels for at in range(len(view))] == [gold[at].labels for at in range(len(view))]
-        assert [number for number, _ in session.ledger.decisions("scores")] == list(range(ROUNDS + 1))
+        assert [record.round for record in session.ledger.decisions(RoundRecord)] == list(range(ROUNDS + 1))
         pace = session.settings.measured_speed()
         assert pace["reading"]["observations"] == answered
-        assert session.settings.prices()["now"] == session.ledger.decision(ROUNDS, "prices") != PRICES
+        assert session.settings.prices()["now"] == session.ledger.decision(RoundPrices, ROUNDS).prices != PRICES
     finally:
         session.close()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bursar.allocation.budget_split import BudgetSplit
 from bursar.allocation.label_value import check_informer, check_tasks, measured
 from bursar.allocation.settings import NO_SPLIT, AllocationSection
 from bursar.campaign.advisers import Allocator
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import LabelValue
 from bursar.campaign.sections import Section
 from bursar.campaign.state import RoundSettings
 from bursar.corpus import Corpus
@@ -34,10 +34,10 @@ class AllocationAdviser:
 
     def label_value(
         self, config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, *, seed: int, progress: Progress
-    ) -> dict[str, Any]:
+    ) -> LabelValue:
         return measured(config, annotated, drawn, pool, seed=seed, progress=progress)
 
-    def split(self, terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int) -> BudgetSplit:
+    def split(self, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> BudgetSplit:
         return BudgetSplit.of(terms, known, pool, money)
 
 

@@ -18,6 +18,7 @@ from bursar.allocation import Split, SplitEstimates, SplitProblem
 from bursar.allocation.label_value import estimates_of, importance_of
 from bursar.allocation.methods import METHODS
 from bursar.allocation.settings import allocation_settings
+from bursar.campaign.decisions import LabelValue, SplitDecision
 from bursar.campaign.round_plan import round_to
 from bursar.campaign.sections import TaskLimit
 from bursar.campaign.state import RoundSettings
@@ -34,11 +35,11 @@ class BudgetSplit:
     """The split of a round's money, and what it goes by."""
 
     split: Split
-    known: Mapping[str, Any]
+    known: LabelValue
     least: tuple[int, ...]  # labels that the settings ask for
 
     @classmethod
-    def of(cls, terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int) -> BudgetSplit:
+    def of(cls, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> BudgetSplit:
         """The split of so much money for labels of this pool, within the limits of the settings."""
         method, least = allocation_settings(terms.config).method, _least(terms, pool)
         try:
@@ -80,19 +81,20 @@ class BudgetSplit:
             split = again
         return chosen, split.caps
 
-    @property
-    def body(self) -> dict[str, Any]:
+    def decision(self, round: int) -> SplitDecision:
         """As it is written to the ledger."""
         problem = self.split.problem
-        return {
-            "method": self.split.method,
-            "money": problem.budget,
-            "prices": dict(zip(problem.tasks, problem.prices, strict=True)),
-            "worth": {name: round_to(worth) for name, worth in zip(problem.tasks, problem.first, strict=True)},
-            "labels": self.caps,
-            "gain": round_to(self.split.total),
-            "known": dict(self.known),
-        } | ({"set_aside": True} if self.set_aside else {})
+        return SplitDecision(
+            round=round,
+            method=self.split.method,
+            money=problem.budget,
+            prices=dict(zip(problem.tasks, problem.prices, strict=True)),
+            worth={name: round_to(worth) for name, worth in zip(problem.tasks, problem.first, strict=True)},
+            labels=self.caps,
+            gain=round_to(self.split.total),
+            known=self.known,
+            set_aside=self.set_aside,
+        )
 
 
 def _limits(terms: RoundSettings, pool: Candidates) -> tuple[int, list[TaskLimit]]:
@@ -120,7 +122,7 @@ def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tupl
 
 
 def _problem(
-    terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int, least: tuple[int, ...]
+    terms: RoundSettings, known: LabelValue, pool: Candidates, money: int, least: tuple[int, ...]
 ) -> SplitProblem:
     config, alone = terms.config, prices_of_labels(pool.prices, pool.open)
     rounds, limits = _limits(terms, pool)

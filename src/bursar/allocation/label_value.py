@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from bursar.allocation.rates import Rater, make_rater
 from bursar.allocation.returns import SMALLEST, UNKNOWN, tells_nothing
 from bursar.allocation.settings import allocation_settings
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import LabelValue
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, BursarError, ConfigError
 from bursar.learners.features import TRAINABLE
@@ -55,8 +55,8 @@ def check_informer(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
 # -- what labels are worth ---------------------------------------------------------------------------------------------
 def measured(
     config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, *, seed: int, progress: Progress
-) -> dict[str, Any]:
-    """What is known of labels, as the ledger has it: how many there are, their rates, and who informs whom.
+) -> LabelValue:
+    """What is known of labels: how many there are, their rates, and who informs whom.
 
     ``drawn`` are the items that were drawn at random: a curve over chosen ones would be that of the choice. Of a task
     with too few labels nothing is known: its rate is 0.5, or anything, and what it tells others, and they it, 0 ± 1.
@@ -80,13 +80,13 @@ def measured(
         why.append(f"there were too few labels of {', '.join(few)}")
     if silent := [name for name, rate in rates.items() if tells_nothing(rate)]:
         why.append(f"the labels of {', '.join(silent)} fit every rate")
-    found = {
-        "labels": labels,
-        "rates": {name: _rate(rates.get(name), labels[name]) for name in labels},
-        "informs": {name: {to: _informs(informs, name, to) for to in labels if to != name} for name in labels},
-        "unknown": [name for name in labels if name not in rates or name in silent],
-    }
-    return found | ({"why": "; ".join(dict.fromkeys(why))} if why else {})
+    return LabelValue(
+        labels=labels,
+        rates={name: _rate(rates.get(name), labels[name]) for name in labels},
+        informs={name: {to: _informs(informs, name, to) for to in labels if to != name} for name in labels},
+        unknown=tuple(name for name in labels if name not in rates or name in silent),
+        why="; ".join(dict.fromkeys(why)) or None,
+    )
 
 
 def counts(items: Corpus) -> dict[str, int]:
@@ -151,29 +151,29 @@ def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
     return make_learner(config.learner.name, tasks, config.learner.options)
 
 
-def _rate(rate: ReductionRate | None, labels: int) -> list[float]:
+def _rate(rate: ReductionRate | None, labels: int) -> tuple[float, float, float, float]:
     """The rate, the ends of its interval and the block."""
     if rate is None:
-        return [UNKNOWN, SMALLEST, 1.0, float(max(1, labels))]
-    return [_short(value) for value in (rate.beta, rate.low, rate.high, rate.block)]
+        return UNKNOWN, SMALLEST, 1.0, float(max(1, labels))
+    return _short(rate.beta), _short(rate.low), _short(rate.high), _short(rate.block)
 
 
-def _informs(found: Informativeness | None, name: str, to: str) -> list[float]:
+def _informs(found: Informativeness | None, name: str, to: str) -> tuple[float, float]:
     """What a label is worth to another task, and its standard error."""
     if found is None or name not in found.tasks or to not in found.tasks:
-        return [0.0, 1.0]
+        return 0.0, 1.0
     at, there = found.tasks.index(name), found.tasks.index(to)
-    return [_short(found.value[at, there]), _short(found.error[at, there])]
+    return _short(found.value[at, there]), _short(found.error[at, there])
 
 
-def estimates_of(known: Mapping[str, Any], tasks: tuple[str, ...]) -> SplitEstimates:
+def estimates_of(known: LabelValue, tasks: tuple[str, ...]) -> SplitEstimates:
     """What is known, as a split takes it."""
-    pairs = np.array([[known["informs"][a].get(b, [1.0, 0.0]) for b in tasks] for a in tasks])
+    pairs = np.array([[known.informs[a].get(b, (1.0, 0.0)) for b in tasks] for a in tasks])
     informs = Informativeness(tasks, pairs[..., 0], pairs[..., 1])
-    return SplitEstimates(informs, {name: ReductionRate(*known["rates"][name]) for name in tasks})
+    return SplitEstimates(informs, {name: ReductionRate(*known.rates[name]) for name in tasks})
 
 
-def importance_of(known: Mapping[str, Any], tasks: Sequence[str], seed_items: int) -> tuple[float, ...]:
+def importance_of(known: LabelValue, tasks: Sequence[str], seed_items: int) -> tuple[float, ...]:
     """What a label of each task is worth now, over one right after the seed.
 
     A rate says that from ``n`` labels to ``SPAN · n`` their worth falls to ``β^((SPAN − 1) · n / u)``. As a power law,
@@ -181,14 +181,15 @@ def importance_of(known: Mapping[str, Any], tasks: Sequence[str], seed_items: in
     seed to now it fell to ``(seed / n)^p``. Without this a task that has ten times the labels would count as if it had
     as much to gain as one that has none.
 
-    >>> known = {"labels": {"a": 100, "b": 400}, "rates": {"a": [0.63, 0.5, 0.7, 100], "b": [0.63, 0.5, 0.7, 400]}}
+    >>> rates = {"a": (0.63, 0.5, 0.7, 100), "b": (0.63, 0.5, 0.7, 400)}
+    >>> known = LabelValue(labels={"a": 100, "b": 400}, rates=rates)
     >>> [round(value, 2) for value in importance_of(known, "ab", 100)]
     [1.0, 0.25]
     """
     found = []
     for name in tasks:
-        beta, _, _, block = known["rates"][name]
-        now = max(1, known["labels"][name])
+        beta, _, _, block = known.rates[name]
+        now = max(1, known.labels[name])
         power = min(STEEPEST, (SPAN - 1) * now / block * -math.log(beta) / math.log(SPAN))
         found.append((seed_items / now) ** power)
     return tuple(found)

@@ -22,6 +22,7 @@ from bursar.allocation.settings import AllocationSection, allocation_settings
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import LabelValue
 from bursar.campaign.runs import Run
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts
 from bursar.campaign.state import BY_NO_MODEL
@@ -116,8 +117,8 @@ class MeasuredInputs:
         tasks = self.material.tasks
         if self.material.drawn is None:
             return (1.0,) * len(tasks)
-        rates = {name: [r.beta, r.low, r.high, r.block] for name, r in self.estimates.rates.items()}
-        known = {"labels": counts(self.material.annotated), "rates": rates}
+        rates = {name: (r.beta, r.low, r.high, r.block) for name, r in self.estimates.rates.items()}
+        known = LabelValue(labels=counts(self.material.annotated), rates=rates)
         return importance_of(known, tasks, self.material.config.budget.seed_items)
 
     @property
@@ -233,7 +234,7 @@ def _material(campaign: Campaign) -> SplitInputs:
     bought = set(annotated.ids.tolist())
     pool = campaign.corpus.take(campaign.pool)
     rest = np.array([at for at, item in enumerate(pool.ids.tolist()) if item not in bought], dtype=np.int64)
-    terms = campaign.books.terms()  # the settings and prices in force, which are not always those of the beginning
+    terms = campaign.state.terms()  # the settings and prices in force, which are not always those of the beginning
     drawn = campaign.ledger.bought(purposes=BY_NO_MODEL)
     at_random = campaign.ledger.view(drawn) if drawn else annotated
     return SplitInputs(terms.config, terms.costs, annotated, pool.take(rest).unlabelled(), at_random)

@@ -18,7 +18,7 @@ class AnswerRecorder:
 
     def __init__(self, campaign: Campaign, mirror: LedgerMirror) -> None:
         self._campaign, self._mirror = campaign, mirror
-        self._ledger, self._books = campaign.ledger, campaign.books
+        self._ledger, self._state = campaign.ledger, campaign.state
 
     def record(self, answer: Answer) -> Receipt:
         """Record an answer; when this returns, it is on disk. The same answer again changes nothing.
@@ -38,7 +38,7 @@ class AnswerRecorder:
     def check(self, answers: Iterable[Answer]) -> None:
         """Raise if any of these answers is invalid. Writes nothing."""
         for answer in answers:
-            self._requested(self._books.asked(answer.item, answer.labels), answer)
+            self._requested(self._state.asked(answer.item, answer.labels), answer)
 
     def _first(self, answer: Answer) -> Receipt:
         want = self._mirror.open.get(answer.item)
@@ -49,7 +49,7 @@ class AnswerRecorder:
         return receipt
 
     def _overlap(self, answer: Answer) -> Receipt:
-        want = self._books.asked(answer.item, answer.labels)
+        want = self._state.asked(answer.item, answer.labels)
         if any(e.key == want.key and e.annotator == answer.annotator for e in self._ledger.answers(want.id)):
             return self._again(answer)  # a person cannot overlap with themselves
         receipt = self._ledger.submit(self._requested(want, answer))
@@ -58,7 +58,7 @@ class AnswerRecorder:
 
     def _again(self, answer: Answer) -> Receipt:
         """Handle an answer to an item that is not open: a repeated or a late answer."""
-        item, want = answer.item, self._books.asked(answer.item, answer.labels)
+        item, want = answer.item, self._state.asked(answer.item, answer.labels)
         known = next((entry for entry in self._ledger.answers(item) if entry.key == want.key), None)
         if known is None:
             declined = any(skip.round == want.round for skip in self._ledger.skips(item))
@@ -74,7 +74,7 @@ class AnswerRecorder:
     def _requested(self, want: ItemRequest, answer: Answer) -> Submission:
         """The submission of a first answer or an overlap, with its charges."""
         self._check_given(answer)
-        submission = self._books.submission(want, answer)
+        submission = self._state.submission(want, answer)
         self._check_trainable(answer)
         return submission
 
@@ -131,7 +131,7 @@ class AnswerRecorder:
         """Undo a skip: the item is open again for the same tasks, or back in the pool if its round is closed."""
         with self._mirror.writing():
             self._mirror.reload()  # another process may have opened a round
-            self._books.check_undo(key, self._mirror.terms)
+            self._state.check_undo(key, self._mirror.terms)
             undone = self._ledger.undo_skip(key, by)
             self._mirror.reload()
             return undone

@@ -21,9 +21,9 @@ class LedgerMirror:
     several values that belong together.
     """
 
-    def __init__(self, books: CampaignState, suggestions: Path) -> None:
+    def __init__(self, state: CampaignState, suggestions: Path) -> None:
         self.lock = threading.RLock()
-        self.books, self._suggestions = books, suggestions
+        self.campaign_state, self._suggestions = state, suggestions
         self.writes = self.faults = 0
         self._stale = True
 
@@ -40,7 +40,7 @@ class LedgerMirror:
         Raises while the storage is unavailable.
         """
         with self.lock:
-            if self.books.ledger.own():
+            if self.campaign_state.ledger.own():
                 self._doubt()
             if self._stale:
                 self.reload()
@@ -61,7 +61,7 @@ class LedgerMirror:
     def settle(self, want: ItemRequest, cost: int | None) -> None:
         """Close an item that was answered at this cost, or skipped."""
         del self.open[want.id]
-        latest = want.round == self.books.rounds_opened
+        latest = want.round == self.campaign_state.rounds_opened
         self.answered += latest and cost is not None
         self.skipped += latest and cost is None
         paid = int(cost is not None) if self.by_item else cost or 0
@@ -84,13 +84,13 @@ class LedgerMirror:
         self.faults += 1
 
     def _read(self) -> None:
-        books, ledger = self.books, self.books.ledger
-        books.look_again()
-        self.open = {want.id: want for want in books.open()}  # an item is open in at most one round
-        self.terms = books.terms()  # of the next round
-        self.ended = books.ended
-        round, recorded = books.rounds_opened, ledger.keys()
-        self.answered = sum(want.key in recorded for want in books.wanted(round).values())
+        state, ledger = self.campaign_state, self.campaign_state.ledger
+        state.look_again()
+        self.open = {want.id: want for want in state.open()}  # an item is open in at most one round
+        self.terms = state.terms()  # of the next round
+        self.ended = state.ended
+        round, recorded = state.rounds_opened, ledger.keys()
+        self.answered = sum(want.key in recorded for want in state.wanted(round).values())
         self.skipped = sum(skip.round == round for skip in ledger.skips())
         self._count_money()
         self.suggestions: dict[str, Mapping[str, Any]] = {}
@@ -99,11 +99,11 @@ class LedgerMirror:
         self.writes += 1
 
     def _count_money(self) -> None:
-        books, ledger = self.books, self.books.ledger
-        self.spent = books.items_bought() if self.by_item else ledger.spent()
-        self.budget = books.purse(self.terms)
+        state, ledger = self.campaign_state, self.campaign_state.ledger
+        self.spent = state.items_bought() if self.by_item else ledger.spent()
+        self.budget = state.purse(self.terms)
         if self.terms.config.budget.total is None:  # seed items come on top of the rounds' budgets
-            self.budget += books.items_bought(SEEDS) if self.by_item else sum(ledger.spent(purpose=p) for p in SEEDS)
+            self.budget += state.items_bought(SEEDS) if self.by_item else sum(ledger.spent(purpose=p) for p in SEEDS)
             for want in self.open.values():
                 if want.purpose in SEEDS:
                     self.budget += 1 if self.by_item else sum(want.estimate.values())

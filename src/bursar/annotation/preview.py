@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bursar.annotation.suggestions import Left, left_for, pool_left_for
-from bursar.campaign.advisers import ALLOCATION, RoundSplit, allocator
+from bursar.campaign.advisers import RoundSplit, allocator
 from bursar.campaign.campaign import Campaign
-from bursar.campaign.round_plan import Known, Offer, entries_of, round_to, written
+from bursar.campaign.decisions import LabelValue, SplitDecision
+from bursar.campaign.round_plan import Known, Offer, certificate_record, round_to, selected_items
 from bursar.campaign.round_planner import asks_the_model
-from bursar.campaign.setting_changes import amended, check_amended
+from bursar.campaign.setting_changes import changed_config, check_changed_config
 from bursar.campaign.state import RoundSettings
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
@@ -27,14 +28,14 @@ def preview(campaign: Campaign, changes: Mapping[str, Any], folder: Path) -> dic
     estimated cost. If no item is open and a model of all answers exists, the result is ``settled``: the next round will
     be exactly this.
     """
-    books = campaign.books
+    state = campaign.state
     campaign.scoring.folder = None  # a preview stores nothing
-    now = then = books.terms()
+    now = then = state.terms()
     if changes:
-        earlier = [amendment.changes for amendment in books.amendments()]
-        config = amended(campaign.config, [*earlier, changes])
-        check_amended(now.config, config, campaign.corpus)
-        then = books.measured(config, now.changes + 1)
+        earlier = [made.changes for made in state.setting_changes()]
+        config = changed_config(campaign.config, [*earlier, changes])
+        check_changed_config(now.config, config, campaign.corpus)
+        then = state.measured(config, now.changes + 1)
     round = campaign.rounds_opened
     known = campaign.known()
     left = left_for(folder, round)
@@ -75,13 +76,13 @@ class _View:
     def __init__(self, campaign: Campaign, folder: Path, left: Left, known: Known, settled: bool) -> None:
         self.campaign, self.folder, self.left, self.known, self.settled = campaign, folder, left, known, settled
         self._learner: Learner | None = None
-        self._label_value: dict[str, Any] | None = None
+        self._label_value: LabelValue | None = None
 
     def summary(self, terms: RoundSettings) -> dict[str, Any]:
         """The next round under these settings: items, labels and cost, or why there is none."""
         found: dict[str, Any] = {"strategy": terms.strategy.name, "budget": 0, "items": 0, "labels": {}, "cost": 0}
         found |= {"certificate": None, "measure": None, "doubt": {}}
-        found |= {"audit": 0, "why": self.campaign.books.reason_to_end(self.left.round, terms), "ids": set()}
+        found |= {"audit": 0, "why": self.campaign.state.reason_to_end(self.left.round, terms), "ids": set()}
         if found["why"] is not None:
             return found
         try:
@@ -89,20 +90,21 @@ class _View:
         except InfeasibleError as wrong:
             return found | {"why": wrong.message}
         corpus = self.campaign.corpus
-        entries = entries_of(corpus, offer.audit, offer.audit_prices, None, "audit")
-        entries += entries_of(corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
-        labels = {name: sum(name in entry["tasks"] for entry in entries) for name in corpus.schema}
+        entries = selected_items(corpus, offer.audit, offer.audit_prices, None, "audit")
+        entries += selected_items(corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
+        certificate = certificate_record(offer.chosen.certificate)
+        labels = {name: sum(name in entry.tasks for entry in entries) for name in corpus.schema}
         return found | {
             "budget": offer.budget,
             "items": len(entries),
             "labels": labels,
-            "cost": sum(sum(entry["estimate"].values()) for entry in entries),
+            "cost": sum(sum(entry.estimate.values()) for entry in entries),
             "audit": len(offer.audit),
-            "certificate": written(offer.chosen.certificate),
+            "certificate": certificate and certificate.model_dump(),
             "measure": offer.measure,
             "doubt": doubt_of(offer),
             "why": None if entries else "no remaining item is affordable",
-            "ids": {entry["id"] for entry in entries},
+            "ids": {entry.id for entry in entries},
         }
 
     def _offer(self, terms: RoundSettings) -> Offer:
@@ -120,9 +122,9 @@ class _View:
         """The budget split by the last measurement, or by a new one if there is none or the round would measure."""
         if self._label_value is None:
             following = self.left.round + 1
-            decided = self.campaign.ledger.decisions(ALLOCATION)
-            if decided and (decided[-1][0] == following or not self.settled):
-                self._label_value = decided[-1][1]["known"]
+            decided = self.campaign.ledger.decisions(SplitDecision)
+            if decided and (decided[-1].round == following or not self.settled):
+                self._label_value = decided[-1].known
             else:
                 self._label_value = self.campaign.planner.label_value(following, self.known, terms)
         return allocator().split(terms, self._label_value, pool, money)

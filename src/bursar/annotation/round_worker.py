@@ -24,6 +24,7 @@ from typing import Any
 from bursar.annotation.preview import preview
 from bursar.annotation.suggestions import leave
 from bursar.campaign.campaign import Campaign
+from bursar.campaign.decisions import RoundRecord
 from bursar.campaign.lock import Lock
 from bursar.campaign.round_plan import Offer
 from bursar.campaign.runs import Run
@@ -46,13 +47,13 @@ def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, eng
         )
 
         def offered(offer: Offer, learner: Learner) -> None:
-            waiting = campaign.books.open()
+            waiting = campaign.state.open()
             leave(folder / SUGGESTIONS, campaign.corpus, offer, waiting, learner, str(campaign.models.newest))
 
         campaign.offered = offered
         try:
-            waiting = len(campaign.books.open())
-            if not campaign.books.complete(waiting, campaign.books.terms()):
+            waiting = len(campaign.state.open())
+            if not campaign.state.complete(waiting, campaign.state.terms()):
                 raise ConfigError(
                     f"round {campaign.rounds_opened} still has {waiting} open items",
                     fix="answer them, or close the round",
@@ -89,8 +90,8 @@ class _ProgressTeller:
     def stage(self, round: int, what: str, done: float) -> None:
         self.tell({"event": "stage", "round": round, "what": what, "done": round_done(done)})
 
-    def scored(self, round: int, record: Mapping[str, Any]) -> None:
-        self.tell({"event": "scored", "round": round, "record": dict(record)})
+    def scored(self, record: RoundRecord) -> None:
+        self.tell({"event": "scored", "round": record.round, "record": record.model_dump(mode="json")})
 
 
 def round_done(done: float) -> float:

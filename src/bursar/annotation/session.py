@@ -18,10 +18,11 @@ from bursar.annotation.settings import SessionSettings
 from bursar.annotation.subprocess_events import run_child
 from bursar.annotation.suggestions import offered
 from bursar.campaign.campaign import Campaign
+from bursar.campaign.decisions import RoundClosed
 from bursar.campaign.lock import Lock
 from bursar.campaign.runs import Run
 from bursar.campaign.serializers import shown_item, shown_tasks
-from bursar.campaign.state import CLOSED, ItemRequest
+from bursar.campaign.state import ItemRequest
 from bursar.errors import LedgerError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger.records import Skip
@@ -57,8 +58,8 @@ class AnnotationSession:
         self.corpus = run.parts.corpus
         self._folder_lock = lock
         self._campaign = Campaign(run.config, run.folder, parts=run.parts, trust=run.trust)
-        self.ledger, self.books = self._campaign.ledger, self._campaign.books
-        self._mirror = LedgerMirror(self.books, self.folder / SUGGESTIONS)
+        self.ledger, self.campaign_state = self._campaign.ledger, self._campaign.state
+        self._mirror = LedgerMirror(self.campaign_state, self.folder / SUGGESTIONS)
         self.recorder = AnswerRecorder(self._campaign, self._mirror)
         self.settings = SessionSettings(self._campaign, self._mirror)
         self._training = threading.Lock()  # one training process at a time
@@ -105,7 +106,7 @@ class AnnotationSession:
         """The current state."""
         mirror = self._mirror
         with mirror.lock:
-            round = self.books.rounds_opened
+            round = self.campaign_state.rounds_opened
             phase: Phase = "annotating"
             why = None
             if not mirror.open:
@@ -114,7 +115,13 @@ class AnnotationSession:
                 phase = "training"
             elif self._failure is not None and phase != "ended" and self._failure[1] == mirror.terms.changes:
                 phase, why = "failed", self._failure[0]
-            counts = len(self.books.wanted(round)), mirror.answered, mirror.skipped, mirror.spent, mirror.budget
+            counts = (
+                len(self.campaign_state.wanted(round)),
+                mirror.answered,
+                mirror.skipped,
+                mirror.spent,
+                mirror.budget,
+            )
             return SessionState(round, phase, *counts, why, len(mirror.open), mirror.writes)
 
     def wanted(self) -> list[ItemRequest]:
@@ -132,7 +139,7 @@ class AnnotationSession:
         mirror = self._mirror
         with mirror.lock:
             mirror.catch_up()
-            return mirror.ended is None and self.books.complete(len(mirror.open), mirror.terms)
+            return mirror.ended is None and self.campaign_state.complete(len(mirror.open), mirror.terms)
 
     def tasks(self) -> list[dict[str, Any]]:
         """The tasks as JSON."""
@@ -163,7 +170,7 @@ class AnnotationSession:
             returned: dict[int, list[str]] = {}
             for want in self._mirror.open.values():
                 returned.setdefault(want.round, []).append(want.id)
-            decisions = [(round, CLOSED, {"by": by, "returned": items}) for round, items in returned.items()]
+            decisions = [RoundClosed(round=r, by=by, returned=tuple(items)) for r, items in returned.items()]
             if decisions:
                 self.ledger.decide(*decisions)
                 self.refresh()

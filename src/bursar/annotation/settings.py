@@ -11,10 +11,10 @@ from bursar.campaign.annotation_speed import usual_rates
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import SettingChange
 from bursar.campaign.pricing import measured_rates
 from bursar.campaign.serializers import shown_prices
-from bursar.campaign.setting_changes import FIXED, Amendment, amended, check_amended
-from bursar.campaign.setting_changes import KIND as SETTINGS
+from bursar.campaign.setting_changes import FIXED, changed_config, check_changed_config
 from bursar.ledger.schema import now
 from bursar.tasks import CostModel
 
@@ -24,7 +24,7 @@ class SessionSettings:
 
     def __init__(self, campaign: Campaign, mirror: LedgerMirror) -> None:
         self._config, self._corpus = campaign.config, campaign.corpus
-        self._ledger, self._books, self._mirror = campaign.ledger, campaign.books, mirror
+        self._ledger, self._state, self._mirror = campaign.ledger, campaign.state, mirror
         self._speed: tuple[int, dict[str, Any]] | None = None  # and the number of writes before it was measured
 
     @property
@@ -35,30 +35,30 @@ class SessionSettings:
     @property
     def costs(self) -> CostModel:
         """The prices of the latest round."""
-        return self._books.terms_of(self._books.rounds_opened).costs
+        return self._state.terms_of(self._state.rounds_opened).costs
 
     def change(self, changes: Mapping[str, Any], by: str, key: str | None = None) -> None:
         """Change the budget, prices, strategy or limits from the next round on. The same key again changes nothing."""
         with self._mirror.writing():
-            earlier = self._books.amendments()
-            if key is not None and any(amendment.key == key for amendment in earlier):
+            earlier = self._state.setting_changes()
+            if key is not None and any(made.key == key for made in earlier):
                 return
             self.check(changes)
-            made = Amendment(len(earlier) + 1, dict(changes), by, now(), key)
-            self._ledger.decide((made.number, SETTINGS, made.body))
+            number = len(earlier) + 1
+            self._ledger.decide(SettingChange(round=number, changes=dict(changes), by=by, at=now(), key=key))
             self._mirror.reload()
 
     def check(self, changes: Mapping[str, Any]) -> str:
         """Raise if the changes are invalid; returns a digest of the resulting settings."""
-        earlier = [amendment.changes for amendment in self._books.amendments()]
-        after = amended(self._config, [*earlier, changes])
-        check_amended(self.in_force, after, self._corpus)
+        earlier = [made.changes for made in self._state.setting_changes()]
+        after = changed_config(self._config, [*earlier, changes])
+        check_changed_config(self.in_force, after, self._corpus)
         return after.digest
 
     def to_json(self) -> dict[str, Any]:
         """The settings of the next round, the history of changes, prices, measured times and choices."""
         with self._mirror.lock:
-            config, history = self.in_force, self._books.history()
+            config, history = self.in_force, self._state.history()
         return {
             "settings": config.model_dump(mode="json", include=set(FIXED)),
             "fixed": {section: sorted(keys) for section, keys in FIXED.items()},
@@ -71,7 +71,7 @@ class SessionSettings:
 
     def _simulated(self) -> bool:
         """Whether the first round was answered with the labels of the corpus, as in a simulation."""
-        first = next(iter(self._books.wanted(0)), None)
+        first = next(iter(self._state.wanted(0)), None)
         return first is not None and any(e.annotator == GoldAnnotator.name for e in self._ledger.answers(first))
 
     def prices(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class SessionSettings:
         with self._mirror.lock:
             terms = self._mirror.terms
         costs = terms.config.costs
-        following = self._books.measured(terms.config, terms.changes) if costs.measured else terms
+        following = self._state.measured(terms.config, terms.changes) if costs.measured else terms
         prices = {"now": self.costs, "next": following.costs, "stated": costs.model(self._corpus.schema.values())}
         return {when: shown_prices(model) for when, model in prices.items()}
 

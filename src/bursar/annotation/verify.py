@@ -134,8 +134,8 @@ def _verify_ledger(kept: Kept, run: Run | None) -> list[Finding]:
     except BursarError as wrong:
         return [Finding(kept.name, "cannot be opened", (str(wrong),))]
     try:
-        books = CampaignState(kept.config, ledger)
-        checked = {"answers": _wrong_answers(books), "money": _wrong_charges(books)}
+        state = CampaignState(kept.config, ledger)
+        checked = {"answers": _wrong_answers(state), "money": _wrong_charges(state)}
         rest = [Finding(f"{kept.name}: {what}", words, _few(wrong)) for what, (words, wrong) in checked.items()]
         return [_verify_entries(kept), *rest]
     finally:
@@ -147,9 +147,9 @@ def _verify_entries(kept: Kept) -> Finding:
     return Finding(f"{kept.name}: entries", f"{count:,}, compared with their digests", _few(problems))
 
 
-def _wrong_answers(books: CampaignState) -> tuple[str, list[str]]:
+def _wrong_answers(state: CampaignState) -> tuple[str, list[str]]:
     """Answers to unknown items or tasks, and labels that cannot be decoded."""
-    ledger, problems, count = books.ledger, [], 0
+    ledger, problems, count = state.ledger, [], 0
     for answer in ledger.answers():
         for annotation in answer.annotations():
             count += 1
@@ -160,28 +160,28 @@ def _wrong_answers(books: CampaignState) -> tuple[str, list[str]]:
     return f"{count:,}, all of known items and tasks", problems
 
 
-def _wrong_charges(books: CampaignState) -> tuple[str, list[str]]:
+def _wrong_charges(state: CampaignState) -> tuple[str, list[str]]:
     """Answers whose charge differs from the price of their labels in that round."""
-    charged, problems = books.ledger.charged(), []
-    for answer in books.ledger.answers():
+    charged, problems = state.ledger.charged(), []
+    for answer in state.ledger.answers():
         paid = charged.pop(answer.key, {})
         try:
-            due = _due(books, answer)
+            due = _due(state, answer)
         except BursarError:  # cannot be decoded: reported by the check of answers
             continue
         if paid != due:
             problems.append(f"{answer.key!r}: {sum(paid.values())} was charged, but {sum(due.values())} is due")
     problems += [f"{key!r}: {sum(paid.values())} was charged without an answer" for key, paid in charged.items()]
-    return f"{books.terms().costs.show(books.ledger.spent())} spent, charge by charge", problems
+    return f"{state.terms().costs.show(state.ledger.spent())} spent, charge by charge", problems
 
 
-def _due(books: CampaignState, answer: Answer) -> dict[str, int]:
+def _due(state: CampaignState, answer: Answer) -> dict[str, int]:
     """The cost of an answer by cost item; empty for corrections and labels that came with the data."""
-    corpus, want = books.ledger.corpus, books.wanted(answer.round).get(answer.item)
+    corpus, want = state.ledger.corpus, state.wanted(answer.round).get(answer.item)
     if want is None or answer.purpose == GIVEN or answer.role not in PAID:
         return {}
     item = corpus.take(corpus.positions([answer.item]))
-    charges = charges_of(books.terms_of(answer.round).costs, item, answer.annotations(), want.estimate)
+    charges = charges_of(state.terms_of(answer.round).costs, item, answer.annotations(), want.estimate)
     return {charge.what: charge.actual for charge in charges}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from bursar.campaign.decisions import LabelValue, SplitDecision
 from bursar.campaign.sections import Section
 from bursar.corpus import Corpus
 from bursar.learners.learner import Progress
@@ -38,9 +39,8 @@ class Adviser(Protocol):
 class RoundSplit(Protocol):
     """A round's money, divided between the tasks."""
 
-    @property
-    def body(self) -> dict[str, Any]:
-        """As it is written to the ledger; ``known`` is what labels were found to be worth."""
+    def decision(self, round: int) -> SplitDecision:
+        """As it is written to the ledger."""
 
     def select(self, terms: RoundSettings, pool: Candidates, money: int, seed: int) -> tuple[Selection, dict[str, int]]:
         """What the strategy selects within the split, and how many labels of each task that may be at most."""
@@ -60,10 +60,10 @@ class Allocator(Adviser, Protocol):
 
     def label_value(
         self, config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, *, seed: int, progress: Progress
-    ) -> dict[str, Any]:
-        """What labels are worth, as JSON. ``drawn`` are the annotated items that no model chose."""
+    ) -> LabelValue:
+        """What labels are worth. ``drawn`` are the annotated items that no model chose."""
 
-    def split(self, terms: RoundSettings, known: Mapping[str, Any], pool: Candidates, money: int) -> RoundSplit:
+    def split(self, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> RoundSplit:
         """Divide the money for labels of this pool by what labels are worth."""
 
 

@@ -136,7 +136,9 @@ def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[
     return rates
 
 
-def prices_at(rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal) -> dict[str, Any]:
+def prices_at(
+    rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal
+) -> dict[str, dict[str, float]]:
     """Prices in money for rates in seconds, each a whole number of the smallest amount, as a campaign states them."""
 
     def money(seconds: float) -> float:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import AuditPredictions, RoundClosed, RoundRecord
+from bursar.campaign.results import AuditScores, ScoreInterval
 from bursar.corpus import Corpus
 from bursar.ledger import Ledger
 from bursar.ragged import FloatArray, IntArray, Ragged
@@ -75,21 +77,22 @@ class Slice:
 
 def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
     """The slices that have been answered, with both models' tallies; what was declined or given up is left out."""
-    spent = {number: record["spent"] for number, record in ledger.decisions("scores")}
+    spent = {record.round: record.spent for record in ledger.decisions(RoundRecord)}
     declined = {(skip.round, skip.item) for skip in ledger.skips()}
-    closed = set(ledger.decided("closed"))
+    closed = set(ledger.decided(RoundClosed))
     found = []
-    for number, guesses in ledger.decisions("guesses"):
+    for predicted in ledger.decisions(AuditPredictions):
+        number, ids = predicted.round, predicted.ids
         known = set(ledger.bought(number, ("audit",)))
-        waiting = [item for item in guesses["ids"] if item not in known and (number, item) not in declined]
+        waiting = [item for item in ids if item not in known and (number, item) not in declined]
         if not known or (waiting and number not in closed):
             continue  # the round is still open
-        gold = ledger.view(guesses["ids"])
-        both = {}
-        for which in ("model", "shadow"):
-            if which in guesses:
-                both[which] = {name: _tally(tasks[name], gold, guesses["ids"], guesses[which][name]) for name in tasks}
-        found.append(Slice(number, spent[number - 1], guesses.get("shadow_spent"), both["model"], both.get("shadow")))
+        gold = ledger.view(ids)
+        model, shadow = (
+            None if values is None else {name: _tally(tasks[name], gold, ids, values[name]) for name in tasks}
+            for values in (predicted.model, predicted.shadow)
+        )
+        found.append(Slice(number, spent[number - 1], predicted.shadow_spent, model or {}, shadow))
     return found
 
 
@@ -101,7 +104,7 @@ def _tally(task: Task, gold: Corpus, ids: Sequence[str], values: Sequence[Any]) 
     return task.tally(gold.labels[task.name].rows.take(known), Ragged.of(rows, task.width, task.dtype))
 
 
-def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> list[dict[str, Any]]:
+def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> list[AuditScores]:
     """Per slice, each task's score, with a 90 % bootstrap interval where there are items enough for one."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -111,9 +114,9 @@ def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int =
             low = high = None
             if len(tally) >= FEWEST_FOR_INTERVAL:
                 low, high = np.quantile(tasks[name].score(_resampled(tally, rng)), [0.05, 0.95]).tolist()
-            scores[name] = {"score": float(tasks[name].score(tally.sum(axis=0))), "low": low, "high": high}
+            scores[name] = ScoreInterval(score=float(tasks[name].score(tally.sum(axis=0))), low=low, high=high)
         items = max(len(tally) for tally in part.model.values())
-        rows.append({"round": part.round - 1, "spent": part.spent, "items": items, "scores": scores})
+        rows.append(AuditScores(round=part.round - 1, spent=part.spent, items=items, scores=scores))
     return rows
 
 

@@ -20,6 +20,13 @@ from bursar.campaign.audit import AuditPlan
 from bursar.campaign.checks import check_served, check_split, strategy_in_use
 from bursar.campaign.confidence_summary import confidence_summary
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import (
+    CampaignBegun,
+    CampaignEnded,
+    RoundPrices,
+    RoundSelection,
+    RoundWaits,
+)
 from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
@@ -28,17 +35,17 @@ from bursar.campaign.pool_scoring import PoolScoring
 from bursar.campaign.pricing import Pricing
 from bursar.campaign.round_candidates import check_features
 from bursar.campaign.round_models import RoundModels
-from bursar.campaign.round_plan import Known, Offer, entries_of, written
+from bursar.campaign.round_plan import Known, Offer, certificate_record, selected_items
 from bursar.campaign.round_planner import RoundPlanner
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_few
 from bursar.campaign.start import Start
-from bursar.campaign.state import PRICES, WAITS, CampaignState, ItemRequest, Round, RoundSettings, end_kind
+from bursar.campaign.state import CampaignState, ItemRequest, Round, RoundSettings
 from bursar.campaign.stopping import watched_items
 from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
-from bursar.ledger import Answer, Receipt, Submission
+from bursar.ledger import Answer, Decision, Receipt, Submission
 from bursar.tasks import CostModel
 
 Outcome = Literal["opened", "ended", "waiting"]
@@ -74,8 +81,8 @@ class Campaign:
         check_split(config, self.corpus.schema)
         self.watcher = watcher or NullObserver()
         self.ledger = open_ledger(config, folder, self.corpus)
-        self.books = CampaignState(config, self.ledger)
-        self.terms = self.books.first_terms
+        self.state = CampaignState(config, self.ledger)
+        self.terms = self.state.first_terms
         self.scoring = PoolScoring(lambda: self.models.saved(), folder / "scoring", engine)
         self.pool = self.parts.pool
         pool = partial(self.corpus.take, self.pool)
@@ -92,7 +99,7 @@ class Campaign:
         self.start = Start(config, self.pool, pricing, typical_price)
         rest = np.setdiff1d(self.pool, self.start.drawn)
         self.audit = AuditPlan.of(config, self.corpus, rest, typical_price)
-        self.planner = RoundPlanner(self.books, self.pool, self.audit, pricing, self.scoring, self.watcher)
+        self.planner = RoundPlanner(self.state, self.pool, self.audit, pricing, self.scoring, self.watcher)
         watched = watched_items(self.corpus.by_id(self.pool), config.seed)
         self._trained = RoundModels(
             config, self.parts, self.ledger, lambda: self.models, self.audit, watched, self.watcher, folder / "logs"
@@ -123,26 +130,26 @@ class Campaign:
         if not self._shares_lock:
             self._lock = self._lock or Lock(self.folder / "lock")
             if self.ledger.own():
-                self.books.look_again()
+                self.state.look_again()
         if self._begun:
             return
         self.models.check_policy()
-        about = {"settings": self.config.digest, "corpus": self.parts.fingerprint}
-        known = self.ledger.decision(0, "campaign")
+        begun = CampaignBegun(round=0, settings=self.config.digest, corpus=self.parts.fingerprint)
+        known = self.ledger.decision(CampaignBegun, 0)
         if known is None:
             check_served(self.config)
             self.models.check(self.corpus)
             if self.config.splits:
                 allocator().check_learner(self.config, self.corpus.schema)
-        elif known != about:
+        elif known != begun:
             place, fix = (self.folder, "folder") if self.config.ledger is None else (self.ledger.where, "schema")
             raise ConfigError(
                 f"{place} was started with other settings or on another corpus", fix=f"choose another {fix}"
             )
-        self.ledger.decide((0, "campaign", about))
-        if self.ledger.decision(0, "selection") is None:
+        self.ledger.decide(begun)
+        if self.ledger.decision(RoundSelection, 0) is None:
             first = self.start.first(self.terms, self.models, self.audit, self.watcher, self.ledger.spent())
-            self.ledger.decide((0, "selection", first))
+            self.ledger.decide(first)
         self._begun = True
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
@@ -165,8 +172,8 @@ class Campaign:
         return [self.ledger.submit(self._submission(item, labels, annotator)) for item, labels in answers.items()]
 
     def _submission(self, item: str, labels: Mapping[str, Any], annotator: str) -> Submission:
-        want = self.books.asked(item, labels)
-        submission = self.books.submission(want, Answer(item, labels, annotator))
+        want = self.state.asked(item, labels)
+        submission = self.state.submission(want, Answer(item, labels, annotator))
         asked = self.corpus.take(self.corpus.positions([item]))
         self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
         return submission
@@ -182,16 +189,16 @@ class Campaign:
     @property
     def rounds_opened(self) -> int:
         """The number of the newest round that has a selection; −1 before the first."""
-        return self.books.rounds_opened
+        return self.state.rounds_opened
 
     def pending(self, round: int) -> tuple[ItemRequest, ...]:
         """What a round asked for and was not told."""
-        return self.books.pending(round)
+        return self.state.pending(round)
 
     @property
     def ended(self) -> str | None:
         """Why the campaign is over; ``None`` while it is not."""
-        return self.books.ended
+        return self.state.ended
 
     # -- from round to round -----------------------------------------------------------------------------------------
     def advance(self) -> Outcome:
@@ -206,17 +213,17 @@ class Campaign:
 
     def _advance(self) -> Outcome:
         self.begin()
-        self.books.look_again()
-        self._take_up(self.books.terms())
+        self.state.look_again()
+        self._take_up(self.state.terms())
         round = self.rounds_opened
         known = self.known()
         if self.ended is None and (missing := known.unlabelled_tasks) and (items := self._more_items(round + 1, known)):
             self.watcher.stage(round, f"no label for {', '.join(missing)} yet: more items at random", 1.0)
-            return self._open([(round + 1, "selection", items)])
+            return self._open([items])
         self._trained.conclude(round, known)
         if self.ended is not None:
             return "ended"
-        why = self.books.reason_to_end(round, self.terms)
+        why = self.state.reason_to_end(round, self.terms)
         try:
             decisions = self._next_round(round, known) if why is None else []
         except InfeasibleError as wrong:
@@ -225,21 +232,21 @@ class Campaign:
             return self._open(decisions)
         why = why or "nothing that is left can be afforded"
         if known.asked:
-            if self.ledger.decision(round, WAITS) is None:
-                self.ledger.decide((round, WAITS, why))
+            if self.ledger.decision(RoundWaits, round) is None:
+                self.ledger.decide(RoundWaits(round=round, reason=why))
             return "waiting"
-        self.ledger.decide((round, end_kind(self.terms.changes), why))
+        self.ledger.decide(CampaignEnded(round=round, reason=why, setting_changes=self.terms.changes))
         return "ended"
 
-    def _more_items(self, round: int, known: Known) -> dict[str, Any] | None:
+    def _more_items(self, round: int, known: Known) -> RoundSelection | None:
         """Other random items, where so few were answered that no model can be trained; ``None`` if there are none."""
         free, _ = self.planner.free(known)
         return self.start.more(round, free, self.terms, self.ledger.spent())
 
-    def _open(self, decisions: Sequence[tuple[int, str, Any]]) -> Outcome:
+    def _open(self, decisions: Sequence[Decision]) -> Outcome:
         """All of it is one decision: a round is open altogether or not at all."""
         self.ledger.decide(*decisions)
-        self.books.look_again()
+        self.state.look_again()
         return "opened"
 
     def _take_up(self, terms: RoundSettings) -> None:
@@ -248,43 +255,44 @@ class Campaign:
 
     def known(self) -> Known:
         """What the ledger says now; all that a round is decided by is looked at once, whoever may write meanwhile."""
-        asked = self.books.open()  # before the labels: what is answered in between is in one of the two
+        asked = self.state.open()  # before the labels: what is answered in between is in one of the two
         bought = self.ledger.view()
         if not self.config.budget.dev_items:
             dev = self.corpus.take(self.parts.dev) if len(self.parts.dev) else None
-            return Known(asked, self.books.declined(), bought, bought, dev)
+            return Known(asked, self.state.declined(), bought, bought, dev)
         aside = {
-            w.id for r in range(self.rounds_opened + 1) for w in self.books.wanted(r).values() if w.purpose == "dev"
+            w.id for r in range(self.rounds_opened + 1) for w in self.state.wanted(r).values() if w.purpose == "dev"
         }
         is_aside = np.array([item in aside for item in bought.ids.tolist()], dtype=bool)
         dev, rest = (bought.take(np.flatnonzero(part)) for part in (is_aside, ~is_aside))
         usable = all(column.present.any() for column in dev.labels.values())
-        return Known(asked, self.books.declined(), bought, rest, dev if usable else None)
+        return Known(asked, self.state.declined(), bought, rest, dev if usable else None)
 
-    def _next_round(self, round: int, known: Known) -> list[tuple[int, str, Any]]:
+    def _next_round(self, round: int, known: Known) -> list[Decision]:
         """What the next round buys, as decisions; none if there is nothing to buy."""
         learner, _ = self._trained.main(round, known)
         split = partial(self.planner.split, round + 1, known)
         offer = self.planner.offer(round + 1, self.terms, known, learner, split=split)
-        items = entries_of(self.corpus, offer.audit, offer.audit_prices, None, "audit")
-        items += entries_of(self.corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
+        items = selected_items(self.corpus, offer.audit, offer.audit_prices, None, "audit")
+        items += selected_items(self.corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
         if not items:
             return []
-        decided = {"budget": offer.budget, "items": items, "certificate": written(offer.chosen.certificate)}
-        if self.terms.changes:
-            decided["settings"] = self.terms.changes
-        if offer.caps is not None:
-            decided["caps"] = offer.caps
-        decisions: list[tuple[int, str, Any]] = [(round + 1, "selection", decided)]
+        selection = RoundSelection(
+            round=round + 1,
+            budget=offer.budget,
+            items=tuple(items),
+            certificate=certificate_record(offer.chosen.certificate),
+            setting_changes=self.terms.changes,
+            caps=None if offer.caps is None else dict(offer.caps),
+        )
+        decisions: list[Decision] = [selection]
         if self.terms.prices is not None:
-            decisions.append((round + 1, PRICES, self.terms.prices))
+            decisions.append(RoundPrices(round=round + 1, prices=self.terms.prices))
         if len(offer.items) and self.terms.strategy.needs_model:
-            shown = confidence_summary(
-                self.corpus, offer.items, offer.scored.confidence, offer.scored.guesses, offer.chosen
-            )
-            decisions.append((round, "confidence", shown))
+            pool, scored = self.corpus.take(offer.items), offer.scored
+            decisions.append(confidence_summary(round, pool, scored.confidence, scored.guesses, offer.chosen))
         if self.offered is not None:
             self.offered(offer, learner)
         if len(offer.audit):  # last, for the shadow takes the place of the model
-            decisions.append((round + 1, "guesses", self._trained.audit_guesses(round, learner, offer.audit, known)))
+            decisions.append(self._trained.audit_predictions(round, learner, offer.audit, known))
         return decisions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
+
+from bursar.campaign.decisions import RoundRecord
 
 
 class Watcher(Protocol):
@@ -13,7 +14,7 @@ class Watcher(Protocol):
         """What is going on in a round, and how far it is."""
         ...
 
-    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+    def scored(self, record: RoundRecord) -> None:
         """A round's model has been trained and scored."""
         ...
 
@@ -24,5 +25,5 @@ class NullObserver:
     def stage(self, round: int, what: str, done: float) -> None:
         """Is not told."""
 
-    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+    def scored(self, record: RoundRecord) -> None:
         """Is not told."""

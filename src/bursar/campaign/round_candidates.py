@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bursar.campaign.decisions import ReliabilityRecord
 from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.sections import LimitsSection
 from bursar.campaign.unit_space import UnitSpace, units_of
@@ -23,7 +23,7 @@ from bursar.uncertainty import MEASURES, confidences
 from bursar.uncertainty.calibration import calibration_summary
 
 
-def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Any]]:
+def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, ReliabilityRecord]]:
     """The scores on test items, and how far the model's confidence in them can be trusted, per task."""
     if not len(test):
         return {}, {}
@@ -36,7 +36,7 @@ def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, Any]]:
         if len(known):
             gold = test.labels[name].rows.take(known)
             right = task.accuracies(gold, guesses[name].take(known), test.words[known])
-            trust[name] = calibration_summary(sure[known, column], right)
+            trust[name] = ReliabilityRecord(**calibration_summary(sure[known, column], right))
     return evaluate(learner.tasks, test, guesses), trust
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import AuditPredictions, RoundRecord, ShadowScores, WatchedPredictions
 from bursar.campaign.models import Models
 from bursar.campaign.observers import Watcher
 from bursar.campaign.round_candidates import judged
@@ -18,8 +19,16 @@ from bursar.campaign.state import AT_RANDOM
 from bursar.campaign.stopping import agreement
 from bursar.corpus import Corpus
 from bursar.learners import Learner
-from bursar.ledger import Ledger
+from bursar.ledger import Decision, Ledger
 from bursar.ragged import IntArray, Ragged
+
+
+class Shadow(NamedTuple):
+    """A model of random items alone, and what those cost."""
+
+    learner: Learner
+    spent: int
+    items: int
 
 
 class RoundModels:
@@ -45,46 +54,51 @@ class RoundModels:
 
     def conclude(self, round: int, known: Known) -> None:
         """Train and score the model of all that is known after a round; nothing if that has been done."""
-        if self.ledger.decision(round, "scores") is not None:
+        if self.ledger.decision(RoundRecord, round) is not None:
             return
         learner, best = self.main(round, known)
         test, trust = judged(learner, self.corpus.take(self.parts.test))
         if not trust and known.dev is not None:  # flattering, for the training saw them; better than not to know
             trust = judged(learner, known.dev)[1]
-        record = {
-            "spent": self.ledger.spent(),
-            "items": len(known.annotated),
-            "labels": {name: int(column.present.sum()) for name, column in known.annotated.labels.items()},
-            "test": {task: {k: round_to(v) for k, v in scores.items()} for task, scores in test.items()},
-            "dev": None if best is None else round_to(best),
-            "reliability": trust,
-        }
         watched = self.corpus.take(self.watched).unlabelled()
         guesses = learner.predict(watched)
-        earlier = self.ledger.decision(round - 1, "watched") if round else None
-        record["agreement"] = None if earlier is None else agreement(watched, earlier, guesses)
-        decisions: list[tuple[int, str, Any]] = [(round, "watched", self._values(guesses)), (round, "scores", record)]
+        earlier = self.ledger.decision(WatchedPredictions, round - 1) if round else None
+        record = RoundRecord(
+            round=round,
+            spent=self.ledger.spent(),
+            items=len(known.annotated),
+            labels={name: int(column.present.sum()) for name, column in known.annotated.labels.items()},
+            test={task: {k: round_to(v) for k, v in scores.items()} for task, scores in test.items()},
+            dev=None if best is None else round_to(best),
+            reliability=trust,
+            agreement=None if earlier is None else agreement(watched, earlier.predictions, guesses),
+        )
+        decisions: list[Decision] = [WatchedPredictions(round=round, predictions=self._values(guesses)), record]
         if test and (shadow := self.shadow(round, known)) is not None:  # last, for it takes the place of the model
-            scores = shadow[0].evaluate(self.corpus.take(self.parts.test))
+            scores = shadow.learner.evaluate(self.corpus.take(self.parts.test))
             main = {task.name: round_to(scores[task.name][task.metric]) for task in self.corpus.schema.values()}
-            decisions.append((round, "shadow", shadow[1] | {"test": main}))
+            decisions.append(ShadowScores(round=round, spent=shadow.spent, items=shadow.items, test=main))
         self.ledger.decide(*decisions)
-        self.watcher.scored(round, record)
+        self.watcher.scored(record)
 
     def main(self, round: int, known: Known) -> tuple[Learner, float | None]:
         """The model of all that is known, not a shadow's: the one whose steps are logged."""
         log = self.logs / f"round-{round:02}.parquet" if self.config.learner.log_steps else None
         return self._fitted(round, known.annotated, known.dev, log=log)
 
-    def audit_guesses(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> dict[str, Any]:
-        """Predict the audit slice with this round's models, before its labels are bought."""
+    def audit_predictions(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> AuditPredictions:
+        """Predict the next round's audit slice with this round's models, before its labels are bought."""
         asked = self.corpus.take(slice_).unlabelled()
-        found: dict[str, Any] = {"ids": asked.ids.tolist(), "model": self._values(learner.predict(asked))}
-        if (shadow := self.shadow(round, known)) is not None:
-            found |= {"shadow": self._values(shadow[0].predict(asked)), "shadow_spent": shadow[1]["spent"]}
-        return found
+        mine, shadow = self._values(learner.predict(asked)), self.shadow(round, known)
+        return AuditPredictions(
+            round=round + 1,
+            ids=tuple(asked.ids.tolist()),
+            model=mine,
+            shadow=None if shadow is None else self._values(shadow.learner.predict(asked)),
+            shadow_spent=None if shadow is None else shadow.spent,
+        )
 
-    def shadow(self, round: int, known: Known) -> tuple[Learner, dict[str, Any]] | None:
+    def shadow(self, round: int, known: Known) -> Shadow | None:
         """A model of the random items alone, and what they cost; ``None`` if none is wanted or it would say nothing."""
         measured = len(self.parts.test) and RANDOM in map(str.upper, self.config.compare)  # by random's own curve
         if measured or not (self.config.audit.shadow and self.audit.count):
@@ -95,7 +109,7 @@ class RoundModels:
         if not labelled or spent < LEAST_SHARE * self.ledger.spent():
             return None
         learner, _ = self._fitted(round, items, known.dev, "training on random items")
-        return learner, {"spent": spent, "items": len(items)}
+        return Shadow(learner, spent, len(items))
 
     def _fitted(
         self, round: int, annotated: Corpus, dev: Corpus | None, what: str = "training", log: Path | None = None

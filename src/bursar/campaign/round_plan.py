@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bursar.campaign.decisions import CertificateRecord, SelectedItem
 from bursar.campaign.pool_scoring import Scored
 from bursar.campaign.pricing import estimates_of
 from bursar.campaign.state import ItemRequest
@@ -50,10 +50,10 @@ class Offer:
     caps: Mapping[str, int] | None = None  # labels of each task, where the money was split between them
 
 
-def entries_of(
+def selected_items(
     corpus: Corpus, items: IntArray, prices: Prices, chosen: Selection | None, purpose: str
-) -> list[dict[str, Any]]:
-    """What is asked about, as the ledger has it: all items for all tasks, or what was chosen of them."""
+) -> list[SelectedItem]:
+    """What is asked about: all items for all tasks, or what was chosen of them."""
     names = prices.tasks
     picks: Iterable[tuple[int, tuple[str, ...]]] = ((at, names) for at in range(len(items)))
     if chosen is not None:
@@ -62,22 +62,19 @@ def entries_of(
             for at, row in zip(chosen.items, chosen.tasks, strict=True)
         )
     return [
-        {
-            "id": corpus.ids[int(items[at])],
-            "tasks": list(tasks),
-            "purpose": purpose,
-            "estimate": estimates_of(prices, at, tasks),
-        }
+        SelectedItem(
+            id=str(corpus.ids[int(items[at])]), tasks=tasks, purpose=purpose, estimate=estimates_of(prices, at, tasks)
+        )
         for at, tasks in picks
     ]
 
 
-def written(certificate: Certificate | None) -> dict[str, Any] | None:
-    """A certificate as the ledger has it."""
+def certificate_record(certificate: Certificate | None) -> CertificateRecord | None:
+    """A certificate as the ledger keeps it."""
     if certificate is None:
         return None
     bound = None if certificate.bound is None else round_to(certificate.bound)
-    return {"objective": round_to(certificate.objective), "bound": bound, "optimal": certificate.optimal}
+    return CertificateRecord(objective=round_to(certificate.objective), bound=bound, optimal=certificate.optimal)
 
 
 def bought_for(purposes: Iterable[str], known: Known, ledger: Ledger) -> Corpus:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bursar.campaign.advisers import ALLOCATION, RoundSplit, allocator
+from bursar.campaign.advisers import RoundSplit, allocator
 from bursar.campaign.audit import AuditPlan
+from bursar.campaign.decisions import LabelValue, SplitDecision
 from bursar.campaign.observers import Watcher
 from bursar.campaign.pool_scoring import PoolScoring, Scored
 from bursar.campaign.pricing import Pricing
@@ -75,14 +76,14 @@ class RoundPlanner:
 
     def split(self, round: int, known: Known, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
         """The split of a round's money, measured once and written down before anything is chosen by it."""
-        decided = self.ledger.decision(round, ALLOCATION)
-        worth = self.label_value(round, known, terms) if decided is None else decided["known"]
+        decided = self.ledger.decision(SplitDecision, round)
+        worth = self.label_value(round, known, terms) if decided is None else decided.known
         split = allocator().split(terms, worth, pool, money)
         if decided is None:
-            self.ledger.decide((round, ALLOCATION, split.body))
+            self.ledger.decide(split.decision(round))
         return split
 
-    def label_value(self, round: int, known: Known, terms: RoundSettings) -> dict[str, Any]:
+    def label_value(self, round: int, known: Known, terms: RoundSettings) -> LabelValue:
         """What labels are worth by all that is known before a round, measured now."""
         drawn = bought_for(BY_NO_MODEL, known, self.ledger)
         items, _ = self.free(known)

@@ -6,31 +6,34 @@ import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bursar.campaign.advisers import ALLOCATION, ORACLE, ReviewCallback, reviewer
+from bursar.campaign.advisers import ORACLE, ReviewCallback, reviewer
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
 from bursar.campaign.config import CONFIG_FILE, CampaignConfig, parse_config
 from bursar.campaign.curves import area
+from bursar.campaign.decisions import CampaignBegun, ConfidenceSummary, RoundRecord, RoundSelection, SplitDecision
 from bursar.campaign.ledgers import has_ledger, open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.observers import NullObserver, Watcher
+from bursar.campaign.results import ArmResult, CorpusSummary, MeanScores, RunResult, TaskSummary
 from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.sections import BUILTIN
 from bursar.campaign.splits import DataSplits, load_parts
-from bursar.campaign.stopping import advice_by_round, forecast, with_audit
+from bursar.campaign.stopping import advice_by_round, forecast, known_rounds
 from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
+from bursar.tasks import Task
 
 
 class Run:
@@ -122,7 +125,7 @@ class Run:
             )
         begun = self._begun()
         if stored is None or begun is None:
-            if begun not in (None, {"settings": mine["digest"], "corpus": mine["corpus"]}):
+            if begun not in (None, CampaignBegun(round=0, settings=mine["digest"], corpus=mine["corpus"])):
                 raise ConfigError(
                     f"the ledger of {self.folder} was started with other settings or on another corpus",
                     fix="choose another --run folder, and another schema in ledger.url if there is one",
@@ -139,11 +142,11 @@ class Run:
         if stored["campaign"] != mine["campaign"]:  # another name, other strategies beside it, other advice
             self._write_down(stored | {"campaign": mine["campaign"]})
 
-    def _begun(self) -> Any | None:
+    def _begun(self) -> CampaignBegun | None:
         """What was decided first; ``None`` where nothing was, as in a campaign that was refused at the door."""
         ledger = self.open_ledger(self.arms[0])
         try:
-            return ledger.decision(0, "campaign")
+            return ledger.decision(CampaignBegun, 0)
         finally:
             ledger.close()
 
@@ -166,63 +169,49 @@ class Run:
         return dict(stored.get("versions", {}))
 
     # -- what came of it ---------------------------------------------------------------------------------------------
-    def result(self) -> dict[str, Any]:
-        """Everything a report shows, as JSON."""
-        arms = {}
-        for arm in self.arms:
-            if arm == self.arms[0] or self.has_ledger(arm):
-                arms[arm] = self._arm_result(arm)
-        corpus = self.parts.corpus
-        found: dict[str, Any] = {
-            "name": self.config.name,
-            "config": self.config.model_dump(mode="json"),
-            "versions": self.versions,
-            "strategy": self.arms[0],
-            "tasks": {
-                n: {"kind": t.kind, "metric": t.metric, "labels": len(t.labels)} for n, t in corpus.schema.items()
-            },
-            "corpus": {
-                "source": self.config.corpus.source,
-                "pool": len(self.parts.pool),
-                "dev": len(self.parts.dev),
-                "test": len(self.parts.test),
-            },
-            "arms": arms,
-            "comparison": _comparison(arms, self.arms, corpus.schema),
-            ORACLE: reviewer().answer(self),
-        }
-        return found | {"saved": saved_against_random(found)}
+    def result(self) -> RunResult:
+        """Everything a report shows."""
+        arms = {arm: self._arm_result(arm) for arm in self.arms if arm == self.arms[0] or self.has_ledger(arm)}
+        schema, parts = self.parts.corpus.schema, self.parts
+        found = RunResult(
+            name=self.config.name,
+            config=self.config,
+            versions=self.versions,
+            strategy=self.arms[0],
+            tasks={n: TaskSummary(kind=t.kind, metric=t.metric, labels=len(t.labels)) for n, t in schema.items()},
+            corpus=CorpusSummary(
+                source=self.config.corpus.source, pool=len(parts.pool), dev=len(parts.dev), test=len(parts.test)
+            ),
+            arms=arms,
+            comparison=_comparison(arms, self.arms, schema),
+            oracle=reviewer().answer(self),
+        )
+        return found.model_copy(update={"saved": saved_against_random(found)})
 
-    def _arm_result(self, arm: str) -> dict[str, Any]:
+    def _arm_result(self, arm: str) -> ArmResult:
         campaign = self.campaign(arm)
         try:
-            ledger, tasks = campaign.ledger, campaign.corpus.schema
+            ledger, tasks, state = campaign.ledger, campaign.corpus.schema, campaign.state
             audit = audit_scores(audit_slices(ledger, tasks), tasks)
-            rounds = [{"round": number} | record for number, record in ledger.decisions("scores")]
-            return {
-                "rounds": rounds,
-                "spending": ledger.spending(),
-                "spent": ledger.spent(),
-                "selections": [
-                    {
-                        "round": number,
-                        "budget": body["budget"],
-                        "items": body["items"],
-                        "certificate": body.get("certificate"),
-                    }
-                    | ({"caps": body["caps"]} if "caps" in body else {})
-                    for number, body in ledger.decisions("selection")
-                ],
-                "splits": [{"round": number} | body for number, body in ledger.decisions(ALLOCATION)],
-                "confidence": [{"round": number} | body for number, body in ledger.decisions("confidence")],
-                "audit": audit,
-                "savings": savings_of(ledger, tasks, len(campaign.parts.test)),
-                **_advice(campaign, rounds, audit),
-                "amendments": [asdict(amendment) for amendment in campaign.books.amendments()],
-                "strategies": campaign.books.strategies(),
-                "skips": len(ledger.skips()),
-                "ended": campaign.ended,
-            }
+            rounds = ledger.decisions(RoundRecord)
+            known, stopping, budget = known_rounds(rounds, audit), campaign.config.stopping, state.settings().budget
+            money = campaign.costs.units(budget.per_round) if budget.counts == "money" else None
+            return ArmResult(
+                rounds=tuple(rounds),
+                spending=tuple(ledger.spending()),
+                spent=ledger.spent(),
+                selections=tuple(ledger.decisions(RoundSelection)),
+                splits=tuple(ledger.decisions(SplitDecision)),
+                confidence=tuple(ledger.decisions(ConfidenceSummary)),
+                audit=tuple(audit),
+                savings=savings_of(ledger, tasks, len(campaign.parts.test)),
+                stopping=tuple(advice_by_round(known, next_money=money, settings=stopping)),
+                forecast=forecast(known, next_money=money, settings=stopping),
+                setting_changes=tuple(state.setting_changes()),
+                strategies=tuple(state.strategies()),
+                skips=len(ledger.skips()),
+                ended=campaign.ended,
+            )
         finally:
             campaign.close()
 
@@ -235,7 +224,7 @@ def run_campaign(
     engine: Engine = THIS_PROCESS,
     progress: Progress = no_progress,
     told: ReviewCallback | None = None,
-) -> dict[str, Any]:
+) -> RunResult:
     """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it.
 
     With an ``engine`` the pool is scored by its workers, and arms run one after the other. Enter it first, and its
@@ -263,7 +252,7 @@ def run_campaign(
     try:
         reviewer().review(run, progress, told)
     except ConfigError as wrong:
-        return run.result() | {ORACLE: {"refused": str(wrong)}}
+        return run.result().model_copy(update={ORACLE: {"refused": str(wrong)}})
     return run.result()
 
 
@@ -296,8 +285,8 @@ class _ProgressTeller:
     def stage(self, round: int, what: str, done: float) -> None:
         self.tell((self.arm, "stage", (round, what, done)))
 
-    def scored(self, round: int, record: Mapping[str, Any]) -> None:
-        self.tell((self.arm, "scored", (round, dict(record))))
+    def scored(self, record: RoundRecord) -> None:
+        self.tell((self.arm, "scored", (record,)))
 
 
 def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:
@@ -308,34 +297,24 @@ def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:
     return config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(source)})})
 
 
-def _advice(campaign: Campaign, rounds: list[dict[str, Any]], audit: list[dict[str, Any]]) -> dict[str, Any]:
-    """Whether to stop, after every round, and the curve that the newest advice was read from."""
-    known, settings = with_audit(rounds, audit), campaign.config.stopping
-    budget = campaign.books.settings().budget
-    money = campaign.costs.units(budget.per_round) if budget.counts == "money" else None
-    told = advice_by_round(known, next_money=money, settings=settings)
-    return {
-        "stopping": [{"round": r["round"]} | asdict(advice) for r, advice in zip(rounds, told, strict=True)],
-        "forecast": forecast(known, next_money=money, settings=settings),
-    }
-
-
-def _comparison(arms: Mapping[str, Any], order: list[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+def _comparison(arms: Mapping[str, ArmResult], order: list[str], schema: Mapping[str, Task]) -> dict[str, MeanScores]:
     """The mean over tasks of the area under each arm's money curve, as a share of the largest possible."""
-    found: dict[str, Any] = {}
     curves = {}
     for arm in order:
-        rounds = [r for r in arms.get(arm, {}).get("rounds", []) if r["test"]]
+        rounds = arms[arm].tested if arm in arms else []
         if len(rounds) < 2:
             return {}
-        money = np.array([r["spent"] for r in rounds], dtype=float)
-        scores = {n: np.array([r["test"][n][schema[n].metric] for r in rounds]) for n in schema}
-        curves[arm] = money, scores
+        money = np.array([r.spent for r in rounds], dtype=float)
+        curves[arm] = (
+            money,
+            {name: np.array([r.test[name][task.metric] for r in rounds]) for name, task in schema.items()},
+        )
     low = max(money[0] for money, _ in curves.values())
     high = min(money[-1] for money, _ in curves.values())
+    found = {}
     for arm, (money, scores) in curves.items():
         areas = {name: area(money, score, low, high) for name, score in scores.items()}
-        found[arm] = {"area": areas, "mean": float(np.mean(list(areas.values())))}
+        found[arm] = MeanScores(area=areas, mean=float(np.mean(list(areas.values()))))
     return found
 
 

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bursar.campaign.audit import Slice, audit_slices
 from bursar.campaign.curves import saved_at_equal_money
+from bursar.campaign.decisions import RoundRecord, ShadowScores
+from bursar.campaign.results import RunResult, SavedShare, SavingsEstimate
 from bursar.campaign.state import START
 from bursar.ledger import Ledger
 from bursar.ragged import BoolArray, FloatArray, IntArray
@@ -90,50 +92,61 @@ class Belief(NamedTuple):
     covariance: FloatArray  # (5, 5)
 
 
-def savings_of(ledger: Ledger, tasks: Mapping[str, Task], test_items: int) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class ScoredRound:
+    """A round's scores, and what had been spent until then: in all, and on items that the strategy chose."""
+
+    round: int
+    spent: int
+    chosen: int
+    items: int
+    test: Mapping[str, Mapping[str, float]]
+
+
+def savings_of(ledger: Ledger, tasks: Mapping[str, Task], test_items: int) -> SavingsEstimate | None:
     """What a campaign saved, from its ledger; see ``savings``."""
-    shadows = [{"round": number} | record for number, record in ledger.decisions("shadow")]
+    shadows = ledger.decisions(ShadowScores)
     return savings(scored_rounds(ledger), shadows, audit_slices(ledger, tasks), tasks, test_items)
 
 
-def scored_rounds(ledger: Ledger) -> list[dict[str, Any]]:
-    """The rounds that have scores, with what had been spent until each, and of that on items that were chosen."""
-    lines = [line for line in ledger.spending() if line["purpose"] in CHOSEN]
+def scored_rounds(ledger: Ledger) -> list[ScoredRound]:
+    """The rounds that have scores."""
+    lines = [line for line in ledger.spending() if line.purpose in CHOSEN]
     return [
-        {"round": number, "chosen": sum(line["actual"] for line in lines if line["round"] <= number)} | record
-        for number, record in ledger.decisions("scores")
+        ScoredRound(r.round, r.spent, sum(line.actual for line in lines if line.round <= r.round), r.items, r.test)
+        for r in ledger.decisions(RoundRecord)
     ]
 
 
 def savings(
-    rounds: Sequence[Mapping[str, Any]],
-    shadows: Sequence[Mapping[str, Any]],
+    rounds: Sequence[ScoredRound],
+    shadows: Sequence[ShadowScores],
     slices: Sequence[Slice],
     tasks: Mapping[str, Task],
     test_items: int,
-) -> dict[str, Any] | None:
+) -> SavingsEstimate | None:
     """The share of the money saved against random labelling, with a 90 % interval; ``None`` if too little is known.
 
     Of the money ``spent`` until each round, so much went to ``chosen`` items. Models are compared on the test items if
     there are any, else on the audit slices. ``known`` says whether that tells anything, see ``is_known``. If it does
     not, ``needed`` is about how many audit labels would; ``None`` where the campaign's money buys too few.
     """
-    if not rounds or not rounds[0]["spent"]:
+    if not rounds or not rounds[0].spent:
         return None
-    spent, begun = float(rounds[-1]["spent"]), float(rounds[0]["spent"])
-    last = rounds[-1]["chosen"] / spent
+    spent, begun = float(rounds[-1].spent), float(rounds[0].spent)
+    last = rounds[-1].chosen / spent
     if not last:
         return None
-    if test_items and rounds[-1]["test"]:
+    if test_items and rounds[-1].test:
         rows = _on_test_items(rounds, shadows, tasks, test_items)
     else:
-        rows = _on_slices(slices, tasks, spent / rounds[-1]["items"])
+        rows = _on_slices(slices, tasks, spent / rounds[-1].items)
     points = Points.of(rows) if rows else None
     found = None if points is None else savings_by(replace(points, chosen=points.chosen / last), spent, begun)
-    return found and found | {"items": sum(map(_size, slices)), "slices": len(slices)}
+    return found and found.model_copy(update={"items": sum(map(_size, slices)), "slices": len(slices)})
 
 
-def savings_by(points: Points, spent: float, begun: float) -> dict[str, Any] | None:
+def savings_by(points: Points, spent: float, begun: float) -> SavingsEstimate | None:
     """The same from errors of models, with what was spent in all and at the start."""
     points = points.take(points.mine | (points.money >= LEAST_SHARE * spent))
     if not points.mine.any():
@@ -141,36 +154,36 @@ def savings_by(points: Points, spent: float, begun: float) -> dict[str, Any] | N
     low, middle, high = interval_of(predict_proba(points, spent), begun / spent)
     known = is_known(low, high)
     needed = None if known else labels_needed(points, spent, begun)
-    return {"saved": middle, "low": low, "high": high, "known": known, "needed": needed}
+    return SavingsEstimate(saved=middle, low=low, high=high, known=known, needed=needed)
 
 
-def saved_against_random(result: Mapping[str, Any]) -> dict[str, Any] | None:
+def saved_against_random(result: RunResult) -> SavedShare | None:
     """The one number of a run's result: the ``share`` saved, ``None`` where it is not known; none for random itself.
 
     It is read off the ``curves`` where random ran beside the strategy and both were tested, and is the ``audit``'s
     estimate otherwise.
     """
-    if result["strategy"] == RANDOM:
+    if result.strategy == RANDOM:
         return None
     measured = _by_curves(result)
     if measured is not None:
-        return {"share": measured, "low": None, "high": None, "by": "curves", "needed": None}
-    found = result["arms"][result["strategy"]]["savings"]
+        return SavedShare(share=measured, by="curves")
+    found = result.main.savings
     if found is None:
-        return {"share": None, "low": None, "high": None, "by": "audit", "needed": None}
-    share = found["saved"] if is_known(found["low"], found["high"]) else None
-    return {"share": share, "low": found["low"], "high": found["high"], "by": "audit", "needed": found.get("needed")}
+        return SavedShare(by="audit")
+    share = found.saved if is_known(found.low, found.high) else None
+    return SavedShare(share=share, low=found.low, high=found.high, by="audit", needed=found.needed)
 
 
-def _by_curves(result: Mapping[str, Any]) -> float | None:
+def _by_curves(result: RunResult) -> float | None:
     """By the mean over tasks on test items. Who ended higher cannot have needed more: then it is about as much."""
     curves = []
-    for arm in (result["strategy"], RANDOM):
-        rounds = [r for r in result["arms"].get(arm, {}).get("rounds", []) if r["test"]]
-        scores = [np.mean([r["test"][n][t["metric"]] for n, t in result["tasks"].items()]) for r in rounds]
+    for arm in (result.strategy, RANDOM):
+        rounds = result.arms[arm].tested if arm in result.arms else []
         if not rounds:
             return None
-        curves.append(([float(r["spent"]) for r in rounds], scores))
+        scores = [np.mean([r.test[name][metric] for name, metric in result.metrics.items()]) for r in rounds]
+        curves.append(([float(r.spent) for r in rounds], scores))
     found = saved_at_equal_money(*curves)
     if found is None:
         return None
@@ -190,18 +203,18 @@ def is_known(low: float, high: float) -> bool:
 
 # -- errors of models ------------------------------------------------------------------------------------------------
 def _on_test_items(
-    rounds: Sequence[Mapping[str, Any]], shadows: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task], items: int
+    rounds: Sequence[ScoredRound], shadows: Sequence[ShadowScores], tasks: Mapping[str, Task], items: int
 ) -> list[Row]:
     """Every round's model, and its shadow unless that is the same one: all there was then was random."""
     rows: list[Row] = []
     for record in rounds:
-        error = 1 - float(np.mean([record["test"][name][task.metric] for name, task in tasks.items()]))
-        rows.append((record["spent"], record["items"], record["chosen"] / record["spent"], error, TEST, items))
-    chosen = {record["round"]: record["chosen"] for record in rounds}
+        error = 1 - float(np.mean([record.test[name][task.metric] for name, task in tasks.items()]))
+        rows.append((record.spent, record.items, record.chosen / record.spent, error, TEST, items))
+    chosen = {record.round: record.chosen for record in rounds}
     for shadow in shadows:
-        if chosen[shadow["round"]]:
-            error = 1 - float(np.mean([shadow["test"][name] for name in tasks]))
-            rows.append((shadow["spent"], shadow["items"], 0.0, error, TEST, items))
+        if chosen[shadow.round]:
+            error = 1 - float(np.mean([shadow.test[name] for name in tasks]))
+            rows.append((shadow.spent, shadow.items, 0.0, error, TEST, items))
     return rows
 
 

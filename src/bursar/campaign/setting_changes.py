@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bursar.campaign.annotation_speed import check_unit
@@ -19,7 +18,6 @@ from bursar.campaign.round_candidates import check_features
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError
 
-KIND = "settings"  # of the decisions, which are numbered from 1 where others have their round
 FIXED = {
     "budget": {"seed_items", "dev_items", "counts"},
     "costs": {"unit", "currency", "pricing"},
@@ -29,35 +27,16 @@ FIXED = {
 }
 
 
-@dataclass(frozen=True)
-class Amendment:
-    """One change: what, by whom, when, and the sender's key, so that a change that is sent twice is made once."""
-
-    number: int
-    changes: Mapping[str, Any]
-    by: str = "somebody"
-    at: str = ""
-    key: str | None = None
-
-    @classmethod
-    def of(cls, number: int, body: Mapping[str, Any]) -> Amendment:
-        """As the ledger has it."""
-        return cls(number, body["changes"], body["by"], body["at"], body["key"])
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """As the ledger is told."""
-        return {"changes": dict(self.changes), "by": self.by, "at": self.at, "key": self.key}
-
-
-def amended(config: CampaignConfig, changes: Sequence[Mapping[str, Any]], where: str = "the change") -> CampaignConfig:
+def changed_config(
+    config: CampaignConfig, changes: Sequence[Mapping[str, Any]], where: str = "the change"
+) -> CampaignConfig:
     """The campaign after some changes, one after the other, checked like the campaign's own file.
 
     >>> plain = parse_config({"strategy": {"weights": {"intent": 0.4, "slots": 0.6}}})
-    >>> after = amended(plain, [{"budget": {"per_round": 800}}, {"strategy": {"weights": {"slots": 1}}}])
+    >>> after = changed_config(plain, [{"budget": {"per_round": 800}}, {"strategy": {"weights": {"slots": 1}}}])
     >>> after.budget.per_round, after.strategy.weights
     (800.0, {'intent': 0.4, 'slots': 1})
-    >>> amended(plain, [{"corpus": {"source": "other.jsonl"}}])
+    >>> changed_config(plain, [{"corpus": {"source": "other.jsonl"}}])
     Traceback (most recent call last):
         ...
     bursar.errors.ConfigError: the change: corpus is fixed once a campaign has begun. Fix: change budget, costs, \
@@ -70,7 +49,7 @@ strategy, limits or allocation
     return parse_config(table, where)
 
 
-def check_amended(before: CampaignConfig, after: CampaignConfig, corpus: Corpus) -> None:
+def check_changed_config(before: CampaignConfig, after: CampaignConfig, corpus: Corpus) -> None:
     """Refuse what could not be gone on with on this corpus, in the words of a campaign that could not be started."""
     if after.digest == before.digest:
         raise ConfigError("nothing would be changed", fix="say what is to be another than it is")
@@ -94,7 +73,7 @@ def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str,
     """What one campaign's settings have another value of than another's, key by key; ``None`` where one has none.
 
     >>> plain = parse_config({})
-    >>> differences(plain, amended(plain, [{"budget": {"per_round": 800}}]))
+    >>> differences(plain, changed_config(plain, [{"budget": {"per_round": 800}}]))
     [{'key': ['budget', 'per_round'], 'before': 500.0, 'after': 800.0}]
     """
     one, other = (_leaves(config.model_dump(mode="json", include=set(FIXED))) for config in (before, after))

@@ -7,16 +7,15 @@ near.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import RoundSelection
 from bursar.campaign.models import Models
 from bursar.campaign.observers import Watcher
 from bursar.campaign.pricing import Pricing
-from bursar.campaign.round_plan import entries_of, round_seed
+from bursar.campaign.round_plan import round_seed, selected_items
 from bursar.campaign.state import GIVEN, START, RoundSettings
 from bursar.campaign.unit_space import UnitSpace
 from bursar.corpus import Corpus
@@ -46,17 +45,17 @@ class Start:
 
     def first(
         self, terms: RoundSettings, models: Models, audit: AuditPlan, watcher: Watcher, spent: int
-    ) -> dict[str, Any]:
+    ) -> RoundSelection:
         """The first selection: items for all tasks, drawn or chosen to cover the pool, then development items."""
         if terms.strategy.start != "cover" or self.corpus.texts is None:
-            return self.selection(self.drawn, terms, spent)
+            return self.selection(0, self.drawn, terms, spent)
         learner = models.untrained()
         if not learner.pretrained:
-            return self.selection(self.drawn, terms, spent)
+            return self.selection(0, self.drawn, terms, spent)
         count, seed = self.config.budget.seed_items, round_seed(self.config.seed, 0)
         free = np.setdiff1d(audit.outside_reserve(self.pool), self.dev)
         if len(free) <= count:
-            return self.selection(self.drawn, terms, spent)
+            return self.selection(0, self.drawn, terms, spent)
         free = start_candidates(self.corpus.by_id(free), seed)
         by_item = self.config.budget.counts == "items"
         chosen = covering_start(
@@ -70,9 +69,9 @@ class Start:
             seed=seed,
             progress=lambda what, done: watcher.stage(0, what, done),
         )
-        return self.selection(np.concatenate([chosen, self.dev]), terms, spent, START)
+        return self.selection(0, np.concatenate([chosen, self.dev]), terms, spent, START)
 
-    def more(self, round: int, free: IntArray, terms: RoundSettings, spent: int) -> dict[str, Any] | None:
+    def more(self, round: int, free: IntArray, terms: RoundSettings, spent: int) -> RoundSelection | None:
         """A selection of other random items, where so few were answered that no model can be trained.
 
         ``None`` if there are none, or none can be paid for.
@@ -81,21 +80,25 @@ class Start:
         if not count:
             return None
         rng = np.random.default_rng([self.config.seed, 11, round])
-        selection = self.selection(rng.choice(self.corpus.by_id(free), count, replace=False), terms, spent)
-        return selection if selection["items"] else None
+        selection = self.selection(round, rng.choice(self.corpus.by_id(free), count, replace=False), terms, spent)
+        return selection if selection.items else None
 
-    def selection(self, items: IntArray, terms: RoundSettings, spent: int, purpose: str = "seed") -> dict[str, Any]:
-        """Items for all tasks, as far as the money goes, as the ledger has them."""
+    def selection(
+        self, round: int, items: IntArray, terms: RoundSettings, spent: int, purpose: str = "seed"
+    ) -> RoundSelection:
+        """Items for all tasks, as far as the money goes."""
         aside = set(self.dev.tolist())
         prices = self.pricing.prices(items, {}, terms.costs)
         if terms.config.budget.total is not None:
             affordable = np.cumsum(prices.joint()) <= terms.costs.units(terms.config.budget.total) - spent
             items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
-        entries = entries_of(self.corpus, items, prices, None, purpose)
-        for item, entry in zip(items.tolist(), entries, strict=True):
-            if item in aside:
-                entry["purpose"] = "dev"
-        return {"budget": None, "items": entries}
+        selected = [
+            entry.model_copy(update={"purpose": "dev"}) if item in aside else entry
+            for item, entry in zip(
+                items.tolist(), selected_items(self.corpus, items, prices, None, purpose), strict=True
+            )
+        ]
+        return RoundSelection(round=round, items=tuple(selected))
 
 
 def start_candidates(items: IntArray, seed: int) -> IntArray:

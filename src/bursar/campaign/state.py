@@ -13,21 +13,32 @@ from typing import Any
 from bursar.campaign.annotation_speed import prices_at, usual_rates
 from bursar.campaign.checks import strategy_in_use
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.decisions import (
+    CampaignEnded,
+    RoundClosed,
+    RoundPrices,
+    RoundRecord,
+    RoundSelection,
+    RoundWaits,
+    SettingChange,
+    ended_under,
+)
 from bursar.campaign.pricing import charges_of, measured_rates
-from bursar.campaign.setting_changes import KIND as SETTINGS
-from bursar.campaign.setting_changes import Amendment, amended, differences
+from bursar.campaign.setting_changes import changed_config, differences
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger import Answer, Ledger, Submission
 from bursar.ledger.records import OVERLAP
 from bursar.selection import Strategy
 from bursar.tasks import CostModel
 
-CLOSED, PRICES, WAITS = "closed", "prices", "waits"  # kinds of decisions
 START = "start"  # items before the first model that were chosen, not drawn
 SEEDS = ("seed", START, "dev")  # what is bought before the first round's money counts
 GIVEN = "given"  # labels that came with the corpus, and cost nothing
 AT_RANDOM = ("seed", "audit")  # purposes for which items are drawn, not chosen
 BY_NO_MODEL = (*AT_RANDOM, START)  # and those that cover the pool: no model's doubt chose them
+
+
+PriceTable = dict[str, dict[str, float]]  # of reading and of each task, in money
 
 
 @dataclass(frozen=True)
@@ -64,8 +75,8 @@ class RoundSettings:
     config: CampaignConfig
     strategy: Strategy
     costs: CostModel
-    changes: int = 0  # how many amendments are in force
-    prices: Mapping[str, Any] | None = None  # that were measured, in money; None where the settings' own hold
+    changes: int = 0  # how many setting changes are in force
+    prices: PriceTable | None = None  # measured, in money; None where the settings' own hold
 
 
 class CampaignState:
@@ -85,7 +96,7 @@ class CampaignState:
     def rounds_opened(self) -> int:
         """The number of the newest round that has a selection; −1 before the first."""
         if self._newest < 0:
-            self._newest = max(self.ledger.decided("selection"), default=-1)
+            self._newest = max(self.ledger.decided(RoundSelection), default=-1)
         return self._newest
 
     def look_again(self) -> None:
@@ -95,18 +106,17 @@ class CampaignState:
     def wanted(self, round: int) -> dict[str, ItemRequest]:
         """What a round asks for, by item."""
         if round not in self._selected:
-            decided = self.ledger.decision(round, "selection")
+            decided = self.ledger.decision(RoundSelection, round)
             if decided is None:
                 return {}
             self._selected[round] = {
-                i["id"]: ItemRequest(i["id"], tuple(i["tasks"]), i["purpose"], i["estimate"], round)
-                for i in decided["items"]
+                item.id: ItemRequest(item.id, item.tasks, item.purpose, item.estimate, round) for item in decided.items
             }
         return self._selected[round]
 
     def pending(self, *rounds: int) -> tuple[ItemRequest, ...]:
         """What these rounds asked for and still wait for: neither told, nor declined, nor given up."""
-        told, closed = self.ledger.keys(), set(self.ledger.decided(CLOSED))
+        told, closed = self.ledger.keys(), set(self.ledger.decided(RoundClosed))
         declined = {(skip.round, skip.item) for skip in self.ledger.skips()}
         return tuple(
             want
@@ -139,7 +149,7 @@ class CampaignState:
         if any(want.id == skip.item for want in self.open()):
             raise LedgerError(f"item {skip.item!r} is asked about for other tasks", fix="ask again when it is answered")
         want = self.wanted(skip.round).get(skip.item)
-        if want is None or skip.round in self.ledger.decided(CLOSED):
+        if want is None or skip.round in self.ledger.decided(RoundClosed):
             return
         if want.purpose in SEEDS and terms.config.budget.total is None:
             return  # what comes before the rounds is paid beside their money
@@ -155,7 +165,7 @@ class CampaignState:
             return True
         round = self.rounds_opened
         enough = waiting <= terms.config.budget.ahead * len(self.wanted(round))
-        return enough and self.ledger.decision(round, WAITS) is None
+        return enough and self.ledger.decision(RoundWaits, round) is None
 
     # -- answers -----------------------------------------------------------------------------------------------------
     def asked(self, item: str, tasks: Collection[str]) -> ItemRequest:
@@ -188,14 +198,14 @@ class CampaignState:
         return Submission(key, annotations, charges, want.round, purpose, answer.annotator, timings, answer.role)
 
     # -- settings ----------------------------------------------------------------------------------------------------
-    def amendments(self) -> list[Amendment]:
-        """What has been changed since the campaign began."""
-        return [Amendment.of(number, body) for number, body in self.ledger.decisions(SETTINGS)]
+    def setting_changes(self) -> list[SettingChange]:
+        """The changes of settings since the campaign began."""
+        return self.ledger.decisions(SettingChange)
 
     def history(self) -> list[dict[str, Any]]:
         """What was changed when and by whom, and from which round on it counts."""
         counts = {round: self.terms_of(round).changes for round in range(self.rounds_opened + 1)}
-        made_so_far = self.amendments()
+        made_so_far = self.setting_changes()
         steps = [self.settings(number) for number in range(len(made_so_far) + 1)]
         return [
             {
@@ -211,8 +221,8 @@ class CampaignState:
 
     def settings(self, changes: int | None = None) -> CampaignConfig:
         """The campaign's settings after so many changes, or all."""
-        made = [change.changes for change in self.amendments()][:changes]
-        return amended(self.config, made) if made else self.config
+        made = [change.changes for change in self.setting_changes()][:changes]
+        return changed_config(self.config, made) if made else self.config
 
     def strategies(self) -> list[str]:
         """The strategies that have chosen a round, one after the other; the first one before there is any."""
@@ -221,15 +231,17 @@ class CampaignState:
 
     def terms(self) -> RoundSettings:
         """What the next round would be decided by."""
-        changes = len(self.ledger.decided(SETTINGS))
+        changes = len(self.ledger.decided(SettingChange))
         return self.measured(self.settings(changes), changes)
 
     def terms_of(self, round: int) -> RoundSettings:
         """What a round was decided by."""
         if round not in self._terms:
-            number = (self.ledger.decision(round, "selection") or {}).get("settings", 0)
-            prices = self.ledger.decision(round, PRICES)
-            self._terms[round] = self.terms_under(self.settings(number), number, prices)
+            selection, prices = self.ledger.decision(RoundSelection, round), self.ledger.decision(RoundPrices, round)
+            number = 0 if selection is None else selection.setting_changes
+            self._terms[round] = self.terms_under(
+                self.settings(number), number, None if prices is None else prices.prices
+            )
         return self._terms[round]
 
     def measured(self, config: CampaignConfig, number: int) -> RoundSettings:
@@ -241,7 +253,7 @@ class CampaignState:
         rates = measured_rates(self.ledger, usual_rates(model, self.tasks, costs.hourly))
         return self.terms_under(config, number, prices_at(rates, self.tasks, costs.hourly, model.unit))
 
-    def terms_under(self, config: CampaignConfig, number: int, prices: Mapping[str, Any] | None) -> RoundSettings:
+    def terms_under(self, config: CampaignConfig, number: int, prices: PriceTable | None) -> RoundSettings:
         """The terms that settings and prices make."""
         costs = config.costs.model(self.tasks)
         if prices is not None:
@@ -295,8 +307,9 @@ class CampaignState:
     @property
     def ended(self) -> str | None:
         """Why the campaign is over under the settings in force; ``None`` while it is not."""
-        why: str | None = self.ledger.decision(self.rounds_opened, end_kind(len(self.ledger.decided(SETTINGS))))
-        return why
+        stored_kind = ended_under(len(self.ledger.decided(SettingChange)))
+        end = self.ledger.decision(CampaignEnded, self.rounds_opened, stored_kind)
+        return None if end is None else end.reason
 
     def reason_to_end(self, round: int, terms: RoundSettings) -> str | None:
         """Why no round can follow this one."""
@@ -306,7 +319,7 @@ class CampaignState:
         if self.allowance(round + 1, terms) <= 0:
             return "the money is spent"
         if budget.patience is not None and round >= budget.patience:
-            scores = [record["dev"] or 0.0 for _, record in self.ledger.decisions("scores")]
+            scores = [record.dev or 0.0 for record in self.ledger.decisions(RoundRecord)]
             earlier, newest = scores[: -budget.patience], scores[-budget.patience :]
             if earlier and max(newest) <= max(earlier):
                 return f"{budget.patience} rounds brought no better development score"
@@ -316,8 +329,3 @@ class CampaignState:
 def _price(want: ItemRequest, terms: RoundSettings) -> int:
     """What an answer is thought to cost: money, or one item where the budget counts those."""
     return 1 if terms.config.budget.counts == "items" else sum(want.estimate.values())
-
-
-def end_kind(changes: int) -> str:
-    """The kind of decision that ends a campaign under so many changes of its settings: another may open it again."""
-    return "end" if changes == 0 else f"end under settings {changes}"

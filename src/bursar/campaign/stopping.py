@@ -22,11 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
+from bursar.campaign.decisions import RoundRecord
+from bursar.campaign.results import AuditScores, CurvePoints, Forecast, StoppingAdvice
 from bursar.campaign.sections import StoppingSection
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
@@ -65,26 +67,23 @@ def agreement(items: Corpus, before: Mapping[str, Sequence[Any]], now: Mapping[s
 
 # -- advice ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Advice:
-    """Whether to buy another round, and what it is expected to bring. Gains are of score, from 0 to 1."""
+class KnownRound:
+    """What is known of a round when its advice is given."""
 
-    stop: bool
-    settled: bool | None  # ``None`` where it cannot be told
-    gain: float | None  # expected; ``None`` where there is no curve to read it from
-    low: float | None
-    high: float | None
-    per_money: float | None  # the expected gain for a unit of money
-    why: str
+    spent: float
+    dev: float | None = None
+    agreement: Mapping[str, float] | None = None
+    audited: AuditScores | None = None  # the model before it, on this round's audit slice
 
 
 def advise(
-    rounds: Sequence[Mapping[str, Any]], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
-) -> Advice:
-    """The advice after these rounds, each with what was ``spent`` by then, its ``dev`` score and its ``agreement``.
+    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
+) -> StoppingAdvice:
+    """The advice after these rounds.
 
     ``next_money`` is what the next round may cost, in the units of ``spent``; what the latest did if it is not given.
 
-    >>> steep = [{"spent": 500 * k, "dev": 1 - 0.6 * k**-0.5, "agreement": {"intent": 0.9}} for k in range(1, 6)]
+    >>> steep = [KnownRound(500 * k, 1 - 0.6 * k**-0.5, {"intent": 0.9}) for k in range(1, 6)]
     >>> found = advise(steep, next_money=500)
     >>> found.stop, found.settled, found.low < 0.6 * (5**-0.5 - 6**-0.5) < found.high
     (False, False, True)
@@ -96,28 +95,29 @@ def advise(
     if lacking is None and not money > 0:
         lacking = "the next round costs nothing, so there is nothing to weigh its gain against"
     if lacking is not None:
-        return Advice(False, settled, None, None, None, None, lacking)
-    times = 1 + money / rounds[-1]["spent"]
+        return StoppingAdvice(stop=False, settled=settled, why=lacking)
+    times = 1 + money / rounds[-1].spent
     curve = _curve(rounds, scores, times)
     gain = curve.gain(times)
     low, high = curve.interval(times, settings.interval)
     stop, why = _verdict(gain, high, settled, settings)
-    return Advice(stop, settled, round(gain, 6), round(low, 6), round(high, 6), gain / money, why)
+    ends = {"low": round(low, 6), "high": round(high, 6)}
+    return StoppingAdvice(stop=stop, settled=settled, gain=round(gain, 6), **ends, per_money=gain / money, why=why)
 
 
 def advice_by_round(
-    rounds: Sequence[Mapping[str, Any]], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
-) -> list[Advice]:
+    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
+) -> list[StoppingAdvice]:
     """The advice as it was after every round, from what was known then."""
     return [advise(rounds[: k + 1], next_money=next_money, settings=settings) for k in range(len(rounds))]
 
 
 def stopped_at(
-    rounds: Sequence[Mapping[str, Any]], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
+    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
 ) -> int | None:
     """The first round, counted from 0, after which the advice is to stop; ``None`` if it never is.
 
-    >>> stopped_at([{"spent": 500 * k, "dev": 0.9} for k in range(1, 7)])
+    >>> stopped_at([KnownRound(500 * k, 0.9) for k in range(1, 7)])
     3
     """
     for last in range(len(rounds)):
@@ -138,19 +138,19 @@ def _verdict(gain: float, high: float, settled: bool | None, settings: StoppingS
     return False, "the mean is less, but the upper end is not less than a round must bring"
 
 
-def _settled(rounds: Sequence[Mapping[str, Any]], scores: _Scores, settings: StoppingSection) -> bool | None:
+def _settled(rounds: Sequence[KnownRound], scores: _Scores, settings: StoppingSection) -> bool | None:
     """Whether the last rounds' models label alike, in a campaign that has learned something."""
-    newest = [r.get("agreement") or {} for r in rounds[-settings.settled_rounds :]]
+    newest = [r.agreement or {} for r in rounds[-settings.settled_rounds :]]
     if len(newest) < settings.settled_rounds or not all(newest) or not len(scores.score):
         return None
     has_risen = not scores.unlearned and bool(scores.score.max() > max(scores.score[0], NOTHING))
     return has_risen and min(min(found.values()) for found in newest) >= settings.agreement
 
 
-def _next_money(rounds: Sequence[Mapping[str, Any]], given: float | None) -> float:
+def _next_money(rounds: Sequence[KnownRound], given: float | None) -> float:
     if given is not None:
         return given
-    return float(rounds[-1]["spent"] - rounds[-2]["spent"]) if len(rounds) > 1 else 0.0
+    return float(rounds[-1].spent - rounds[-2].spent) if len(rounds) > 1 else 0.0
 
 
 # -- what a campaign may look at -------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _next_money(rounds: Sequence[Mapping[str, Any]], given: float | None) -> flo
 class _Scores:
     """The scores known so far, each at the money of the model that it is of."""
 
-    source: str  # dev or audit
+    source: Literal["dev", "audit"]
     money: FloatArray  # (scores,)
     score: FloatArray
     noise: float  # of one score, as far as is known beforehand
@@ -170,34 +170,34 @@ class _Scores:
         return slice(int(np.argmax(self.score > NOTHING)), None)
 
 
-def with_audit(rounds: Sequence[Mapping[str, Any]], slices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rounds, each with what its audit slice said of the model before it: nobody knew that any earlier."""
-    of_model = {part["round"]: part for part in slices}
-    return [{**record, "audited": of_model.get(record["round"] - 1)} for record in rounds]
+def known_rounds(rounds: Sequence[RoundRecord], slices: Sequence[AuditScores]) -> list[KnownRound]:
+    """The rounds, each with what its audit slice said of the model before it: that was not known any earlier."""
+    of_model = {part.round: part for part in slices}
+    return [KnownRound(r.spent, r.dev, r.agreement, of_model.get(r.round - 1)) for r in rounds]
 
 
-def _scores(rounds: Sequence[Mapping[str, Any]]) -> _Scores:
+def _scores(rounds: Sequence[KnownRound]) -> _Scores:
     """Development scores where there are any, else the mean over tasks of every audit slice."""
-    dev = [(r["spent"], r["dev"]) for r in rounds if r.get("dev") is not None and r["spent"] > 0]
+    dev = [(r.spent, r.dev) for r in rounds if r.dev is not None and r.spent > 0]
     if dev:
         money, score = np.array(dev, dtype=float).T
         return _Scores("dev", money, score, NOISE)
-    slices = [r["audited"] for r in rounds if r.get("audited") and r["audited"]["spent"] > 0]
-    by_task = [{name: found["score"] for name, found in part["scores"].items()} for part in slices]
+    slices = [r.audited for r in rounds if r.audited is not None and r.audited.spent > 0]
+    by_task = [{name: found.score for name, found in part.scores.items()} for part in slices]
     score = np.array([np.mean(list(found.values())) for found in by_task])
     typical = float(np.clip(score.mean(), 0.1, 0.9)) if slices else 0.5
-    items = float(np.mean([part["items"] for part in slices])) if slices else 1.0
+    items = float(np.mean([part.items for part in slices])) if slices else 1.0
     names = by_task[0] if by_task else {}
     return _Scores(
         "audit",
-        np.array([part["spent"] for part in slices], dtype=float),
+        np.array([part.spent for part in slices], dtype=float),
         score,
         float(np.sqrt(typical * (1 - typical) / max(items, 1.0))),
         tuple(name for name in names if max(found[name] for found in by_task) <= NOTHING),
     )
 
 
-def _lacking(rounds: Sequence[Mapping[str, Any]], scores: _Scores) -> str | None:
+def _lacking(rounds: Sequence[KnownRound], scores: _Scores) -> str | None:
     """Why there is no curve to read the next round's gain from."""
     if not len(scores.score) and len(rounds) >= FEWEST_SCORES:
         return "neither development items nor audit slices say how good the model is"
@@ -287,14 +287,14 @@ class LearningCurve:
         return found
 
 
-def _curve(rounds: Sequence[Mapping[str, Any]], scores: _Scores, times: float) -> LearningCurve:
+def _curve(rounds: Sequence[KnownRound], scores: _Scores, times: float) -> LearningCurve:
     money, score = scores.money[scores.begun], scores.score[scores.begun]
-    return LearningCurve.of(money, score, float(rounds[-1]["spent"]), noise=scores.noise, times=times)
+    return LearningCurve.of(money, score, float(rounds[-1].spent), noise=scores.noise, times=times)
 
 
 def forecast(
-    rounds: Sequence[Mapping[str, Any]], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
-) -> dict[str, Any] | None:
+    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
+) -> Forecast | None:
     """The scores known so far, the curve through them and where it goes in the next two rounds, for a chart.
 
     ``None`` where no score is known; without ``curve`` and ``ahead`` where there is no curve to see.
@@ -302,31 +302,22 @@ def forecast(
     scores, money = _scores(rounds), _next_money(rounds, next_money)
     if not len(scores.score):
         return None
-    found: dict[str, Any] = {
-        "source": scores.source,
-        "money": scores.money.tolist(),
-        "score": _listed(scores.score),
-        "next_money": money,
-    }
+    found = Forecast(source=scores.source, money=scores.money.tolist(), score=_listed(scores.score), next_money=money)
     if _lacking(rounds, scores) is not None or not money > 0:
         return found
-    spent = float(rounds[-1]["spent"])
+    spent = float(rounds[-1].spent)
     ahead = 1 + 2 * money / spent * np.arange(9) / 8
     curve = _curve(rounds, scores, float(ahead[-1]))
     first = float(scores.money[scores.begun][0]) / spent
     past = first + (1 - first) * np.arange(25) / 24
     now = float(curve.expected(np.ones(1))[0])
-    ends = [curve.interval(t, settings.interval) for t in ahead.tolist()]
-    found["curve"] = {"money": _listed(past * spent), "score": _listed(curve.expected(past))}
-    found["ahead"] = {
-        "money": _listed(ahead * spent),
-        "score": _listed(curve.expected(ahead)),
-        "low": [round(now + low, 6) for low, _ in ends],
-        "high": [round(now + high, 6) for _, high in ends],
-    }
-    return found
+    low, high = now + np.array([curve.interval(t, settings.interval) for t in ahead.tolist()]).T
+    fitted = CurvePoints(money=_listed(past * spent), score=_listed(curve.expected(past)))
+    forecast = CurvePoints(
+        money=_listed(ahead * spent), score=_listed(curve.expected(ahead)), low=_listed(low), high=_listed(high)
+    )
+    return found.model_copy(update={"curve": fitted, "ahead": forecast})
 
 
-def _listed(values: FloatArray) -> list[float]:
-    found: list[float] = values.round(6).tolist()
-    return found
+def _listed(values: FloatArray) -> tuple[float, ...]:
+    return tuple(values.round(6).tolist())

@@ -16,6 +16,7 @@ from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.campaign import CampaignConfig
+    from bursar.campaign.results import RunResult
     from bursar.compute import Engine
 
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Delete the run and start again.")]
@@ -92,7 +93,7 @@ def report(
 
     found = Run.open(folder)
     if as_json:
-        typer.echo(json.dumps(found.result(), ensure_ascii=False))
+        typer.echo(json.dumps(found.result().to_json(), ensure_ascii=False))
     else:
         typer.echo(f"Report: {write_report(found, out)}")
 
@@ -133,7 +134,7 @@ def _run(config: CampaignConfig, settings: _RunSettings, engine: Engine | None =
     if settings.as_json:
         result = run_campaign(current, workers=workers, engine=engine)
         write_report(current)
-        typer.echo(json.dumps(result, ensure_ascii=False))
+        typer.echo(json.dumps(result.to_json(), ensure_ascii=False))
         return
     tasks = current.parts.corpus.schema
     costs = config.costs.model(tasks.values())
@@ -165,18 +166,18 @@ def _clear(place: Path) -> None:
     shutil.rmtree(removed)
 
 
-def _print_result(result: dict[str, Any], page: Path) -> None:
+def _print_result(result: RunResult, page: Path) -> None:
     """Print the result of a run in a few lines."""
     from bursar.report.saved import TITLE, saved_tile
 
     typer.echo("")
-    width = max(10, *(len(arm) for arm in result["arms"]))
-    for arm, found in result["comparison"].items():
-        typer.echo(f"{arm:<{width}} mean score over tasks and budget: {100 * found['mean']:.1f}")
+    width = max(10, *(len(arm) for arm in result.arms))
+    for arm, found in result.comparison.items():
+        typer.echo(f"{arm:<{width}} mean score over tasks and budget: {100 * found.mean:.1f}")
     shown = saved_tile(result)
     if shown is not None:
         typer.echo(f"{TITLE}: {shown[0][0].lower()}{shown[0][1:]} ({shown[1]}).")
-    _print_oracle(result["oracle"])
+    _print_oracle(result.oracle)
     typer.echo(f"Report: {page}")
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -17,6 +17,7 @@ from bursar.compute import duration
 from bursar.tasks import CostModel, Task
 
 if TYPE_CHECKING:
+    from bursar.campaign.decisions import RoundRecord
     from bursar.oracle import SearchPlan, SearchState
 
 
@@ -109,13 +110,13 @@ class RunDisplay:
         done, words = self.searched.describe(state, plan)
         self.progress.update(self.bar, completed=done, description="best order", left=words)
 
-    def row(self, arm: str, round: int, record: Mapping[str, Any]) -> None:
+    def row(self, arm: str, record: RoundRecord) -> None:
         """Print the scores of a round."""
-        if round == self.rounds:
+        if record.round == self.rounds:
             self.done[arm] = 1.0
         scores = "".join(f"{_score(record, n, task):>{self.score_widths[n]}}" for n, task in self.tasks.items())
-        spent = self.costs.show(record["spent"])
-        self.console.print(Text(f"{arm:<{self.name_width}}{round:>6}{spent:>12}{record['items']:>8,}{scores}"))
+        spent = self.costs.show(record.spent)
+        self.console.print(Text(f"{arm:<{self.name_width}}{record.round:>6}{spent:>12}{record.items:>8,}{scores}"))
 
 
 class SearchPace:
@@ -143,15 +144,15 @@ class ArmDisplay:
         """Move the bar."""
         self.display.at(self.arm, round, what, done)
 
-    def scored(self, round: int, record: Mapping[str, Any]) -> None:
+    def scored(self, record: RoundRecord) -> None:
         """Print the scores of the round."""
-        self.display.row(self.arm, round, record)
+        self.display.row(self.arm, record)
 
 
-def _score(record: Mapping[str, Any], name: str, task: Task) -> str:
-    if name not in record["test"]:
+def _score(record: RoundRecord, name: str, task: Task) -> str:
+    if name not in record.test:
         return "–"
-    return f"{100 * record['test'][name][task.metric]:.1f}"
+    return f"{100 * record.test[name][task.metric]:.1f}"
 
 
 def _clock(seconds: float) -> str:

@@ -1,6 +1,18 @@
 """The append-only record of annotations, money and decisions."""
 
+from bursar.ledger.decisions import Decision
 from bursar.ledger.ledger import Ledger
-from bursar.ledger.records import Annotation, Answer, Charge, Receipt, Skip, Submission, Timing
+from bursar.ledger.records import Annotation, Answer, Charge, Receipt, Skip, SpendingLine, Submission, Timing
 
-__all__ = ["Annotation", "Answer", "Charge", "Ledger", "Receipt", "Skip", "Submission", "Timing"]
+__all__ = [
+    "Annotation",
+    "Answer",
+    "Charge",
+    "Decision",
+    "Ledger",
+    "Receipt",
+    "Skip",
+    "SpendingLine",
+    "Submission",
+    "Timing",
+]

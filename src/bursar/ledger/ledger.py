@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -16,16 +15,17 @@ from bursar.corpus import Corpus
 from bursar.errors import LedgerError
 from bursar.ledger import schema as tables
 from bursar.ledger.checks import check_annotations, check_skip, check_submission, check_text, dump
+from bursar.ledger.decisions import Decision, SkipUndone
 from bursar.ledger.head import HeadFile
-from bursar.ledger.log import DECISION, SKIP, SUBMISSION, append, head_of
+from bursar.ledger.log import SKIP, SUBMISSION, head_of, next_numbers, record, record_decision, running_number
 from bursar.ledger.losses import check_for_loss, note_head
 from bursar.ledger.migrations import migrate
 from bursar.ledger.ownership import Ownership
 from bursar.ledger.places import Store, check_server, holds_ledger, open_store
-from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, Submission, Timing
+from bursar.ledger.records import OVERLAP, Annotation, Answer, Receipt, Skip, SpendingLine, Submission, Timing
 from bursar.ledger.views import corpus_with_labels, current_labels
 
-UNDONE = "skip undone"  # a kind of decision
+D = TypeVar("D", bound=Decision)
 
 
 class Ledger:
@@ -126,11 +126,11 @@ class Ledger:
                 return Receipt(submission.key, repeated=True)
             if known is not None:
                 raise _used_before(submission.key, "submission")
-            number, *firsts = _next_numbers(connection, tables.submissions, *parts)
+            number, *firsts = next_numbers(connection, tables.submissions, *parts)
             written = {tables.submissions: [{"id": number, **head, "created_at": tables.now()}]}
             for (table, rows), first in zip(parts.items(), firsts, strict=True):
                 written[table] = [{"id": id, "submission": number, **row} for id, row in enumerate(rows, start=first)]
-            _record(connection, SUBMISSION, written)
+            record(connection, SUBMISSION, written)
         return Receipt(submission.key, repeated=False, cost=sum(c.actual for c in submission.charges))
 
     def check(self, annotations: Sequence[Annotation]) -> None:
@@ -146,9 +146,9 @@ class Ledger:
         with self._writing() as connection:
             known = connection.execute(sa.select(*columns).where(tables.skips.c.key == skip.key)).mappings().first()
             if known is None:
-                (number,) = _next_numbers(connection, tables.skips)
+                (number,) = next_numbers(connection, tables.skips)
                 written = {"id": number, **row, "created_at": tables.now()}
-                _record(connection, SKIP, {tables.skips: [written]})
+                record(connection, SKIP, {tables.skips: [written]})
             elif dict(known) != row:
                 raise _used_before(skip.key, "skip")
         return Receipt(skip.key, repeated=known is not None)
@@ -156,55 +156,45 @@ class Ledger:
     def undo_skip(self, key: str, by: str) -> Skip:
         """Record as a decision that a skip is undone; undoing it again changes nothing."""
         check_text(key, by)
-        d = tables.decisions.c
         with self._writing() as connection:
             if connection.execute(sa.select(tables.skips.c.id).where(tables.skips.c.key == key)).first() is None:
                 raise LedgerError(f"there is no skip under the key {key!r:.200}", fix="look at what was skipped")
             if key not in _undone(connection):
-                count = sa.select(sa.func.count()).where(d.kind == UNDONE)
-                (number,) = _next_numbers(connection, tables.decisions)
-                # The round is a running number: decisions are unique by round and kind.
-                row = {"id": number, "round": connection.execute(count).scalar_one() + 1, "kind": UNDONE}
-                row |= {"body": dump({"skip": key, "by": by}), "created_at": tables.now()}
-                _record(connection, DECISION, {tables.decisions: [row]})
+                record_decision(connection, SkipUndone(round=running_number(connection, SkipUndone), skip=key, by=by))
         return next(skip for skip in self.skips(undone=True) if skip.key == key)
 
-    def decide(self, *decisions: tuple[int, str, Any]) -> None:
-        """Record decisions as (round, kind, body), all or none.
+    def decide(self, *decisions: Decision) -> None:
+        """Record decisions, all or none.
 
         Repeating a decision changes nothing; a different one for the same round and kind is an error.
         """
         with self._writing() as connection:
-            for round, kind, body in decisions:
-                check_text(kind)
-                text = dump(body)
-                known = _decision(connection, round, kind)
+            for decision in decisions:
+                known = _decision(connection, decision.round, decision.stored_kind)
                 if known is None:
-                    (number,) = _next_numbers(connection, tables.decisions)
-                    row = {"id": number, "round": round, "kind": kind, "body": text, "created_at": tables.now()}
-                    _record(connection, DECISION, {tables.decisions: [row]})
-                elif known != text:
-                    raise LedgerError(f"{self.where}: round {round} has another {kind} already")
+                    record_decision(connection, decision)
+                elif known != decision.encoded():
+                    raise LedgerError(f"{self.where}: round {decision.round} has another {decision.kind} already")
 
     # -- reading: decisions and money ------------------------------------------------------------------------------
-    def decision(self, round: int, kind: str) -> Any | None:
-        """The body of a decision, or ``None``."""
+    def decision(self, kind: type[D], round: int, stored_kind: str | None = None) -> D | None:
+        """A round's decision of this kind, or ``None``. ``stored_kind`` is for kinds that are stored under several."""
         with self._reading() as connection:
-            known = _decision(connection, round, kind)
-        return None if known is None else json.loads(known)
+            known = _decision(connection, round, stored_kind or kind.kind)
+        return None if known is None else kind.decoded(round, known)
 
-    def decisions(self, kind: str) -> list[tuple[int, Any]]:
+    def decisions(self, kind: type[D]) -> list[D]:
         """All decisions of one kind, by round."""
-        query = sa.select(tables.decisions.c.round, tables.decisions.c.body).where(tables.decisions.c.kind == kind)
+        d = tables.decisions.c
         with self._reading() as connection:
-            rows = connection.execute(query.order_by(tables.decisions.c.round)).all()
-        return [(row.round, json.loads(row.body)) for row in rows]
+            rows = connection.execute(sa.select(d.round, d.body).where(d.kind == kind.kind).order_by(d.round)).all()
+        return [kind.decoded(row.round, row.body) for row in rows]
 
-    def decided(self, kind: str) -> list[int]:
+    def decided(self, kind: type[Decision]) -> list[int]:
         """The rounds that have a decision of this kind."""
         d = tables.decisions.c
         with self._reading() as connection:
-            return list(connection.execute(sa.select(d.round).where(d.kind == kind).order_by(d.round)).scalars())
+            return list(connection.execute(sa.select(d.round).where(d.kind == kind.kind).order_by(d.round)).scalars())
 
     def keys(self, round: int | None = None) -> set[str]:
         """The keys of all submissions, or of one round's."""
@@ -243,11 +233,8 @@ class Ledger:
                 paid[what] = paid.get(what, 0) + int(actual)
         return found
 
-    def spending(self) -> list[dict[str, Any]]:
-        """Money by round, purpose and task (or reading): estimate, actual, number of items, number of answers.
-
-        There are more answers than items if several people annotate the same item.
-        """
+    def spending(self) -> list[SpendingLine]:
+        """Money by round, purpose and task (or reading)."""
         s, c = tables.submissions.c, tables.charges.c
         sums = (sa.func.sum(c.estimate), sa.func.sum(c.actual), sa.func.count(c.item.distinct()), sa.func.count())
         query = (
@@ -257,8 +244,7 @@ class Ledger:
         )
         with self._reading() as connection:
             rows = sorted(tuple(row) for row in connection.execute(query))  # by code point, as databases differ
-        names = ("round", "purpose", "what", "estimate", "actual", "items", "answers")
-        return [dict(zip(names, (*row[:3], *map(int, row[3:])), strict=True)) for row in rows]
+        return [SpendingLine(*row[:3], *map(int, row[3:])) for row in rows]
 
     # -- reading: annotations --------------------------------------------------------------------------------------
     def bought(self, round: int | None = None, purposes: Iterable[str] | None = None) -> list[str]:
@@ -362,24 +348,6 @@ class Ledger:
             yield connection
 
 
-def _next_numbers(connection: sa.Connection, *numbered: sa.Table) -> list[int]:
-    """The id of the next row of each table; ids have no gaps."""
-    return [number + 1 for number in connection.execute(_newest(*numbered)).one()]
-
-
-@cache
-def _newest(*numbered: sa.Table) -> sa.Select[Any]:
-    return sa.select(*(sa.select(sa.func.coalesce(sa.func.max(t.c.id), 0)).scalar_subquery() for t in numbered))
-
-
-def _record(connection: sa.Connection, kind: str, written: Mapping[sa.Table, Sequence[Mapping[str, Any]]]) -> None:
-    """Write the rows of one record, the main row first, and its entry in the log."""
-    for table, rows in written.items():
-        if rows:
-            connection.execute(table.insert(), rows)
-    append(connection, kind, next(iter(written.values()))[0]["id"], written)
-
-
 def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
     d = tables.decisions.c
     found: str | None = connection.execute(sa.select(d.body).where(d.round == round, d.kind == kind)).scalar()
@@ -389,9 +357,9 @@ def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
 def _undone(connection: sa.Connection) -> dict[str, dict[str, Any]]:
     """For the keys of undone skips, who undid them and when."""
     d = tables.decisions.c
-    rows = connection.execute(sa.select(d.body, d.created_at).where(d.kind == UNDONE)).all()
-    bodies = [(json.loads(body), at) for body, at in rows]
-    return {body["skip"]: {"undone_by": body["by"], "undone_at": at} for body, at in bodies}
+    query = sa.select(d.round, d.body, d.created_at).where(d.kind == SkipUndone.kind)
+    rows = [(SkipUndone.decoded(number, body), at) for number, body, at in connection.execute(query)]
+    return {undone.skip: {"undone_by": undone.by, "undone_at": at} for undone, at in rows}
 
 
 def _used_before(key: str, what: str) -> LedgerError:

@@ -18,9 +18,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from bursar.ledger import schema as tables
+from bursar.ledger.decisions import Decision, LossAccepted
 
 LEDGER, SUBMISSION, SKIP, DECISION = "ledger", "submission", "skip", "decision"
-LOSS = "accepted loss"  # kind of the decision to continue without the missing entries
 # The parts of a record: rows of tables, selected by a column. Times are included. A column that is added to a table
 # later is not part of these digests.
 PARTS: dict[str, dict[sa.Table, tuple[str, tuple[str, ...]]]] = {
@@ -55,13 +55,39 @@ def begin_log(connection: sa.Connection) -> None:
     connection.execute(tables.log.insert(), {"id": 0, "kind": LEDGER, "record": 0, "digest": uuid.uuid4().hex})
 
 
-def append(connection: sa.Connection, kind: str, record: int, rows: Rows) -> None:
-    """Append the entry of a record that was just written."""
+def next_numbers(connection: sa.Connection, *numbered: sa.Table) -> list[int]:
+    """The id of the next row of each table; ids have no gaps."""
+    return [number + 1 for number in connection.execute(_newest(*numbered)).one()]
+
+
+@cache
+def _newest(*numbered: sa.Table) -> sa.Select[Any]:
+    return sa.select(*(sa.select(sa.func.coalesce(sa.func.max(t.c.id), 0)).scalar_subquery() for t in numbered))
+
+
+def record(connection: sa.Connection, kind: str, written: Rows) -> None:
+    """Write the rows of one record, the main row first, and its entry in the log."""
+    for table, rows in written.items():
+        if rows:
+            connection.execute(table.insert(), rows)
     content = {
-        table.name: [_plain(table, names, row) for row in rows.get(table, ())]
+        table.name: [_plain(table, names, row) for row in written.get(table, ())]
         for table, (_, names) in PARTS[kind].items()
     }
-    _append(connection, kind, record, content)
+    _append(connection, kind, next(iter(written.values()))[0]["id"], content)
+
+
+def record_decision(connection: sa.Connection, decision: Decision) -> None:
+    """Write a decision and its entry in the log."""
+    (number,) = next_numbers(connection, tables.decisions)
+    row = {"id": number, "round": decision.round, "kind": decision.stored_kind, "body": decision.encoded()}
+    record(connection, DECISION, {tables.decisions: [row | {"created_at": tables.now()}]})
+
+
+def running_number(connection: sa.Connection, kind: type[Decision]) -> int:
+    """The next number of a kind of decision that does not belong to a round."""
+    count = sa.select(sa.func.count()).where(tables.decisions.c.kind == kind.kind)
+    return int(connection.execute(count).scalar_one()) + 1
 
 
 def _append(connection: sa.Connection, kind: str, record: int, content: Mapping[str, Any]) -> None:
@@ -110,9 +136,9 @@ def last_loss(connection: sa.Connection) -> int:
     """The newest entry that accepts a loss; 0 if none does."""
     d, g = tables.decisions.c, tables.log.c
     query = sa.select(sa.func.max(g.id)).where(
-        g.kind == DECISION, g.record.in_(sa.select(d.id).where(d.kind == LOSS).scalar_subquery())
+        g.kind == DECISION, g.record.in_(sa.select(d.id).where(d.kind == LossAccepted.kind).scalar_subquery())
     )
-    known = connection.execute(sa.select(d.id).where(d.kind == LOSS).limit(1)).scalar()
+    known = connection.execute(sa.select(d.id).where(d.kind == LossAccepted.kind).limit(1)).scalar()
     return 0 if known is None else int(connection.execute(query).scalar() or 0)
 
 
@@ -194,8 +220,8 @@ def _accepts(found: Mapping[str, Any] | None, content: str) -> bool:
     """Whether this decision accepts a loss with exactly the present content."""
     if found is None or not found["decisions"]:
         return False
-    _, _, kind, body, _ = found["decisions"][0]
-    return bool(kind == LOSS and json.loads(body).get("content") == content)
+    _, number, kind, body, _ = found["decisions"][0]
+    return bool(kind == LossAccepted.kind and LossAccepted.decoded(number, body).content == content)
 
 
 def _unlogged(connection: sa.Connection, logged: Mapping[str, set[int]]) -> list[tuple[str, int]]:

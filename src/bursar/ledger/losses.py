@@ -8,10 +8,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from bursar.errors import LedgerError
-from bursar.ledger import schema as tables
-from bursar.ledger.checks import dump
+from bursar.ledger.decisions import LossAccepted
 from bursar.ledger.head import HeadFile
-from bursar.ledger.log import DECISION, LOSS, Head, append, audit_log, digest_at, head_of, last_loss, relog
+from bursar.ledger.log import (
+    Head,
+    audit_log,
+    digest_at,
+    head_of,
+    last_loss,
+    record_decision,
+    relog,
+    running_number,
+)
 from bursar.ledger.migrations import migrate, version_of
 from bursar.ledger.places import Store, holds_ledger, is_url, open_store, public_url, read_only, read_url
 
@@ -129,22 +137,13 @@ def accept_loss(place: str | Path, file: HeadFile, lost: str) -> int:
             with store.writer.begin() as connection:
                 kept = head_of(connection).entry
                 relog(connection, audit_log(connection).unlogged)
-                body = {"lost": lost, "had": had, "kept": kept, "content": audit_log(connection).content}
-                _decide(connection, body)
+                number, content = running_number(connection, LossAccepted), audit_log(connection).content
+                record_decision(connection, LossAccepted(round=number, lost=lost, had=had, kept=kept, content=content))
                 head = head_of(connection)
             file.replace(head)
     finally:
         store.writer.dispose()
     return head.entry
-
-
-def _decide(connection: sa.Connection, body: dict[str, Any]) -> None:
-    d = tables.decisions.c
-    newest = connection.execute(sa.select(sa.func.coalesce(sa.func.max(d.id), 0))).scalar_one()
-    before = connection.execute(sa.select(sa.func.count()).where(d.kind == LOSS)).scalar_one()
-    row = {"id": newest + 1, "round": before + 1, "kind": LOSS, "body": dump(body), "created_at": tables.now()}
-    connection.execute(tables.decisions.insert(), row)
-    append(connection, DECISION, newest + 1, {tables.decisions: [row]})
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -110,6 +110,19 @@ class Skip:
 
 
 @dataclass(frozen=True)
+class SpendingLine:
+    """Money spent in one round, for one purpose, on one task or reading, in whole units."""
+
+    round: int
+    purpose: str
+    what: str  # a task's name, or "reading"
+    estimate: int
+    actual: int
+    items: int
+    answers: int  # more than items if several people annotate the same item
+
+
+@dataclass(frozen=True)
 class Receipt:
     """Confirms that a submission is on disk."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bursar.campaign.annotators import GoldAnnotator
+from bursar.campaign.decisions import CampaignEnded, RoundSelection
 from bursar.campaign.splits import DataSplits, fully_labelled
 from bursar.errors import ConfigError
 from bursar.ledger import Ledger
@@ -157,8 +158,8 @@ def check_begun(run: Run, finish_by: str | None) -> None:
 
 def _check_finished(run: Run, ledgers: Mapping[str, Ledger], finish_by: str | None) -> None:
     for arm, ledger in ledgers.items():
-        if not ledger.decided("end"):
-            raise _unfinished(run, f"{arm} is in round {max(ledger.decided('selection'), default=0)}", finish_by)
+        if not ledger.decided(CampaignEnded):
+            raise _unfinished(run, f"{arm} is in round {max(ledger.decided(RoundSelection), default=0)}", finish_by)
 
 
 def _unfinished(run: Run, why: str, finish_by: str | None) -> ConfigError:
@@ -195,7 +196,7 @@ def _orders(run: Run, ledgers: Mapping[str, Ledger], tasks: list[str], pool: Int
             left_out[arm] = f"it buys labels of single tasks ({partly:,} of {len(items):,} items), not whole items"
         else:
             bought[arm] = place[run.parts.corpus.positions(items)]
-            rounds = max(rounds, len(set(ledger.decided("selection")) - {0}))
+            rounds = max(rounds, len(set(ledger.decided(RoundSelection)) - {0}))
     for arm in [arm for arm, items in bought.items() if len(items) < max(rounds, 1)]:
         left_out[arm] = f"it bought {len(bought.pop(arm))} items after its start, fewer than there are batches"
     if not bought:
@@ -212,8 +213,8 @@ def _orders(run: Run, ledgers: Mapping[str, Ledger], tasks: list[str], pool: Int
 def _after_start(ledger: Ledger, tasks: set[str]) -> tuple[list[str], int]:
     """The items bought after the start, and how many of them were not bought for all these tasks."""
     start = set(ledger.bought(round=0))
-    asked = {r: body["items"] for r, body in ledger.decisions("selection") if r > 0}
-    partly = {item["id"] for items in asked.values() for item in items if not tasks <= set(item["tasks"])}
+    asked = [item for selection in ledger.decisions(RoundSelection) if selection.round > 0 for item in selection.items]
+    partly = {item.id for item in asked if not tasks <= set(item.tasks)}
     return [item for item in ledger.bought() if item not in start], len(partly)
 
 

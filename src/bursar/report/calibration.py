@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any
 
+from bursar.campaign.decisions import ReliabilityRecord
+from bursar.campaign.results import RunResult
 from bursar.report.charts import Axis, Bar, Chart, Mark, Note, Rule
 from bursar.report.tables import Table
 from bursar.report.wording import NINETY_PERCENT, counted, listed, round_phrase
@@ -57,25 +57,25 @@ class TaskCalibration:
         return str(self.verdict)
 
 
-def calibration_of(result: Mapping[str, Any]) -> list[TaskCalibration]:
+def calibration_of(result: RunResult) -> list[TaskCalibration]:
     """The calibration of every task that was measured."""
     return [_calibration(name, record) for name, record in _reliability(result).items()]
 
 
-def _reliability(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _reliability(result: RunResult) -> dict[str, ReliabilityRecord]:
     """The reliability bins of the last round by task; empty if they were not measured."""
-    rounds = result["arms"][result["strategy"]]["rounds"]
-    found = (rounds[-1].get("reliability") or {}) if rounds else {}
-    return {name: found[name] for name in result["tasks"] if name in found and sum(found[name]["counts"])}
+    rounds = result.main.rounds
+    found = rounds[-1].reliability if rounds else {}
+    return {name: found[name] for name in result.tasks if name in found and any(found[name].counts)}
 
 
-def _calibration(name: str, record: Mapping[str, Any]) -> TaskCalibration:
-    bins = zip(record["confidence"], record["accuracy"], record["counts"], strict=True)
-    filled = [(confidence, accuracy, count) for confidence, accuracy, count in bins if count]
+def _calibration(name: str, record: ReliabilityRecord) -> TaskCalibration:
+    bins = zip(record.confidence, record.accuracy, record.counts, strict=True)
+    filled = [(sure, right, count) for sure, right, count in bins if sure is not None and right is not None and count]
     items = sum(count for _, _, count in filled)
     confidence = sum(confidence * count for confidence, _, count in filled) / items
     accuracy = sum(accuracy * count for _, accuracy, count in filled) / items
-    errors = record["calibration"], record["overconfidence"]
+    errors = record.calibration, record.overconfidence
     # Half the 90 % interval of the accuracy, with one right and one wrong item added so that it is never zero.
     share = (accuracy * items + 1) / (items + 2)
     luck = NINETY_PERCENT * math.sqrt(share * (1 - share) / items)
@@ -90,7 +90,7 @@ def _calibration(name: str, record: Mapping[str, Any]) -> TaskCalibration:
     return TaskCalibration(name, items, confidence, accuracy, filled[-1], *errors, verdict)
 
 
-def calibration_words(result: Mapping[str, Any]) -> list[str]:
+def calibration_words(result: RunResult) -> list[str]:
     """Whether the confidence of the latest model can be trusted, and what follows, for every task."""
     found = calibration_of(result)
     if not found:
@@ -103,7 +103,7 @@ def calibration_words(result: Mapping[str, Any]) -> list[str]:
         for verdict, those in by_verdict.items()
         if those
     ]
-    last = result["arms"][result["strategy"]]["rounds"][-1]["round"]
+    last = result.main.rounds[-1].round
     words = [f"After {round_phrase(last)}, the model is {'; '.join(parts)}."] if parts else []
     if unknown:
         words.append(f"There are {Verdict.UNKNOWN} for {listed(unknown)}.")
@@ -112,13 +112,13 @@ def calibration_words(result: Mapping[str, Any]) -> list[str]:
         words.append(f"Check its predictions for {listed(doubtful)} before you use them, even confident ones.")
     elif len(by_verdict[Verdict.CALIBRATED]) == len(found):
         words.append("You can rely on its confidence.")
-    if not result["corpus"]["test"]:
+    if not result.corpus.test:
         words.append("This was measured on development items, which training uses, so it is slightly optimistic.")
     return words
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
-def calibration_table(result: Mapping[str, Any]) -> Table:
+def calibration_table(result: RunResult) -> Table:
     """Confidence, accuracy and the two errors of every task."""
     rows = [
         (
@@ -136,11 +136,11 @@ def calibration_table(result: Mapping[str, Any]) -> Table:
     return Table((*columns, "Calibration error", "Overconfidence error"), tuple(rows))
 
 
-def reliability_table(result: Mapping[str, Any]) -> Table:
+def reliability_table(result: RunResult) -> Table:
     """Every point of the reliability diagrams."""
     rows = []
     for name, record in _reliability(result).items():
-        bins = zip(pairwise(record["edges"]), record["counts"], record["confidence"], record["accuracy"], strict=True)
+        bins = zip(pairwise(record.edges), record.counts, record.confidence, record.accuracy, strict=True)
         for (low, high), count, confidence, accuracy in bins:
             if count:
                 rows.append((name, f"{low:.2f} to {high:.2f}", f"{count:,}", f"{confidence:.2f}", f"{accuracy:.2f}"))
@@ -148,19 +148,19 @@ def reliability_table(result: Mapping[str, Any]) -> Table:
 
 
 # -- reliability diagrams --------------------------------------------------------------------------------------------
-def reliability_charts(result: Mapping[str, Any]) -> dict[str, Chart]:
+def reliability_charts(result: RunResult) -> dict[str, Chart]:
     """The reliability diagram of every task."""
     records = _reliability(result)
     return {one.task: _reliability_chart(one, records[one.task]) for one in calibration_of(result)}
 
 
-def _reliability_chart(found: TaskCalibration, record: Mapping[str, Any]) -> Chart:
+def _reliability_chart(found: TaskCalibration, record: ReliabilityRecord) -> Chart:
     """Accuracy against confidence with a point per bin, the diagonal, and the number of items at the bottom."""
-    most = max(record["counts"])
+    most = max(record.counts)
     marks, bars, stems = [], [], []
-    bins = zip(pairwise(record["edges"]), record["counts"], record["confidence"], record["accuracy"], strict=True)
+    bins = zip(pairwise(record.edges), record.counts, record.confidence, record.accuracy, strict=True)
     for (low, high), count, confidence, accuracy in bins:
-        if not count:
+        if not count or confidence is None or accuracy is None:
             continue
         items, size = counted(count, "item"), round(4 + 4 * (count / most) ** 0.5, 1)
         text = f"Confidence {confidence:.2f}, accuracy {accuracy:.2f}: {items}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bursar.campaign.curves import saved_at_equal_money
+from bursar.campaign.results import RunResult
 from bursar.campaign.savings import RANDOM as RANDOM
 from bursar.ragged import FloatArray
 
@@ -50,24 +50,24 @@ class CurveComparison:
         return float(np.mean(list(self.mine.values())) - np.mean(list(self.others.values())))
 
 
-def curves_of(result: Mapping[str, Any]) -> dict[str, LearningCurve]:
+def curves_of(result: RunResult) -> dict[str, LearningCurve]:
     """The curve of every strategy that has test scores."""
     curves = {}
-    for arm, found in result["arms"].items():
-        rounds = [r for r in found["rounds"] if r["test"]]
+    for arm, found in result.arms.items():
+        rounds = [r for r in found.rounds if r.test]
         if rounds:
             curves[arm] = LearningCurve(
                 arm,
-                tuple(r["round"] for r in rounds),
-                np.array([r["spent"] for r in rounds], dtype=float),
-                {n: np.array([r["test"][n][t["metric"]] for r in rounds]) for n, t in result["tasks"].items()},
+                tuple(r.round for r in rounds),
+                np.array([r.spent for r in rounds], dtype=float),
+                {n: np.array([r.test[n][t.metric] for r in rounds]) for n, t in result.tasks.items()},
             )
     return curves
 
 
-def baseline(result: Mapping[str, Any]) -> str | None:
+def baseline(result: RunResult) -> str | None:
     """The strategy to compare with: random if it was run, else the first other one."""
-    others = [arm for arm in result["arms"] if arm != result["strategy"]]
+    others = [arm for arm in result.arms if arm != result.strategy]
     return RANDOM if RANDOM in others else next(iter(others), None)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bursar.campaign.decisions import ConfidenceExample
 from bursar.corpus import Corpus, Item
 from bursar.tasks import Tagging, Task
 
@@ -50,9 +51,9 @@ class ShownItem:
     verdicts: tuple[Verdict, ...]
 
 
-def shown_item(example: Mapping[str, Any], corpus: Corpus) -> ShownItem:
+def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
     """An example of a round's confidences with its text from the corpus."""
-    at = int(corpus.positions([example["id"]])[0])
+    at = int(corpus.positions([example.id])[0])
     item = corpus[at]
     offsets = [(a, b) for a, b in corpus.texts.spans[at].tolist()] if corpus.texts is not None else []
     marked = _marked(corpus.schema)
@@ -61,21 +62,21 @@ def shown_item(example: Mapping[str, Any], corpus: Corpus) -> ShownItem:
     pieces: list[Piece] = []
     if text:
         task = corpus.schema[marked] if marked is not None else None
-        pieces = _pieces(text[:end], offsets, task, example["guess"].get(marked))
+        pieces = _pieces(text[:end], offsets, task, example.guess.get(marked or ""))
     names = list(corpus.schema)
     verdicts = []
     for k, name in enumerate(names):
         in_text = name == marked and bool(text)
-        chips = [] if in_text else chips_of(corpus.schema[name], example["guess"][name], item)
+        chips = [] if in_text else chips_of(corpus.schema[name], example.guess[name], item)
         verdicts.append(
             Verdict(
                 task=name,
                 kind=corpus.schema[name].kind,
                 colour=k % 5 + 1,
-                confidence=min(1.0, max(0.0, float(example["confidence"][name]))),
+                confidence=min(1.0, max(0.0, float(example.confidence[name]))),
                 chips=tuple(chips[:MOST_CHIPS]),
                 more=max(0, len(chips) - MOST_CHIPS),
-                marked=len(example["guess"][name]) if in_text else None,
+                marked=len(example.guess[name]) if in_text else None,
             )
         )
     colour = names.index(marked) % 5 + 1 if marked is not None else 1

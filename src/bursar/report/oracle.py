@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.results import RunResult
 from bursar.oracle.comparison import BEYOND_LUCK, OrderComparison, OrderScores
 from bursar.oracle.judge_registry import PROBE
 from bursar.ragged import FloatArray
@@ -29,9 +30,9 @@ JUDGES = {
 COLUMNS = ("Order", "Test items", "Of the way", "Validation items", "Of the way")
 
 
-def oracle_of(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def oracle_of(result: RunResult) -> Mapping[str, Any] | None:
     """The oracle's answer about a run, if it has one."""
-    found: Mapping[str, Any] | None = result.get("oracle")
+    found = result.oracle
     return found if found and "arms" in found else None
 
 

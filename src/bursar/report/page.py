@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from bursar.campaign import Run
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.results import RunResult
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.laws.joint_vs_single import current_together
@@ -45,7 +46,7 @@ from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
 from bursar.report.summary import summarise
 from bursar.report.tables import arms_table, audit_table, curve_table, settings
-from bursar.report.together import Together
+from bursar.report.together import section_of
 from bursar.report.wording import THIN, round_phrase, sentence, strategy_name
 
 REPORT_FILE = "report.html"
@@ -55,19 +56,20 @@ MOST_COLUMNS = 6  # of tiles
 def write_report(run: Run, path: Path | None = None) -> Path:
     """Write the report of a run atomically, by default into its folder."""
     path = path or run.folder / REPORT_FILE
-    page = render(run.result() | {"together": current_together(run)}, run.parts.corpus)
+    page = render(run.result(), run.parts.corpus, current_together(run))
     with replacing(path) as file:
         file.write(page)
     return path
 
 
-def render(result: Mapping[str, Any], corpus: Corpus) -> str:
+def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any] | None = None) -> str:
     """The HTML page. Equal results give equal pages."""
     learning, spending, confidence = learning_charts(result), spending_chart(result), confidence_charts(result)
     stopping = stopping_charts(result) if stopping_words(result) else []
-    answer, together = oracle_of(result), Together.of(result)
-    oracle = oracle_chart(answer, list(result["arms"])) if answer else None
-    task_keys = {name: str(k) for k, name in enumerate(result["tasks"])}
+    answer = oracle_of(result)
+    together = section_of(together_result) if together_result else None
+    oracle = oracle_chart(answer, list(result.arms)) if answer else None
+    task_keys = {name: str(k) for k, name in enumerate(result.tasks)}
     curves = {f"curve-{task_keys.get(name, 'mean')}": chart for name, chart in learning.items()}
     reliability = {f"reliability-{task_keys[name]}": chart for name, chart in reliability_charts(result).items()}
     advice = {f"stopping-{k}": chart for k, chart in enumerate(stopping)}
@@ -85,8 +87,8 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         "page.html",
         ["page.css"],
         charts,
-        title=result["name"],
-        strategy=sentence(strategy_name(result)),
+        title=result.name,
+        strategy=sentence(strategy_name(result.main)),
         summary=summary,
         columns=math.ceil(len(summary.tiles) / math.ceil(len(summary.tiles) / MOST_COLUMNS)),
         curves=curves,
@@ -104,13 +106,13 @@ def render(result: Mapping[str, Any], corpus: Corpus) -> str:
         oracle_table=oracle_table(answer) if answer else None,
         random_orders=len(answer["random_curves"]) if answer else 0,
         together=together,
-        things=[(sentence(name), thing_look(k)) for k, name in enumerate(["reading", *result["tasks"]])],
-        audited=any(line["purpose"] == "audit" for line in result["arms"][result["strategy"]]["spending"]),
+        things=[(sentence(name), thing_look(k)) for k, name in enumerate(["reading", *result.tasks])],
+        audited=any(line.purpose == "audit" for line in result.main.spending),
         spending_words=spending_words(result),
-        rounds=round_rows(result, result["strategy"]),
+        rounds=round_rows(result, result.strategy),
         split_table=split_table(result),
         split_words=split_words(result),
-        tasks=result["tasks"],
+        tasks=result.tasks,
         views=_views(result, corpus),
         reliability=reliability,
         calibration_words=calibration_words(result),
@@ -172,9 +174,9 @@ class View:
     most: tuple[ShownItem, ...]
 
 
-def _audit_note(result: Mapping[str, Any]) -> str:
+def _audit_note(result: RunResult) -> str:
     """What the light points in the charts are, or why there are none."""
-    slices, drawn = result["arms"][result["strategy"]]["audit"], drawn_slices(result)
+    slices, drawn = result.main.audit, drawn_slices(result)
     if not slices:
         return ""
     if not drawn:
@@ -184,22 +186,22 @@ def _audit_note(result: Mapping[str, Any]) -> str:
         )
     meaning = f"scores on random items, predicted before they were labelled, with a 90{THIN}% interval"
     if not curves_of(result):
-        few = min(part["items"] for part in slices) < FEWEST_FOR_INTERVAL
+        few = min(part.items for part in slices) < FEWEST_FOR_INTERVAL
         caution = f" Slices of fewer than {FEWEST_FOR_INTERVAL} items are little more than a guess." if few else ""
         return f"There is no test set. Points are audit slices: {meaning}.{caution}"
     return f"Light circles are audit slices: {meaning}. Some intervals extend beyond the chart; see the table."
 
 
-def _views(result: Mapping[str, Any], corpus: Corpus) -> list[View]:
+def _views(result: RunResult, corpus: Corpus) -> list[View]:
     return [
         View(
-            record["round"],
-            round_phrase(record["round"]),
-            tuple(f"{record['mean'][name]:.2f}" for name in result["tasks"]),
-            tuple(shown_item(example, corpus) for example in record["least"]),
-            tuple(shown_item(example, corpus) for example in record["most"]),
+            record.round,
+            round_phrase(record.round),
+            tuple(f"{record.mean[name]:.2f}" for name in result.tasks),
+            tuple(shown_item(example, corpus) for example in record.least),
+            tuple(shown_item(example, corpus) for example in record.most),
         )
-        for record in result["arms"][result["strategy"]]["confidence"]
+        for record in result.main.confidence
     ]
 
 

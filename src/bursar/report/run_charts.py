@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.results import AuditScores, RunResult, ScoreInterval
+from bursar.ledger import SpendingLine
 from bursar.ledger.records import READING
 from bursar.report.charts import (
     Axis,
@@ -25,7 +27,7 @@ from bursar.report.charts import (
     thing_look,
 )
 from bursar.report.curves import LearningCurve, curves_of
-from bursar.report.spending import WHY, SpendingLine, by_round, round_name
+from bursar.report.spending import WHY, by_round, round_name
 from bursar.report.wording import (
     Money,
     Scale,
@@ -53,12 +55,12 @@ class _Scored:
     measure: str
     scale: Scale
     curves: Mapping[str, tuple[LearningCurve, list[float]]]  # by strategy, with the scores to draw
-    slices: Sequence[Mapping[str, Any]]  # spent, items, score, low, high
+    slices: Sequence[tuple[AuditScores, ScoreInterval]]  # with the score to draw
 
 
-def learning_charts(result: Mapping[str, Any]) -> dict[str, Chart]:
+def learning_charts(result: RunResult) -> dict[str, Chart]:
     """Scores against money spent: the mean over several tasks under the empty name, then each task."""
-    curves, slices, tasks = curves_of(result), drawn_slices(result), result["tasks"]
+    curves, slices, tasks = curves_of(result), drawn_slices(result), result.tasks
     charts = {}
     if len(tasks) > 1 and (curves or slices):
         lines = {arm: (curve, curve.mean.tolist()) for arm, curve in curves.items()}
@@ -66,30 +68,29 @@ def learning_charts(result: Mapping[str, Any]) -> dict[str, Chart]:
         charts[""] = _learning_chart(result, _Scored("All tasks", "mean score", mean_scale(result), lines, points))
     for name, task in tasks.items():
         lines = {arm: (curve, curve.scores[name].tolist()) for arm, curve in curves.items()}
-        points = [{key: part[key] for key in ("spent", "items")} | part["scores"][name] for part in slices]
+        points = [(part, part.scores[name]) for part in slices]
         if lines or points:
-            scale, measure = Scale.of(task["metric"]), metric_name(task["metric"])
+            scale, measure = Scale.of(task.metric), metric_name(task.metric)
             charts[name] = _learning_chart(result, _Scored(name, measure, scale, lines, points))
     return charts
 
 
-def drawn_slices(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def drawn_slices(result: RunResult) -> list[AuditScores]:
     """The audit slices to draw: those large enough, or all of them if there are no curves."""
-    slices = result["arms"][result["strategy"]]["audit"]
-    large = [part for part in slices if part["items"] >= FEWEST_FOR_INTERVAL]
+    slices = list(result.main.audit)
+    large = [part for part in slices if part.items >= FEWEST_FOR_INTERVAL]
     return large if curves_of(result) else slices
 
 
-def _mean_slice(part: Mapping[str, Any], tasks: Iterable[str]) -> dict[str, Any]:
+def _mean_slice(part: AuditScores, tasks: Iterable[str]) -> tuple[AuditScores, ScoreInterval]:
     """An audit slice with its mean score over tasks, whose interval is not known."""
-    mean = float(np.mean([part["scores"][name]["score"] for name in tasks]))
-    return {key: part[key] for key in ("spent", "items")} | {"score": mean, "low": None, "high": None}
+    return part, ScoreInterval(score=float(np.mean([part.scores[name].score for name in tasks])))
 
 
-def _learning_chart(result: Mapping[str, Any], of: _Scored) -> Chart:
+def _learning_chart(result: RunResult, of: _Scored) -> Chart:
     money, scale = Money.of(result), of.scale
     lines = [_arm_line(at, *of.curves[arm], money, scale) for at, arm in enumerate(of.curves)]
-    marks = [_slice_mark(part, money, scale, alone=not lines) for part in of.slices]
+    marks = [_slice_mark(part, found, money, scale, alone=not lines) for part, found in of.slices]
     amounts = [point.x for line in lines for point in line.points] + [mark.x for mark in marks]
     scores = [point.y for line in lines for point in line.points if point.y is not None] + [mark.y for mark in marks]
     named = {arm_name(arm): known for arm, (_, known) in of.curves.items()}
@@ -101,7 +102,7 @@ def _learning_chart(result: Mapping[str, Any], of: _Scored) -> Chart:
             x, low, high = zip(*known, strict=True)
             bands = [Band("arm-1", x, low, high)]
         scores += [end for _, *ends in known for end in ends]
-        named = {"audit slices": [part["score"] for part in of.slices]}
+        named = {"audit slices": [found.score for _, found in of.slices]}
     words = [f"{name} from {scale.show(known[0])} to {scale.show(known[-1])}" for name, known in named.items()]
     return Chart(
         f"{sentence(of.measure)} against money spent: {listed(words)}.",
@@ -125,29 +126,28 @@ def _arm_line(at: int, curve: LearningCurve, scores: list[float], money: Money, 
     return Polyline(name, look.colour, points, look.dash, look.shape, label=True)
 
 
-def _slice_mark(part: Mapping[str, Any], money: Money, scale: Scale, *, alone: bool) -> Mark:
+def _slice_mark(part: AuditScores, found: ScoreInterval, money: Money, scale: Scale, *, alone: bool) -> Mark:
     """An audit slice with its interval; light, unless there are no curves."""
-    low, high = (None if part[end] is None else scale.value(part[end]) for end in ("low", "high"))
-    between = "" if low is None else f" ({scale.between(part['low'], part['high'])})"
+    low, high = (None if found.interval is None else scale.value(end) for end in found.interval or (0.0, 0.0))
+    between = "" if found.interval is None else f" ({scale.between(*found.interval)})"
     text = (
-        f"Audit slice: {scale.show(part['score'])}{between} at {money.show(part['spent'])}, "
-        f"on {counted(part['items'], 'item')}"
+        f"Audit slice: {scale.show(found.score)}{between} at {money.show(part.spent)}, on {counted(part.items, 'item')}"
     )
     look = "arm-1" if alone else "audit"
-    return Mark(look, money.amount(part["spent"]), scale.value(part["score"]), low, high, text, open=not alone)
+    return Mark(look, money.amount(part.spent), scale.value(found.score), low, high, text, open=not alone)
 
 
 # -- spending --------------------------------------------------------------------------------------------------------
-def spending_chart(result: Mapping[str, Any]) -> Chart | None:
+def spending_chart(result: RunResult) -> Chart | None:
     """Money by round, stacked by task; audit slices are hatched, on top."""
-    lines = by_round(result["arms"][result["strategy"]]["spending"])
+    lines = by_round(result.main.spending)
     if not lines:
         return None
     money, bars, totals = Money.of(result), [], []
     for at, round in enumerate(sorted(lines)):
         base = 0
         for audit in (False, True):
-            part = [line for line in lines[round] if (line["purpose"] == AUDIT) == audit]
+            part = [line for line in lines[round] if (line.purpose == AUDIT) == audit]
             for look, units, text in _bar_parts(result, round, part):
                 ends = (money.amount(base), money.amount(base + units))
                 bars.append(Bar(look, (at - HALF_BAR, at + HALF_BAR), ends, text, hatched=audit))
@@ -165,49 +165,51 @@ def spending_chart(result: Mapping[str, Any]) -> Chart | None:
     )
 
 
-def _bar_parts(result: Mapping[str, Any], round: int, lines: Sequence[SpendingLine]) -> Iterator[tuple[str, int, str]]:
+def _bar_parts(result: RunResult, round: int, lines: Sequence[SpendingLine]) -> Iterator[tuple[str, int, str]]:
     """Colour, units and text of each part of a bar: reading, then the tasks."""
     money = Money.of(result)
-    for at, thing in enumerate([READING, *result["tasks"]]):
-        paid = [line for line in lines if line["what"] == thing and line["actual"]]
+    for at, thing in enumerate([READING, *result.tasks]):
+        paid = [line for line in lines if line.what == thing and line.actual]
         if paid:
-            units = sum(line["actual"] for line in paid)
-            purposes = {line["purpose"] for line in paid}
+            units = sum(line.actual for line in paid)
+            purposes = {line.purpose for line in paid}
             why = listed([words for purpose, words in WHY.items() if purpose in purposes])
             which = sentence(why) if round == 0 else f"Round {round}, {why}"
             yield thing_look(at), units, f"{which}: {money.show(units)} for {thing}"
 
 
-def spending_totals(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+def spending_totals(result: RunResult) -> list[dict[str, Any]]:
     """Totals for reading, for each task, and for audit slices (which are included in the others)."""
-    lines, money = result["arms"][result["strategy"]]["spending"], Money.of(result)
-    whole = sum(line["actual"] for line in lines)
+    lines, money = result.main.spending, Money.of(result)
+    whole = sum(line.actual for line in lines)
     if not whole:
         return []
     rows = [
-        (sentence(thing), thing_look(at), False, [line for line in lines if line["what"] == thing])
-        for at, thing in enumerate([READING, *result["tasks"]])
+        (sentence(thing), thing_look(at), False, [line for line in lines if line.what == thing])
+        for at, thing in enumerate([READING, *result.tasks])
     ]
-    audited = [line for line in lines if line["purpose"] == AUDIT]
+    audited = [line for line in lines if line.purpose == AUDIT]
     rows += [("Audit slices (included)", "audit", True, audited)] if audited else []
     found = []
     for name, look, hatched, those in rows:
-        units = sum(line["actual"] for line in those)
+        units = sum(line.actual for line in those)
         about = {"name": name, "look": look, "hatched": hatched, "share": units / whole}
         found.append(about | {"value": money.brief(units), "note": percent(units / whole)})
     return found
 
 
 # -- confidence ------------------------------------------------------------------------------------------------------
-def confidence_charts(result: Mapping[str, Any]) -> dict[tuple[int, str], Chart]:
+def confidence_charts(result: RunResult) -> dict[tuple[int, str], Chart]:
     """By round and task: histograms of the model's confidence in the pool and in the selected items, in percent."""
-    records = result["arms"][result["strategy"]]["confidence"]
+    records = result.main.confidence
     charts = {}
-    for name in result["tasks"]:
-        top = max((max(_shares(record[of][name])) for record in records for of in ("pool", "chosen")), default=1)
+    for name in result.tasks:
+        top = max(
+            (max(_shares(counts[name])) for record in records for counts in (record.pool, record.chosen)), default=1
+        )
         for record in records:
-            pool, chosen, mean = record["pool"][name], record["chosen"][name], f"mean {record['mean'][name]:.2f}"
-            charts[record["round"], name] = Chart(
+            pool, chosen, mean = record.pool[name], record.chosen[name], f"mean {record.mean[name]:.2f}"
+            charts[record.round, name] = Chart(
                 f"Histogram of confidence for {name}: {sum(pool):,} items, {mean}; {sum(chosen):,} selected.",
                 Axis(0, 1, "confidence"),
                 Axis(0, 1.08 * 100 * top, suffix=" %"),

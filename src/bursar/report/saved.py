@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from bursar.campaign.results import RunResult, SavedShare
 from bursar.campaign.savings import A_LOT, FEWEST_ITEMS, saved_against_random
 from bursar.report.wording import THIN, counted, percent, sentence
 
@@ -26,55 +24,55 @@ def saving(share: float) -> str:
     return f"{percent(abs(share))} {'less' if share > 0 else 'more'}"
 
 
-def saved_tile(result: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def saved_tile(result: RunResult) -> tuple[str, str, str] | None:
     """Value, note and tone (good, poor or neither) of the tile; ``None`` for random itself."""
     found = saved_against_random(result)
     if found is None:
         return None
-    if found["share"] is None:
+    if found.share is None:
         return UNKNOWN, unknown_words(result), ""
-    value = sentence(saving(found["share"]))
-    if found["by"] == "curves":
+    value = sentence(saving(found.share))
+    if found.by == "curves":
         return value, "for the score that both reached, in one run", ""
-    tone = "good" if found["low"] > 0 else "poor" if found["high"] < 0 else ""
+    tone = "good" if (found.low or 0.0) > 0 else "poor" if (found.high or 0.0) < 0 else ""
     labels = counted(_audit_items(result), "audit label")
     return value, f"{_interval(found)}, by {labels}", tone
 
 
-def saved_words(result: Mapping[str, Any]) -> str:
+def saved_words(result: RunResult) -> str:
     """The savings by the audit, in a sentence; empty if the curves show them, and for random itself."""
     found = saved_against_random(result)
-    if found is None or found["by"] == "curves":
+    if found is None or found.by == "curves":
         return ""
-    if found["share"] is None:
+    if found.share is None:
         return f"Savings against random are not known yet: {unknown_words(result)}."
-    than = "as" if abs(found["share"]) < LITTLE else "than"
-    cost = f"{saving(found['share'])} {than} random labelling"
+    than = "as" if abs(found.share) < LITTLE else "than"
+    cost = f"{saving(found.share)} {than} random labelling"
     return f"By the audit, it cost {cost} for the same score ({_interval(found)})."
 
 
-def unknown_words(result: Mapping[str, Any]) -> str:
+def unknown_words(result: RunResult) -> str:
     """A clause: why the savings are not known, and what is needed."""
-    audit = result["config"]["audit"]
-    if not audit["share"]:
+    audit = result.config.audit
+    if not audit.share:
         return "there are no audit slices, and no random run to compare with"
-    if not audit["shadow"]:
+    if not audit.shadow:
         return "audit.shadow is off, and there is no random run to compare with"
     found = saved_against_random(result)
     assert found is not None
-    if found["low"] is None and result["corpus"]["test"]:
+    if found.low is None and result.corpus.test:
         return "at least one round of selected items is needed"
-    if found["low"] is None:
+    if found.low is None:
         return f"at least {FEWEST_ITEMS} audit items are needed, and there are {_audit_items(result)}"
-    if found["needed"] is None:
+    if found.needed is None:
         return "the budget buys too few audit labels"
-    needed = counted(found["needed"], "audit label")
+    needed = counted(found.needed, "audit label")
     return f"telling {percent(A_LOT)} from nothing needs about {needed}, and there are {_audit_items(result)}"
 
 
-def _interval(found: Mapping[str, Any]) -> str:
-    return f"90{THIN}% interval {saving(found['low'])} to {saving(found['high'])}"
+def _interval(found: SavedShare) -> str:
+    return f"90{THIN}% interval {saving(found.low or 0.0)} to {saving(found.high or 0.0)}"
 
 
-def _audit_items(result: Mapping[str, Any]) -> int:
-    return sum(part["items"] for part in result["arms"][result["strategy"]]["audit"])
+def _audit_items(result: RunResult) -> int:
+    return sum(part.items for part in result.main.audit)

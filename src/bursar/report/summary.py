@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from bursar.campaign.results import RunResult
 from bursar.report.curves import RANDOM, CurveComparison, baseline, compare, curves_of
 from bursar.report.saved import LITTLE, TITLE, saved_tile, saved_words, saving
 from bursar.report.spending import bought_words, items_of, labels_of, open_round
@@ -63,50 +62,49 @@ class Summary:
     tiles: tuple[Tile, ...]
 
 
-def summarise(result: Mapping[str, Any]) -> Summary:
+def summarise(result: RunResult) -> Summary:
     """Summarise a run."""
     over, status = _status(result)
     lead = [_spent_words(result)]
-    if result["arms"][result["strategy"]]["rounds"]:
+    if result.main.rounds:
         lead += [_score_words(result), comparison_words(result), saved_words(result)]
     return Summary(status, over, tuple(words for words in lead if words), _cautions(result), tuple(_tiles(result)))
 
 
-def final_scores(result: Mapping[str, Any]) -> list[FinalScore]:
+def final_scores(result: RunResult) -> list[FinalScore]:
     """The latest score of every task; empty if nothing has been scored."""
-    main, metrics = result["arms"][result["strategy"]], {n: task["metric"] for n, task in result["tasks"].items()}
-    tested = [r["test"] for r in main["rounds"] if r["test"]]
+    main, metrics = result.main, {n: task.metric for n, task in result.tasks.items()}
+    tested = [r.test for r in main.rounds if r.test]
     if tested:
         return [FinalScore(name, metric, tested[-1][name][metric]) for name, metric in metrics.items()]
     found = []
-    for name, metric in metrics.items() if main["audit"] else ():
-        part = main["audit"][-1]["scores"][name]
-        interval = None if part["low"] is None else (part["low"], part["high"])
-        found.append(FinalScore(name, metric, part["score"], interval))
+    for name, metric in metrics.items() if main.audit else ():
+        part = main.audit[-1].scores[name]
+        found.append(FinalScore(name, metric, part.score, part.interval))
     return found
 
 
-def comparison_of(result: Mapping[str, Any]) -> CurveComparison | None:
+def comparison_of(result: RunResult) -> CurveComparison | None:
     """The strategy against the baseline at equal cost, if both have a curve."""
     curves, other = curves_of(result), baseline(result)
-    if result["strategy"] not in curves or other not in curves:
+    if result.strategy not in curves or other not in curves:
         return None
-    return compare(curves[result["strategy"]], curves[other])
+    return compare(curves[result.strategy], curves[other])
 
 
-def comparison_words(result: Mapping[str, Any]) -> str:
+def comparison_words(result: RunResult) -> str:
     """How the strategy did against the baseline at equal cost, or why that is not known; empty without one."""
     other = baseline(result)
     if other is None:
-        return "The strategies to compare it with have not started yet." if result["config"]["compare"] else ""
+        return "The strategies to compare it with have not started yet." if result.config.compare else ""
     name = arm_name(other)
-    if not result["corpus"]["test"]:
+    if not result.corpus.test:
         return f"There is no test set, so it cannot be compared with {name}."
     found = comparison_of(result)
     if found is None:
         return f"A comparison with {name} needs at least two scored rounds."
     scale = mean_scale(result)
-    over_tasks = " on average over tasks" if len(result["tasks"]) > 1 else ""
+    over_tasks = " on average over tasks" if len(result.tasks) > 1 else ""
     if abs(found.gain) < LEVEL:
         return f"At equal cost, it ended level with {name}{over_tasks}" + _on_the_way(result, other, scale, ended=0)
     ended = f"ended {scale.difference(found.gain)} {'higher' if found.gain > 0 else 'lower'}{over_tasks}"
@@ -116,16 +114,16 @@ def comparison_words(result: Mapping[str, Any]) -> str:
         words = f"It did not beat {name} here: the same score cost {saving(found.saved)}, and at equal cost it {ended}"
         return words + _on_the_way(result, other, scale, ended=-1)
     if found.from_the_start:
-        return f"{sentence(name)} did not improve; {arm_name(result['strategy'])} {ended} at equal cost."
+        return f"{sentence(name)} did not improve; {arm_name(result.strategy)} {ended} at equal cost."
     return f"It reached the final score of {name} for {saving(found.saved)}, and {ended} at equal cost."
 
 
-def _on_the_way(result: Mapping[str, Any], other: str, scale: Scale, ended: int) -> str:
+def _on_the_way(result: RunResult, other: str, scale: Scale, ended: int) -> str:
     """How the curves compare before their ends, if that adds anything."""
-    areas = result["comparison"]
-    if result["strategy"] not in areas or other not in areas:
+    areas = result.comparison
+    if result.strategy not in areas or other not in areas:
         return "."
-    gain = areas[result["strategy"]]["mean"] - areas[other]["mean"]
+    gain = areas[result.strategy].mean - areas[other].mean
     if abs(gain) < LEVEL:
         return "."
     joint = ", and was" if ended * gain >= 0 else ", though it was"
@@ -133,18 +131,18 @@ def _on_the_way(result: Mapping[str, Any], other: str, scale: Scale, ended: int)
 
 
 # -- parts of the summary --------------------------------------------------------------------------------------------
-def _status(result: Mapping[str, Any]) -> tuple[bool, str]:
-    main, planned = result["arms"][result["strategy"]], result["config"]["budget"]["rounds"]
-    scored = main["rounds"][-1]["round"] if main["rounds"] else None
-    if main["ended"] is not None:
+def _status(result: RunResult) -> tuple[bool, str]:
+    main, planned = result.main, result.config.budget.rounds
+    scored = main.rounds[-1].round if main.rounds else None
+    if main.ended is not None:
         done = counted(scored or 0, "round")
-        wanted = {make_strategy(name).name for name in result["config"]["compare"]}
-        if not all(arm in result["arms"] and result["arms"][arm]["ended"] is not None for arm in wanted):
+        wanted = {make_strategy(name).name for name in result.config.compare}
+        if not all(arm in result.arms and result.arms[arm].ended is not None for arm in wanted):
             return False, f"{done} done; the comparison is still running"
         if not scored:
             return True, "Finished: seed items only"
-        return True, f"Finished after {done}" + ("" if scored >= planned else f": {main['ended']}")
-    pending = open_round(result, result["strategy"])
+        return True, f"Finished after {done}" + ("" if scored >= planned else f": {main.ended}")
+    pending = open_round(result, result.strategy)
     if pending is not None:
         number, annotated, asked = pending
         which = round_phrase(number) + (f" of {planned}" if number else "")
@@ -154,48 +152,48 @@ def _status(result: Mapping[str, Any]) -> tuple[bool, str]:
     return False, f"In progress: {scored} of {counted(planned, 'round')} done"
 
 
-def _spent_words(result: Mapping[str, Any]) -> str:
-    main, name = result["arms"][result["strategy"]], strategy_name(result)
-    if not main["spending"]:
+def _spent_words(result: RunResult) -> str:
+    main, name = result.main, strategy_name(result.main)
+    if not main.spending:
         return f"{sentence(name)} has not bought anything yet."
-    return f"{sentence(name)} spent {Money.of(result).show(main['spent'])} on {bought_words(main['spending'])}."
+    return f"{sentence(name)} spent {Money.of(result).show(main.spent)} on {bought_words(main.spending)}."
 
 
-def _score_words(result: Mapping[str, Any]) -> str:
+def _score_words(result: RunResult) -> str:
     scores = final_scores(result)
     if not scores:
         return "There is no test set and no audit slice, so its score is not known."
-    rounds = result["arms"][result["strategy"]]["rounds"]
-    where = "latest audit slice" if not any(r["test"] for r in rounds) else "test set"
+    rounds = result.main.rounds
+    where = "latest audit slice" if not any(r.test for r in rounds) else "test set"
     parts = [f"{score} {metric_name(score.metric)} for {score.task}" for score in scores]
     return f"The model reaches {listed(parts)} on the {where}."
 
 
-def _cautions(result: Mapping[str, Any]) -> tuple[str, ...]:
+def _cautions(result: RunResult) -> tuple[str, ...]:
     if comparison_of(result) is None:
         return ()
     return (
-        f"One run with one seed: on {counted(result['corpus']['test'], 'test item')}, a score is known to about "
+        f"One run with one seed: on {counted(result.corpus.test, 'test item')}, a score is known to about "
         f"±{mean_scale(result).difference(luck_of(result))}, so a smaller difference may be luck.",
     )
 
 
-def luck_of(result: Mapping[str, Any]) -> float:
+def luck_of(result: RunResult) -> float:
     """Half the 90 % interval of a share the size of the latest scores, on as many items as the test set has."""
     scores = [min(1.0, max(0.0, score.score)) for score in final_scores(result)]
-    if not scores or not result["corpus"]["test"]:
+    if not scores or not result.corpus.test:
         return 0.0
     share = sum(scores) / len(scores)
-    return NINETY_PERCENT * math.sqrt(share * (1 - share) / result["corpus"]["test"])
+    return NINETY_PERCENT * math.sqrt(share * (1 - share) / result.corpus.test)
 
 
-def _tiles(result: Mapping[str, Any]) -> list[Tile]:
-    main, money = result["arms"][result["strategy"]], Money.of(result)
-    lines = main["spending"]
+def _tiles(result: RunResult) -> list[Tile]:
+    main, money = result.main, Money.of(result)
+    lines = main.spending
     items = items_of(lines)
-    labels = f"{counted(labels_of(lines), 'label')}, {money.average(main['spent'], items)} per item"
+    labels = f"{counted(labels_of(lines), 'label')}, {money.average(main.spent, items)} per item"
     tiles = [
-        Tile("Spent", money.brief(main["spent"]), _budget_words(result)),
+        Tile("Spent", money.brief(main.spent), _budget_words(result)),
         Tile("Items annotated", f"{items:,}", labels if items else "none yet"),
     ]
     compared, luck = comparison_of(result), luck_of(result)
@@ -207,7 +205,7 @@ def _tiles(result: Mapping[str, Any]) -> list[Tile]:
         elif score.interval:
             note += f", 90{THIN}% interval {scale.between(*score.interval)}"
         tiles.append(Tile(score.task, str(score), note, tone))
-    shown = saved_tile(result) if main["rounds"] else None
+    shown = saved_tile(result) if main.rounds else None
     if shown is not None:
         value, note, tone = shown
         if compared is not None and compared.other == RANDOM:
@@ -227,9 +225,9 @@ def _tone(gain: float, luck: float) -> str:
     return "good" if gain > luck else "poor" if gain < -luck else ""
 
 
-def _budget_words(result: Mapping[str, Any]) -> str:
-    total, money = result["config"]["budget"]["total"], Money.of(result)
-    bought = {line["round"] for line in result["arms"][result["strategy"]]["spending"]}
+def _budget_words(result: RunResult) -> str:
+    total, money = result.config.budget.total, Money.of(result)
+    bought = {line.round for line in result.main.spending}
     if not bought:
         return "nothing yet"
     rounds = len(bought - {0})

@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
 
-from bursar.campaign.sections import BUILTIN, CostsSection
+from bursar.campaign.results import RunResult, TaskSummary
+from bursar.campaign.sections import BUILTIN
 from bursar.corpus import Corpus
 from bursar.report.curves import curves_of
 from bursar.report.spending import items_of, labels_of, round_name
@@ -32,15 +33,15 @@ class Table:
         return Table(tuple(self.columns[at] for at in kept), rows)
 
 
-def curve_table(result: Mapping[str, Any]) -> Table:
+def curve_table(result: RunResult) -> Table:
     """The points of all curves."""
-    money, tasks, mean = Money.of(result), result["tasks"], mean_scale(result)
+    money, tasks, mean = Money.of(result), result.tasks, mean_scale(result)
     rows = [
         (
             sentence(arm_name(arm)),
             round_name(number),
             money.brief(int(curve.money[at])),
-            *(Scale.of(task["metric"]).show(float(curve.scores[name][at])) for name, task in tasks.items()),
+            *(Scale.of(task.metric).show(float(curve.scores[name][at])) for name, task in tasks.items()),
             *([mean.show(float(curve.mean[at]))] if len(tasks) > 1 else []),
         )
         for arm, curve in curves_of(result).items()
@@ -49,63 +50,63 @@ def curve_table(result: Mapping[str, Any]) -> Table:
     return Table(("Strategy", "After round", "Spent", *tasks, *(["Mean"] if len(tasks) > 1 else [])), tuple(rows))
 
 
-def audit_table(result: Mapping[str, Any]) -> Table:
+def audit_table(result: RunResult) -> Table:
     """The scores of all audit slices with their intervals."""
-    money, tasks = Money.of(result), result["tasks"]
+    money, tasks = Money.of(result), result.tasks
     rows = []
-    for part in result["arms"][result["strategy"]]["audit"]:
+    for part in result.main.audit:
         cells = []
         for name, task in tasks.items():
-            scale, found = Scale.of(task["metric"]), part["scores"][name]
-            between = "few items" if found["low"] is None else scale.between(found["low"], found["high"])
-            cells.append(f"{scale.show(found['score'])} ({between})")
-        rows.append((round_name(part["round"]), money.brief(part["spent"]), f"{part['items']:,}", *cells))
+            scale, found = Scale.of(task.metric), part.scores[name]
+            between = "few items" if found.interval is None else scale.between(*found.interval)
+            cells.append(f"{scale.show(found.score)} ({between})")
+        rows.append((round_name(part.round), money.brief(part.spent), f"{part.items:,}", *cells))
     return Table(("Model of round", "Spent", "Items", *tasks), tuple(rows))
 
 
-def arms_table(result: Mapping[str, Any]) -> Table:
+def arms_table(result: RunResult) -> Table:
     """The strategies with their latest scores."""
-    money, tasks, mean = Money.of(result), result["tasks"], mean_scale(result)
+    money, tasks, mean = Money.of(result), result.tasks, mean_scale(result)
     curves = curves_of(result)
     rows = []
-    for arm, found in result["arms"].items():
-        curve, area = curves.get(arm), result["comparison"].get(arm)
+    for arm, found in result.arms.items():
+        curve, area = curves.get(arm), result.comparison.get(arm)
         rows.append(
             (
                 sentence(arm_name(arm)),
-                money.brief(found["spent"]),
-                f"{items_of(found['spending']):,}",
-                f"{labels_of(found['spending']):,}",
+                money.brief(found.spent),
+                f"{items_of(found.spending):,}",
+                f"{labels_of(found.spending):,}",
                 *(
-                    Scale.of(task["metric"]).show(float(curve.scores[name][-1])) if curve is not None else "–"
+                    Scale.of(task.metric).show(float(curve.scores[name][-1])) if curve is not None else "–"
                     for name, task in tasks.items()
                 ),
-                mean.show(area["mean"]) if area else "–",
+                mean.show(area.mean) if area else "–",
             )
         )
     return Table(("Strategy", "Spent", "Items", "Labels", *tasks, "Mean along the curve"), tuple(rows))
 
 
-def settings(result: Mapping[str, Any], corpus: Corpus) -> dict[str, dict[str, str]]:
+def settings(result: RunResult, corpus: Corpus) -> dict[str, dict[str, str]]:
     """All settings of a run, by section."""
-    config, counts = result["config"], result["corpus"]
-    builtin = counts["source"] == BUILTIN
+    config, counts = result.config.model_dump(mode="json"), result.corpus
+    builtin = counts.source == BUILTIN
     unused = {"source"} if builtin else {"source", "items", "seed"}  # of the built-in corpus only
     return {
         "Corpus": {
-            "source": "the built-in corpus" if builtin else PurePath(counts["source"]).name,
-            "pool, dev, test": f"{counts['pool']:,}, {counts['dev']:,} and {counts['test']:,} items",
+            "source": "the built-in corpus" if builtin else PurePath(counts.source).name,
+            "pool, dev, test": f"{counts.pool:,}, {counts.dev:,} and {counts.test:,} items",
         }
         | _entries({key: value for key, value in config["corpus"].items() if key not in unused and value != {}}),
-        "Tasks": {name: _task_words(task) for name, task in result["tasks"].items()},
+        "Tasks": {name: _task_words(task) for name, task in result.tasks.items()},
         "Prices": _prices(result, corpus),
         "Budget": _entries(config["budget"]),
-        "Strategy": {"name": strategy_name(result), "compared with": _shown(config["compare"]) or "nothing"},
+        "Strategy": {"name": strategy_name(result.main), "compared with": _shown(config["compare"]) or "nothing"},
         "Learner": _entries(config["learner"]),
         "Audit": _entries(config["audit"]),
         "Stopping": _entries(config["stopping"]),
         "Seed": {"campaign": str(config["seed"])},
-        "Run with": dict(result["versions"]),
+        "Run with": dict(result.versions),
         "Page written by": {"python": platform.python_version()} | _versions(),
     }
 
@@ -114,14 +115,14 @@ def _entries(section: Mapping[str, Any]) -> dict[str, str]:
     return {key: _shown(value) for key, value in section.items()}
 
 
-def _task_words(task: Mapping[str, Any]) -> str:
-    labels = f", {counted(task['labels'], 'label')}" if task["labels"] else ""
-    return f"{task['kind']}{labels}, scored by {task['metric']}"
+def _task_words(task: TaskSummary) -> str:
+    labels = f", {counted(task.labels, 'label')}" if task.labels else ""
+    return f"{task.kind}{labels}, scored by {task.metric}"
 
 
-def _prices(result: Mapping[str, Any], corpus: Corpus) -> dict[str, str]:
+def _prices(result: RunResult, corpus: Corpus) -> dict[str, str]:
     """The prices, including defaults."""
-    costs = CostsSection.model_validate(result["config"]["costs"])
+    costs = result.config.costs
     model, money = costs.model(corpus.schema.values()), Money.of(result)
     found = {}
     for thing, prices in {"reading": model.reading, **model.own}.items():

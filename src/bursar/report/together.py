@@ -29,12 +29,6 @@ class Together:
     measured: bool
     expected: bool
 
-    @classmethod
-    def of(cls, result: Mapping[str, Any]) -> Together | None:
-        """From a run's result; nothing where nobody asked."""
-        found = result.get("together")
-        return None if not found else section_of(found)
-
 
 def section_of(found: Mapping[str, Any]) -> Together:
     """From advice, a check, or both."""

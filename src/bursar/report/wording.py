@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from bursar.campaign.results import ArmResult, RunResult
 from bursar.tasks import CostModel
 
 THIN = "\u202f"  # narrow no-break space, between a number and its unit
@@ -35,9 +36,9 @@ class Money:
     currency: str
 
     @classmethod
-    def of(cls, result: Mapping[str, Any]) -> Money:
-        costs = result["config"]["costs"]
-        return cls(Decimal(str(costs["unit"])), costs["currency"])
+    def of(cls, result: RunResult) -> Money:
+        costs = result.config.costs
+        return cls(Decimal(str(costs.unit)), costs.currency)
 
     def show(self, units: int) -> str:
         """An amount in a sentence."""
@@ -96,9 +97,9 @@ class Scale:
         return f"{self.show(low)} to {self.show(high)}"
 
 
-def mean_scale(result: Mapping[str, Any]) -> Scale:
+def mean_scale(result: RunResult) -> Scale:
     """The scale of the mean score over all tasks of a run."""
-    return Scale.of(*(task["metric"] for task in result["tasks"].values()))
+    return Scale.of(*(task.metric for task in result.tasks.values()))
 
 
 def metric_name(metric: str) -> str:
@@ -111,14 +112,13 @@ def arm_name(arm: str) -> str:
     return arm.lower() if arm in ("RANDOM", "AUTO") else arm
 
 
-def strategy_name(result: Mapping[str, Any]) -> str:
+def strategy_name(arm: ArmResult) -> str:
     """The strategy of a run in a sentence, with those it was changed to while it ran.
 
-    >>> changed = {"strategy": "RANDOM", "arms": {"RANDOM": {"strategies": ["RANDOM", "MT-AVG", "MT-MAX"]}}}
-    >>> strategy_name(changed)
+    >>> strategy_name(ArmResult(strategies=("RANDOM", "MT-AVG", "MT-MAX")))
     'random, then MT-AVG, then MT-MAX'
     """
-    return ", then ".join(map(arm_name, result["arms"][result["strategy"]]["strategies"]))
+    return ", then ".join(map(arm_name, arm.strategies))
 
 
 def amount(gain: float) -> str:

@@ -68,9 +68,9 @@ def dashboard(
 ) -> dict[str, Any]:
     """The campaign state, the contents of the watch page (`shown`) and the data of the report (`result`)."""
     state, result = app_state.state(), app_state.result()
-    in_force = app_state.session.settings.in_force.model_dump(mode="json")  # the result holds the initial settings
-    shown = dashboard_of(result | {"config": in_force}, state, str(app_state.session.folder))
-    return {"state": state, "shown": shown} | ({"result": result} if whole else {})
+    in_force = result.model_copy(update={"config": app_state.session.settings.in_force})  # it has the initial settings
+    shown = dashboard_of(in_force, state, str(app_state.session.folder))
+    return {"state": state, "shown": shown} | ({"result": result.to_json()} if whole else {})
 
 
 @router.post("/advice", tags=["watching"], status_code=202, summary="Ask for advice on splitting the budget")
@@ -216,7 +216,7 @@ def undo_skip(app_state: AppStateDep, me: LeadDep, sent: UndoRequest) -> SkipUnd
 
 
 def _skip_out(app_state: AppState, skip: Skip) -> SkipOut:
-    want = app_state.session.books.wanted(skip.round).get(skip.item)
+    want = app_state.session.campaign_state.wanted(skip.round).get(skip.item)
     tasks = [skip.task] if skip.task is not None else list(want.tasks) if want is not None else []
     return SkipOut(
         key=skip.key,

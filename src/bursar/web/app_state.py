@@ -13,6 +13,7 @@ import argon2
 from bursar.annotation.session import AnnotationSession, SessionState
 from bursar.annotation.subprocess_events import training_command
 from bursar.campaign.config import CONFIG_FILE
+from bursar.campaign.results import RunResult
 from bursar.compute import make_engine
 from bursar.errors import ConfigError
 from bursar.web.accounts import Accounts, Caller
@@ -65,7 +66,7 @@ class AppState:
         self.previews = Previews(self.session, self.hub)
         self.advising = Advising(folder, self.hub, self.state)
         self._reporting = threading.Lock()
-        self._result: tuple[SessionState, dict[str, Any]] | None = None
+        self._result: tuple[SessionState, RunResult] | None = None
         self.cookie = f"bursar_{self.database.secret('cookie')[:8]}"  # differs between projects on one machine
 
     def close(self) -> None:
@@ -97,7 +98,7 @@ class AppState:
             state["phase"] = "training"
         return state
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> RunResult:
         """The full result, as in a report; cached until the state changes."""
         with self._reporting:
             known = self.session.state()

@@ -58,12 +58,12 @@ class Assignments:
         lease = self.queue.next(person, self, known)
         if lease is None:
             return None
-        tasks = self.session.books.wanted(lease.round)[lease.item].tasks
+        tasks = self.session.campaign_state.wanted(lease.round)[lease.item].tasks
         return Assignment(lease, tasks, ANSWER if self._is_wanted(lease.key) else OVERLAP)
 
     def work(self) -> Iterator[WorkItem]:
         """Items to assign: first those that need more people's answers, then unanswered ones in order of selection."""
-        round = self.session.books.rounds_opened
+        round = self.session.campaign_state.rounds_opened
         for item in self.index.short_of_answers(round, self.queue.overlap):
             yield WorkItem(round, item, self.index.people(round, item))
         for want in self.session.wanted():
@@ -73,7 +73,7 @@ class Assignments:
         """Whether an item of a round can still be assigned."""
         if self._is_wanted(key):
             return True
-        newest = key[0] == self.session.books.rounds_opened
+        newest = key[0] == self.session.campaign_state.rounds_opened
         return newest and 0 < len(self.index.people(*key)) < self.queue.overlap.people_for(key[1])
 
     def _is_wanted(self, key: Key) -> bool:
@@ -178,7 +178,7 @@ class Assignments:
     def change(self, changes: Mapping[str, Any], by: str, key: str, after: int | None = None) -> None:
         """Change settings from the next round on; with ``after``, only if that is the latest change."""
         with self._lock:
-            made = self.session.books.amendments()
+            made = self.session.campaign_state.setting_changes()
             if after is not None and after != len(made) and all(one.key != key for one in made):
                 latest = f"number {len(made)}, by {made[-1].by}" if made else "number 0"
                 raise HTTPError(

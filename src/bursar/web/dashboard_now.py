@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.results import RunResult
 from bursar.report.saved import TITLE, saved_tile
 from bursar.report.spending import items_of, labels_of
 from bursar.report.summary import final_scores, luck_of
@@ -29,17 +30,17 @@ def answered_clause(round: int) -> str:
     return f"{round_phrase(round)} {'are' if round <= 0 else 'is'} answered"
 
 
-def amount(result: Mapping[str, Any], units: int) -> str:
+def amount(result: RunResult, units: int) -> str:
     """An amount of the budget: money, or items where the budget counts items."""
-    if result["config"]["budget"]["counts"] == "items":
+    if result.config.budget.counts == "items":
         return counted(units, "item")
     return Money.of(result).show(units)
 
 
 # -- headline --------------------------------------------------------------------------------------------------------
-def headline(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+def headline(result: RunResult, state: Mapping[str, Any]) -> str:
     """The state of the campaign in one line."""
-    round, planned = state["round"], result["config"]["budget"]["rounds"]
+    round, planned = state["round"], result.config.budget.rounds
     match state["phase"]:
         case "annotating" if round <= 0:
             return "The seed items are being annotated"
@@ -52,7 +53,7 @@ def headline(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     return "The campaign has ended"
 
 
-def lead(result: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+def lead(result: RunResult, state: Mapping[str, Any]) -> str:
     """What happens next, in a sentence or two."""
     waiting = state["open"]
     match state["phase"]:
@@ -104,13 +105,13 @@ def tile(title: str, value: str, note: str, tone: str = "", share: float | None 
     return {"title": title, "value": value, "note": note, "tone": tone, "share": share}
 
 
-def tiles(result: Mapping[str, Any], state: Mapping[str, Any]) -> list[Section]:
+def tiles(result: RunResult, state: Mapping[str, Any]) -> list[Section]:
     """The four key figures: progress, spending, score, and cost against random."""
     return [_answered(result, state), _spent(result, state), _score(result), _saved(result)]
 
 
-def _answered(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
-    lines = result["arms"][result["strategy"]]["spending"]
+def _answered(result: RunResult, state: Mapping[str, Any]) -> Section:
+    lines = result.main.spending
     items, labels = counted(items_of(lines), "item"), counted(labels_of(lines), "label")
     if state["phase"] == "ended" or not state["asked"]:
         return tile("Answered", items, f"{labels} in total")
@@ -121,7 +122,7 @@ def _answered(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     return tile("Answered", f"{state['answered']:,} of {state['asked']:,}", "; ".join(where), share=share)
 
 
-def _spent(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
+def _spent(result: RunResult, state: Mapping[str, Any]) -> Section:
     spent, budget = state["spent"], state["budget"]
     note = f"of {amount(result, budget)}, {amount(result, max(0, budget - spent))} left"
     return tile(
@@ -132,20 +133,20 @@ def _spent(result: Mapping[str, Any], state: Mapping[str, Any]) -> Section:
     )
 
 
-def _score(result: Mapping[str, Any]) -> Section:
+def _score(result: RunResult) -> Section:
     """The latest score: on test items, else on the audit slice, else on development items."""
     scores, title = final_scores(result), "Score"
-    scale = Scale.of(*(task["metric"] for task in result["tasks"].values()))
+    scale = Scale.of(*(task.metric for task in result.tasks.values()))
     if scores:
         mean = scale.show(float(np.mean([score.score for score in scores])))
-        if scores[0].interval is None and result["corpus"]["test"]:
+        if scores[0].interval is None and result.corpus.test:
             each = listed([f"{score} {metric_name(score.metric)} for {score.task}" for score in scores])
-            tells = f"±{scale.difference(luck_of(result))} on {counted(result['corpus']['test'], 'test item')}"
+            tells = f"±{scale.difference(luck_of(result))} on {counted(result.corpus.test, 'test item')}"
             return tile(title, mean, f"{tells}; {each}")
         each = listed([f"{score.task} {score}{_between(score.metric, score.interval)}" for score in scores])
         return tile(title, mean, f"on the latest audit slice: {each}")
-    rounds = result["arms"][result["strategy"]]["rounds"]
-    dev = rounds[-1].get("dev") if rounds else None
+    rounds = result.main.rounds
+    dev = rounds[-1].dev if rounds else None
     if dev is None:
         return tile(title, "–", "no model yet" if not rounds else "no test items and no audit slice")
     return tile(title, scale.show(dev), "on development items; slightly optimistic, because training uses them")
@@ -158,7 +159,7 @@ def _between(metric: str, interval: tuple[float, float] | None) -> str:
     return f" ({show(interval[0])} to {show(interval[1])})"
 
 
-def _saved(result: Mapping[str, Any]) -> Section:
+def _saved(result: RunResult) -> Section:
     """The cost against random selection, or why it is unknown."""
     shown = saved_tile(result)
     return tile(TITLE, *shown) if shown is not None else tile(TITLE, "–", "this campaign selects at random")

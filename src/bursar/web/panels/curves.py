@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.results import RunResult
 from bursar.campaign.savings import saved_against_random
 from bursar.report.run_charts import drawn_slices, learning_charts
 from bursar.report.saved import saved_tile, saved_words, saving
@@ -23,7 +21,7 @@ def curves(view: RunView) -> Section:
     panels = learning_charts(result)
     if not panels:
         return {"empty": _no_curves(view)}
-    slices, drawn = view.arm["audit"], drawn_slices(result)
+    slices, drawn = view.arm.audit, drawn_slices(result)
     note = ""
     if drawn:
         where = "Light circles" if curve_table(result).rows else "Points"
@@ -37,7 +35,7 @@ def curves(view: RunView) -> Section:
         table_section("Points of the curves", curve_table(result)),
         table_section("Audit slices", audit_table(result)),
     ]
-    words = [comparison_words(result) if len(result["arms"]) > 1 else "", saved_words(result)]
+    words = [comparison_words(result) if len(result.arms) > 1 else "", saved_words(result)]
     return {
         "words": [text for text in [*words, *summarise(result).cautions] if text],
         "note": note,
@@ -48,9 +46,9 @@ def curves(view: RunView) -> Section:
 
 
 def _no_curves(view: RunView) -> str:
-    if not view.arm["rounds"]:
+    if not view.arm.rounds:
         return f"The curve starts with the first model. Answer {round_phrase(view.state['round'])} under Annotate."
-    if view.result["config"]["audit"]["share"]:
+    if view.result.config.audit.share:
         return "The first audit slice is scored when this round is answered. The curve starts there."
     return (
         "There is no test set and no audit slice, so the model’s score cannot be measured without bias. Give the audit "
@@ -58,14 +56,14 @@ def _no_curves(view: RunView) -> str:
     )
 
 
-def _saved_rows(result: Mapping[str, Any]) -> list[Section]:
+def _saved_rows(result: RunResult) -> list[Section]:
     """Savings against random selection, with an interval if there is one; empty if unknown."""
     found, shown = saved_against_random(result), saved_tile(result)
-    if found is None or shown is None or (found["share"] is None and found["low"] is None):
+    if found is None or shown is None or (found.share is None and found.low is None):
         return []
-    ends = [found["share"] if found[key] is None else found[key] for key in ("low", "high")]
+    ends = [end if end is not None else found.share or 0.0 for end in (found.low, found.high)]
     low, high = (max(-1.0, end) for end in ends)
-    middle = None if found["share"] is None else max(-1.0, found["share"])
-    name = "Test curves" if found["by"] == "curves" else "Audit"
-    note = "one run, no interval" if found["by"] == "curves" else f"{saving(ends[0])} to {saving(ends[1])}"
+    middle = None if found.share is None else max(-1.0, found.share)
+    name = "Test curves" if found.by == "curves" else "Audit"
+    note = "one run, no interval" if found.by == "curves" else f"{saving(ends[0])} to {saving(ends[1])}"
     return [{"name": name, "value": shown[0], "note": note, "low": low, "middle": middle, "high": high}]

@@ -16,7 +16,7 @@ def next_round(view: RunView) -> Section:
     if state["phase"] == "ended":
         why = f": {state['why']}" if state["why"] else ""
         part["empty"] = f"There is no next round{why}. To continue, raise the budget or the rounds under Decide."
-    elif not view.arm["rounds"]:
+    elif not view.arm.rounds:
         part["empty"] = f"There is no model yet. It is trained once {answered_clause(state['round'])}."
     else:
         part["may"] = True
@@ -25,16 +25,16 @@ def next_round(view: RunView) -> Section:
 
 def _gain(view: RunView) -> Section | None:
     """The gain predicted for another round."""
-    result, advice, ahead = view.result, view.arm.get("stopping"), view.arm.get("forecast")
+    result, advice, ahead = view.result, view.arm.stopping, view.arm.forecast
     if not advice or ahead is None:
         return None
     newest = advice[-1]
-    if newest["gain"] is None:
-        return tile("Predicted gain", "–", f"not known yet: {newest['why']}")
-    scale = Scale.of(*(task["metric"] for task in result["tasks"].values()))
-    ends = [f"{100 * newest[key]:.1f}" if scale.percent else f"{newest[key]:.3f}" for key in ("low", "high")]
+    if newest.gain is None:
+        return tile("Predicted gain", "–", f"not known yet: {newest.why}")
+    scale = Scale.of(*(task.metric for task in result.tasks.values()))
+    ends = [f"{100 * (end or 0.0):.1f}" if scale.percent else f"{end or 0.0:.3f}" for end in (newest.low, newest.high)]
     note = (
-        f"of {SOURCES[ahead['source']]} for another {Money.of(result).show(round(ahead['next_money']))}; "
-        f"{ends[0]} to {ends[1]} in {percent(result['config']['stopping']['interval'])} of cases"
+        f"of {SOURCES[ahead.source]} for another {Money.of(result).show(round(ahead.next_money))}; "
+        f"{ends[0]} to {ends[1]} in {percent(result.config.stopping.interval)} of cases"
     )
-    return tile("Predicted gain", f"+{scale.difference(newest['gain'])}", note)
+    return tile("Predicted gain", f"+{scale.difference(newest.gain)}", note)

@@ -23,12 +23,12 @@ def best_order(view: RunView) -> Section:
         return {
             "words": oracle_words(answer),
             "note": oracle_note(answer),
-            "chart": oracle_chart(answer, list(result["arms"])).to_json(),
+            "chart": oracle_chart(answer, list(result.arms)).to_json(),
             "more": [search_words(answer), *oracle_cautions(answer)],
             "tables": [table_section("Comparison of orders", oracle_table(answer))],
         }
-    if (result.get("oracle") or {}).get("refused"):
-        return {"empty": f"Not available: {str(result['oracle']['refused']).rstrip('.')}."}
+    if refused := (result.oracle or {}).get("refused"):
+        return {"empty": f"Not available: {str(refused).rstrip('.')}."}
     if state["phase"] != "ended":
         return {
             "empty": "Available once the campaign has ended, if the labels of the whole pool are known.",

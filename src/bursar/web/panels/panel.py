@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bursar.campaign.results import ArmResult, RunResult
 from bursar.registry import Registry
 from bursar.report.tables import Table
 from bursar.web.dashboard_now import Section
@@ -15,20 +16,19 @@ from bursar.web.dashboard_now import Section
 class RunView:
     """What panels are made from: the result of the run with the current settings, and the state of the campaign."""
 
-    result: Mapping[str, Any]
+    result: RunResult
     state: Mapping[str, Any]
     folder: str  # of the project, for suggested commands
 
     @property
-    def arm(self) -> Mapping[str, Any]:
+    def arm(self) -> ArmResult:
         """The result of the campaign itself, without the arms that it is compared with."""
-        found: Mapping[str, Any] = self.result["arms"][self.result["strategy"]]
-        return found
+        return self.result.main
 
     @property
     def by_item(self) -> bool:
         """Whether the budget counts items instead of money."""
-        return bool(self.result["config"]["budget"]["counts"] == "items")
+        return self.result.config.budget.counts == "items"
 
 
 @dataclass(frozen=True)

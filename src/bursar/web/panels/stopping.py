@@ -15,8 +15,8 @@ def stopping(view: RunView) -> Section:
     words = stopping_words(result)
     if not words:
         return {"empty": f"Advice starts with the first model. Answer {round_phrase(state['round'])} under Annotate."}
-    newest = view.arm["stopping"][-1]
-    verdict = "unknown" if newest["gain"] is None else "stop" if newest["stop"] else "go on"
+    newest = view.arm.stopping[-1]
+    verdict = "unknown" if newest.gain is None else "stop" if newest.stop else "go on"
     words = [sentence(words[0].removeprefix("Go on: ").removeprefix("Stop: ")), *words[1:]]  # shown as the verdict
     charts = stopping_charts(result)
     return {

@@ -13,7 +13,7 @@ def calibration(view: RunView) -> Section:
     result, state = view.result, view.state
     charts = reliability_charts(result)
     if not charts:
-        if not view.arm["rounds"]:
+        if not view.arm.rounds:
             return {"empty": f"There is no model yet. Answer {round_phrase(state['round'])} first."}
         return {
             "empty": "Calibration is measured on development or test items, which are not used for training. This "
