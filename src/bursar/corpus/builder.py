@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
@@ -80,19 +81,33 @@ class CorpusBuilder:
     def error(self, message: str, *, item: str | None = None, fix: str | None = None) -> DataError:
         return DataError(message, path=self.path, line=self.line, item=item, fix=fix)
 
+    @contextmanager
+    def locating(self, item: str | None = None) -> Iterator[None]:
+        """Add the position and the item to the errors of labels and tasks."""
+        try:
+            yield
+        except (LabelError, SchemaError) as wrong:
+            raise self.error(wrong.message, item=item, fix=wrong.fix) from None
+
     def add_task(self, name: str, task: Mapping[str, Any] | Task) -> None:
         """Add a task. Items added before it have no label for it."""
         if name in self._columns:
             return
         if not isinstance(task, Task):
-            try:
+            with self.locating():
                 task = make_task(name, task)
-            except SchemaError as wrong:
-                raise self.error(wrong.message, fix=wrong.fix) from None
         column = _Column(task)
         column.present.extend(bytes(len(self._ids)))
         column.counts.extend([0] * len(self._ids))
         self._columns[name] = column
+
+    def declare(self, task: Task) -> None:
+        """Add a task of a format. If the schema has it already, it must be the same apart from labels."""
+        stated = self.task(task.name)
+        if stated is None:
+            self.add_task(task.name, task)
+        elif without_labels(stated) != without_labels(task):
+            raise self.error(f"task {task.name!r} is {without_labels(task)} here, the schema says {stated.describe()}")
 
     def add(
         self,
@@ -192,6 +207,11 @@ def _found_words(texts: Sequence[str]) -> Texts:
     spans = [find_words(text) for text in texts]
     flat = np.array([end for words in spans for word in words for end in word], dtype=np.int32)
     return Texts(Strings.of(texts), Ragged(flat.reshape(-1, 2), offsets_of([len(words) for words in spans])))
+
+
+def without_labels(task: Task) -> dict[str, Any]:
+    """The kind and options of a task, without labels."""
+    return {key: value for key, value in task.describe().items() if key not in task.vocabularies}
 
 
 def merge_schemas(schemas: Sequence[Mapping[str, Task]]) -> dict[str, Task]:

@@ -1,38 +1,27 @@
-"""File formats, one module each with reader and writer. ``read`` guesses the format."""
+"""File formats. ``read`` guesses the format.
+
+A format is one module of this package: ``sniff``, ``read`` and ``write``, registered in ``FORMATS`` at its end.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from inspect import signature
 from itertools import islice
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats import (
-    argilla,
-    conll,
-    conllu,
-    doccano,
-    dygie,
-    glue,
-    hub,
-    images,
-    iob2,
-    jsonl,
-    label_studio,
-    prodigy,
-    slots,
-    topv2,
-    wordtag,
-)
 from bursar.corpus.formats.format import FORMATS, Format, numbered_lines
 from bursar.errors import ConfigError, DataError
 
-# Importing these modules registers their formats in FORMATS.
-__all__ = ["FORMATS", "Format", "argilla", "conll", "conllu", "doccano", "dygie", "glue", "guess_format", "hub"]
-__all__ += ["images", "iob2", "jsonl", "label_studio", "prodigy", "read", "slots", "topv2", "wordtag", "write"]
+__all__ = ["FORMATS", "Format", "guess_format", "read", "write"]
+
+for _module in iter_modules(__path__):  # importing a module registers its format
+    import_module(f"{__name__}.{_module.name}")
 
 
 def guess_format(path: Path) -> Format:

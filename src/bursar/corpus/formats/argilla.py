@@ -16,21 +16,28 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import WordSpans, check_cut, check_word_spans, in_characters, in_words
-from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, numbered_lines, parse_names, replacing
+from bursar.corpus.formats.characters import (
+    AnnotationOptions,
+    ToWords,
+    WordSpans,
+    check_word_spans,
+    in_characters,
+    in_words,
+)
+from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
-from bursar.errors import ConfigError, DataError, LabelError, SchemaError
+from bursar.errors import DataError, LabelError, SchemaError
 from bursar.tasks import Classification, Regression, Tagging, Task, make_task
 
 RECORDS, SETTINGS, DATASET = "records.json", ".argilla/settings.json", ".argilla/dataset.json"
-SEVERAL = ("refuse", "first", "last")
 NAME = re.compile(r"(?=.*[a-z0-9])[a-z0-9_-]+")  # of a question, by Argilla's rule
 LARGEST_RATING = 10
 NO_USER = "00000000-0000-0000-0000-000000000000"
@@ -54,26 +61,23 @@ def read(
     skip: str | Iterable[str] = (),
 ) -> Corpus:
     """Read the folder of a dataset, or a file of records; options as for ``label-studio``, ``skip`` names questions."""
-    if several not in SEVERAL:
-        raise ConfigError(f"several = {several!r}", fix=f"use {', '.join(SEVERAL)}")
-    check_cut(cut)
+    options = AnnotationOptions(several, cut, frozenset(parse_names(skip)))
     file = _records_file(path)
     builder = CorpusBuilder(schema)
     records = [*json_array(file)]
     if not records:
         raise DataError("there is no item in it", path=file)
-    left_out = set(parse_names(skip))
     settings = file.parent / SETTINGS
-    fields = _read_settings(builder, settings, left_out) if settings.is_file() else []
+    fields = _read_settings(builder, settings, options.skip) if settings.is_file() else []
     if (dataset := file.parent / DATASET).is_file():
         _read_json(builder, dataset)  # not used, but it must be valid
     for line, record in records:
         builder.at(file, line)
-        _announce(builder, record, left_out)
+        _announce(builder, record, options.skip)
     for number, (line, record) in enumerate(records, start=1):
         builder.at(file, line)
-        wanted = text or next(iter(fields), "text")
-        _read_record(builder, record, numbered_id("record", number), wanted, several, cut, left_out)
+        field = text or next(iter(fields), "text")
+        _read_record(builder, record, numbered_id("record", number), field, options)
     return builder.build()
 
 
@@ -84,13 +88,12 @@ def _read_settings(builder: CorpusBuilder, path: Path, skip: Collection[str]) ->
     try:
         questions = [(q["name"], q["settings"]) for q in settings["questions"] if q["name"] not in skip]
         fields = [field["name"] for field in settings["fields"] if field["settings"]["type"] == "text"]
-        tasks = [_question(str(name), about) for name, about in questions]
+        with builder.locating():
+            tasks = [_question(str(name), about) for name, about in questions]
     except (ValueError, KeyError, TypeError, AttributeError) as wrong:
         raise builder.error(f"these are not the settings of a dataset: {type(wrong).__name__} {wrong}") from None
-    except SchemaError as wrong:
-        raise builder.error(wrong.message, fix=wrong.fix) from None
     for task in tasks:
-        declare(builder, task)
+        builder.declare(task)
     return [str(name) for name in fields]
 
 
@@ -137,13 +140,7 @@ def _announce(builder: CorpusBuilder, record: dict[str, Any], skip: Collection[s
 
 # -- one record -----------------------------------------------------------------------------------------------------
 def _read_record(
-    builder: CorpusBuilder,
-    record: dict[str, Any],
-    unnamed: str,
-    field: str,
-    several: str,
-    cut: str,
-    skip: Collection[str],
+    builder: CorpusBuilder, record: dict[str, Any], unnamed: str, field: str, options: AnnotationOptions
 ) -> None:
     name = record.get("id")
     id = str(name) if type(name) in (str, int) and name != "" else unnamed
@@ -157,19 +154,18 @@ def _read_record(
     split, group = metadata.get("split"), metadata.get("group")
     if not all(isinstance(value, str | None) for value in (pair, split, group)):
         raise builder.error("pair, split and group must be strings", item=id)
-    try:
+    with builder.locating(id):
         words_at = find_words(text) if "words" not in metadata else _read_word_spans(metadata["words"], text)
+        to_words = partial(in_words, text, words_at, cut=options.cut)
         labels: dict[str, Any] = {}
         for task, answers in responses.items():
-            if task not in skip and answers:
-                labels |= _answer(builder, task, answers, text, words_at, several, cut)
-    except LabelError as wrong:
-        raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
+            if task not in options.skip and answers:
+                labels |= _answer(builder, task, answers, to_words, options)
     builder.add(id, split=split or "train", text=text, words=words_at, pair=pair, group=group, labels=labels)
 
 
 def _answer(
-    builder: CorpusBuilder, name: str, answers: Any, text: str, words_at: WordSpans, several: str, cut: str
+    builder: CorpusBuilder, name: str, answers: Any, to_words: ToWords, options: AnnotationOptions
 ) -> dict[str, Any]:
     """The label from the responses to one question; empty if there is none."""
     if not isinstance(answers, list) or not all(isinstance(answer, dict) for answer in answers):
@@ -180,11 +176,9 @@ def _answer(
         raise LabelError(f"the answer {given[0]!r} to {name!r} is no label of a known kind", fix=f"skip = {name}")
     if task is None or not given:
         return {}
-    if several == "refuse" and any(value != given[0] for value in given):
-        raise LabelError(f"two responses to {name!r} disagree", fix="several = first or last says which one counts")
-    value = given[-1 if several == "last" else 0]
+    value = options.pick(given, f"responses to {name!r}")
     if isinstance(task, Tagging):
-        return {name: _spans(name, value, text, words_at, cut)}
+        return {name: _spans(name, value, to_words)}
     if isinstance(task, Classification) and isinstance(value, list):
         if len(value) > 1:
             raise LabelError(f"an item has one class, and {name!r} has {len(value)} here")
@@ -192,12 +186,12 @@ def _answer(
     return {name: value}
 
 
-def _spans(name: str, value: Any, text: str, words_at: WordSpans, cut: str) -> list[Any]:
+def _spans(name: str, value: Any, to_words: ToWords) -> list[Any]:
     spans = []
     for span in value if isinstance(value, list) else [value]:
         match span:
             case {"start": start, "end": end, "label": label}:
-                spans.append([*in_words(text, words_at, start, end, cut), label])
+                spans.append([*to_words(start, end), label])
             case _:
                 raise LabelError(f"a span of {name!r} must have start, end and label, not {span!r}")
     return spans

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from bursar.errors import ConfigError, LabelError
 
+T = TypeVar("T")
 WordSpans = Sequence[Sequence[int]]  # start and end of each word in characters, in order, without overlap
+ToWords = Callable[[Any, Any], tuple[int, int]]  # converts the start and end of a span from characters to words
 CUTS = ("refuse", "widen")
+SEVERAL = ("refuse", "first", "last")
 
 
 def check_cut(cut: str) -> str:
@@ -19,7 +23,31 @@ def check_cut(cut: str) -> str:
     return cut
 
 
-def check_word_spans(words: Any, text: str) -> list[tuple[int, int]]:
+@dataclass(frozen=True)
+class AnnotationOptions:
+    """How to read what an annotation tool exports.
+
+    If ``several`` annotations of an item disagree, that is an error, or the first or last counts. A span that ends
+    inside a word is an error, or is widened to whole words (``cut``). ``skip`` names questions that are not tasks.
+    """
+
+    several: str = "refuse"
+    cut: str = "refuse"
+    skip: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.several not in SEVERAL:
+            raise ConfigError(f"several = {self.several!r}", fix=f"use {', '.join(SEVERAL)}")
+        check_cut(self.cut)
+
+    def pick(self, answers: Sequence[T], what: str) -> T:
+        """The answer that counts."""
+        if self.several == "refuse" and any(answer != answers[0] for answer in answers):
+            raise LabelError(f"two {what} disagree", fix="several = first or last says which one counts")
+        return answers[-1 if self.several == "last" else 0]
+
+
+def check_word_spans(words: Any, text: str) -> list[list[int]]:
     """Check the words of a file: ``[[start, end], …]`` within the text, in order, without overlap.
 
     >>> check_word_spans([[0, 4], [3, 7]], "book it")
@@ -27,18 +55,18 @@ def check_word_spans(words: Any, text: str) -> list[tuple[int, int]]:
         ...
     bursar.errors.LabelError: words must be [start, end] in characters, in order, without overlap; [3, 7] is not
     """
-    words_at: list[tuple[int, int]] = []
-    last = 0
-    for word in words if isinstance(words, list) else [words]:
-        match word:
-            case [start, end] if type(start) is int and type(end) is int and last <= start < end <= len(text):
-                words_at.append((start, end))
-                last = end
-            case _:
-                raise LabelError(
-                    f"words must be [start, end] in characters, in order, without overlap; {word!r} is not"
-                )
-    return words_at
+    last, length = 0, len(text)
+    word, spans = words, words if isinstance(words, list) else [words]
+    try:
+        for word in spans:
+            start, end = word
+            if type(start) is not int or type(end) is not int or not last <= start < end <= length:
+                raise ValueError
+            last = end
+    except (TypeError, ValueError):
+        message = f"words must be [start, end] in characters, in order, without overlap; {word!r} is not"
+        raise LabelError(message) from None
+    return spans
 
 
 def in_characters(words_at: WordSpans, start: int, end: int) -> tuple[int, int]:

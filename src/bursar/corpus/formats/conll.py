@@ -14,30 +14,28 @@ scheme, so reading a file and writing it with ``scheme=…`` converts it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus
+from bursar.corpus.corpus import Corpus, Item
 from bursar.corpus.formats.format import (
     FORMATS,
+    FileReader,
     Format,
-    IdCounter,
     blank_cells,
-    declare,
     first_lines,
-    numbered_lines,
     parse_names,
     read_files,
+    spans_at,
 )
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import join_tokens
-from bursar.errors import ConfigError, LabelError
+from bursar.errors import ConfigError
 from bursar.tasks import Tagging
-from bursar.tasks.schemes import SCHEMES, Span, spans_of_tags, split_tag
+from bursar.tasks.schemes import SCHEMES
 
 SUFFIXES = (".txt", ".conll", ".bio", ".iob", ".tsv", "")
 DOCUMENT = "-DOCSTART-"
@@ -61,8 +59,7 @@ def read(path: Path, columns: str | Sequence[str] | None = None, schema: Mapping
     label for every word, others have spans; ``schema`` overrides this.
     """
     names = None if columns is None else _column_names(columns)
-    reader = partial(_read_file, columns=names, counter=IdCounter())
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), reader)
+    return read_files(path, SUFFIXES, partial(_read_file, columns=names), schema)
 
 
 def _column_names(columns: str | Sequence[str]) -> list[str]:
@@ -80,85 +77,64 @@ def _cells(line: str) -> list[str]:
     return blank_cells(line)
 
 
-def _read_file(
-    builder: CorpusBuilder, path: Path, split: str, columns: Sequence[str] | None, counter: IdCounter
-) -> None:
-    sentences = _Sentences(builder, path, split, counter, columns or ())
-    for number, line in numbered_lines(path):
+def _read_file(reader: FileReader, columns: Sequence[str] | None) -> None:
+    sentences = _Sentences(reader, columns or ())
+    for line in reader.lines():
         cells = _cells(line)
         if not cells:
             sentences.close()
         elif cells[0] == DOCUMENT:
             sentences.close()
-            sentences.group = counter.next(f"{split}-doc")
+            sentences.group = reader.next_id(f"{reader.split}-doc")
         else:
-            sentences.add(number, cells)
+            sentences.add(cells)
     sentences.close()
 
 
 @dataclass
 class _Sentences:
-    """Collects the lines of a sentence and adds it to the builder when it ends."""
+    """Collects the lines of a sentence and adds it to the corpus when it ends."""
 
-    builder: CorpusBuilder
-    path: Path
-    split: str
-    counter: IdCounter
+    reader: FileReader
     names: Sequence[str]  # of the columns; empty before the first line if they depend on its width
     group: str | None = None
     rows: list[list[str]] = field(default_factory=list)
-    line: int = 0
+    lines: list[int] = field(default_factory=list)  # the line of each row
     declared: bool = False
 
-    def add(self, number: int, cells: list[str]) -> None:
-        if not self.rows:
-            self.line = number
-            self.builder.at(self.path, number)
+    def add(self, cells: list[str]) -> None:
         if not self.declared:
             self.declare(len(cells))
         if len(cells) != len(self.names) or "" in cells:
-            self.builder.at(self.path, number)
-            raise self.builder.error(f"expected {len(self.names)} cells ({', '.join(self.names)}), not {cells}")
+            raise self.reader.error(f"expected {len(self.names)} cells ({', '.join(self.names)}), not {cells}")
         self.rows.append(cells)
+        self.lines.append(self.reader.line or 1)
 
     def declare(self, width: int) -> None:
         if width < 2:
-            raise self.builder.error("expected a word and its tag", fix="separate them by a tab or a space")
+            raise self.reader.error("expected a word and its tag", fix="separate them by a tab or a space")
         self.declared = True
         self.names = self.names or (CONLL2003 if width == 4 else (WORD, *[SKIPPED] * (width - 2), "entities"))
         for name in (name for name in self.names if name not in (WORD, SKIPPED)):
-            stated = self.builder.task(name)
+            stated = self.reader.task(name)
             every_word = stated.every_word if isinstance(stated, Tagging) else name in EVERY_WORD
-            declare(self.builder, Tagging(name, every_word=every_word))
+            self.reader.declare(Tagging(name, every_word=every_word))
 
     def close(self) -> None:
         if not self.rows:
             return
         columns = dict(zip(self.names, zip(*self.rows, strict=True), strict=True))
         columns.pop(SKIPPED, None)
+        self.reader.line = self.lines[0]
         text, words = join_tokens(columns.pop(WORD))
         labels: dict[str, Any] = {}
         for name, tags in columns.items():
-            task = self.builder.task(name)
+            task = self.reader.task(name)
             every_word = isinstance(task, Tagging) and task.every_word
-            labels[name] = list(tags) if every_word else spans_at(self.builder, tags, self.line)
-        id = self.counter.next(self.split)
-        self.builder.add(id, split=self.split, text=text, words=words, group=self.group, labels=labels)
-        self.rows = []
-
-
-def spans_at(builder: CorpusBuilder, tags: Sequence[str], line: int) -> list[Span]:
-    """The spans of tags on consecutive lines from ``line`` on; an error names the line of the tag."""
-    try:
-        return spans_of_tags(tags)
-    except LabelError:
-        for number, tag in enumerate(tags, start=line):
-            try:
-                split_tag(tag)
-            except LabelError as wrong:
-                builder.line = number
-                raise builder.error(wrong.message, fix=wrong.fix) from None
-        raise
+            labels[name] = list(tags) if every_word else spans_at(self.reader, tags, self.lines)
+        id, split = self.reader.next_id(), self.reader.split
+        self.reader.add(id, split=split, text=text, words=words, group=self.group, labels=labels)
+        self.rows, self.lines = [], []
 
 
 def write(
@@ -182,10 +158,19 @@ def write(
     checks.no_pairs()
     checks.single_blanks()
     names = _columns_to_write(checks, columns)
-    counter = IdCounter()
     with checks.writing(path, SUFFIXES, {"dev": "valid"}) as files:
         for split, file in files:
-            _write_split(checks, split, file, names, scheme, separator, counter)
+            group: str | None = None
+            named: str | None = None
+            for item in checks.items(split):
+                if item.group != group:
+                    group, named = item.group, checks.counter.next(f"{split}-doc")
+                    file.write(separator.join([DOCUMENT, *["-X-"] * (len(names) - 2), "O"]) + "\n\n")
+                checks.group(item, named)
+                checks.numbered(item)
+                for row in _rows(checks, item, names, scheme):
+                    file.write(separator.join(checks.cell(item, cell, separator) for cell in row) + "\n")
+                file.write("\n")
 
 
 def _columns_to_write(checks: WriteChecks, columns: str | Sequence[str] | None) -> Sequence[str]:
@@ -199,40 +184,21 @@ def _columns_to_write(checks: WriteChecks, columns: str | Sequence[str] | None) 
     return names
 
 
-def _write_split(
-    checks: WriteChecks,
-    split: str,
-    file: IO[str],
-    names: Sequence[str],
-    scheme: str,
-    separator: str,
-    counter: IdCounter,
-) -> None:
-    group: str | None = None
-    named: str | None = None
-    width = len(names)
-    for item in checks.items(split):
-        if item.group != group:
-            group, named = item.group, counter.next(f"{split}-doc")
-            file.write(separator.join([DOCUMENT, *["-X-"] * (width - 2), "O"]) + "\n\n")
-        checks.group(item, named)
-        checks.id(item, counter.next(split))
-        columns = []
-        for name in names:
-            task = checks.corpus.schema.get(name)
-            if name == WORD:
-                columns.append(item.words)
-            elif isinstance(task, Tagging) and task.every_word:
-                columns.append(checks.label(item, name))
-            else:
-                columns.append([SKIPPED] * len(item.words) if task is None else checks.tags(item, name, scheme))
-        if not item.words:
-            raise checks.error("cannot hold a sentence without words", item)
-        for row in zip(*columns, strict=True):
-            if row[0] == DOCUMENT:
-                raise checks.error(f"takes {DOCUMENT} for the start of a document, not for a word", item)
-            file.write(separator.join(checks.cell(item, cell, separator) for cell in row) + "\n")
-        file.write("\n")
+def _rows(checks: WriteChecks, item: Item, names: Sequence[str], scheme: str) -> Iterator[tuple[str, ...]]:
+    columns: list[Sequence[str]] = []
+    for name in names:
+        task = checks.corpus.schema.get(name)
+        if name == WORD:
+            columns.append(item.words)
+        elif isinstance(task, Tagging) and task.every_word:
+            columns.append(checks.label(item, name))
+        else:
+            columns.append([SKIPPED] * len(item.words) if task is None else checks.tags(item, name, scheme))
+    if not item.words:
+        raise checks.error("cannot store a sentence without words", item)
+    if DOCUMENT in columns[0]:
+        raise checks.error(f"takes {DOCUMENT} for the start of a document, not for a word", item)
+    return zip(*columns, strict=True)
 
 
 FORMATS.add("conll", Format("conll", "CoNLL columns: word … tag", sniff, read, write))

@@ -12,18 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import (
-    FORMATS,
-    Format,
-    IdCounter,
-    declare,
-    first_lines,
-    parse_names,
-    read_files,
-)
-from bursar.corpus.formats.iob2 import DROPPED, ENTITIES, Layer
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, first_lines, parse_names, read_files
+from bursar.corpus.formats.iob2 import DROPPED, ENTITIES, EntityLayer
 from bursar.corpus.formats.sentences import Sentence, group_of, sentences, text_of, write_comments
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.tasks import Parsing, Tagging
@@ -48,34 +39,31 @@ def read(
     schema: Mapping[str, Any] | None = None,
 ) -> Corpus:
     """Read a file, or a folder with one file per split; ``layer`` is an IOB2 file or folder, see there for ``drop``."""
-    entities = None if layer is None else Layer(Path(layer), parse_names(drop))
-    reader = partial(_read_file, layer=entities, counter=IdCounter())
-    corpus = read_files(path, SUFFIXES, CorpusBuilder(schema), reader)
+    entities = None if layer is None else EntityLayer(Path(layer), parse_names(drop))
+    corpus = read_files(path, SUFFIXES, partial(_read_file, layer=entities), schema)
     if entities is not None:
         entities.check_all_claimed()
     return corpus
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, layer: Layer | None, counter: IdCounter) -> None:
-    builder.at(path)
+def _read_file(reader: FileReader, layer: EntityLayer | None) -> None:
     if layer is not None:
-        declare(builder, ENTITIES)
+        reader.declare(ENTITIES)
     group: str | None = None
-    for found in sentences(builder, path, WIDTHS):
-        group = group_of(found, group, split, counter)
-        text, words = text_of(builder, found)
-        labels = _labels(builder, found)
-        id = found.comments.get("sent_id") or counter.next(split)
-        builder.at(path, found.line)
+    for found in sentences(reader, WIDTHS):
+        group = group_of(reader, found, group)
+        text, words = text_of(reader, found)
+        labels = _labels(reader, found)
+        id = found.comments.get("sent_id") or reader.next_id()
         for task in TASKS:
             if task.name in labels:
-                declare(builder, task)
+                reader.declare(task)
         if layer is not None:
-            labels["entities"] = layer.claim(builder, id, found.forms)
-        builder.add(id, split=split, text=text, words=words, group=group, labels=labels)
+            labels["entities"] = layer.claim(reader, id, found.forms)
+        reader.add(id, split=reader.split, text=text, words=words, group=group, labels=labels)
 
 
-def _labels(builder: CorpusBuilder, found: Sentence) -> dict[str, Any]:
+def _labels(reader: FileReader, found: Sentence) -> dict[str, Any]:
     """The labels of a sentence; a column that is ``_`` for every word has none."""
     labels: dict[str, Any] = {}
     for name, column in (("upos", UPOS), ("xpos", XPOS)):
@@ -86,8 +74,8 @@ def _labels(builder: CorpusBuilder, found: Sentence) -> dict[str, Any]:
     if any(head != NOTHING for head in heads):
         for line, head in zip(found.lines, heads, strict=True):
             if not head.isdecimal() or len(head) > 6:
-                builder.at(found.path, line)
-                raise builder.error(f"the head {head!r} is not a number", item=found.comments.get("sent_id"))
+                reader.line = line
+                raise reader.error(f"the head {head!r} is not a number", item=found.comments.get("sent_id"))
         labels["dependencies"] = [[int(head), row[DEPREL]] for head, row in zip(heads, found.rows, strict=True)]
     return labels
 

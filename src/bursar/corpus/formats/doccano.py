@@ -13,17 +13,15 @@ and ``words`` as metadata and exports them again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import WordSpans, check_cut, check_word_spans, in_characters, in_words
-from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, read_files, replacing
-from bursar.corpus.formats.json_files import first_line_object, json_lines
+from bursar.corpus.formats.characters import ToWords, WordSpans, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
+from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
@@ -43,57 +41,50 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
     """Read a file, or a folder with one file per split; ``cut = widen`` widens spans to whole words."""
-    return read_files(
-        path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir(), cut=check_cut(cut))
-    )
+    return read_files(path, SUFFIXES, partial(_read_file, cut=check_cut(cut)), schema)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool, cut: str) -> None:
-    records = json_lines(builder, path)
-    spans = _declare(builder, [record for _, record in records])
-    for number, record in records:
-        builder.at(path, number)
-        _read_item(builder, record, split, numbered_id(path.stem if many else "line", number), spans, cut)
+def _read_file(reader: FileReader, cut: str) -> None:
+    records = [(reader.line, record) for record in json_lines(reader)]
+    spans = _declare(reader, [record for _, record in records])
+    for reader.line, record in records:
+        _read_item(reader, record, spans, cut)
 
 
-def _declare(builder: CorpusBuilder, records: list[dict[str, Any]]) -> bool:
-    """Add the tasks of the records to the builder; return whether ``label`` is a list of spans."""
+def _declare(reader: FileReader, records: list[dict[str, Any]]) -> bool:
+    """Add the tasks of the records to the corpus; return whether ``label`` is a list of spans."""
     either = [record[key] for record in records for key in EITHER if isinstance(record.get(key), list)]
     spans = any(isinstance(label, list) for labels in either for label in labels)
     classes = any(isinstance(label, str) for labels in either for label in labels)
     if not spans and not classes:
-        spans = "entities" in builder and "label" not in builder
+        spans = "entities" in reader and "label" not in reader
     keys = {key for record in records for key in record}
     if classes or "cats" in keys or any(isinstance(record.get(key), str) for record in records for key in EITHER):
-        declare(builder, LABEL)
+        reader.declare(LABEL)
     if (either and spans) or "entities" in keys:
-        declare(builder, ENTITIES)
+        reader.declare(ENTITIES)
     if "relations" in keys:
-        declare(builder, RELATIONS)
+        reader.declare(RELATIONS)
     return spans
 
 
-def _read_item(
-    builder: CorpusBuilder, record: dict[str, Any], default_split: str, unnamed: str, spans: bool, cut: str
-) -> None:
-    name, text = record.get("id", unnamed), record.get("text")
+def _read_item(reader: FileReader, record: dict[str, Any], spans: bool, cut: str) -> None:
+    name, text = record.get("id", reader.line_id()), record.get("text")
     if type(name) not in (str, int):
-        raise builder.error(f"id must be a string or a number, not {name!r}")
+        raise reader.error(f"id must be a string or a number, not {name!r}")
     id = str(name)
     if not isinstance(text, str):
-        raise builder.error("an item needs a text", item=id)
+        raise reader.error("an item needs a text", item=id)
     split, group = record.get("split"), record.get("group")
     if not isinstance(split, str | None) or not isinstance(group, str | None):
-        raise builder.error("split and group must be strings", item=id)
-    try:
+        raise reader.error("split and group must be strings", item=id)
+    with reader.locating(id):
         words_at = find_words(text) if "words" not in record else check_word_spans(record["words"], text)
-        labels = _labels(record, text, words_at, spans, cut)
-    except LabelError as wrong:
-        raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-    builder.add(id, split=split or default_split, text=text, words=words_at, group=group, labels=labels)
+        labels = _labels(record, spans, partial(in_words, text, words_at, cut=cut))
+    reader.add(id, split=split or reader.split, text=text, words=words_at, group=group, labels=labels)
 
 
-def _labels(record: dict[str, Any], text: str, words_at: WordSpans, spans: bool, cut: str) -> dict[str, Any]:
+def _labels(record: dict[str, Any], spans: bool, to_words: ToWords) -> dict[str, Any]:
     classes, entities = record.get("cats"), record.get("entities")
     for key in EITHER:
         if record.get(key) is not None and spans:
@@ -106,7 +97,7 @@ def _labels(record: dict[str, Any], text: str, words_at: WordSpans, spans: bool,
     if entities is not None:
         if not isinstance(entities, list):
             raise LabelError(f"spans must be a list, not {entities!r}")
-        found = [_entity(entity, text, words_at, cut) for entity in entities]
+        found = [_entity(entity, to_words) for entity in entities]
         labels["entities"] = [span for _, span in found]
         if record.get("relations") is not None:
             labels["relations"] = _relations(record["relations"], found)
@@ -129,7 +120,7 @@ def _class(classes: Any) -> str | None:
     raise LabelError(f"classes must be a list of strings, not {classes!r}")
 
 
-def _entity(entity: Any, text: str, words_at: WordSpans, cut: str) -> tuple[Any, list[Any]]:
+def _entity(entity: Any, to_words: ToWords) -> tuple[Any, list[Any]]:
     """The id of a span, if it has one, and the span in words."""
     match entity:
         case [start, end, label]:
@@ -138,7 +129,7 @@ def _entity(entity: Any, text: str, words_at: WordSpans, cut: str) -> tuple[Any,
             id = entity.get("id")
         case _:
             raise LabelError(f"a span must be [start, end, label] in characters, not {entity!r}")
-    return id, [*in_words(text, words_at, start, end, cut), label]
+    return id, [*to_words(start, end), label]
 
 
 def _relations(relations: Any, entities: list[tuple[Any, list[Any]]]) -> list[Any]:
@@ -165,24 +156,20 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     checks.tasks([LABEL, ENTITIES, RELATIONS], needed=["entities"] if "relations" in corpus.schema else [])
     if {"label", "relations"} <= set(corpus.schema):
         raise checks.error("has no project for classes and relations at once", fix="leave one of these tasks out")
-    with replacing(path) as file:
-        for at in range(len(corpus)):
-            item = corpus[at]
-            record = {"id": item.id, "split": item.split, "text": item.text}
-            record |= {"group": item.group} if item.group is not None else {}
-            assert corpus.texts is not None
-            words_at = corpus.texts.spans[at].tolist()
-            if [*map(tuple, words_at)] != find_words(item.text or ""):
-                record["words"] = words_at
-            record |= _written(checks, item, words_at)
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    assert corpus.texts is not None
+    words_at = (spans.tolist() for spans in corpus.texts.spans)
+    write_json_lines(path, (_written(checks, *pair) for pair in zip(checks.items(), words_at, strict=True)))
 
 
 def _written(checks: WriteChecks, item: Item, words_at: WordSpans) -> dict[str, Any]:
-    """The labels of an item under the keys of a doccano project with these tasks."""
+    """An item under the keys of a doccano project with these tasks."""
     tasks = set(checks.corpus.schema)
     spans = [[*in_characters(words_at, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
-    record: dict[str, Any] = {}
+    record: dict[str, Any] = {"id": item.id, "split": item.split, "text": item.text}
+    if item.group is not None:
+        record["group"] = item.group
+    if [*map(tuple, words_at)] != find_words(item.text or ""):
+        record["words"] = words_at
     if "label" in item.labels:
         record["cats" if "entities" in tasks else "label"] = [item.labels["label"]]
     if "entities" in item.labels and "relations" not in tasks:

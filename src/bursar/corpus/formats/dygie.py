@@ -15,20 +15,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import (
-    FORMATS,
-    Format,
-    declare,
-    json_object,
-    numbered_id,
-    numbered_lines,
-    read_files,
-)
-from bursar.corpus.formats.json_files import first_line_object
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, numbered_id, read_files
+from bursar.corpus.formats.json_files import first_line_object, json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import join_tokens
+from bursar.errors import LabelError
 from bursar.tasks import Relations, Tagging
 
 SUFFIXES = (".json", ".jsonl")
@@ -43,71 +35,70 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     """Read a file, or a folder with one file per split."""
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), _read_file)
+    return read_files(path, SUFFIXES, _read_file, schema)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str) -> None:
-    for number, line in numbered_lines(path):
-        if line and not line.isspace():
-            builder.at(path, number)
-            _read_document(builder, json_object(builder, line), split, numbered_id(split, number))
+def _read_file(reader: FileReader) -> None:
+    for record in json_lines(reader):
+        _read_document(reader, record)
 
 
-def _read_document(builder: CorpusBuilder, record: dict[str, Any], split: str, fallback: str) -> None:
-    key = record.get("doc_key", fallback)
+def _read_document(reader: FileReader, record: dict[str, Any]) -> None:
+    key = record.get("doc_key", numbered_id(reader.split, reader.line or 0))
     if not isinstance(key, str) or not key:
-        raise builder.error(f"doc_key must be a string, not {key!r}")
-    sentences = _lists(builder, record.get("sentences"), "sentences", None)
+        raise reader.error(f"doc_key must be a string, not {key!r}")
+    sentences = _lists(reader, record.get("sentences"), "sentences", None)
     if not sentences:
-        raise builder.error("the document has no sentences", item=key)
+        raise reader.error("the document has no sentences", item=key)
     columns = {
-        name: _lists(builder, record[name], name, len(sentences)) for name in ("ner", "relations") if name in record
+        name: _lists(reader, record[name], name, len(sentences)) for name in ("ner", "relations") if name in record
     }
     if "ner" in columns:
-        declare(builder, ENTITIES)
+        reader.declare(ENTITIES)
     if "relations" in columns:
-        declare(builder, RELATIONS)
+        reader.declare(RELATIONS)
         if "ner" not in columns:
-            raise builder.error("the document has relations but no entities", item=key)
+            raise reader.error("the document has relations but no entities", item=key)
     start = 0
     for n, words in enumerate(sentences):
         id = f"{key}-{n}"
         if not all(isinstance(word, str) and word for word in words):
-            raise builder.error("words must be strings that are not empty", item=id)
+            raise reader.error("words must be strings that are not empty", item=id)
         sentence = range(start, start + len(words))
         labels: dict[str, Any] = {}
-        if "ner" in columns:
-            labels["entities"] = [_entity(builder, entry, sentence, id) for entry in columns["ner"][n]]
-        if "relations" in columns:
-            types = _types(labels["entities"])
-            labels["relations"] = [_relation(builder, e, sentence, types, id) for e in columns["relations"][n]]
+        with reader.locating(id):
+            if "ner" in columns:
+                labels["entities"] = [_entity(entry, sentence) for entry in columns["ner"][n]]
+            if "relations" in columns:
+                types = _types(labels["entities"])
+                labels["relations"] = [_relation(entry, sentence, types) for entry in columns["relations"][n]]
         text, spans = join_tokens(words)
-        builder.add(id, split=split, text=text, words=spans, group=key, labels=labels)
+        reader.add(id, split=reader.split, text=text, words=spans, group=key, labels=labels)
         start += len(words)
 
 
-def _lists(builder: CorpusBuilder, value: Any, name: str, length: int | None) -> list[list[Any]]:
+def _lists(reader: FileReader, value: Any, name: str, length: int | None) -> list[list[Any]]:
     if not isinstance(value, list) or not all(isinstance(entry, list) for entry in value):
-        raise builder.error(f"{name} must be a list with a list for each sentence")
+        raise reader.error(f"{name} must be a list with a list for each sentence")
     if length is not None and len(value) != length:
-        raise builder.error(f"{name} has {len(value)} lists for {length} sentences")
+        raise reader.error(f"{name} has {len(value)} lists for {length} sentences")
     return value
 
 
-def _span(builder: CorpusBuilder, first: Any, last: Any, sentence: range, id: str) -> tuple[int, int]:
+def _span(first: Any, last: Any, sentence: range) -> tuple[int, int]:
     """Convert first and last word in the document to start and end in the sentence."""
     if type(first) is not int or type(last) is not int:
-        raise builder.error(f"a span must be two numbers, not {first!r} and {last!r}", item=id)
+        raise LabelError(f"a span must be two numbers, not {first!r} and {last!r}")
     if not (first in sentence and last in sentence and first <= last):
         words = f"words {sentence.start} to {sentence.stop - 1}"
-        raise builder.error(f"span [{first}, {last}] is outside its sentence, which is {words}", item=id)
+        raise LabelError(f"span [{first}, {last}] is outside its sentence, which is {words}")
     return first - sentence.start, last + 1 - sentence.start
 
 
-def _entity(builder: CorpusBuilder, entry: Any, sentence: range, id: str) -> list[Any]:
+def _entity(entry: Any, sentence: range) -> list[Any]:
     if not isinstance(entry, list) or len(entry) != 3:
-        raise builder.error(f"an entity must be [first, last, type], not {entry!r}", item=id)
-    return [*_span(builder, entry[0], entry[1], sentence, id), entry[2]]
+        raise LabelError(f"an entity must be [first, last, type], not {entry!r}")
+    return [*_span(entry[0], entry[1], sentence), entry[2]]
 
 
 def _types(entities: list[Any]) -> dict[tuple[int, int], set[Any]]:
@@ -118,18 +109,16 @@ def _types(entities: list[Any]) -> dict[tuple[int, int], set[Any]]:
     return types
 
 
-def _relation(
-    builder: CorpusBuilder, entry: Any, sentence: range, types: dict[tuple[int, int], set[Any]], id: str
-) -> list[Any]:
+def _relation(entry: Any, sentence: range, types: dict[tuple[int, int], set[Any]]) -> list[Any]:
     if not isinstance(entry, list) or len(entry) != 5:
-        raise builder.error(f"a relation must be [first, last, first, last, label], not {entry!r}", item=id)
+        raise LabelError(f"a relation must be [first, last, first, last, label], not {entry!r}")
     ends = []
     for first, last in (entry[0:2], entry[2:4]):
-        span = _span(builder, first, last, sentence, id)
+        span = _span(first, last, sentence)
         found = types.get(span, set())
         if len(found) != 1:
             what = f"has several types: {', '.join(sorted(found))}" if found else "is no entity"
-            raise builder.error(f"relation {entry}: span [{first}, {last}] {what}", item=id)
+            raise LabelError(f"relation {entry}: span [{first}, {last}] {what}")
         ends.append([*span, *found])
     return [*ends, entry[4]]
 

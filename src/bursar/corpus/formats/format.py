@@ -5,20 +5,20 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
-import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus
-from bursar.errors import DataError
+from bursar.corpus.corpus import SPLITS, Corpus
+from bursar.errors import DataError, LabelError
 from bursar.registry import Registry
-from bursar.tasks import Task
+from bursar.tasks.schemes import Span, spans_of_tags, split_tag
 
 SPLIT_NAMES = {
     "train": "train",
@@ -115,8 +115,7 @@ def split_files(path: Path, suffixes: Sequence[str]) -> list[tuple[str, Path]]:
         and Path(file.name.removesuffix(".gz")).suffix in suffixes
         and (split := split_of(file.name))
     ]
-    order = list(dict.fromkeys(SPLIT_NAMES.values()))
-    return sorted(found, key=lambda pair: (order.index(pair[0]), pair[1].name))
+    return sorted(found, key=lambda pair: (SPLITS.index(pair[0]), pair[1].name))
 
 
 def first_lines(path: Path, suffixes: Sequence[str], lines: int = 20) -> list[str]:
@@ -125,37 +124,63 @@ def first_lines(path: Path, suffixes: Sequence[str], lines: int = 20) -> list[st
     return head_of(files[0][1], lines) if files else []
 
 
+class FileReader(CorpusBuilder):
+    """A corpus builder that reads files one after the other: their lines, splits, and ids for items without any."""
+
+    def __init__(self, schema: Mapping[str, Any] | None = None) -> None:
+        super().__init__(schema)
+        self.file = Path()  # the file that is being read
+        self.split = "train"  # its split
+        self.prefix = "line"  # of ids made from line numbers
+        self.counter = IdCounter()
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the file. Errors name the line that was read last."""
+        self.path = self.file
+        for number, line in numbered_lines(self.file):
+            self.line = number
+            yield line
+
+    def next_id(self, prefix: str | None = None) -> str:
+        """An id for the next item of the split (or of a prefix), counted over all files."""
+        return self.counter.next(prefix or self.split)
+
+    def line_id(self) -> str:
+        """An id from the line number."""
+        return numbered_id(self.prefix, self.line or 0)
+
+
 def read_files(
     path: Path,
     suffixes: Sequence[str],
-    builder: CorpusBuilder,
-    read_file: Callable[[CorpusBuilder, Path, str], None],
+    read_file: Callable[[FileReader], None],
+    schema: Mapping[str, Any] | None = None,
 ) -> Corpus:
     """Find the files of a path, read each with ``read_file``, and build the corpus; an empty file is an error."""
     files = split_files(path, suffixes)
     if not files:
         kinds = ", ".join(suffix or "(no suffix)" for suffix in suffixes)
         raise DataError(f"the folder holds no train, dev or test file ({kinds})", path=path)
-    for split, file in files:
-        before = len(builder)
-        read_file(builder, file, split)
-        if len(builder) == before:
-            raise DataError("there is no item in it", path=file)
-    return builder.build()
+    reader = FileReader(schema)
+    for reader.split, reader.file in files:
+        reader.at(reader.file)
+        reader.prefix = reader.file.stem if path.is_dir() else "line"
+        before = len(reader)
+        read_file(reader)
+        if len(reader) == before:
+            raise DataError("there is no item in it", path=reader.file)
+    return reader.build()
 
 
-def declare(builder: CorpusBuilder, task: Task) -> None:
-    """Add a task of a format. If the schema has it already, it must be the same apart from labels."""
-    stated = builder.task(task.name)
-    if stated is None:
-        builder.add_task(task.name, task)
-    elif stated is not task and without_labels(stated) != without_labels(task):
-        raise builder.error(f"task {task.name!r} is {without_labels(task)} here, the schema says {stated.describe()}")
-
-
-def without_labels(task: Task) -> dict[str, Any]:
-    """The kind and options of a task, without labels."""
-    return {key: value for key, value in task.describe().items() if key not in task.vocabularies}
+def spans_at(reader: FileReader, tags: Sequence[str], lines: Iterable[int], item: str | None = None) -> list[Span]:
+    """The spans of tags on these lines; an error names the line of the invalid tag."""
+    try:
+        return spans_of_tags(tags)
+    except LabelError:
+        for reader.line, tag in zip(lines, tags, strict=True):
+            with reader.locating(item):
+                split_tag(tag)
+        raise
 
 
 class IdCounter:
@@ -167,11 +192,11 @@ class IdCounter:
     """
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
 
     def next(self, prefix: str) -> str:
-        self._counts[prefix] = number = self._counts.get(prefix, 0) + 1
-        return numbered_id(prefix, number)
+        self._counts[prefix] += 1
+        return numbered_id(prefix, self._counts[prefix])
 
 
 def numbered_id(prefix: str, number: int) -> str:
@@ -195,27 +220,6 @@ def parse_names(option: str | Iterable[str]) -> list[str]:
 def blank_cells(line: str) -> list[str]:
     """Split at spaces and tabs only: a no-break space belongs to its word."""
     return [cell for cell in line.replace("\t", " ").split(" ") if cell]
-
-
-def json_object(builder: CorpusBuilder, line: str) -> dict[str, Any]:
-    """Parse a line as a JSON object; an error gives the position."""
-    line = line.strip(" \t")
-    try:
-        record, end = _decode(line)
-        if end != len(line):
-            raise ValueError(f"there is more after column {end}")
-        if "\\" in line and "\\ud" in line.lower():  # check for half a surrogate pair, which UTF-8 cannot encode
-            json.dumps(record, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise builder.error("an escape such as \\ud800 stands alone: that is no character") from None
-    except (ValueError, RecursionError) as wrong:
-        raise builder.error(f"not JSON: {wrong}", fix="write one JSON object per line") from None
-    if not isinstance(record, dict):
-        raise builder.error("the line is not a JSON object", fix='write one such as {"id": "u1", "text": "…"}')
-    return record
-
-
-_decode = json.JSONDecoder().raw_decode
 
 
 @contextmanager

@@ -13,19 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item, concatenate
-from bursar.corpus.formats.format import (
-    FORMATS,
-    Format,
-    IdCounter,
-    declare,
-    head_of,
-    numbered_id,
-    numbered_lines,
-    replacing,
-    split_of,
-)
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, head_of, numbered_id, replacing, split_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError, SchemaError
 from bursar.tasks import Classification, Regression, Task
@@ -45,7 +34,7 @@ FILES = ("train", "dev", "dev_matched", "dev_mismatched", "test", "test_matched"
 
 
 @dataclass(frozen=True)
-class Columns:
+class TextColumns:
     """The positions of the text, its pair and the label in a row."""
 
     width: int
@@ -56,20 +45,20 @@ class Columns:
     has_header: bool = True
 
 
-COLA = Columns(width=4, text=3, pair=None, label=1, has_header=False)
+COLA = TextColumns(width=4, text=3, pair=None, label=1, has_header=False)
 
 
-def columns_of(first: str) -> Columns | None:
+def columns_of(first: str) -> TextColumns | None:
     """The columns by a file's first line; ``None`` if it is not GLUE's.
 
     >>> columns_of("index\\tsentence1\\tsentence2\\tlabel")
-    Columns(width=4, text=1, pair=2, label=3, is_score=False, has_header=True)
+    TextColumns(width=4, text=1, pair=2, label=3, is_score=False, has_header=True)
     """
     cells = first.split("\t")
     for text, pair in TEXTS:
         if text in cells and (pair is None or pair in cells):
             label = next((name for name in LABELS if name in cells), None)
-            return Columns(
+            return TextColumns(
                 width=len(cells),
                 text=cells.index(text),
                 pair=None if pair is None else cells.index(pair),
@@ -119,51 +108,49 @@ def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
 
 
 def _read_task(name: str, files: Iterable[Path], schema: Mapping[str, Any] | None) -> Corpus:
-    builder = CorpusBuilder(schema)
-    counter = IdCounter()
-    for file in files:
-        before = len(builder)
-        _read_file(builder, file, name, counter)
-        if len(builder) == before:
-            raise DataError("there is no item in it", path=file)
-    return builder.build()
+    reader = FileReader(schema)
+    for reader.file in files:
+        before = len(reader)
+        _read_file(reader, name)
+        if len(reader) == before:
+            raise DataError("there is no item in it", path=reader.file)
+    return reader.build()
 
 
-def _read_file(builder: CorpusBuilder, path: Path, name: str, counter: IdCounter) -> None:
-    split = split_of(path.name) or "train"
-    columns: Columns | None = None
-    for number, line in numbered_lines(path):
-        builder.at(path, number)
+def _read_file(reader: FileReader, name: str) -> None:
+    split = split_of(reader.file.name) or "train"
+    columns: TextColumns | None = None
+    for line in reader.lines():
         if columns is None:
             columns = columns_of(line)
             if columns is None:
-                raise builder.error("these are not the columns of a GLUE task", fix=f"a header with {TEXTS[0]}")
+                raise reader.error("these are not the columns of a GLUE task", fix=f"a header with {TEXTS[0]}")
             if columns.label is not None:
-                declare(builder, _task(name, columns.is_score))
+                reader.declare(_task(name, columns.is_score))
             if columns.has_header:
                 continue
         if not line and columns.width > 1:
             continue
         cells = line.split("\t")
         if len(cells) != columns.width:
-            raise builder.error(f"expected {columns.width} cells between tabs, not {len(cells)}")
-        labels = {} if columns.label is None else {name: _label(builder, cells[columns.label], columns.is_score)}
+            raise reader.error(f"expected {columns.width} cells between tabs, not {len(cells)}")
+        labels = {} if columns.label is None else {name: _label(reader, cells[columns.label], columns.is_score)}
         pair = None if columns.pair is None else cells[columns.pair]
-        id = counter.next(f"{name}-{split}")
-        builder.add(id, split=split, text=cells[columns.text], pair=pair, labels=labels)
+        id = reader.next_id(f"{name}-{split}")
+        reader.add(id, split=split, text=cells[columns.text], pair=pair, labels=labels)
 
 
 def _task(name: str, is_score: bool) -> Task:
     return Regression(name, low=LOW, high=HIGH) if is_score else Classification(name)
 
 
-def _label(builder: CorpusBuilder, cell: str, is_score: bool) -> str | float:
+def _label(reader: FileReader, cell: str, is_score: bool) -> str | float:
     if not is_score:
         return cell
     try:
         return float(cell)
     except ValueError:
-        raise builder.error(f"the score {cell!r} is not a number") from None
+        raise reader.error(f"the score {cell!r} is not a number") from None
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
@@ -173,10 +160,9 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     checks.no_groups()
     checks.found_words()
     checks.tasks([_task(name, task.kind == "regression") for name, task in corpus.schema.items()])
-    checks.known_splits(split for split, count in corpus.split_counts().items() if count)
+    checks.known_splits(checks.splits())
     contents: dict[Path, list[Item]] = {}
-    for at in range(len(corpus)):
-        item = corpus[at]
+    for item in checks.items():
         contents.setdefault(path / _task_of(checks, item) / f"{item.split}.tsv", []).append(item)
     others = set(_task_files(path)) - set(contents)
     if others:

@@ -18,10 +18,10 @@ from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, IdCounter, declare, parse_names
-from bursar.corpus.formats.sentences import align
+from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, IdCounter, parse_names
+from bursar.corpus.formats.sentences import align_words, is_text_of_words
 from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.corpus.words import find_words, join_tokens
+from bursar.corpus.words import join_tokens
 from bursar.errors import ConfigError, DataError
 from bursar.tasks import Classification, Regression, Tagging, Task
 from bursar.tasks.schemes import spans_of_tags, split_tag
@@ -184,7 +184,7 @@ def _tasks(
             task = Classification(name)
         if task is not None:
             stated = builder.task(name)
-            declare(builder, stated if isinstance(stated, Regression) and task.kind == "regression" else task)
+            builder.declare(stated if isinstance(stated, Regression) and task.kind == "regression" else task)
             tasks[name] = names
     for name in asked or ():
         if name not in tasks:
@@ -232,7 +232,7 @@ def _read_item(
         raise builder.error("a text or a word is missing or empty", item=id)
     spans: list[tuple[int, int]] | None = None
     if words is not None:
-        text, spans = join_tokens(words) if text is None else (text, align(text, [(word, [word]) for word in words]))
+        text, spans = join_tokens(words) if text is None else (text, align_words(text, words))
         if spans is None:
             fix = f'columns = {{"words": "{roles["words"]}"}} leaves the text out'
             raise builder.error("the words are not those of the text", item=id, fix=fix)
@@ -278,7 +278,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     codes = {name: {label: code for code, label in enumerate(_names(task))} for name, task in corpus.schema.items()}
     description = json.dumps({"bursar_tasks": {name: task.describe() for name, task in corpus.schema.items()}})
     parts = {}
-    for split in (split for split, count in corpus.split_counts().items() if count):
+    for split in checks.splits():
         name = {"dev": "validation"}.get(split, split)
         if not SPLIT_NAME.fullmatch(name) or SPLIT_NAMES.get(name, name) != split or name == "all":
             raise checks.error(f"has no way to name a split {split!r}", next(checks.items(split)))
@@ -302,7 +302,10 @@ def _features(checks: WriteChecks, datasets: Any) -> Any:
     corpus = checks.corpus
     string = datasets.Value("string")
     columns: dict[str, Any] = {"id": string, "text": string}
-    if any(isinstance(task, Tagging) for task in corpus.schema.values()) or not _words_by_rule(corpus):
+    if (
+        any(isinstance(task, Tagging) for task in corpus.schema.values())
+        or next(checks.other_words(), None) is not None
+    ):
         columns["tokens"] = datasets.Sequence(string)
     if corpus.pairs is not None:
         columns["pair"] = string
@@ -324,13 +327,6 @@ def _features(checks: WriteChecks, datasets: Any) -> Any:
     return datasets.Features(columns)
 
 
-def _words_by_rule(corpus: Corpus) -> bool:
-    texts = corpus.texts
-    return texts is not None and all(
-        [*map(tuple, texts.spans[at].tolist())] == find_words(text) for at, text in enumerate(texts.strings.tolist())
-    )
-
-
 def _names(task: Task) -> list[str]:
     """What the codes of a task's column mean: its labels, or tags where it has spans."""
     if isinstance(task, Tagging) and not task.every_word:
@@ -344,8 +340,7 @@ def _row(
     row: dict[str, Any] = {"id": item.id, "text": item.text, "pair": item.pair, "group": item.group}
     if "tokens" in features:
         row["tokens"] = item.words
-        spans = align(item.text or "", [(word, [word]) for word in item.words])
-        if not all(item.words) or spans is None or [(item.text or "")[a:b] for a, b in spans] != item.words:
+        if not all(item.words) or not is_text_of_words(item):
             raise checks.error("cannot hold a text that is more than its words and the blanks between them", item)
     for name, task in checks.corpus.schema.items():
         label = item.labels.get(name)

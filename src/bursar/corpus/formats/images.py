@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import re
 import struct
 import zipfile
@@ -24,9 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import FORMATS, SPLIT_NAMES, Format, IdCounter, declare, replacing_bytes, split_of
+from bursar.corpus.corpus import SPLITS, Corpus
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, replacing_bytes, split_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import DataError
 from bursar.tasks import Classification
@@ -59,8 +59,7 @@ def _idx_files(path: Path, what: str) -> dict[str, Path]:
             before = found.setdefault(split, file)
             if f"{before.name}.gz" != file.name and before != file:  # a file and its archive are the same file
                 raise DataError(f"there are two files of {what} for {split}: {before.name} too", path=file)
-    order = [*dict.fromkeys(SPLIT_NAMES.values())]
-    return dict(sorted(found.items(), key=lambda pair: order.index(pair[0])))
+    return dict(sorted(found.items(), key=lambda pair: SPLITS.index(pair[0])))
 
 
 def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
@@ -70,10 +69,9 @@ def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
         raise DataError("there are no images such as train-images-idx3-ubyte.gz", path=path)
     if alone := [file for split, file in labels.items() if split not in files]:
         raise DataError("these labels have no images", path=alone[0])
-    builder = CorpusBuilder(schema)
+    reader = FileReader(schema)
     if labels:
-        declare(builder, LABEL)
-    counter = IdCounter()
+        reader.declare(LABEL)
     parts: list[NDArray[np.uint8]] = []
     for split, file in files.items():
         images = _idx_array(file, (3, 4))
@@ -82,12 +80,12 @@ def read_idx(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
         codes = _idx_array(labels[split], (1,)) if split in labels else None
         if codes is not None and len(codes) != len(images):
             raise DataError(f"{len(codes)} labels for {len(images)} images", path=labels[split])
-        builder.at(file)
+        reader.at(file)
         for at in range(len(images)):
             label = {} if codes is None else {"label": str(codes[at])}
-            builder.add(counter.next(split), split=split, labels=label)
+            reader.add(reader.next_id(split), split=split, labels=label)
         parts.append(images)
-    return builder.build(images=np.concatenate(parts))
+    return reader.build(images=np.concatenate(parts))
 
 
 def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
@@ -104,9 +102,7 @@ def _idx_array(path: Path, dimensions: Collection[int]) -> NDArray[np.uint8]:
     if len(data) < header:
         raise DataError("the file ends in its header", path=path)
     shape = struct.unpack(f">{data[3]}I", data[4:header])
-    size = 1
-    for length in shape:
-        size *= length
+    size = math.prod(shape)
     if len(data) - header != size:
         raise DataError(f"{len(data) - header} bytes where {shape} need {size}", path=path)
     if not size:
@@ -122,17 +118,16 @@ def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> N
         raise checks.error(f"holds images of bytes, not of {images.dtype}", corpus.ids[0], fix="write npz")
     checks.no_groups()
     checks.tasks([LABEL])
-    splits = [split for split, count in corpus.split_counts().items() if count]
+    splits = checks.splits()
     checks.known_splits(splits)
     others = {split for what in ("images", "labels") for split in _idx_files(path, what)} - set(splits)
     if others:
         raise DataError(f"images or labels of another corpus are in this folder: {min(others)}", path=path)
-    counter = IdCounter()
     path.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         for split in splits:
             prefix = path / {"test": "t10k"}.get(split, split)
-            codes = _idx_labels(checks, split, counter)
+            codes = _idx_labels(checks, split)
             arrays = {"images-idx%d": images[corpus.in_split(split)], "labels-idx%d": codes}
             for name, array in arrays.items():
                 if array is not None:
@@ -141,11 +136,11 @@ def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> N
                     file.write(gzip.compress(header + array.tobytes(), 6, mtime=0))
 
 
-def _idx_labels(checks: WriteChecks, split: str, counter: IdCounter) -> NDArray[np.uint8] | None:
+def _idx_labels(checks: WriteChecks, split: str) -> NDArray[np.uint8] | None:
     codes: list[int] = []
     labelled: bool | None = None
     for item in checks.items(split):
-        checks.id(item, counter.next(split))
+        checks.numbered(item)
         label = item.labels.get("label")
         labelled = label is not None if labelled is None else labelled
         if (label is not None) != labelled:
@@ -186,9 +181,9 @@ def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | 
     if len(files) != 1:
         raise DataError(f"the folder must hold one .npz file, not {len(files)}", path=path)
     arrays = _npz_arrays(files[0])
-    builder = CorpusBuilder(schema)
-    builder.at(files[0])
-    pictures = _pick_images(builder, arrays, images)
+    reader = FileReader(schema)
+    reader.at(files[0])
+    pictures = _pick_images(reader, arrays, images)
     count = len(pictures)
     strings = {name: _strings(arrays.get(name), count) for name in STRINGS}
     codes: dict[str, list[int]] = {}
@@ -196,19 +191,18 @@ def read_npz(path: Path, images: str | None = None, schema: Mapping[str, Any] | 
     for name, array in arrays.items():
         if array.dtype.kind in "iu" and array.shape == (count,):
             codes[name], names[name] = array.tolist(), _strings(arrays.get(f"{name}_names"), None)
-            declare(builder, Classification(name, _label_names(builder, name, names[name])))
-    counter = IdCounter()
+            reader.declare(Classification(name, _label_names(reader, name, names[name])))
     splits, groups, ids = strings["split"], strings["group"], strings["path"]
     named = ids is not None and len(set(ids)) == count
     for at in range(count):
         split = splits[at] if splits else "train"
-        id = ids[at] if ids and named else counter.next(split)
+        id = ids[at] if ids and named else reader.next_id(split)
         labels = {}
         for name, column in codes.items():
             if column[at] != NO_LABEL:
-                labels[name] = _label(builder, name, column[at], names[name], id)
-        builder.add(id, split=split, group=groups[at] if groups else None, labels=labels)
-    return builder.build(images=pictures)
+                labels[name] = _label(reader, name, column[at], names[name], id)
+        reader.add(id, split=split, group=groups[at] if groups else None, labels=labels)
+    return reader.build(images=pictures)
 
 
 def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -230,13 +224,13 @@ def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _pick_images(builder: CorpusBuilder, arrays: Mapping[str, NDArray[Any]], chosen: str | None) -> NDArray[Any]:
+def _pick_images(reader: FileReader, arrays: Mapping[str, NDArray[Any]], chosen: str | None) -> NDArray[Any]:
     """The chosen array, or the largest that can be images."""
     fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
     if chosen is not None and chosen not in fit:
-        raise builder.error(f"there is no array of images called {chosen!r}", fix=f"it has {', '.join(fit) or 'none'}")
+        raise reader.error(f"there is no array of images called {chosen!r}", fix=f"it has {', '.join(fit) or 'none'}")
     if not fit:
-        raise builder.error("there is no array of images in it", fix="one of shape (items, height, width)")
+        raise reader.error("there is no array of images in it", fix="one of shape (items, height, width)")
     return fit[chosen if chosen is not None else max(fit, key=lambda name: fit[name].size)]
 
 
@@ -247,17 +241,17 @@ def _strings(array: NDArray[Any] | None, count: int | None) -> list[str] | None:
     return [str(value) for value in array]
 
 
-def _label_names(builder: CorpusBuilder, task: str, names: list[str] | None) -> tuple[str, ...]:
+def _label_names(reader: FileReader, task: str, names: list[str] | None) -> tuple[str, ...]:
     if names and (len(set(names)) != len(names) or "" in names):
-        raise builder.error(f"{task}_names has a name twice, or an empty one")
+        raise reader.error(f"{task}_names has a name twice, or an empty one")
     return tuple(names or ())
 
 
-def _label(builder: CorpusBuilder, task: str, code: int, names: list[str] | None, id: str) -> str:
+def _label(reader: FileReader, task: str, code: int, names: list[str] | None, id: str) -> str:
     if names is None:
         return str(code)
     if not 0 <= code < len(names):
-        raise builder.error(f"task {task!r}: {task}_names has no name for {code}", item=id)
+        raise reader.error(f"task {task!r}: {task}_names has no name for {code}", item=id)
     return names[code]
 
 

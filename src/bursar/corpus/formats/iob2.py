@@ -19,23 +19,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.format import (
     FORMATS,
+    FileReader,
     Format,
-    IdCounter,
-    declare,
     first_lines,
     parse_names,
     read_files,
+    spans_at,
     split_files,
 )
 from bursar.corpus.formats.sentences import Sentence, group_of, sentences, text_of, write_comments
 from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.errors import DataError, LabelError
+from bursar.errors import DataError
 from bursar.tasks import Tagging
-from bursar.tasks.schemes import Span, spans_of_tags, split_tag
+from bursar.tasks.schemes import Span
 
 SUFFIXES = (".iob2",)
 WIDTHS = range(3, 6)  # number, word, tag, and optionally a comment and the annotator
@@ -54,37 +53,24 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, drop: str | Collection[str] = DROPPED, schema: Mapping[str, Any] | None = None) -> Corpus:
     """Read a file, or a folder with one file per split."""
-    return read_files(
-        path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, drop=parse_names(drop), counter=IdCounter())
-    )
+    return read_files(path, SUFFIXES, partial(_read_file, drop=parse_names(drop)), schema)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, drop: Collection[str], counter: IdCounter) -> None:
-    builder.at(path)
-    declare(builder, ENTITIES)
+def _read_file(reader: FileReader, drop: Collection[str]) -> None:
+    reader.declare(ENTITIES)
     group: str | None = None
-    for found in sentences(builder, path, WIDTHS):
-        group = group_of(found, group, split, counter)
-        text, words = text_of(builder, found)
-        labels = {"entities": entities_of(builder, found, drop)}
-        id = found.comments.get("sent_id") or counter.next(split)
-        builder.at(path, found.line)
-        builder.add(id, split=split, text=text, words=words, group=group, labels=labels)
+    for found in sentences(reader, WIDTHS):
+        group = group_of(reader, found, group)
+        text, words = text_of(reader, found)
+        labels = {"entities": entities_of(reader, found, drop)}
+        id = found.comments.get("sent_id") or reader.next_id()
+        reader.add(id, split=reader.split, text=text, words=words, group=group, labels=labels)
 
 
-def entities_of(builder: CorpusBuilder, found: Sentence, drop: Collection[str]) -> list[Span]:
+def entities_of(reader: FileReader, found: Sentence, drop: Collection[str]) -> list[Span]:
     """The spans of a sentence, without those that mean "none of these"."""
-    tags = [row[2] for row in found.rows]
-    try:
-        return [span for span in spans_of_tags(tags) if span[2] not in drop]
-    except LabelError:
-        for line, tag in zip(found.lines, tags, strict=True):
-            builder.at(found.path, line)
-            try:
-                split_tag(tag)
-            except LabelError as wrong:
-                raise builder.error(wrong.message, item=found.comments.get("sent_id"), fix=wrong.fix) from None
-        raise
+    spans = spans_at(reader, [row[2] for row in found.rows], found.lines, found.comments.get("sent_id"))
+    return [span for span in spans if span[2] not in drop]
 
 
 @dataclass
@@ -96,7 +82,7 @@ class _LayerSentence:
     used: bool = False
 
 
-class Layer:
+class EntityLayer:
     """The sentences of a layer by ``sent_id``, each to be claimed by a sentence of the treebank."""
 
     def __init__(self, path: Path, drop: Collection[str]) -> None:
@@ -105,19 +91,20 @@ class Layer:
         files = split_files(path, SUFFIXES)
         if not files:
             raise DataError("the folder holds no train, dev or test .iob2 file", path=path)
-        locator = CorpusBuilder()  # only for the positions in errors
-        for found in (found for _, file in files for found in sentences(locator, file, WIDTHS)):
-            id = found.comments.get("sent_id")
-            if id is None or id in self._sentences:
-                raise locator.error("a sentence of a layer needs a sent_id of its own", item=id)
-            spans = entities_of(locator, found, drop)
-            self._sentences[id] = _LayerSentence(found.path, found.line, found.forms, spans)
+        reader = FileReader()
+        for _, reader.file in files:
+            for found in sentences(reader, WIDTHS):
+                id = found.comments.get("sent_id")
+                if id is None or id in self._sentences:
+                    raise reader.error("a sentence of a layer needs a sent_id of its own", item=id)
+                spans = entities_of(reader, found, drop)
+                self._sentences[id] = _LayerSentence(found.path, found.line, found.forms, spans)
 
-    def claim(self, builder: CorpusBuilder, id: str, words: list[str]) -> list[Span]:
+    def claim(self, reader: FileReader, id: str, words: list[str]) -> list[Span]:
         """The entities of a sentence; its words must be the same in both files."""
         mine = self._sentences.get(id)
         if mine is None:
-            raise builder.error(f"the layer {self.path} does not have this sentence", item=id)
+            raise reader.error(f"the layer {self.path} does not have this sentence", item=id)
         if mine.words != words:
             at = next((i for i, (a, b) in enumerate(zip(words, mine.words, strict=False)) if a != b), -1)
             what = f"word {at + 1} is {mine.words[at]!r}, in the treebank {words[at]!r}" if at >= 0 else "more or fewer"

@@ -7,23 +7,50 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.formats.format import first_lines, head_of, json_object, numbered_lines
+from bursar.corpus.formats.format import FileReader, first_lines, head_of, numbered_lines, replacing
 from bursar.errors import DataError
 
 BLANKS = " \t\n\r"
-_decode = json.JSONDecoder().raw_decode
+_DECODER = json.JSONDecoder()
+
+
+def _decode(text: str, at: int = 0) -> tuple[Any, int]:
+    """The JSON value at a position, and where it ends; ``ValueError`` says what is wrong."""
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+        if text.find("\\u", at, end) >= 0:  # check for half a surrogate pair, which UTF-8 cannot encode
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("an escape such as \\ud800 stands alone: that is no character") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value, end
 
 
 # -- one per line ---------------------------------------------------------------------------------------------------
-def json_lines(builder: CorpusBuilder, path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a file with one per line, each with its line number."""
-    records = []
-    for number, line in numbered_lines(path):
+def json_lines(reader: FileReader) -> Iterator[dict[str, Any]]:
+    """The objects of a file with one per line."""
+    for line in reader.lines():
         if line and not line.isspace():
-            builder.at(path, number)
-            records.append((number, json_object(builder, line)))
-    return records
+            yield _line_object(reader, line.strip(" \t"))
+
+
+def _line_object(reader: FileReader, line: str) -> dict[str, Any]:
+    try:
+        record, end = _decode(line)
+        if end != len(line):
+            raise ValueError(f"there is more after column {end}")
+    except ValueError as wrong:
+        raise reader.error(f"not JSON: {wrong}", fix="write one JSON object per line") from None
+    if not isinstance(record, dict):
+        raise reader.error("the line is not a JSON object", fix='write one such as {"id": "u1", "text": "…"}')
+    return record
+
+
+def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write one object per line."""
+    with replacing(path) as file:
+        file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
 def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
@@ -65,12 +92,7 @@ def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _object(path: Path, text: str, at: int, line: int) -> tuple[dict[str, Any], int]:
     try:
         record, end = _decode(text, at)
-        if "\\ud" in text[at:end].lower():  # check for half a surrogate pair, which UTF-8 cannot encode
-            json.dumps(record, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        message = "an escape such as \\ud800 stands alone: that is no character"
-        raise DataError(message, path=path, line=line) from None
-    except (ValueError, RecursionError) as wrong:
+    except ValueError as wrong:
         raise DataError(f"not JSON: {wrong}", path=path, line=getattr(wrong, "lineno", line)) from None
     if not isinstance(record, dict):
         raise DataError("this element of the array is no object", path=path, line=line)

@@ -10,29 +10,19 @@ rule; without an ``id`` an item is named by its line; without a schema, tasks ar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import (
-    FORMATS,
-    Format,
-    declare,
-    json_object,
-    numbered_id,
-    numbered_lines,
-    read_files,
-    replacing,
-)
-from bursar.corpus.formats.json_files import first_line_object
+from bursar.corpus.formats.characters import check_word_spans
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
+from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
-from bursar.errors import SchemaError
+from bursar.errors import LabelError
 from bursar.tasks import make_task
 
 VERSION = 1
@@ -48,89 +38,67 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     """Read a file, or a folder with one file per split; ``schema`` gives the tasks if the file does not."""
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir()))
+    return read_files(path, SUFFIXES, _read_file, schema)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool) -> None:
-    prefix = path.stem if many else "line"
-    for number, line in numbered_lines(path):
-        if not line or line.isspace():
-            continue
-        builder.at(path, number)
-        record = json_object(builder, line)
+def _read_file(reader: FileReader) -> None:
+    for record in json_lines(reader):
         if "bursar" in record:
-            _read_header(builder, record)
+            _read_header(reader, record)
         else:
             if "id" not in record:
-                record["id"] = numbered_id(prefix, number)
-            _read_item(builder, record, split)
+                record["id"] = reader.line_id()
+            _read_item(reader, record)
 
 
-def _read_header(builder: CorpusBuilder, record: dict[str, Any]) -> None:
+def _read_header(reader: FileReader, record: dict[str, Any]) -> None:
     tasks = record.get("tasks", {})
     if record["bursar"] != VERSION:
-        raise builder.error(f"format version {record['bursar']!r} is not known", fix=f"this Bursar reads {VERSION}")
+        raise reader.error(f"format version {record['bursar']!r} is not known", fix=f"this Bursar reads {VERSION}")
     if not isinstance(tasks, dict) or not all(isinstance(task, dict) for task in tasks.values()):
-        raise builder.error("tasks must map names to descriptions", fix='{"intent": {"kind": "classification"}}')
+        raise reader.error("tasks must map names to descriptions", fix='{"intent": {"kind": "classification"}}')
     for name, task in tasks.items():
-        try:
-            declare(builder, make_task(name, task))
-        except SchemaError as wrong:
-            raise builder.error(wrong.message, fix=wrong.fix) from None
+        with reader.locating():
+            reader.declare(make_task(name, task))
 
 
-def _read_item(builder: CorpusBuilder, record: dict[str, Any], default_split: str) -> None:
+def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
     get = record.get
     id, text, image = record["id"], get("text"), get("image")
     pair, group, split = get("pair"), get("group"), get("split")
     if not isinstance(id, str):
-        raise builder.error(f"id must be a string, not {id!r}")
+        raise reader.error(f"id must be a string, not {id!r}")
     if not KEYS.issuperset(record):
         extra = sorted(set(record) - KEYS)
-        raise builder.error(f"unknown key {extra[0]!r}", item=id, fix=f"known keys: {', '.join(sorted(KEYS))}")
+        raise reader.error(f"unknown key {extra[0]!r}", item=id, fix=f"known keys: {', '.join(sorted(KEYS))}")
     if not STRING_OR_NULL.issuperset((type(text), type(pair), type(group), type(split))):
-        raise builder.error("text, pair, group and split must be strings", item=id)
+        raise reader.error("text, pair, group and split must be strings", item=id)
     if (text is None) == (image is None):
-        raise builder.error("an item needs either a text or an image", item=id)
+        raise reader.error("an item needs either a text or an image", item=id)
     labels = get("labels") or {}
     if not isinstance(labels, dict):
-        raise builder.error("labels must map task names to labels", item=id)
+        raise reader.error("labels must map task names to labels", item=id)
     for name, value in labels.items():
-        if name not in builder:
-            builder.add_task(name, {"kind": _kind_of(builder, name, value, id)} | _every_word(value))
+        if name not in reader:
+            reader.add_task(name, {"kind": _kind_of(reader, name, value, id)} | _every_word(value))
     words = get("words")
-    builder.add(
+    try:  # quicker than a context manager, for every item
+        words = None if words is None else check_word_spans(words, text or "")
+    except LabelError as wrong:
+        raise reader.error(wrong.message, item=id) from None
+    reader.add(
         id,
-        split=split or default_split,
+        split=split or reader.split,
         text=text,
-        words=None if words is None else _words(builder, words, text or "", id),
+        words=words,
         pair=pair,
-        image=None if image is None else _image(builder, image, id),
+        image=None if image is None else _image(reader, image, id),
         group=group,
         labels=labels,
     )
 
 
-def _words(builder: CorpusBuilder, words: Any, text: str, id: str) -> list[list[int]]:
-    if not isinstance(words, list):
-        raise builder.error("words must be a list of [start, end]", item=id)
-    last, word = 0, None
-    try:
-        for word in words:
-            start, end = word
-            if type(start) is not int or type(end) is not int or not last <= start < end:
-                raise ValueError
-            last = end
-        if last <= len(text):
-            return words
-    except (TypeError, ValueError):
-        pass
-    raise builder.error(
-        f"words must be [start, end] in characters of the text, in order, without overlap; {word!r} is not", item=id
-    )
-
-
-def _image(builder: CorpusBuilder, value: Any, id: str) -> np.ndarray[Any, Any]:
+def _image(reader: FileReader, value: Any, id: str) -> np.ndarray[Any, Any]:
     try:
         image = np.array(value)
     except ValueError:
@@ -141,11 +109,11 @@ def _image(builder: CorpusBuilder, value: Any, id: str) -> np.ndarray[Any, Any]:
         or image.min(initial=0) < 0
         or image.max(initial=0) > 255
     ):
-        raise builder.error("an image must be rows of numbers from 0 to 255, all of one length", item=id)
+        raise reader.error("an image must be rows of numbers from 0 to 255, all of one length", item=id)
     return image.astype(np.uint8)
 
 
-def _kind_of(builder: CorpusBuilder, name: str, value: Any, id: str) -> str:
+def _kind_of(reader: FileReader, name: str, value: Any, id: str) -> str:
     match value:
         case str():
             return "classification"
@@ -159,7 +127,7 @@ def _kind_of(builder: CorpusBuilder, name: str, value: Any, id: str) -> str:
             return "parsing"
         case [[[*_], [*_], str()], *_]:
             return "relations"
-    raise builder.error(
+    raise reader.error(
         f"task {name!r}: {value!r} is no label of a known kind", item=id, fix="state the schema on line 1"
     )
 
@@ -174,20 +142,22 @@ def write(corpus: Corpus, path: Path) -> None:
     if corpus.images is not None and corpus.images.dtype != np.uint8:
         raise checks.error(f"holds images of bytes, not of {corpus.images.dtype}", corpus.ids[0], fix="write npz")
     tasks = {name: task.describe() for name, task in corpus.schema.items()}
-    with replacing(path) as file:
-        file.write(json.dumps({"bursar": VERSION, "tasks": tasks}, ensure_ascii=False) + "\n")
-        for at in range(len(corpus)):
-            item = corpus[at]
-            record: dict[str, Any] = {"id": item.id, "split": item.split}
-            if corpus.texts is not None:
-                record |= {"text": item.text, "words": corpus.texts.spans[at].tolist()}
-            if item.pair is not None:
-                record["pair"] = item.pair
-            if item.image is not None:
-                record["image"] = item.image.tolist()
-            if item.group is not None:
-                record["group"] = item.group
-            file.write(json.dumps(record | {"labels": item.labels}, ensure_ascii=False) + "\n")
+    header = {"bursar": VERSION, "tasks": tasks}
+    write_json_lines(path, chain([header], (_written(corpus, at) for at in range(len(corpus)))))
+
+
+def _written(corpus: Corpus, at: int) -> dict[str, Any]:
+    item = corpus[at]
+    record: dict[str, Any] = {"id": item.id, "split": item.split}
+    if corpus.texts is not None:
+        record |= {"text": item.text, "words": corpus.texts.spans[at].tolist()}
+    if item.pair is not None:
+        record["pair"] = item.pair
+    if item.image is not None:
+        record["image"] = item.image.tolist()
+    if item.group is not None:
+        record["group"] = item.group
+    return record | {"labels": item.labels}
 
 
 FORMATS.add("jsonl", Format("jsonl", "one JSON object per item (native)", sniff, read, write))

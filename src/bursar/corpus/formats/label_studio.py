@@ -21,17 +21,16 @@ from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import check_cut, check_word_spans
-from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, numbered_lines, parse_names, replacing
+from bursar.corpus.formats.characters import AnnotationOptions, check_word_spans
+from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
 from bursar.corpus.formats.label_studio_config import WIDEST, config_of, read_config
 from bursar.corpus.formats.label_studio_results import Design, Result, answered, design_of, labels_of, results_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
-from bursar.errors import ConfigError, DataError, LabelError, SchemaError
+from bursar.errors import DataError, LabelError, SchemaError
 from bursar.tasks import make_task
 
-SEVERAL = ("refuse", "first", "last")
 KINDS = {"choices": "classification", "labels": "tagging", "number": "regression", "rating": "regression"}
 
 
@@ -56,13 +55,10 @@ def read(
 ) -> Corpus:
     """Read an export, or a folder with one.
 
-    ``config`` is the file of the labelling configuration and ``text`` the name of the text in the data. If ``several``
-    annotations of an item disagree, that is an error, or the ``first`` or ``last`` counts. A span that ends inside a
-    word is an error, or widened to whole words (``cut = widen``). ``skip`` names controls that are not tasks.
+    ``config`` is the file of the labelling configuration and ``text`` the name of the text in the data. The other
+    options are explained in ``AnnotationOptions``.
     """
-    if several not in SEVERAL:
-        raise ConfigError(f"several = {several!r}", fix=f"use {', '.join(SEVERAL)}")
-    check_cut(cut)
+    options = AnnotationOptions(several, cut, frozenset(parse_names(skip)))
     files = _files(path)
     if len(files) != 1:
         raise DataError(f"the folder must hold one .json file, not {len(files)}", path=path)
@@ -70,17 +66,21 @@ def read(
     tasks = [*json_array(files[0])]
     if not tasks:
         raise DataError("there is no item in it", path=files[0])
-    design = _design(builder, files[0], tasks, config, set(parse_names(skip)))
+    design = _design(builder, files[0], tasks, config, options.skip)
     design = replace(design, text=text or design.text)
     for number, (line, task) in enumerate(tasks, start=1):
         builder.at(files[0], line)
-        _read_task(builder, design, task, numbered_id("task", number), several, cut, set(parse_names(skip)))
+        _read_task(builder, design, task, numbered_id("task", number), options)
     return builder.build()
 
 
 # -- tasks ----------------------------------------------------------------------------------------------------------
 def _design(
-    builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], config: str | None, skip: set[str]
+    builder: CorpusBuilder,
+    path: Path,
+    tasks: list[tuple[int, dict[str, Any]]],
+    config: str | None,
+    skip: Collection[str],
 ) -> Design:
     """The design from the configuration or inferred from the results; the schema takes precedence."""
     beside = Path(config) if config is not None else path.with_suffix(".xml")
@@ -88,7 +88,7 @@ def _design(
         design = _read_config(builder, beside)
         kept = {name: task for name, task in design.schema.items() if name not in skip}
         for asked in kept.values():
-            declare(builder, asked)
+            builder.declare(asked)
         design = replace(design, schema=kept, ends={n: e for n, e in design.ends.items() if n in kept})
     else:
         ends = _guess(builder, path, tasks, skip)
@@ -103,16 +103,15 @@ def _read_config(builder: CorpusBuilder, path: Path) -> Design:
     lines = [line for _, line in numbered_lines(path)]
     builder.at(path, 1)
     try:
-        return read_config(xml.fromstring("\n".join(lines)))
+        with builder.locating():
+            return read_config(xml.fromstring("\n".join(lines)))
     except xml.ParseError as wrong:
         builder.at(path, wrong.position[0])
         raise builder.error(f"not a labelling configuration: {wrong}") from None
-    except SchemaError as wrong:
-        raise builder.error(wrong.message, fix=wrong.fix) from None
 
 
 def _guess(
-    builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], skip: set[str]
+    builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], skip: Collection[str]
 ) -> dict[str, str]:
     """Add a task for every control with results; return the controls between which relations are drawn."""
     ends: dict[str, str] = {}
@@ -150,13 +149,7 @@ def _data(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_task(
-    builder: CorpusBuilder,
-    design: Design,
-    task: dict[str, Any],
-    unnamed: str,
-    several: str,
-    cut: str,
-    skip: Collection[str],
+    builder: CorpusBuilder, design: Design, task: dict[str, Any], unnamed: str, options: AnnotationOptions
 ) -> None:
     data = _data(task)
     id = next((str(v) for v in (data.get("id"), task.get("id")) if type(v) in (str, int) and v != ""), unnamed)
@@ -168,22 +161,16 @@ def _read_task(
     for key, value in strings.items():
         if not isinstance(value, str | None):
             raise builder.error(f"{key} must be a string, not {value!r}", item=id)
-    try:
+    with builder.locating(id):
         words_at = find_words(text) if "words" not in data else check_word_spans(data["words"], text)
-    except LabelError as wrong:
-        raise builder.error(wrong.message, item=id) from None
     said: list[dict[str, Any]] = []
     for results in _annotations(builder, task, id):
-        _check_controls(builder, design, results, id, skip)
-        try:
-            labels = labels_of(design, results, _tasks(builder, design, data, results, id), text, words_at, cut)
-        except LabelError as wrong:
-            raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-        if said and several == "refuse" and said[0] != labels:
-            raise builder.error(
-                "two annotations disagree", item=id, fix="several = first or last says which one counts"
-            )
-        said.append(labels)
+        _check_controls(builder, design, results, id, options.skip)
+        tasks = _tasks(builder, design, data, results, id)
+        with builder.locating(id):
+            said.append(labels_of(design, results, tasks, text, words_at, options.cut))
+    with builder.locating(id):
+        labels = options.pick(said, "annotations") if said else {}
     builder.add(
         id,
         split=strings["split"] or "train",
@@ -191,7 +178,7 @@ def _read_task(
         words=words_at,
         pair=strings["pair"],
         group=strings["group"],
-        labels=said[-1 if several == "last" else 0] if said else {},
+        labels=labels,
     )
 
 

@@ -19,7 +19,7 @@ import xml.etree.ElementTree as xml
 from collections.abc import Mapping
 from typing import Any
 
-from bursar.corpus.formats.format import without_labels
+from bursar.corpus.builder import without_labels
 from bursar.corpus.formats.label_studio_results import TYPES, Design
 from bursar.errors import SchemaError
 from bursar.tasks import Classification, Regression, Relations, Task, make_task

@@ -13,17 +13,15 @@ ignored has no labels; one without an answer counts as accepted, as for ``db-in`
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import WordSpans, check_cut, check_word_spans, in_characters, in_words
-from bursar.corpus.formats.format import FORMATS, Format, declare, numbered_id, read_files, replacing
-from bursar.corpus.formats.json_files import first_line_object, json_lines
+from bursar.corpus.formats.characters import ToWords, WordSpans, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
+from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
@@ -43,40 +41,36 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, schema: Mapping[str, Any] | None = None, cut: str = "refuse") -> Corpus:
     """Read a file, or a folder with one file per split; ``cut = widen`` widens spans to whole words."""
-    return read_files(
-        path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, many=path.is_dir(), cut=check_cut(cut))
-    )
+    return read_files(path, SUFFIXES, partial(_read_file, cut=check_cut(cut)), schema)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, many: bool, cut: str) -> None:
-    records = json_lines(builder, path)
+def _read_file(reader: FileReader, cut: str) -> None:
+    records = [(reader.line, record) for record in json_lines(reader)]
     keys = {key for _, record in records for key in record}
     for task, marks in ((LABEL, ("label", "accept", "options")), (ENTITIES, ("spans",)), (RELATIONS, ("relations",))):
         if not keys.isdisjoint(marks):
-            declare(builder, task)
-    for number, record in records:
-        builder.at(path, number)
-        _read_item(builder, record, split, numbered_id(path.stem if many else "line", number), cut)
+            reader.declare(task)
+    for reader.line, record in records:
+        _read_item(reader, record, cut)
 
 
-def _read_item(builder: CorpusBuilder, record: dict[str, Any], default_split: str, unnamed: str, cut: str) -> None:
+def _read_item(reader: FileReader, record: dict[str, Any], cut: str) -> None:
     meta, text = record.get("meta"), record.get("text")
     about = meta if isinstance(meta, dict) else {}
-    id = str(about["id"]) if type(about.get("id")) in (str, int) else unnamed
+    id = str(about["id"]) if type(about.get("id")) in (str, int) else reader.line_id()
     if not isinstance(text, str):
-        raise builder.error("an item needs a text", item=id)
+        raise reader.error("an item needs a text", item=id)
     split, group = about.get("split"), about.get("group")
     if not isinstance(split, str | None) or not isinstance(group, str | None):
-        raise builder.error("split and group must be strings", item=id)
+        raise reader.error("split and group must be strings", item=id)
     answer = record.get("answer")
     if answer is not None and answer not in ANSWERS:
-        raise builder.error(f"the answer must be {', '.join(ANSWERS)}, not {answer!r}", item=id)
-    try:
+        raise reader.error(f"the answer must be {', '.join(ANSWERS)}, not {answer!r}", item=id)
+    with reader.locating(id):
         words_at = find_words(text) if "tokens" not in record else _tokens(record["tokens"], text)
-        labels = _labels(builder, record, text, words_at, cut) if answer in (None, "accept") else {}
-    except LabelError as wrong:
-        raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-    builder.add(id, split=split or default_split, text=text, words=words_at, group=group, labels=labels)
+        to_words = partial(in_words, text, words_at, cut=cut)
+        labels = _labels(reader, record, to_words) if answer in (None, "accept") else {}
+    reader.add(id, split=split or reader.split, text=text, words=words_at, group=group, labels=labels)
 
 
 def _tokens(tokens: Any, text: str) -> WordSpans:
@@ -87,7 +81,7 @@ def _tokens(tokens: Any, text: str) -> WordSpans:
     return check_word_spans([[token.get("start"), token.get("end")] for token in words], text)
 
 
-def _labels(builder: CorpusBuilder, record: dict[str, Any], text: str, words_at: WordSpans, cut: str) -> dict[str, Any]:
+def _labels(reader: FileReader, record: dict[str, Any], to_words: ToWords) -> dict[str, Any]:
     labels: dict[str, Any] = {}
     chosen = record.get("accept", record.get("label"))
     match chosen:
@@ -102,28 +96,28 @@ def _labels(builder: CorpusBuilder, record: dict[str, Any], text: str, words_at:
     # An accepted line without spans means that there are none.
     empty: list[Any] | None = [] if record.get("answer") == "accept" else None
     spans, relations = (record.get(key, empty) for key in ("spans", "relations"))
-    if spans is not None and "entities" in builder:
+    if spans is not None and "entities" in reader:
         if not isinstance(spans, list):
             raise LabelError(f"spans must be a list, not {spans!r}")
-        labels["entities"] = [_span(span, text, words_at, cut) for span in spans]
-    if relations is not None and "relations" in builder:
+        labels["entities"] = [_span(span, to_words) for span in spans]
+    if relations is not None and "relations" in reader:
         if not isinstance(relations, list):
             raise LabelError(f"relations must be a list, not {relations!r}")
-        labels["relations"] = [_relation(relation, text, words_at, cut) for relation in relations]
+        labels["relations"] = [_relation(relation, to_words) for relation in relations]
     return labels
 
 
-def _span(span: Any, text: str, words_at: WordSpans, cut: str) -> list[Any]:
+def _span(span: Any, to_words: ToWords) -> list[Any]:
     match span:
         case {"start": start, "end": end, "label": label}:
-            return [*in_words(text, words_at, start, end, cut), label]
+            return [*to_words(start, end), label]
     raise LabelError(f"a span must have start, end and label, not {span!r}")
 
 
-def _relation(relation: Any, text: str, words_at: WordSpans, cut: str) -> list[Any]:
+def _relation(relation: Any, to_words: ToWords) -> list[Any]:
     match relation:
         case {"head_span": head, "child_span": child, "label": label}:
-            return [_span(head, text, words_at, cut), _span(child, text, words_at, cut), label]
+            return [_span(head, to_words), _span(child, to_words), label]
     raise LabelError(f"a relation must have head_span, child_span and label, not {relation!r}")
 
 
@@ -135,10 +129,8 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     checks.no_pairs()
     checks.tasks([LABEL, ENTITIES, RELATIONS])
     assert corpus.texts is not None
-    with replacing(path) as file:
-        for at in range(len(corpus)):
-            record = _written(checks, corpus[at], corpus.texts.spans[at].tolist())
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    words_at = (spans.tolist() for spans in corpus.texts.spans)
+    write_json_lines(path, (_written(checks, *pair) for pair in zip(checks.items(), words_at, strict=True)))
 
 
 def _written(checks: WriteChecks, item: Item, words_at: WordSpans) -> dict[str, Any]:

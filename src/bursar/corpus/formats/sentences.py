@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import IO
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Item
-from bursar.corpus.formats.format import IdCounter, numbered_lines
+from bursar.corpus.formats.format import FileReader
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import join_tokens
 
@@ -31,8 +31,8 @@ Spans = list[tuple[int, int]]
 
 
 @dataclass
-class Token:
-    """A surface token: one word, or several words written as one."""
+class SurfaceToken:
+    """A token as written: one word, or several words written as one."""
 
     form: str
     words: list[str]
@@ -48,57 +48,52 @@ class Sentence:
     comments: dict[str, str] = field(default_factory=dict)
     rows: list[list[str]] = field(default_factory=list)  # the cells of each word
     lines: list[int] = field(default_factory=list)  # the line of each word
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[SurfaceToken] = field(default_factory=list)
 
     @property
     def forms(self) -> list[str]:
         return [row[1] for row in self.rows]
 
 
-def sentences(builder: CorpusBuilder, path: Path, widths: range) -> Iterator[Sentence]:
-    """The sentences of a file; its word lines must have as many cells as ``widths`` allows."""
-    lines: list[tuple[int, str]] = []
-    for number, line in numbered_lines(path):
-        if line.strip(" "):
-            lines.append((number, line))
-        elif lines:
-            yield _sentence(builder, path, lines, widths)
-            lines = []
-    if lines:
-        yield _sentence(builder, path, lines, widths)
+def sentences(reader: FileReader, widths: range) -> Iterator[Sentence]:
+    """The sentences of a file; its word lines must have as many cells as ``widths`` allows.
+
+    Errors then name the first line of the sentence.
+    """
+    numbered = ((reader.line, line) for line in reader.lines())
+    for filled, lines in groupby(numbered, lambda pair: bool(pair[1].strip(" "))):
+        if filled:
+            yield _sentence(reader, [*lines], widths)
 
 
-def _sentence(builder: CorpusBuilder, path: Path, lines: list[tuple[int, str]], widths: range) -> Sentence:
-    found = Sentence(path, lines[0][0])
+def _sentence(reader: FileReader, lines: list[tuple[int | None, str]], widths: range) -> Sentence:
+    found = Sentence(reader.file, lines[0][0] or 1)
     rows, tokens = found.rows, found.tokens
     inside = 0  # remaining words of a multiword token
-    for number, line in lines:
+    for reader.line, line in lines:
         if line[0] == "#":
-            builder.at(path, number)
-            _add_comment(builder, found, line)
+            _add_comment(reader, found, line)
             continue
         cells = line.split("\t")
         if len(cells) not in widths or not cells[1]:
-            builder.at(path, number)
             expected = " or ".join(map(str, widths))
-            raise builder.error(f"expected {expected} cells between tabs, a word in the second, not {cells}")
+            raise reader.error(f"expected {expected} cells between tabs, a word in the second, not {cells}")
         if cells[0] == str(len(rows) + 1):
             rows.append(cells)
-            found.lines.append(number)
+            found.lines.append(reader.line or 1)
             if inside:
                 inside -= 1
                 tokens[-1].words.append(cells[1])
             else:
-                tokens.append(Token(cells[1], [cells[1]], cells))
+                tokens.append(SurfaceToken(cells[1], [cells[1]], cells))
         elif not inside and (last := _last_of_range(cells[0], len(rows) + 1)):
             inside = last - len(rows)
-            tokens.append(Token(cells[1], [], cells))
+            tokens.append(SurfaceToken(cells[1], [], cells))
         elif not EMPTY_NODE.fullmatch(cells[0]):
-            builder.at(path, number)
-            raise builder.error(f"expected word {len(rows) + 1}, not {cells[0]!r}")
-    builder.at(path, found.line)
+            raise reader.error(f"expected word {len(rows) + 1}, not {cells[0]!r}")
+    reader.line = found.line
     if inside or not rows:
-        raise builder.error("the sentence lacks words that it announces", item=found.comments.get("sent_id"))
+        raise reader.error("the sentence lacks words that it announces", item=found.comments.get("sent_id"))
     return found
 
 
@@ -108,26 +103,26 @@ def _last_of_range(cell: str, first: int) -> int:
     return int(bounds[2]) if bounds and int(bounds[1]) == first <= int(bounds[2]) else 0
 
 
-def _add_comment(builder: CorpusBuilder, found: Sentence, line: str) -> None:
+def _add_comment(reader: FileReader, found: Sentence, line: str) -> None:
     if found.rows:
-        raise builder.error("a comment in the middle of a sentence", fix="separate sentences by a blank line")
+        raise reader.error("a comment in the middle of a sentence", fix="separate sentences by a blank line")
     key, equals, value = line[1:].partition("=")
     key = " ".join(key.split())
     if key not in COMMENTS:
         return
     if key in found.comments or (equals and key != "text" and not value.strip()):
-        raise builder.error(f"a second or an empty {key!r} of one sentence")
+        raise reader.error(f"a second or an empty {key!r} of one sentence")
     found.comments[key] = value.removeprefix(" ") if key == "text" else value.strip()
 
 
-def group_of(found: Sentence, group: str | None, split: str, counter: IdCounter) -> str | None:
+def group_of(reader: FileReader, found: Sentence, group: str | None) -> str | None:
     """The document of a sentence, given that of the previous sentence."""
     if "newdoc id" in found.comments:
         return found.comments["newdoc id"]
-    return counter.next(f"{split}-doc") if "newdoc" in found.comments else group
+    return reader.next_id(f"{reader.split}-doc") if "newdoc" in found.comments else group
 
 
-def text_of(builder: CorpusBuilder, found: Sentence) -> tuple[str, Spans]:
+def text_of(reader: FileReader, found: Sentence) -> tuple[str, Spans]:
     """The text of a sentence, and the positions of its words.
 
     If a token has fewer characters than words, the text is made of the words instead.
@@ -140,8 +135,7 @@ def text_of(builder: CorpusBuilder, found: Sentence) -> tuple[str, Spans]:
         text = "".join(spaced).removesuffix(" ")
     spans = align(text, [(token.form, token.words) for token in found.tokens])
     if spans is None:
-        builder.at(found.path, found.line)
-        raise builder.error(
+        raise reader.error(
             "its words do not add up to its text", item=found.comments.get("sent_id"), fix="correct or remove '# text'"
         )
     return text, spans
@@ -175,6 +169,18 @@ def align(text: str, tokens: Iterable[tuple[str, Sequence[str]]]) -> Spans | Non
     return None if text[at:].strip() else spans
 
 
+def align_words(text: str, words: Iterable[str]) -> Spans | None:
+    """The positions of words in a text; ``None`` if the text is more than these words and the spaces between them."""
+    return align(text, [(word, [word]) for word in words])
+
+
+def is_text_of_words(item: Item) -> bool:
+    """Whether the text of an item is its words and the spaces between them."""
+    text = item.text or ""
+    spans = align_words(text, item.words)
+    return spans is not None and [text[a:b] for a, b in spans] == item.words
+
+
 def write_comments(checks: WriteChecks, file: IO[str], item: Item, group: str | None) -> None:
     """Write the comments of a sentence; ``group`` is that of the previous sentence."""
     if item.group != group:
@@ -185,7 +191,6 @@ def write_comments(checks: WriteChecks, file: IO[str], item: Item, group: str | 
     if item.id != item.id.strip():
         raise checks.error("cannot store an id with spaces around it", item)
     text = item.text or ""
-    spans = align(text, [(word, [word]) for word in item.words])
-    if not item.words or spans is None or [text[a:b] for a, b in spans] != item.words:
+    if not item.words or not is_text_of_words(item):
         raise checks.error("cannot store a text that is more than its words and the spaces between them", item)
     file.write(f"# sent_id = {checks.cell(item, item.id, '')}\n# text = {checks.cell(item, text, '')}\n")

@@ -10,24 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import (
-    FORMATS,
-    SPLIT_NAMES,
-    Format,
-    IdCounter,
-    blank_cells,
-    declare,
-    numbered_lines,
-    replacing,
-    split_of,
-)
+from bursar.corpus.corpus import SPLITS, Corpus
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, blank_cells, numbered_lines, replacing, split_of
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import join_tokens
-from bursar.errors import DataError, LabelError
+from bursar.errors import DataError
 from bursar.tasks import Classification, Tagging
-from bursar.tasks.schemes import spans_of_tags
+from bursar.tasks.schemes import Span, spans_of_tags
 
 WORDS, TAGS, INTENT = FILES = ("seq.in", "seq.out", "label")
 TASKS = (Classification("intent"), Tagging("slots"))
@@ -44,13 +33,12 @@ def _folders(path: Path) -> list[tuple[str, Path]]:
         return []
     if any((path / name).is_file() for name in FILES):
         return [(split_of(path.name) or "train", path)]
-    order = [*dict.fromkeys(SPLIT_NAMES.values())]
     found = [
         (split, folder)
         for folder in sorted(path.iterdir())
         if (split := split_of(folder.name)) and any((folder / name).is_file() for name in FILES)
     ]
-    return sorted(found, key=lambda pair: order.index(pair[0]))
+    return sorted(found, key=lambda pair: SPLITS.index(pair[0]))
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
@@ -58,15 +46,28 @@ def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     folders = _folders(path)
     if not folders:
         raise DataError(f"the folder does not hold {', '.join(FILES)}", path=path)
-    builder = CorpusBuilder(schema)
-    builder.at(path)
+    reader = FileReader(schema)
+    reader.at(path)
     for task in TASKS:
-        declare(builder, task)
-    counter = IdCounter()
-    for split, folder in folders:
-        for number, words, tags, intent in _rows(folder):
-            _add(builder, counter.next(split), split, folder, number, words, tags, intent)
-    return builder.build()
+        reader.declare(task)
+    for reader.split, folder in folders:
+        for reader.line, words, tags, intent in _rows(folder):
+            reader.path = folder / TAGS
+            id, tokens, slots = _tagged(reader, words, tags)
+            text, spans = join_tokens(tokens)
+            reader.path = folder / INTENT
+            labels = {"intent": intent.strip(" \t"), "slots": slots}
+            reader.add(id, split=reader.split, text=text, words=spans, labels=labels)
+    return reader.build()
+
+
+def _tagged(reader: FileReader, words: str, tags: str) -> tuple[str, list[str], list[Span]]:
+    """The id, the words and the spans of the next item."""
+    id, tokens, tag_cells = reader.next_id(), blank_cells(words), blank_cells(tags)
+    if not tokens or len(tokens) != len(tag_cells):
+        raise reader.error(f"{len(tag_cells)} tags for {len(tokens)} words", item=id)
+    with reader.locating(id):
+        return id, tokens, spans_of_tags(tag_cells)
 
 
 def _rows(folder: Path) -> Iterator[tuple[int, str, str, str]]:
@@ -85,22 +86,6 @@ def _rows(folder: Path) -> Iterator[tuple[int, str, str, str]]:
     return zip(range(1, most + 1), *columns, strict=True)
 
 
-def _add(
-    builder: CorpusBuilder, id: str, split: str, folder: Path, number: int, words: str, tags: str, intent: str
-) -> None:
-    tokens, tag_cells = blank_cells(words), blank_cells(tags)
-    builder.at(folder / TAGS, number)
-    if not tokens or len(tokens) != len(tag_cells):
-        raise builder.error(f"{len(tag_cells)} tags for {len(tokens)} words", item=id)
-    try:
-        slots = spans_of_tags(tag_cells)
-    except LabelError as wrong:
-        raise builder.error(wrong.message, item=id, fix=wrong.fix) from None
-    text, spans = join_tokens(tokens)
-    builder.at(folder / INTENT, number)
-    builder.add(id, split=split, text=text, words=spans, labels={"intent": intent.strip(" \t"), "slots": slots})
-
-
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder for each of train, dev and test, with the three files in it."""
     checks = WriteChecks(corpus, "slots", lose)
@@ -109,17 +94,16 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     checks.no_groups()
     checks.single_blanks()
     checks.tasks(TASKS, needed=("intent", "slots"))
-    splits = [split for split, count in corpus.split_counts().items() if count]
+    splits = checks.splits()
     checks.known_splits(splits)
     others = {split for split, _ in _folders(path)} - set(splits)
     if others:
         raise DataError("a split of another corpus is in this folder", path=path / min(others))
-    counter = IdCounter()
     with ExitStack() as stack:
         for split in splits:
             words, tags, intents = (stack.enter_context(replacing(path / split / name)) for name in FILES)
             for item in checks.items(split):
-                checks.id(item, counter.next(split))
+                checks.numbered(item)
                 if not item.words:
                     raise checks.error("cannot hold an item without words", item)
                 words.write(" ".join(checks.cell(item, word) for word in item.words) + "\n")

@@ -11,23 +11,12 @@ the domain. Words are those of the parse, aligned with the utterance.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import (
-    FORMATS,
-    Format,
-    IdCounter,
-    blank_cells,
-    declare,
-    first_lines,
-    numbered_lines,
-    read_files,
-)
-from bursar.corpus.formats.sentences import align
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, blank_cells, first_lines, read_files
+from bursar.corpus.formats.sentences import align_words, is_text_of_words
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.tasks import Classification, Tagging
 from bursar.tasks.schemes import Span
@@ -45,36 +34,35 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     """A file, or a folder with files such as ``alarm_train.tsv``."""
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, counter=IdCounter()))
+    return read_files(path, SUFFIXES, _read_file, schema)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, counter: IdCounter) -> None:
-    builder.at(path, 1)
+def _read_file(reader: FileReader) -> None:
     for task in TASKS:
-        declare(builder, task)
-    for number, line in numbered_lines(path):
-        builder.at(path, number)
+        reader.declare(task)
+    for line in reader.lines():
         cells = line.split("\t")
-        if number == 1:
+        if reader.line == 1:
             if cells != [*HEADER]:
-                raise builder.error(f"expected the header {', '.join(HEADER)}, not {line!r}")
+                raise reader.error(f"expected the header {', '.join(HEADER)}, not {line!r}")
         elif line.strip(" "):
-            _read_row(builder, cells, split, counter)
+            _read_row(reader, cells)
 
 
-def _read_row(builder: CorpusBuilder, cells: list[str], split: str, counter: IdCounter) -> None:
+def _read_row(reader: FileReader, cells: list[str]) -> None:
     if len(cells) != 3 or not cells[0]:
-        raise builder.error(f"expected {', '.join(HEADER)} between tabs, not {len(cells)} cells")
+        raise reader.error(f"expected {', '.join(HEADER)} between tabs, not {len(cells)} cells")
     domain, text, parse = cells
-    id = counter.next(f"{domain}-{split}")
+    id = reader.next_id(f"{domain}-{reader.split}")
     try:
         intent, words, slots = read_parse(parse)
     except ValueError as wrong:
-        raise builder.error(f"the parse is broken: {wrong}", item=id) from None
-    spans = align(text, [(word, [word]) for word in words])
+        raise reader.error(f"the parse is broken: {wrong}", item=id) from None
+    spans = align_words(text, words)
     if spans is None:
-        raise builder.error("the words of the parse are not those of the utterance", item=id)
-    builder.add(id, split=split, text=text, words=spans, group=domain, labels={"intent": intent, "slots": slots})
+        raise reader.error("the words of the parse are not those of the utterance", item=id)
+    labels = {"intent": intent, "slots": slots}
+    reader.add(id, split=reader.split, text=text, words=spans, group=domain, labels=labels)
 
 
 def read_parse(parse: str) -> tuple[str, list[str], list[Span]]:
@@ -126,14 +114,13 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     checks.texts_only()
     checks.no_pairs()
     checks.tasks(TASKS, needed=("intent", "slots"))
-    counter = IdCounter()
     with checks.writing(path, SUFFIXES, {"dev": "eval"}) as files:
         for split, file in files:
             file.write("\t".join(HEADER) + "\n")
             for item in checks.items(split):
                 if item.group is None:
                     raise checks.error("needs a group for every item: the domain", item)
-                checks.id(item, counter.next(f"{item.group}-{split}"))
+                checks.numbered(item, f"{item.group}-{split}")
                 domain, text = checks.cell(item, item.group, ""), checks.cell(item, item.text or "", "")
                 file.write(f"{domain}\t{text}\t{_parse(checks, item)}\n")
 
@@ -147,8 +134,7 @@ def _parse(checks: WriteChecks, item: Item) -> str:
         same = read_parse(parse) == (intent, item.words, slots)
     except ValueError:
         same = False
-    spans = align(item.text or "", [(word, [word]) for word in item.words])
-    if not same or spans is None or [(item.text or "")[a:b] for a, b in spans] != item.words:
+    if not same or not is_text_of_words(item):
         raise checks.error("has no parse for this: slots overlap, or words are brackets or not all of the text", item)
     return parse
 

@@ -11,22 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.builder import CorpusBuilder
 from bursar.corpus.corpus import Corpus
-from bursar.corpus.formats.format import (
-    FORMATS,
-    Format,
-    IdCounter,
-    blank_cells,
-    declare,
-    first_lines,
-    numbered_lines,
-    read_files,
-)
+from bursar.corpus.formats.format import FORMATS, FileReader, Format, blank_cells, first_lines, read_files
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import join_tokens
 from bursar.tasks import Classification, Tagging
@@ -49,34 +38,32 @@ def sniff(path: Path) -> bool:
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
     """Read a file, or a folder with one file per split."""
-    return read_files(path, SUFFIXES, CorpusBuilder(schema), partial(_read_file, counter=IdCounter()))
+    return read_files(path, SUFFIXES, _read_file, schema)
 
 
-def _read_file(builder: CorpusBuilder, path: Path, split: str, counter: IdCounter) -> None:
-    builder.at(path)
-    declare(builder, ENTITIES)
-    for number, line in numbered_lines(path):
+def _read_file(reader: FileReader) -> None:
+    reader.declare(ENTITIES)
+    for line in reader.lines():
         if not line.strip(" \t"):
             continue
-        builder.at(path, number)
-        id = counter.next(split)
+        id = reader.next_id()
         body, ending, label = line.partition(ENDING)
         words, tags = [], []
         for cell in blank_cells(body):
             parts = CELL.fullmatch(cell)
             if parts is None:
-                raise builder.error(f"{cell!r} is not a word, a colon and a tag", item=id, fix="such as seven:B-time")
+                raise reader.error(f"{cell!r} is not a word, a colon and a tag", item=id, fix="such as seven:B-time")
             words.append(parts[1])
             tags.append(parts[2])
         if not words:
-            raise builder.error("there is no word on the line", item=id)
+            raise reader.error("there is no word on the line", item=id)
         labels: dict[str, Any] = {"entities": spans_of_tags(tags)}
         label = label.strip(" \t")
         if ending and label != NO_LABEL:
-            declare(builder, INTENT)
+            reader.declare(INTENT)
             labels["intent"] = label
         text, spans = join_tokens(words)
-        builder.add(id, split=split, text=text, words=spans, labels=labels)
+        reader.add(id, split=reader.split, text=text, words=spans, labels=labels)
 
 
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
@@ -87,11 +74,10 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     checks.no_groups()
     checks.single_blanks()
     checks.tasks([ENTITIES, INTENT], needed=["entities"])
-    counter = IdCounter()
     with checks.writing(path, SUFFIXES, {"dev": "valid"}) as files:
         for split, file in files:
             for item in checks.items(split):
-                checks.id(item, counter.next(split))
+                checks.numbered(item)
                 if not item.words:
                     raise checks.error("cannot hold a sentence without words", item)
                 tags = [checks.cell(item, tag, " :") for tag in checks.tags(item, "entities")]

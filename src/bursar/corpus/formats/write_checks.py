@@ -18,8 +18,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.format import SPLIT_NAMES, parse_names, replacing, split_files, split_of, without_labels
+from bursar.corpus.builder import without_labels
+from bursar.corpus.corpus import SPLITS, Corpus, Item
+from bursar.corpus.formats.format import IdCounter, parse_names, replacing, split_files, split_of
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, DataError, LabelError
 from bursar.ragged import IntArray
@@ -70,6 +71,7 @@ class WriteChecks:
             raise DataError(f"{format}: there is no item to write")
         self.corpus = corpus
         self.format = format
+        self.counter = IdCounter()
 
     def error(self, message: str, item: Item | str | None = None, fix: str | None = None) -> DataError:
         return DataError(f"{self.format} {message}", item=item.id if isinstance(item, Item) else item, fix=fix)
@@ -106,20 +108,26 @@ class WriteChecks:
 
     def found_words(self) -> None:
         """The words must be those that are found by rule."""
-        if self.corpus.texts is None or "words" in self.lose:
-            return
-        for at, text in enumerate(self.corpus.texts.strings.tolist()):
-            if [*map(tuple, self.corpus.texts.spans[at].tolist())] != find_words(text):
-                raise self.error(
-                    "does not store words, and these are not the ones that the rule finds",
-                    self.corpus.ids[at],
-                    fix="lose = words",
-                )
+        other = None if "words" in self.lose else next(self.other_words(), None)
+        if other is not None:
+            message = "does not store words, and these are not the ones that the rule finds"
+            raise self.error(message, self.corpus.ids[other], fix="lose = words")
+
+    def other_words(self) -> Iterator[int]:
+        """The positions of items whose words are not those found by rule."""
+        texts = self.corpus.texts
+        for at, text in enumerate(texts.strings.tolist() if texts is not None else ()):
+            if texts is not None and [*map(tuple, texts.spans[at].tolist())] != find_words(text):
+                yield at
 
     def id(self, item: Item, expected: str) -> None:
         """The id that the item will get when it is read again must be its own."""
         if item.id != expected and "ids" not in self.lose:
             raise self.error(f"holds no ids: it would be read as {expected!r}", item, fix="lose = ids")
+
+    def numbered(self, item: Item, prefix: str | None = None) -> None:
+        """The id of an item must be the next number of its split (or of a prefix), as a reader will count."""
+        self.id(item, self.counter.next(prefix or item.split))
 
     def group(self, item: Item, expected: str | None) -> None:
         if item.group != expected and "groups" not in self.lose:
@@ -185,7 +193,7 @@ class WriteChecks:
         A path with a suffix is one file for one split; any other is a folder with one file per split, named with the
         first of the ``suffixes`` of the format.
         """
-        splits = [split for split, count in self.corpus.split_counts().items() if count]
+        splits = self.splits()
         if path.suffix and not path.is_dir():
             if splits != [split_of(path.name) or "train"]:
                 what = f"is read as split {split_of(path.name) or 'train'!r}, and this corpus has {', '.join(splits)}"
@@ -195,12 +203,15 @@ class WriteChecks:
         self.known_splits(splits)
         files = {split: path / f"{(names or {}).get(split, split)}{suffixes[0]}" for split in splits}
         self.check_no_other_files(path, suffixes, files.values())
-        order = [*dict.fromkeys(SPLIT_NAMES.values())]
-        yield from sorted(files.items(), key=lambda pair: order.index(pair[0]))
+        yield from sorted(files.items(), key=lambda pair: SPLITS.index(pair[0]))
+
+    def splits(self) -> list[str]:
+        """The splits that have items."""
+        return [split for split, count in self.corpus.split_counts().items() if count]
 
     def known_splits(self, splits: Iterable[str]) -> None:
         for split in splits:
-            if split not in SPLIT_NAMES.values():
+            if split not in SPLITS:
                 item = self.corpus.ids[int(self.corpus.in_split(split)[0])]
                 raise self.error(f"has files for train, dev and test, not for a split {split!r}", item)
 
@@ -211,5 +222,7 @@ class WriteChecks:
         if others:
             raise DataError("a file of another corpus is in this folder", path=min(others), fix="use an empty folder")
 
-    def items(self, split: str) -> Iterator[Item]:
-        return (self.corpus[int(at)] for at in self.corpus.in_split(split))
+    def items(self, split: str | None = None) -> Iterator[Item]:
+        """The items of a split, or all."""
+        places = range(len(self.corpus)) if split is None else self.corpus.in_split(split).tolist()
+        return (self.corpus[at] for at in places)
