@@ -35,6 +35,7 @@ WORDS = [
     ("relatedness", (8,), [5, 127, 8]),
     ("training items", (), [5, 131]),
     ("judged items", (), [5, 137]),
+    ("strategy", (), [5]),
     ("reward reservoir", (), [5, 23]),
 ]
 

@@ -50,6 +50,8 @@ STREAMS = {
     "relatedness": Stream(127),  # pair of tasks
     "training items": Stream(131),
     "judged items": Stream(137),
+    # strategies: bursar.selection
+    "strategy": Stream(None),
     # task policies: bursar.curriculum
     "reward reservoir": Stream(23),
 }

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from bursar.selection import Limits
 from bursar.selection.spend import knapsack
-from bursar.selection.spend.knapsack import Menu, Solution, losses, prefer_first_of_equals, relax, solve, steps
+from bursar.selection.spend.knapsack import KnapsackSolution, Menu, losses, prefer_first_of_equals, relax, solve, steps
 from tests.selection.plain import (
     best_by_states,
     best_by_table,
@@ -36,13 +36,13 @@ def slack(best):
     return 1e-9 * max(1.0, abs(best))
 
 
-def assert_affordable_and_added_up(solved: Solution, menu, budget):
+def assert_affordable_and_added_up(solved: KnapsackSolution, menu, budget):
     assert price_of(menu, solved.chosen) <= budget
     assert not (solved.chosen & (menu.value <= 0)).any()
     assert abs(solved.objective - sum(menu.value[solved.chosen].tolist())) <= slack(solved.objective)
 
 
-def assert_best(solved: Solution, menu, budget, best):
+def assert_best(solved: KnapsackSolution, menu, budget, best):
     assert_affordable_and_added_up(solved, menu, budget)
     assert abs(solved.objective - best) <= slack(best)
     assert solved.optimal

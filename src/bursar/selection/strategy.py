@@ -25,6 +25,7 @@ import numpy as np
 from bursar.errors import InfeasibleError, SelectionError
 from bursar.learners.learner import PASSES, VECTORS
 from bursar.ragged import FloatArray, IntArray
+from bursar.random_streams import rng
 from bursar.registry import Registry
 from bursar.selection.candidates import Candidates, Certificate, Selection
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
@@ -85,7 +86,7 @@ class Strategy:
             return self._select_nothing(pool)
         by_id = pool if (np.diff(pool.order) > 0).all() else pool.take(pool.order)
         offered = by_id.priced_by_item() if in_items else by_id
-        selection = self._check(self._choose(offered, budget, np.random.default_rng(seed)), offered, budget)
+        selection = self._check(self._choose(offered, budget, rng(seed, "strategy")), offered, budget)
         chosen = Selection.of(by_id, selection.items, selection.tasks, selection.certificate)
         return replace(chosen, items=pool.order[chosen.items])
 

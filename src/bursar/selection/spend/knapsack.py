@@ -29,7 +29,7 @@ MOST_STATES = 30_000_000  # of a whole search; beyond it the result is not prove
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class KnapsackSolution:
     """What to buy, its value, and an upper bound on the value of any selection."""
 
     chosen: BoolArray  # (items, tasks)
@@ -61,25 +61,25 @@ class Menu:
         return Menu(np.where(able, self.value, 0.0), self.reading, self.own)
 
 
-def solve(menu: Menu, budget: int) -> Solution:
+def solve(menu: Menu, budget: int) -> KnapsackSolution:
     """The best affordable selection, proven optimal unless the search is cut short."""
     items, tasks = menu.value.shape
     if tasks > 1 and not menu.reading.any():  # labels are independent
         flat = Menu(menu.value.reshape(-1, 1), np.zeros(items * tasks, dtype=np.int64), menu.own.reshape(-1, 1))
         found = solve(flat, budget)
-        return Solution(found.chosen.reshape(items, tasks), found.objective, found.bound, found.optimal)
+        return KnapsackSolution(found.chosen.reshape(items, tasks), found.objective, found.bound, found.optimal)
     unit = int(np.gcd.reduce(menu.own, axis=None, initial=int(np.gcd.reduce(menu.reading, initial=0)))) or 1
     small = Menu(menu.value, menu.reading // unit, menu.own // unit).within(budget // unit)
     plan = relax(small, budget // unit)
     chosen, proven = search(small, plan)
     objective = float(menu.value[chosen].sum())
     bound = objective if proven else max(objective, plan.bound)
-    return Solution(chosen, objective, bound, proven)
+    return KnapsackSolution(chosen, objective, bound, proven)
 
 
 # -- 1. relax --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class Plan:
+class RelaxedPlan:
     """The multiplier λ, and an affordable selection that is best for every item at that λ."""
 
     price: float  # λ
@@ -88,7 +88,7 @@ class Plan:
     bound: float
 
 
-def relax(menu: Menu, budget: int) -> Plan:
+def relax(menu: Menu, budget: int) -> RelaxedPlan:
     """Solve the linear relaxation: buy steps in order of value per cost until one does not fit.
 
     The first step of an item is its bundle of tasks with the best value per cost, reading included; each further task
@@ -106,7 +106,7 @@ def relax(menu: Menu, budget: int) -> Plan:
         rows = rows[fits]
         left -= int(cost[rows][tied[rows]].sum())
         chosen[rows] |= tied[rows]
-    return Plan(price, chosen, left, float(menu.value[chosen].sum()) + price * left)
+    return RelaxedPlan(price, chosen, left, float(menu.value[chosen].sum()) + price * left)
 
 
 def steps(menu: Menu) -> tuple[FloatArray, IntArray]:
@@ -213,7 +213,7 @@ def _in_turns(least: FloatArray, frees: BoolArray) -> IntArray:
     return found
 
 
-def losses(menu: Menu, plan: Plan) -> FloatArray:
+def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
     """The least loss of deviating from the plan for each item, at the plan's λ: (items,)."""
     gain = _gains(menu, plan.price)
     reading = plan.price * menu.reading
@@ -231,7 +231,7 @@ def _gains(menu: Menu, price: float) -> FloatArray:
     return gain
 
 
-def core(menu: Menu, plan: Plan, gap: float) -> Deviations:
+def core(menu: Menu, plan: RelaxedPlan, gap: float) -> Deviations:
     """The deviations that can be part of a selection whose losses stay below the gap.
 
     Two deviations that change the cost equally are interchangeable, so using one implies using all items that would
@@ -262,7 +262,7 @@ def core(menu: Menu, plan: Plan, gap: float) -> Deviations:
     return found.keep(kept)
 
 
-def _deviations(menu: Menu, plan: Plan, items: IntArray, gap: float) -> Deviations:
+def _deviations(menu: Menu, plan: RelaxedPlan, items: IntArray, gap: float) -> Deviations:
     """Every deviation of these items that loses less than the gap."""
     part, now = menu.take(items), plan.chosen[items]
     gain = _gains(part, plan.price)
@@ -294,7 +294,7 @@ def _subsets(sure: BoolArray, doubtful: BoolArray) -> tuple[IntArray, BoolArray]
 
 
 # -- 3. search the core ----------------------------------------------------------------------------------------------
-def search(menu: Menu, plan: Plan) -> tuple[BoolArray, bool]:
+def search(menu: Menu, plan: RelaxedPlan) -> tuple[BoolArray, bool]:
     """The best selection, and whether it is proven optimal.
 
     A first search of the items with the least losses finds a selection so good that little is left to search.
@@ -326,14 +326,14 @@ def _grain(menu: Menu) -> float:
     return smallest if times.max() < 1e6 and np.abs(times - np.rint(times)).max() < 1e-9 else 0.0
 
 
-def _gap(plan: Plan, best: float, grain: float) -> float:
+def _gap(plan: RelaxedPlan, best: float, grain: float) -> float:
     """How much better a selection may still be than one that is worth ``best`` more than the plan."""
     most = plan.price * plan.left
     return (np.floor(most / grain + 1e-6) * grain if grain else most) - best
 
 
 def _explore(
-    plan: Plan, found: Deviations, most: int | None, best: float, grain: float, slack: float, work: int
+    plan: RelaxedPlan, found: Deviations, most: int | None, best: float, grain: float, slack: float, work: int
 ) -> tuple[float, list[tuple[IntArray, IntArray]], int]:
     """Extend item by item the undominated states (cost, value) that may lead to more than ``best``.
 
@@ -385,7 +385,7 @@ def _extend(
     return costs[order], values[order], order % len(cost), order // len(cost)
 
 
-def _retrace(plan: Plan, found: Deviations, trail: list[tuple[IntArray, IntArray]]) -> BoolArray:
+def _retrace(plan: RelaxedPlan, found: Deviations, trail: list[tuple[IntArray, IntArray]]) -> BoolArray:
     """The plan with the deviations along a trail applied."""
     chosen = plan.chosen.copy()
     state = int(trail[-1][0][0])

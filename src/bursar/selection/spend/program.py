@@ -19,7 +19,7 @@ from bursar.errors import InfeasibleError
 from bursar.ragged import BoolArray, FloatArray, IntArray
 from bursar.selection.limits import GroupCap, Limit, Limits
 from bursar.selection.spend.highs import maximise
-from bursar.selection.spend.knapsack import Menu, Solution, prefer_first_of_equals, solve
+from bursar.selection.spend.knapsack import KnapsackSolution, Menu, prefer_first_of_equals, solve
 
 TOLERANCE = 1e-9  # relative to the bound
 CUTS = 100  # most cutting planes; the bound is valid after any number of them
@@ -31,7 +31,7 @@ LARGEST_USE = 1e4  # coefficient of a row, which is scaled because the solver us
 REPAIRS = 4  # attempts to tighten rows that the solver violated
 
 
-def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> Solution:
+def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> KnapsackSolution:
     """The best selection within the budget and the limits, of the labels that are ``able`` to be bought."""
     free = solve(Menu(np.where(able, menu.value, 0.0), menu.reading, menu.own), budget)
     bought = free.chosen.any(axis=1)
@@ -43,7 +43,7 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> So
         raise problem.infeasible()
     size = min(FIRST_CORE, len(menu.value))
     gap = math.inf
-    best: Solution | None = None
+    best: KnapsackSolution | None = None
     while True:
         items = plan.least_first[:size]
         found, bound = problem.program(plan, items, gap)
@@ -54,13 +54,13 @@ def solve_within(menu: Menu, able: BoolArray, budget: int, limits: Limits) -> So
         if best is not None and needed <= size:  # no other item can improve it
             bound = float(min(plan.bound, max(bound, best.objective)))
             proven = bound - best.objective <= TOLERANCE * max(1.0, abs(bound))
-            return Solution(best.chosen, best.objective, best.objective if proven else bound, proven)
+            return KnapsackSolution(best.chosen, best.objective, best.objective if proven else bound, proven)
         ways = 2 ** menu.value.shape[1] - 1
         largest = max(size, LARGEST_CORE // ways)
         if size >= min(len(plan.least_first), largest):
             if best is None:
                 raise problem.infeasible()
-            return Solution(best.chosen, best.objective, max(best.objective, plan.bound), False)
+            return KnapsackSolution(best.chosen, best.objective, max(best.objective, plan.bound), False)
         size = min(len(plan.least_first), largest, max(2 * size, needed if best is not None else 0))
 
 
@@ -205,7 +205,7 @@ class _Problem:
         return _Plan(gain, entry, chosen, bound, stay, rival, least, np.argsort(least, kind="stable"))
 
     # -- the program on the core -------------------------------------------------------------------------------------
-    def program(self, plan: _Plan, items: IntArray, gap: float) -> tuple[Solution | None, float]:
+    def program(self, plan: _Plan, items: IntArray, gap: float) -> tuple[KnapsackSolution | None, float]:
         """The best selection in which only these items deviate from the plan, and its bound."""
         row, tasks = self._ways(plan, items, gap)
         fixed = plan.chosen.copy()
@@ -214,7 +214,7 @@ class _Problem:
         constant = float(self.menu.value[fixed].sum())
         if not len(row):
             feasible = self.limits.broken(np.flatnonzero(fixed.any(axis=1)), fixed[fixed.any(axis=1)]) is None
-            return (Solution(fixed, constant, constant, True) if feasible else None), constant
+            return (KnapsackSolution(fixed, constant, constant, True) if feasible else None), constant
         matrix, low, high = self._constraints(items, row, tasks, fixed)
         taken, best = maximise(value, matrix, low, high)
         for _ in range(REPAIRS):  # tighten a limit by twice the violation that the solver's tolerance allowed
@@ -230,7 +230,7 @@ class _Problem:
         alike = [self.able, *(limit.use for limit in self.limits.sums)]
         alike += [self.groups.group[:, None]] if self.groups is not None else []
         fixed = prefer_first_of_equals(fixed, self.menu, items, *alike)
-        return Solution(fixed, float(self.menu.value[fixed].sum()), constant + best, True), constant + best
+        return KnapsackSolution(fixed, float(self.menu.value[fixed].sum()), constant + best, True), constant + best
 
     def _broken(self, fixed: BoolArray, items: IntArray, tasks: BoolArray) -> bool:
         """Whether the fixed labels and these together exceed the budget or break a limit."""
