@@ -13,7 +13,6 @@ from bursar.learners.lockstep import (
     CodedTexts,
     FitJob,
     ImageConvolution,
-    LaneBatch,
     Settings,
     Tagger,
     TextConvolution,
@@ -22,6 +21,7 @@ from bursar.learners.lockstep import (
     whole,
 )
 from bursar.learners.lockstep.jobs import walk
+from bursar.learners.lockstep.network import LaneBatch
 from tests.learners.lockstep.plain import KINDS, LABELS, network_of, plain_logits, plain_loss, plainly_trained
 
 TEXT_KINDS = tuple(kind for kind in KINDS if kind is not ImageConvolution)
