@@ -55,7 +55,7 @@ def test_hardly_related_tasks_are_told_to_be_trained_apart():
 def test_a_task_with_fewer_labels_than_the_others_is_asked_of_the_unbalanced_law():
     told = advice({"first": 2000, "second": 5000})
     assert (told["first"]["law"], told["first"]["n_other"], told["first"]["verdict"]) == ("unbalanced", 5000, "helps")
-    assert told["second"]["verdict"] == "cannot tell"  # no law is of others with fewer
+    assert told["second"]["verdict"] == "cannot tell"  # no law covers others with fewer
     assert "no law covers that" in told["second"]["warnings"][0]
 
 
