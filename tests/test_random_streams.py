@@ -37,6 +37,20 @@ WORDS = [
     ("judged items", (), [5, 137]),
     ("strategy", (), [5]),
     ("reward reservoir", (), [5, 23]),
+    ("bandit environments", (), [5, 31]),
+    ("bandit draws", (), [5, 37]),
+    ("related items", (), [5, 101]),
+    ("related labels", (8,), [5, 97, 8]),
+    ("informativeness parts", (8,), [5, 8, 31]),
+    ("training seeds", (8,), [5, 8, 37]),
+    ("look-ahead batches", (8,), [5, 8, 41]),
+    ("curve parts", (8,), [5, 8, 43]),
+    ("curve order", (8,), [5, 8, 47]),
+    ("pseudo-labelled items", (), [5, 53]),
+    ("seed score parts", (), [5, 61]),
+    ("predicted gains", (), [5, 31]),
+    ("random splits", (), [5, 97]),
+    ("baseline splits", (8,), [5, 8]),
 ]
 
 

@@ -19,7 +19,7 @@ from bursar.allocation import Context, Informativeness, ReductionRate, Split, le
 from bursar.allocation.baselines import compare
 from bursar.allocation.informativeness import agreement, make_informer
 from bursar.allocation.label_value import can_probe, learner_of, tools_of
-from bursar.allocation.rates import make_rater
+from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.split import exact
 from bursar.campaign.config import CampaignConfig, parse_config
 from bursar.compute import ProgressCallback
@@ -76,7 +76,7 @@ def estimated(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask
         tell((f"who informs whom, {way}", at / 2))
         informs = measured[way] = informers[way].measure(by, seeds, seed=seed)
         tell((f"how fast labels lose worth, {way}", at / 2 + 0.2))
-        rates = raters[way].measure(by, seeds, pool=pool.unlabelled(), seed=seed)
+        rates = raters[way].measure(by, seeds, RatingSettings(pool=pool.unlabelled(), seed=seed))
         found["ways"][way] = _written(informs, rates) | {"seconds": round(time.monotonic() - begun, 1)}
     begun = time.monotonic()
     said = {"alignment": make_informer("alignment").measure(learner, seeds, seed=seed)}

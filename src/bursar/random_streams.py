@@ -54,6 +54,22 @@ STREAMS = {
     "strategy": Stream(None),
     # task policies: bursar.curriculum
     "reward reservoir": Stream(23),
+    # simulated trainings and tasks: bursar.simulation
+    "bandit environments": Stream(31),
+    "bandit draws": Stream(37),
+    "related items": Stream(101),
+    "related labels": Stream(97),  # task
+    # budget splits: bursar.allocation
+    "informativeness parts": Stream(31, LAST),  # repetition
+    "training seeds": Stream(37, LAST),  # repetition
+    "look-ahead batches": Stream(41, LAST),  # moment
+    "curve parts": Stream(43, LAST),  # repetition
+    "curve order": Stream(47, LAST),  # task
+    "pseudo-labelled items": Stream(53),
+    "seed score parts": Stream(61),
+    "predicted gains": Stream(31),
+    "random splits": Stream(97),
+    "baseline splits": Stream(None),  # baseline
 }
 
 

@@ -56,13 +56,13 @@ def test_reasons_say_who_informs_whom_and_how_fast_labels_lose_worth():
         "A label of urgency advances slots by 0.05 labels of its own.",
     ]
     assert "One more label of intent is worth half of the first after 100 labels" in reasons
-    assert "Labels of urgency do not lose worth." in reasons
+    assert "Labels of urgency do not lose value." in reasons
     assert "With half of the money the best split would gain" in reasons
 
 
 def test_a_rate_that_is_not_known_is_told():
     unknown = made([0.5, 0.5], [10, 10], np.eye(2), [1, 1], 50, ends=[(SMALLEST, 1.0), (0.4, 0.6)])
-    assert "How fast labels of intent lose worth is not known; it is taken as 0.5 a block." in advise(unknown).reasons
+    assert "How fast labels of intent lose value is not known; 0.5 per block is assumed." in advise(unknown).reasons
 
 
 def test_baselines_come_best_first_and_those_that_cannot_be_had_are_named():
@@ -72,7 +72,7 @@ def test_baselines_come_best_first_and_those_that_cannot_be_had_are_named():
     assert totals[0] <= found.split.total + 1e-9
     assert {"only intent", "equal money", "random", "no transfer"} <= {other.method for other in found.others}
     assert found.left_out == (
-        "same items: the price of an item that is labelled for all tasks is not known",
+        "same items: the price of an item labelled for all tasks is not known",
         "difficulty: the seed score of intent, slots, urgency is not known",
     )
     more = advise(problem(joint=5), Context({"intent": 0.5, "slots": 0.6, "urgency": 0.7}))
@@ -96,7 +96,7 @@ def test_effects_within_their_errors_are_no_reasons():
     errors = np.full((2, 2), 0.3) - 0.3 * np.eye(2)
     found = advise(made([0.5, 0.8], [100, 100], [[1, 0.5], [-0.4, 1]], [1, 1], 100, errors=errors))
     assert not any("of its own" in reason for reason in found.reasons)
-    assert any("cannot be told" in reason for reason in found.reasons)
+    assert any("is not known" in reason for reason in found.reasons)
 
 
 def test_the_task_whose_first_label_is_worth_the_most_for_its_price_is_bought_first():

@@ -72,7 +72,7 @@ def test_what_is_not_known_leaves_baselines_out():
     names = [split.method for split in compare(three())]
     assert "same items" not in names
     assert "difficulty" not in names
-    assert missing("same items", three(), SCORES) == "the price of an item that is labelled for all tasks is not known"
+    assert missing("same items", three(), SCORES) == "the price of an item labelled for all tasks is not known"
     assert missing("difficulty", three(), Context({"intent": 0.5})) == "the seed score of slots, urgency is not known"
     with pytest.raises(AllocationError, match="no split by difficulty: the seed score of urgency is not known"):
         split_by("difficulty", three(), Context({"intent": 0.5, "slots": 0.5}))

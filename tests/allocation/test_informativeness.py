@@ -97,7 +97,7 @@ def test_the_order_of_tasks_does_not_change_agreement():
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(AllocationError, match="cannot be compared"):
         agreement(measured(np.zeros((3, 3))), measured(np.zeros((2, 2)), ("a", "b")))
-    with pytest.raises(AllocationError, match="nobody to inform"):
+    with pytest.raises(AllocationError, match="cannot inform another"):
         agreement(measured([[1]], ("a",)), measured([[1]], ("a",)))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bursar.allocation.curves import LabelCurve, LabelGrowth, only, scored
 from bursar.allocation.pseudo import PseudoLabels, guessed
-from bursar.allocation.rates import LearningCurve, geometric_sizes, make_rater
+from bursar.allocation.rates import LearningCurve, RatingSettings, geometric_sizes, make_rater
 from bursar.allocation.returns import fit_rate, returns, tells_nothing
 from bursar.errors import AllocationError, BursarError, ConfigError, DataError
 from bursar.learners import make_learner
@@ -137,7 +137,7 @@ def test_labels_that_are_taken_away_leave_no_rows(items):
 
 def test_tasks_of_a_probe_grow_side_by_side_and_score_as_if_alone(items, learner):
     trained, held = items.take(np.arange(40)), items.take(np.arange(40, 60))
-    growth = LabelCurve(points=3).growth(learner, trained, None, 0, lambda what, done: None)
+    growth = LabelCurve(points=3).growth(learner, trained, None, 0)
     together = scored(learner, growth, held, 0, lambda what, done: None)
     for name in TASKS:
         for at in range(3):
@@ -150,7 +150,7 @@ def test_the_label_curve_is_stretched_to_where_labels_are_still_to_be_bought(ite
     """Scores that follow a power law of the labels: the rate is that from all labels to four times as many."""
     tasks = {"intent": items.schema["intent"]}
     learner = Scripted(tasks, lambda name, labels: 0.9 - 0.8 * labels**-0.4)
-    found = LabelCurve(repetitions=2).measure(learner, items, held_out=0.25)["intent"]
+    found = LabelCurve(repetitions=2).measure(learner, items, RatingSettings(held_out=0.25))["intent"]
     sizes = np.array([60, 85, 120, 170, 240])
     ahead = fit_rate(sizes, 0.9 - 0.8 * sizes**-0.4, block=60)
     assert found.block == 60
@@ -181,7 +181,7 @@ def test_guesses_are_added_to_the_seed_or_to_nothing(corpus, items, learner):
     pool = corpus.take(np.arange(60, 160)).unlabelled()
     trained = items.take(np.arange(20))
     for start, sizes in (("seed", [0, 20, 40, 80]), ("nothing", [20, 40, 80])):
-        growth = PseudoLabels(points=3, start=start).growth(learner, trained, pool, 0, lambda what, done: None)
+        growth = PseudoLabels(points=3, start=start).growth(learner, trained, pool, 0)
         assert growth.sizes["intent"].tolist() == sizes
         least = growth.labels({"intent": 0})
         assert int(least.labels["intent"].present.sum()) == 20
@@ -194,24 +194,24 @@ def test_no_seed_item_is_guessed_not_even_a_held_out_one(corpus, items, learner)
     seen = []
 
     class Watched(PseudoLabels):
-        def growth(self, learner, trained, pool, seed, progress):
+        def growth(self, learner, trained, pool, seed):
             seen.append(set(pool.ids.tolist()))
-            return super().growth(learner, trained, pool, seed, progress)
+            return super().growth(learner, trained, pool, seed)
 
-    Watched(points=3, repetitions=1).measure(learner, items, pool=corpus)
+    Watched(points=3, repetitions=1).measure(learner, items, RatingSettings(pool=corpus))
     assert seen == [set(corpus.ids.tolist()) - set(items.ids.tolist())]
 
 
 def test_guessing_needs_a_pool(items, learner):
     for pool in (None, items):  # all of it is labelled already
         with pytest.raises(AllocationError, match=r"no pool of items.*'ledger'"):
-            make_rater("pseudo-labels").measure(learner, items, pool=pool)
+            make_rater("pseudo-labels").measure(learner, items, RatingSettings(pool=pool))
 
 
 def test_a_network_may_be_rated_by_a_probe(items, corpus, one_thread):
     learner = make_learner("aoe", items.with_tasks(["intent"]).schema, {"epochs": 2})
     rater = make_rater("pseudo-labels", student="probe", points=3, repetitions=1)
-    curve = rater.curves(learner, items, pool=corpus)["intent"]
+    curve = rater.curves(learner, items, RatingSettings(pool=corpus))["intent"]
     assert curve.scores.shape == (1, 4)
     assert learner.models  # it guessed
 
@@ -219,7 +219,7 @@ def test_a_network_may_be_rated_by_a_probe(items, corpus, one_thread):
 # -- laws ---
 def test_a_law_is_asked_from_as_many_labels_as_there_are(items):
     law = law_of("1 - 0.9 * n**(-0.5)", n=(10, 2000))
-    found = make_rater("law", law=law).measure(None, items, block=30)
+    found = make_rater("law", law=law).measure(None, items, RatingSettings(block=30))
     added = 30 * np.arange(7)
     assert found["intent"].beta == pytest.approx(fit_rate(added, 1 - 0.9 * (60 + added) ** -0.5, block=30).beta)
     words = items.words.mean()

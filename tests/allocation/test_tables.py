@@ -171,9 +171,9 @@ def complaint(file):
         ("unit = 0.01", "units = 0.01", "FILE:1: there is no key 'units'"),
         ('currency = "€"', "currency = 3", "FILE:2: currency = 3"),
         ("joint_price = 0.22", "joint_price = -1", "FILE:3: joint_price = -1"),
-        ("[tasks.intent]", "[tasks.intent", "FILE:5: this is no TOML"),
+        ("[tasks.intent]", "[tasks.intent", "FILE:5: this is not TOML"),
         ("[tasks.intent]", '[tasks.""]', "FILE:5: task '': it has no name"),
-        (TOML, "tasks = " + 5000 * "[" + 5000 * "]", "FILE: tables are nested far too deep"),
+        (TOML, "tasks = " + 5000 * "[" + 5000 * "]", "FILE: tables are nested too deep"),
         (TOML, "", "FILE: there are no tasks"),
         (TOML, "tasks = 3", "FILE:1: tasks = 3 is no table"),
         (TOML, "tasks = ['a']", 'FILE:1: tasks = ["a"] is no table'),
@@ -198,8 +198,8 @@ def test_what_is_wrong_in_toml_is_told_with_its_place(written, old, new, said):
         ('"beta": 0.6', '"beta": NaN', "FILE:LINE: task 'intent': beta = NaN"),
         ('"beta": 0.6', '"beta": 0.6, "beta": 0.7', "FILE: the key 'beta' is given twice"),
         ('"intent": 0.4', '"intent": null', "FILE:LINE: task 'named entities': intent = null"),
-        ('"joint_price": 0.22', '"joint_price": 0.22 0', "FILE:LINE: this is no JSON"),
-        ('"joint_price": 0.22', '"joint_price": ' + 9999 * "[" + 9999 * "]", "FILE: tables are nested far too deep"),
+        ('"joint_price": 0.22', '"joint_price": 0.22 0', "FILE:LINE: this is not JSON"),
+        ('"joint_price": 0.22', '"joint_price": ' + 9999 * "[" + 9999 * "]", "FILE: tables are nested too deep"),
     ],
 )
 def test_what_is_wrong_in_json_is_told_with_its_place(written, old, new, said):
@@ -218,8 +218,8 @@ def test_what_is_wrong_in_json_is_told_with_its_place(written, old, new, said):
         ("informs:intent", "inform:intent", "FILE:1: column 'inform:intent' is of no task"),
         ("task,price", "name,price", "FILE:1: the first column is not 'task'. Fix: begin with task,price"),
         ("task,price", "task;price", "FILE:1: the first column is not 'task'. Fix: separate cells by commas, not by ;"),
-        ("low,high", "high,high", "FILE:1: column 'high' is there twice"),
-        ("named entities,0.12", '"named entities,0.12', "FILE:3: this is no CSV"),
+        ("low,high", "high,high", "FILE:1: column 'high' occurs twice"),
+        ("named entities,0.12", '"named entities,0.12', "FILE:3: this is not CSV"),
         (",0.6,0.5", ",,0.5", "FILE:2: task 'intent': beta is missing"),
         ("0.25,0.08", ",0.08", "FILE:2: task 'intent': error:named entities is given without informs:named entities"),
         (CSV, "", "FILE:1: the first column is not 'task'"),
@@ -233,12 +233,12 @@ def test_what_is_wrong_in_csv_is_told_with_its_line(written, old, new, said):
 
 def test_a_file_that_cannot_be_read_is_told(written, tmp_path):
     assert "there is no such file" in complaint(tmp_path / "none.toml")
-    assert "ends in none of .toml, .json, .csv" in complaint(written("tasks.yaml", TOML))
+    assert "unknown format '.yaml'. Fix: use one of .toml, .json, .csv" in complaint(written("tasks.yaml", TOML))
     (tmp_path / "folder.toml").mkdir()
     assert "this is a folder" in complaint(tmp_path / "folder.toml")
     (tmp_path / "latin.toml").write_bytes(b'currency = "\xa3"\n')
     assert "not text in UTF-8" in complaint(tmp_path / "latin.toml")
-    assert "holds no table" in complaint(written("list.json", "[1, 2]"))
+    assert "not a table of estimates" in complaint(written("list.json", "[1, 2]"))
 
 
 @pytest.mark.parametrize(

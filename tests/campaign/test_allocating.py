@@ -186,7 +186,7 @@ def test_where_every_item_has_some_label_none_is_guessed_and_that_is_said_at_onc
     split = advise(found.problem(200), found.context, method="together").split
     assert (split.counts[0], split.together) == (0, 0)
     monkeypatch.setattr(Probing, "measure", lambda *a, **k: pytest.fail("it was measured"))
-    with pytest.raises(AllocationError, match=r"none is without any label.*'ledger'"):
+    with pytest.raises(AllocationError, match=r"no unlabelled items.*'ledger'"):
         measure(material, informer="probe", rater="pseudo-labels")
 
 

@@ -145,7 +145,7 @@ def test_a_task_without_seed_labels_has_a_clear_answer(allocate, tmp_path):
     (tmp_path / "tasks.toml").write_text(TABLE + new + "beta = 0.5\nlow = 0.000001\nhigh = 1\nblock = 200\n")
     code, out, _ = allocate("--table", "tasks.toml", "--budget", "150")
     assert code == 0
-    assert "How fast labels of mood lose worth is not known" in out
+    assert "How fast labels of mood lose value is not known" in out
     assert "Not shown: difficulty: the seed score of mood is not known." in out
 
 

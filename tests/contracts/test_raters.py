@@ -10,7 +10,8 @@ import pytest
 
 from bursar.allocation.curves import only
 from bursar.allocation.estimates import ReductionRate
-from bursar.allocation.rates import RATERS, Rater, make_rater, seed_items, tasks_of
+from bursar.allocation.rates import DEFAULTS, RATERS, Rater, RatingSettings, make_rater, tasks_of
+from bursar.allocation.seeds import seed_items
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
@@ -33,11 +34,13 @@ class Halving(Rater):
 
     name: ClassVar[str] = "halving"
 
-    def measure(self, learner, annotated, *, pool=None, block=None, held_out=0.3, seed=0, progress=print):
+    def measure(self, learner, annotated, how=DEFAULTS):
         tasks = tasks_of(learner, annotated)
         items = seed_items(tasks, annotated)
-        progress("measuring", 1.0)
-        return {name: ReductionRate(0.5, 0.4, 0.6, block or int(items.labels[name].present.sum())) for name in tasks}
+        how.progress("measuring", 1.0)
+        return {
+            name: ReductionRate(0.5, 0.4, 0.6, how.block or int(items.labels[name].present.sum())) for name in tasks
+        }
 
 
 EVERY = [(name, settings) for name in RATERS for settings in SETTINGS.get(name, [{}])]
@@ -79,34 +82,34 @@ def without(items, task, there):
 
 
 def test_it_has_a_rate_for_every_task_and_says_where_from(rater, learner, items, pool):
-    found = rater.measure(learner, items, pool=pool)
+    found = rater.measure(learner, items, RatingSettings(pool=pool))
     assert list(found) == TASKS
     assert {rate.source for rate in found.values()} == {rater.name if rater.name in RATERS else "given"}
 
 
 def test_a_block_is_as_many_labels_as_a_task_has_unless_it_is_said(rater, learner, items, pool):
     fewer = without(items, "slots", np.arange(40) < 25)
-    assert [rate.block for rate in rater.measure(learner, fewer, pool=pool).values()] == [40, 25, 40]
-    assert {rate.block for rate in rater.measure(learner, items, pool=pool, block=7).values()} == {7}
+    assert [rate.block for rate in rater.measure(learner, fewer, RatingSettings(pool=pool)).values()] == [40, 25, 40]
+    assert {rate.block for rate in rater.measure(learner, items, RatingSettings(pool=pool, block=7)).values()} == {7}
 
 
 def test_the_same_set_and_seed_give_the_same_rates_in_any_order(rater, learner, items, pool):
-    first = rater.measure(learner, items, pool=pool, seed=2)
+    first = rater.measure(learner, items, RatingSettings(pool=pool, seed=2))
     order = np.random.default_rng(0)
     shuffled = items.take(order.permutation(len(items))), pool.take(order.permutation(len(pool)))
-    assert rater.measure(learner, shuffled[0], pool=shuffled[1], seed=2) == first
+    assert rater.measure(learner, shuffled[0], RatingSettings(pool=shuffled[1], seed=2)) == first
 
 
 def test_progress_is_told_and_ends_at_1(rater, learner, items, pool):
     told = []
-    rater.measure(learner, items, pool=pool, progress=lambda what, done: told.append(done))
+    rater.measure(learner, items, RatingSettings(pool=pool, progress=lambda what, done: told.append(done)))
     assert told[-1] == 1.0
     assert told == sorted(told)
 
 
 def test_a_task_without_seed_labels_is_refused_by_name(rater, learner, items, pool):
     with pytest.raises(AllocationError, match="'slots' has no seed labels"):
-        rater.measure(learner, without(items, "slots", np.zeros(40, dtype=bool)), pool=pool)
+        rater.measure(learner, without(items, "slots", np.zeros(40, dtype=bool)), RatingSettings(pool=pool))
 
 
 def test_settings_that_do_not_exist_are_refused(rater):
@@ -119,12 +122,12 @@ def test_settings_that_do_not_exist_are_refused(rater):
 def test_those_that_train_refuse_what_they_cannot_train_on(name, learner, items, pool):
     rater = make_rater(name)
     with pytest.raises(AllocationError, match="needs a learner"):
-        rater.measure(None, items, pool=pool)
+        rater.measure(None, items, RatingSettings(pool=pool))
     with pytest.raises(AllocationError, match="'slots' has 3 seed labels: too few to hold any out"):
-        rater.measure(learner, without(items, "slots", np.arange(40) < 3), pool=pool)
+        rater.measure(learner, without(items, "slots", np.arange(40) < 3), RatingSettings(pool=pool))
     for share in (0, 1, -0.1):
         with pytest.raises(ConfigError, match="held_out"):
-            rater.measure(learner, items, pool=pool, held_out=share)
+            rater.measure(learner, items, RatingSettings(pool=pool, held_out=share))
     for wrong in ({"repetitions": 0}, {"points": 2}, {"student": "nobody"}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             make_rater(name, **wrong)
@@ -136,5 +139,5 @@ def test_labels_that_say_nothing_give_a_wide_interval(name, learner, items, pool
     rng, column = np.random.default_rng(1), items.labels["intent"]
     lot = rng.permutation(len(items))
     drawn = items.with_labels({**items.labels, "intent": type(column)(column.present, column.rows.take(lot))})
-    rate = make_rater(name, points=3, repetitions=2).measure(learner, drawn, pool=pool)["intent"]
+    rate = make_rater(name, points=3, repetitions=2).measure(learner, drawn, RatingSettings(pool=pool))["intent"]
     assert rate.high - rate.low > 0.5

@@ -1,4 +1,4 @@
-"""A split with all that is to be said of it: why, how sure its gains are, what it hangs on, what else there is."""
+"""A split with its reasons, predicted gains, sensitivity to errors of the estimates, and baselines for comparison."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from bursar.allocation.robust import PredictedGain, RobustSplit, ScenarioOutcome
 from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.learners.learner import Progress, no_progress
+from bursar.random_streams import rng
 
-RANDOM_SPLITS = 51  # the one in the middle of which is shown
-EFFECTS = 4  # of tasks on others that are told
-ALIKE = 1.05  # times as much, and less, is as much
+RANDOM_SPLITS = 51  # of which the median is shown
+EFFECTS = 4  # number of effects between tasks in the reasons
+ALIKE = 1.05  # ratios below this count as equal
 
 
 @dataclass(frozen=True)
 class SplitAdvice:
-    """What is said to somebody who asks how to split a budget."""
+    """How to split a budget, and why."""
 
     split: Split
     gains: dict[str, PredictedGain]  # of each task, from all labels
-    whole: PredictedGain  # of all tasks
-    outcomes: list[ScenarioOutcome]  # the largest regret first
-    others: list[Split]  # baselines, the best first
-    left_out: tuple[str, ...]  # baselines that could not be had, and why
+    whole: PredictedGain  # of all tasks together
+    outcomes: list[ScenarioOutcome]  # largest regret first
+    others: list[Split]  # baselines, best first
+    left_out: tuple[str, ...]  # baselines that cannot be computed, and why
     robust: RobustSplit | None = None
 
     @property
     def regretted(self) -> list[ScenarioOutcome]:
-        """The cases in which another split would be better, by more than rounding."""
+        """The scenarios in which another split would be better, by more than rounding."""
         return [
             outcome
             for outcome in self.outcomes
@@ -45,12 +46,12 @@ class SplitAdvice:
 
     @property
     def reasons(self) -> list[str]:
-        """Why, in sentences."""
+        """The reasons for the split, as sentences."""
         split, joint = self.split, self.split.problem.joint
-        said = [
+        sentences = [
             *split.notes,
             *_shared(split),
-            *_for_the_money(split),
+            *_best_value(split),
             *_effects(split),
             *_saturation(split),
             *_for_less(split),
@@ -58,14 +59,14 @@ class SplitAdvice:
         for other in self.others:
             if joint is not None and other.together and other.total > split.total:
                 price = split.problem.show(joint)
-                said.append(
+                sentences.append(
                     f"Labelling the same items for all tasks, at {price} an item, would gain more than this: "
-                    "the method together looks at such items, too."
+                    "the method together considers such items, too."
                 )
-        return said
+        return sentences
 
     def describe(self) -> dict[str, Any]:
-        """As JSON."""
+        """The advice as JSON."""
         problem = self.split.problem
         kept = self.robust
         return {
@@ -93,7 +94,7 @@ def advise(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> SplitAdvice:
-    """Split by a method, and look at the split from all sides."""
+    """Split a budget by a method, and explain the split."""
     if method not in METHODS:
         raise AllocationError(f"there is no method {method!r}", fix=f"use {', '.join(METHODS)}")
     context = replace(context or Context(), method=method)
@@ -117,14 +118,14 @@ def advise(
 
 
 def _middle_random(problem: SplitProblem, seed: int) -> Split:
-    rng = np.random.default_rng([seed, 97])
-    drawn = [random_split(problem, Context(), rng) for _ in range(RANDOM_SPLITS)]
+    generator = rng(seed, "random splits")
+    drawn = [random_split(problem, Context(), generator) for _ in range(RANDOM_SPLITS)]
     return sorted(drawn, key=lambda split: split.total)[RANDOM_SPLITS // 2]
 
 
 # -- in words --------------------------------------------------------------------------------------------------------
-def _for_the_money(split: Split) -> list[str]:
-    """Whose labels are worth the most at first."""
+def _best_value(split: Split) -> list[str]:
+    """The task whose first label is worth the most for its price."""
     problem = split.problem
     worth = problem.first / np.array([float(problem.costs.money(price)) for price in problem.prices])
     best, least = int(worth.argmax()), int(worth.argmin())
@@ -136,7 +137,7 @@ def _for_the_money(split: Split) -> list[str]:
 
 
 def _shared(split: Split) -> list[str]:
-    """Which items are labelled for all tasks."""
+    """The items labelled for all tasks."""
     joint = split.problem.joint
     if not split.together or joint is None:
         return []
@@ -148,49 +149,49 @@ def _shared(split: Split) -> list[str]:
 
 
 def _effects(split: Split) -> list[str]:
-    """Who informs whom, the strongest first: what is less than two standard errors from nothing is no reason."""
+    """The strongest effects between tasks, of those beyond two standard errors."""
     known = split.problem.estimates.informativeness
     pairs = [(at, to) for at, to in np.argwhere(np.abs(known.value) > 2 * known.error).tolist() if at != to]
     if not pairs and known.error.any():
-        return ["Whether labels of any task help or harm another cannot be told: no effect is beyond its error."]
+        return ["Whether labels of any task help or harm another is not known: no effect is beyond its error."]
     pairs.sort(key=lambda pair: -abs(known.value[pair]))
-    said = []
+    sentences = []
     for at, to in pairs[:EFFECTS]:
         value, error = float(known.value[at, to]), float(known.error[at, to])
         task, other = known.tasks[at], known.tasks[to]
         doubt = f" (± {error:.2g})" if error else ""
         verb = "advances" if value > 0 else "sets back"
-        said.append(f"A label of {task} {verb} {other} by {abs(value):.2g}{doubt} labels of its own.")
-    return said
+        sentences.append(f"A label of {task} {verb} {other} by {abs(value):.2g}{doubt} labels of its own.")
+    return sentences
 
 
 def _saturation(split: Split) -> list[str]:
-    """How fast labels lose their worth, the fastest first."""
-    said = []
+    """How fast labels lose value, fastest first."""
+    sentences = []
     rows = sorted(
         (half_life(rate), task, count, rate)
         for task, count, rate, worth in zip(
             split.tasks, split.counts, split.problem.rates, split.problem.worth, strict=True
         )
-        if worth > 0  # of what harms, nobody asks how long it does
+        if worth > 0  # irrelevant for labels that harm
     )
     for half, task, count, rate in rows:
         if tells_nothing(rate):
-            said.append(f"How fast labels of {task} lose worth is not known; it is taken as {rate.beta:g} a block.")
+            sentences.append(f"How fast labels of {task} lose value is not known; {rate.beta:g} per block is assumed.")
         elif math.isinf(half):
-            said.append(f"Labels of {task} do not lose worth.")
+            sentences.append(f"Labels of {task} do not lose value.")
         else:
             worth = 100 * 0.5 ** (count / half)
             left = f"{worth:.2g} %" if worth >= 0.1 else "next to nothing"
             after = f"; after these {count:,} it is worth {left}" if count else ""
-            said.append(f"One more label of {task} is worth half of the first after {half:,.0f} labels{after}.")
-    return said
+            sentences.append(f"One more label of {task} is worth half of the first after {half:,.0f} labels{after}.")
+    return sentences
 
 
 def _for_less(split: Split) -> list[str]:
-    """What half of the money would gain."""
+    """The gain of half of the budget, unless the minimums take more than that."""
     problem = split.problem
-    if split.total <= 0 or 2 * problem.spare < problem.budget:  # or the minimums take more than half
+    if split.total <= 0 or 2 * problem.spare < problem.budget:
         return []
     half = (together if split.method == "together" else exact)(replace(problem, budget=problem.budget // 2))
     return [f"With half of the money the best split would gain {100 * half.total / split.total:.3g} % of this."]

@@ -1,4 +1,4 @@
-"""Splits the budget of a campaign's rounds between its tasks: what a campaign asks of this package."""
+"""The allocator that campaigns use to split the budget of their rounds between tasks."""
 
 from __future__ import annotations
 

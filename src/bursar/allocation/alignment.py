@@ -1,4 +1,4 @@
-"""Who informs whom, by gradients: whether a step for one task is a step for the other. No look-ahead is needed."""
+"""Informativeness by gradients: whether a step for one task is a step for the other. No look-ahead is needed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from bursar.ragged import FloatArray
 
 @dataclass(frozen=True)
 class Alignment(StepInformer):
-    """The cosine of a task's gradient on held-out items with that of another's fresh labels, over that of its own.
+    """The cosine of a task's gradient on held-out items with that of another's fresh labels, relative to its own.
 
-    Only what tasks share is looked at, so all that labels do for the task's own head is left out.
+    Only shared parameters count, so the effect of labels on the task's own head is left out.
     """
 
     name: ClassVar[str] = "alignment"
 
-    def gains_at(self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, rng: np.random.Generator) -> FloatArray:
+    def gains_at(
+        self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, generator: np.random.Generator
+    ) -> FloatArray:
         given, wanted = (
             torch.stack([rehearsal.gradient(labelled(rehearsal, part, task), task) for task in tasks])
             for part in (parts.fresh, parts.held)

@@ -1,8 +1,7 @@
-"""Splits that somebody might use instead, and ablations of the method: by the same model, for the same money.
+"""Baseline splits and ablations of the method, with the same estimates and budget.
 
-Every baseline keeps to the budget, the minimums and the caps. The minimums are bought first, then what the baseline
-wants, as far as money and caps reach; what rounding leaves is spent label by label on the tasks in turn, as long as
-anything fits.
+Every baseline respects the budget, the minimums and the caps. The minimums are bought first, then the baseline's shares
+as far as budget and caps allow; what rounding leaves is spent label by label on the tasks in turn.
 
 >>> from bursar.allocation import SplitEstimates, Informativeness, ReductionRate
 >>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
@@ -27,15 +26,16 @@ from bursar.allocation.methods import METHODS
 from bursar.allocation.returns import SMALLEST
 from bursar.allocation.split import Split, SplitProblem
 from bursar.errors import AllocationError
+from bursar.random_streams import rng
 from bursar.registry import Registry
 
 
 @dataclass(frozen=True)
 class Context:
-    """What some baselines ask for beside the problem."""
+    """Further inputs of some baselines."""
 
-    scores: Mapping[str, float] = field(default_factory=dict)  # of a model of the seed labels: task to 0 to 1
-    method: str = "exact"  # by which ablations are split
+    scores: Mapping[str, float] = field(default_factory=dict)  # by task, 0 to 1, of a model of the seed labels
+    method: str = "exact"  # of the ablations
 
 
 Baseline = Callable[[SplitProblem, Context, np.random.Generator], Split]
@@ -44,31 +44,31 @@ BASELINES: Registry[Baseline] = Registry("baseline split", "bursar.baseline_spli
 
 
 def baseline(name: str) -> Callable[[Baseline], Baseline]:
-    """Put a split into the registry."""
+    """Register a baseline."""
     return lambda make: BASELINES.add(name, make)
 
 
 def compare(problem: SplitProblem, context: Context | None = None, *, seed: int = 0) -> list[Split]:
-    """All on each task alone, then every registered baseline that can be had with what is known."""
+    """All money on each task in turn, then every registered baseline that can be computed."""
     context = context or Context()
     found = [only(problem, task) for task in problem.tasks if problem.spare >= 0]
     for place, name in enumerate(BASELINES):
         if not missing(name, problem, context):
-            found.append(BASELINES[name](problem, context, np.random.default_rng([seed, place])))
+            found.append(BASELINES[name](problem, context, rng(seed, "baseline splits", place)))
     return found
 
 
 def missing(name: str, problem: SplitProblem, context: Context) -> str:
-    """Why a baseline cannot be had, in words; nothing if it can."""
+    """Why a baseline cannot be computed; empty if it can."""
     if name == "same items":
-        return "the price of an item that is labelled for all tasks is not known" if problem.joint is None else ""
+        return "the price of an item labelled for all tasks is not known" if problem.joint is None else ""
     unknown = [task for task in problem.tasks if task not in context.scores]
     if name == "difficulty" and unknown:
         return f"the seed score of {', '.join(unknown)} is not known"
     return "the minimums of different items cost more than the budget" if problem.spare < 0 else ""
 
 
-# -- what somebody might do ------------------------------------------------------------------------------------------
+# -- simple splits ---------------------------------------------------------------------------------------------------
 def only(problem: SplitProblem, task: str) -> Split:
     """All money on one task, beyond the minimums of the others."""
     if task not in problem.tasks:
@@ -77,20 +77,20 @@ def only(problem: SplitProblem, task: str) -> Split:
 
 
 @baseline("equal money")
-def equal_money(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
+def equal_money(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
     """The same money for each task."""
     return by_shares(problem, [1.0] * len(problem.tasks), "equal money")
 
 
 @baseline("equal counts")
-def equal_counts(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
+def equal_counts(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
     """The same number of labels for each task."""
     return by_shares(problem, problem.prices, "equal counts")
 
 
 @baseline("same items")
-def same_items(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
-    """Every item for all tasks, at the joint price; labels of one task alone only for minimums and what is left."""
+def same_items(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
+    """Every item for all tasks, at the joint price; labels of single tasks only for minimums and the rest."""
     if problem.joint is None:
         raise AllocationError("the same items for all tasks have no price", fix="give the price of such an item")
     _, items = problem.shared_items()
@@ -99,30 +99,30 @@ def same_items(problem: SplitProblem, context: Context, rng: np.random.Generator
 
 
 @baseline("difficulty")
-def by_difficulty(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
-    """Money in proportion to what a model of the seed labels lacks: 1 − its score."""
+def by_difficulty(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
+    """Money in proportion to 1 − the score of a model of the seed labels."""
     if lacking := missing("difficulty", problem, context):
-        raise AllocationError(f"no split by difficulty: {lacking}", fix="label a few items of it, or give the score")
+        raise AllocationError(f"no split by difficulty: {lacking}", fix="label a few items for it, or give the score")
     lacks = [max(0.0, 1 - context.scores[task]) for task in problem.tasks]
     return by_shares(problem, lacks if any(lacks) else [1.0] * len(lacks), "difficulty")
 
 
 @baseline("random")
-def random_split(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
-    """Money by chance, every division as likely as any other."""
-    return by_shares(problem, rng.dirichlet(np.ones(len(problem.tasks))).tolist(), "random")
+def random_split(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
+    """Random shares, uniformly distributed."""
+    return by_shares(problem, generator.dirichlet(np.ones(len(problem.tasks))).tolist(), "random")
 
 
 # -- ablations -------------------------------------------------------------------------------------------------------
 @baseline("no transfer")
-def without_transfer(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
+def without_transfer(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
     """The best split if labels of a task were worth nothing to the others."""
     return _as_if(problem, problem.estimates.alone(), context, "no transfer")
 
 
 @baseline("one rate")
-def with_one_rate(problem: SplitProblem, context: Context, rng: np.random.Generator) -> Split:
-    """The best split if all tasks lost worth alike: by the geometric mean of the rates, per label if blocks differ."""
+def with_one_rate(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
+    """The best split if all tasks lost value alike: by the geometric mean of the rates per label."""
     decay = float(np.mean([math.log(rate.beta) / rate.block for rate in problem.rates]))
     shared = {}
     for task, rate in zip(problem.tasks, problem.rates, strict=True):
@@ -132,14 +132,14 @@ def with_one_rate(problem: SplitProblem, context: Context, rng: np.random.Genera
 
 
 def _as_if(problem: SplitProblem, estimates: SplitEstimates, context: Context, name: str) -> Split:
-    """What would be bought by other estimates, in the way that the split itself is found."""
+    """The split by other estimates, with the same method."""
     found = METHODS[context.method](replace(problem, estimates=estimates))
     return Split(problem, found.counts, name, together=found.together)
 
 
-# -- how wishes become labels ----------------------------------------------------------------------------------------
+# -- from shares to labels -------------------------------------------------------------------------------------------
 def by_shares(problem: SplitProblem, shares: Sequence[float], method: str) -> Split:
-    """Money divided by shares of the whole budget. What a task's minimum costs counts for its share."""
+    """Divide the budget by shares; a task's minimum counts towards its share."""
     problem.check_apart()
     whole = sum(map(Fraction, shares))
     minimum = [price * least for price, least in zip(problem.prices, problem.least, strict=True)]
@@ -153,7 +153,7 @@ def by_shares(problem: SplitProblem, shares: Sequence[float], method: str) -> Sp
 
 
 def filled(problem: SplitProblem, counts: Sequence[int], left: int) -> tuple[int, ...]:
-    """With what is left spent: a lot of each task in turn, in the order of the tasks, as long as one fits."""
+    """Spend the rest: one lot of each task in turn, in the order of the tasks, as long as one fits."""
     found = list(counts)
 
     def open_tasks() -> list[int]:
@@ -167,7 +167,7 @@ def filled(problem: SplitProblem, counts: Sequence[int], left: int) -> tuple[int
         lots = {at: problem.lots[at] for at in tasks}
         round_costs = sum(problem.prices[at] * lots[at] for at in tasks)
         rooms = [(most - found[at]) // lots[at] for at in tasks if (most := problem.most[at]) is not None]
-        rounds = max(1, min([left // round_costs, *rooms]))  # many at once where all tasks fit
+        rounds = max(1, min([left // round_costs, *rooms]))  # many at once if all tasks fit
         for at in tasks:
             cost = rounds * lots[at] * problem.prices[at]
             if cost <= left:

@@ -1,7 +1,6 @@
-"""Splits a round's budget across tasks by what labels are worth; the strategy keeps to the split.
+"""Splits a round's budget across tasks by the value of their labels.
 
-A task gets no more labels than its part; which items those are is up to the strategy. With the parts as limits that is
-one problem, and its certificate tells how near to the best the choice is.
+The split limits the number of labels of each task; the strategy selects the items within these limits.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from bursar.errors import AllocationError, InfeasibleError
 from bursar.selection import Candidates, Limit, Selection
 from bursar.tasks import Prices
 
-TIMES = 4  # that a round's money is split, at most
+TIMES = 4  # at most, that a round's budget is split again
 
 
 # -- the split ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class BudgetSplit:
-    """The split of a round's money, and what it goes by."""
+    """The split of a round's budget, and the estimates behind it."""
 
     split: Split
     known: LabelValue
-    least: tuple[int, ...]  # labels that the settings ask for
+    least: tuple[int, ...]  # minimums of the settings
 
     @classmethod
     def of(cls, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> BudgetSplit:
-        """The split of so much money for labels of this pool, within the limits of the settings."""
+        """Split a budget between labels of this pool, within the limits of the settings."""
         method, least = allocation_settings(terms.config).method, _least(terms, pool)
         try:
             return cls(_split(_problem(terms, known, pool, money, least), method), known, least)
@@ -49,28 +48,28 @@ class BudgetSplit:
 
     @property
     def caps(self) -> dict[str, int]:
-        """How many labels of each task may be bought: what it is asked for at least, whatever the split says."""
+        """The number of labels of each task that may be bought: the split's, but at least the minimum."""
         bought = zip(self.split.tasks, self.split.counts, self.least, strict=True)
         return {name: max(count, least) for name, count, least in bought}
 
     @property
     def set_aside(self) -> bool:
-        """Whether the split does without what was measured of who informs whom: by that no label is worth anything."""
+        """Whether the measured informativeness was ignored because by it no label has any value."""
         return not (_by(self.split.problem, estimates_of(self.known, self.split.tasks)).worth > 0).any()
 
     def paying(self, prices: Mapping[str, int]) -> BudgetSplit:
-        """The split of the same money at other prices of some tasks."""
+        """The split of the same budget if some tasks have other prices."""
         problem = self.split.problem
         now = tuple(prices.get(name, before) for name, before in zip(problem.tasks, problem.prices, strict=True))
         least = payable(self.least, now, problem.budget)
         return replace(self, split=_split(replace(problem, prices=now, least=least), self.split.method))
 
     def select(self, terms: RoundSettings, pool: Candidates, money: int, seed: int) -> tuple[Selection, dict[str, int]]:
-        """What the strategy selects with no more labels of a task than its part, and how many that is.
+        """The strategy's selection within the split, and the limits of each task.
 
-        The first split pays for a label what one costs on average, with the reading of its item. The strategy may
-        select dearer items or cheaper ones, and what it selects for several tasks is read once. So the money is split
-        again at what the labels of its selection cost, until that changes nothing.
+        The first split uses mean prices of single labels. The strategy may select more or less expensive items, and
+        items for several tasks are read once. So the budget is split again at the prices of the selected labels, until
+        that changes nothing.
         """
         split = self
         for time in range(TIMES):
@@ -82,7 +81,7 @@ class BudgetSplit:
         return chosen, split.caps
 
     def decision(self, round: int) -> SplitDecision:
-        """As it is written to the ledger."""
+        """The split as recorded in the ledger."""
         problem = self.split.problem
         return SplitDecision(
             round=round,
@@ -98,7 +97,7 @@ class BudgetSplit:
 
 
 def _limits(terms: RoundSettings, pool: Candidates) -> tuple[int, list[TaskLimit]]:
-    """For how many rounds a choice is made, and the limits of each of them."""
+    """The number of rounds that one selection covers, and the limits of each task per round."""
     limits = terms.config.limits.tasks
     rounds = terms.config.budget.rounds if terms.strategy.once else 1
     return rounds, [limits.get(name, TaskLimit()) for name in pool.tasks]
@@ -110,9 +109,9 @@ def _least(terms: RoundSettings, pool: Candidates) -> tuple[int, ...]:
 
 
 def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tuple[int, ...]:
-    """Minimums, or the part of them that money pays for if every label is of another item.
+    """Minimums, reduced to what the budget pays for if every label is of another item.
 
-    The strategy may read an item once for several tasks, and pay for more: it is the one who keeps to the minimums.
+    The strategy enforces the full minimums: it may read an item once for several tasks and so afford more.
 
     >>> payable((10, 20), (4, 2), 60), payable((10, 20), (4, 2), 80)
     ((7, 15), (10, 20))
@@ -144,7 +143,7 @@ def _problem(
 
 
 def prices_of_labels(prices: Prices, open_: Any) -> tuple[int, ...]:
-    """What a label of each task costs on average, with the reading of its item: in whole units, rounded up."""
+    """The mean price of a label of each task, including reading its item: in whole units, rounded up."""
     alone = prices.reading[:, None] + prices.own
     return tuple(_mean(alone[open_[:, at], at]) for at in range(alone.shape[1]))
 
@@ -154,7 +153,7 @@ def _mean(values: Any) -> int:
 
 
 def _split(problem: SplitProblem, method: str) -> Split:
-    """By the method; as if no task informed another where that would buy nothing, for a measurement may be wrong."""
+    """Split by the method. If no label has any value, informativeness is ignored, because it may be wrong."""
     if not (problem.worth > 0).any():
         problem = _by(problem, problem.estimates.alone())
     return METHODS[method](problem)
@@ -166,7 +165,7 @@ def _by(problem: SplitProblem, estimates: SplitEstimates) -> SplitProblem:
 
 # -- within the split --------------------------------------------------------------------------------------------------
 def paid(pool: Candidates, chosen: Selection) -> dict[str, int]:
-    """What a label of each task costs on average in a choice; the tasks of an item share its reading.
+    """The mean price of a selected label of each task; the tasks of an item share the price of reading it.
 
     >>> prices = Prices(("intent", "slots"), np.array([4, 4]), np.array([[3, 1], [3, 2]]))
     >>> pool = Candidates(["u1", "u2"], np.zeros((2, 2)), prices)
@@ -184,7 +183,7 @@ def paid(pool: Candidates, chosen: Selection) -> dict[str, int]:
 
 
 def capped(pool: Candidates, caps: Mapping[str, int]) -> Candidates:
-    """A pool of which no more labels of each task may be bought."""
+    """The pool with a maximum number of labels for each task."""
     sums = list(pool.limits.sums)
     for at, name in enumerate(pool.tasks):
         use = np.broadcast_to(np.eye(len(pool.tasks))[at], (len(pool), len(pool.tasks)))

@@ -1,17 +1,15 @@
-"""Buying steps of falling worth, exactly: the kernel of a split.
+"""The exact solver of a split: a knapsack of goods sold in steps of decreasing value.
 
-Goods are sold in steps. All steps of a good cost the same, and each is worth no more than the one before; worth is
-counted in whole numbers, so that nothing is lost in adding up and ties are ties. Three things make it fast:
+All steps of a good cost the same, and each is worth no more than the one before. Values are whole numbers, so sums are
+exact. Three steps make it fast:
 
-1. **Relax.** Charge ``λ`` for a unit of money instead of keeping to the budget: every good then decides for itself.
-   With ``λ`` just high enough for that to be affordable, some ``left`` of the money is not spent.
-2. **Reduce.** Whatever costs at most the budget is worth at most ``bound − losses``, where a good loses what its number
-   of steps is short of its best at the price ``λ``. The affordable choice is worth ``bound − λ·left``. So no good of a
-   best choice loses more than ``λ·left``, which leaves a short range of steps for each (all of it only where worth per
-   cost hardly falls).
-3. **Combine.** One good after the other: for every amount of money the best with this good too. That is a (max, +)
-   convolution with a concave sequence, in which the best number of steps moves in one direction only, so ranges halve
-   from level to level and a level is a few operations on arrays (``combined``).
+1. **Relax.** Charge ``λ`` per unit of money instead of enforcing the budget: every good is then decided by itself. With
+   the smallest affordable ``λ``, some money is ``left``.
+2. **Reduce.** A choice within the budget is worth at most ``bound − losses``, where a good's loss is the difference to
+   its best number of steps at the price ``λ``. The affordable choice is worth ``bound − λ·left``. So no good of an
+   optimal choice loses more than ``λ·left``, which leaves a short range of steps for each.
+3. **Combine.** Add one good after the other, for every amount of money. That is a (max, +) convolution with a concave
+   sequence, in which the best number of steps is monotone, so ranges halve from level to level (``combined``).
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ import numpy as np
 from bursar.errors import AllocationError
 from bursar.ragged import FloatArray, IntArray, offsets_of
 
-MOST_MONEY = 20_000_000  # units that are told apart, after what can be divided out; takes a few gigabytes
+MOST_MONEY = 20_000_000  # units of money, after dividing by common factors; takes a few gigabytes
 MOST_COUNTED = 2**62  # units of money that sums of 64 bits can hold
-TOLERANCE = 1e-12  # of the bound: what its floating-point sum may be off by
+TOLERANCE = 1e-12  # relative rounding error of the bound
 HALVINGS = 200
 
 
@@ -39,24 +37,25 @@ class Good:
     [1, 2]
     """
 
-    worth: IntArray  # (steps,) of each further step: above 0, none more than the one before
+    worth: IntArray  # (steps,): value of each further step, positive and not increasing
     cost: int
 
     @property
     def ratios(self) -> FloatArray:
-        """Worth per unit of money, falling."""
+        """Value per unit of money, not increasing."""
         found: FloatArray = self.worth / self.cost
         return found
 
     @property
     def totals(self) -> IntArray:
-        """What the first so many steps are worth together: (steps + 1,)."""
+        """The value of the first 0, 1, 2, … steps: (steps + 1,)."""
         return offsets_of(self.worth)
 
 
 def best_steps(goods: Sequence[Good], money: int) -> list[int]:
-    """How many steps of each good are worth the most together; of such choices the cheapest, then the one with the most
-    steps of the first good, of the second, and so on.
+    """The optimal number of steps of each good.
+
+    Of equally good choices the cheapest, then the one with the most steps of the first good, the second, and so on.
     """
     unit = gcd(*(good.cost for good in goods)) or 1
     money //= unit
@@ -71,8 +70,9 @@ def best_steps(goods: Sequence[Good], money: int) -> list[int]:
 
 
 def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
-    """Steps by worth per cost, ties to the earlier good; what does not fit is passed over. And a bound: no choice is
-    worth more than what is bought up to the first step that does not fit, and the affordable part of that.
+    """Take steps by value per cost, ties to the earlier good, skipping those that do not fit; and an upper bound.
+
+    The bound is the value of all steps before the first that does not fit, plus the affordable fraction of that one.
 
     >>> greedy_steps([Good(np.array([6, 5]), 3), Good(np.array([4, 3, 1]), 2)], money=6)
     ([1, 1], 11.666666666666666)
@@ -81,7 +81,7 @@ def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
     money //= unit
     if money * len(goods) > MOST_COUNTED:
         raise AllocationError(
-            f"a budget of {money:,} units of money cannot be counted", fix="use a larger unit, or a smaller budget"
+            f"a budget of {money:,} units of money is too large", fix="use a larger unit, or a smaller budget"
         )
     goods = [Good(good.worth[: money * unit // good.cost], good.cost // unit) for good in goods]
     whose = np.repeat(np.arange(len(goods)), [len(good.worth) for good in goods])
@@ -103,7 +103,7 @@ def greedy_steps(goods: Sequence[Good], money: int) -> tuple[list[int], float]:
 
 # -- relax and reduce ------------------------------------------------------------------------------------------------
 def reduced(goods: Sequence[Good], money: int) -> list[tuple[int, int]]:
-    """The fewest and the most steps of each good that a best choice can have. All steps together are not affordable."""
+    """The range of steps of each good in an optimal choice, if not all steps are affordable."""
     ratios = [good.ratios for good in goods]
 
     def cost_at(price: float) -> int:
@@ -126,19 +126,19 @@ def reduced(goods: Sequence[Good], money: int) -> list[tuple[int, int]]:
 
 
 def _above(falling: FloatArray, price: float) -> int:
-    """How many of falling numbers are above one."""
+    """The number of entries of a non-increasing array above a price."""
     return len(falling) - int(np.searchsorted(falling[::-1], price, side="right"))
 
 
 # -- combine ---------------------------------------------------------------------------------------------------------
 def _searched(goods: Sequence[Good], money: int) -> list[int]:
-    """The best choice, by the best worth of the goods after each one for every amount of money."""
+    """The optimal choice, from the best value of the goods after each one for every amount of money."""
     if money > MOST_MONEY:
         raise AllocationError(
-            f"prices and budget come to {money:,} units of money that have to be told apart, above {MOST_MONEY:,}",
-            fix="use a larger unit, or prices that have more in common",
+            f"the budget is {money:,} times the common unit of all prices, above the limit of {MOST_MONEY:,}",
+            fix="use a larger unit, or prices with a larger common divisor",
         )
-    rest: list[IntArray] = [np.zeros(money + 1, dtype=np.int64)]  # of no goods, of the last, of the last two …
+    rest: list[IntArray] = [np.zeros(money + 1, dtype=np.int64)]  # best value of no goods, the last, the last two …
     for good in reversed(goods[1:]):
         rest.append(combined(rest[-1], good))
     chosen = []
@@ -147,7 +147,7 @@ def _searched(goods: Sequence[Good], money: int) -> list[int]:
         others = after[money - steps * good.cost]
         worth = good.totals[steps] + others
         best = np.flatnonzero(worth == worth.max())
-        spent = best * good.cost + np.searchsorted(after, others[best])  # what is worth as much is had for this
+        spent = best * good.cost + np.searchsorted(after, others[best])  # the least money for this value
         pick = len(best) - 1 - int(spent[::-1].argmin())
         chosen.append(int(best[pick]))
         money = int(spent[pick]) - chosen[-1] * good.cost
@@ -155,12 +155,11 @@ def _searched(goods: Sequence[Good], money: int) -> list[int]:
 
 
 def combined(before: IntArray, good: Good) -> IntArray:
-    """The best worth for every amount of money up to a budget, with one more good: (money + 1,) to the same.
+    """The best value for every amount of money with one more good: (money + 1,) to the same.
 
-    ``before`` does not fall. Amounts are laid out in rows of ``cost``, so that a step of the good is a row. For a row
-    the first of the best rows for the rest of the money to lie in, its ``source``, does not fall either: ``totals`` are
-    concave, so with more money the later of two sources gains on the earlier one. The sources of two rows thus bound
-    that of a row between them.
+    ``before`` does not decrease. Amounts are arranged in rows of ``cost``, so that a step of the good is one row. The
+    ``source`` of a row, the first best row for the remaining money, does not decrease either, because ``totals`` are
+    concave. So the sources of two rows bound that of a row between them.
 
     >>> combined(np.array([0, 0, 4, 4, 4, 4]), Good(np.array([5, 3]), 2)).tolist()
     [0, 0, 5, 5, 9, 9]

@@ -1,4 +1,4 @@
-"""What is known before a budget is split: who informs whom, and how fast each task saturates."""
+"""The estimates that a split is computed from: informativeness between tasks, and reduction rates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bursar.ragged import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Informativeness:
-    """What labels of one task are worth to another, in labels of its own (errata 29).
+    """The value of one task's labels to another, in labels of its own (errata 29).
 
-    Row *i*, column *j*: task *j*'s gain from labels of task *i*, divided by its gain from as many more of its own. So
-    the diagonal is 1, and a negative entry means that *i* harms *j*.
+    Row *i*, column *j* is task *j*'s gain from labels of task *i*, divided by its gain from as many of its own. The
+    diagonal is 1; a negative entry means that *i* harms *j*.
 
     >>> found = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.25, 1]]), np.array([[0, 0.1], [0.1, 0]]))
     >>> found.to("slots")
@@ -26,7 +26,7 @@ class Informativeness:
 
     tasks: tuple[str, ...]
     value: FloatArray  # (from, to)
-    error: FloatArray  # standard errors of those; 0 on the diagonal
+    error: FloatArray  # standard errors; 0 on the diagonal
     about: Mapping[str, Any] = field(default_factory=dict)  # how they were measured
 
     def __post_init__(self) -> None:
@@ -34,21 +34,21 @@ class Informativeness:
         if self.value.shape != shape or self.error.shape != shape:
             raise AllocationError(f"informativeness of {len(self.tasks)} tasks needs a {shape[0]} × {shape[0]} table")
         if len(set(self.tasks)) < len(self.tasks):
-            raise AllocationError(f"a task is there twice: {', '.join(self.tasks)}", fix="give each a name of its own")
+            raise AllocationError(f"a task occurs twice: {', '.join(self.tasks)}", fix="give each its own name")
         if not (np.isfinite(self.value).all() and np.isfinite(self.error).all() and (self.error >= 0).all()):
             raise AllocationError("informativeness and its standard errors must be numbers, the errors from 0 up")
         if not (self.value.diagonal() == 1).all():
             raise AllocationError("a task's informativeness for itself is 1", fix="divide each column by its diagonal")
 
     def to(self, task: str) -> dict[str, float]:
-        """What every task's labels are worth to one."""
+        """The value of every task's labels to one task."""
         column = self.value[:, self.tasks.index(task)]
         return dict(zip(self.tasks, column.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
 class ReductionRate:
-    """How fast labels of a task lose worth: each block of so many is worth ``beta`` of the block before (errata 30)."""
+    """How fast labels of a task lose value: each block is worth ``beta`` times the block before (errata 30)."""
 
     beta: float
     low: float
@@ -68,7 +68,7 @@ class ReductionRate:
 
 @dataclass(frozen=True)
 class SplitEstimates:
-    """All that a split goes by, but for the money."""
+    """Informativeness and rates of all tasks."""
 
     informativeness: Informativeness
     rates: Mapping[str, ReductionRate]
@@ -84,7 +84,7 @@ class SplitEstimates:
 
     @classmethod
     def unknown(cls, tasks: Sequence[str]) -> SplitEstimates:
-        """What is thought of tasks of which nothing is known.
+        """Estimates for tasks about which nothing is known.
 
         >>> SplitEstimates.unknown(["intent", "slots"]).rates["slots"]
         ReductionRate(beta=0.5, low=1e-06, high=1.0, block=1, source='nothing')
@@ -93,12 +93,12 @@ class SplitEstimates:
         return cls(none, dict.fromkeys(tasks, ReductionRate(0.5, 1e-6, 1.0, 1, "nothing")))
 
     def alone(self) -> SplitEstimates:
-        """The same, as if labels of a task were worth nothing to the others."""
+        """The same estimates without any effect of a task's labels on others."""
         known = self.informativeness
         return replace(self, informativeness=replace(known, value=np.eye(len(known.tasks))))
 
     def describe(self) -> dict[str, Any]:
-        """As JSON: what labels of each task are worth to each, with the standard error, and every rate."""
+        """As JSON: informativeness with standard errors, and rates."""
         known = self.informativeness
         return {
             "informativeness": {

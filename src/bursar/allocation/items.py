@@ -1,10 +1,10 @@
 """The best split in which some items are labelled for all tasks at once, at the joint price: reading is paid once.
 
-With so many such items the rest is an exact split of what money is left. How many there should be is searched for, and
-proven, by bounds. If labels could be cut into parts, the gain of the tasks that are worth buying for would be a concave
-function of the number of items, and that of tasks whose labels harm more than they help a convex one. On a stretch the
-convex one lies below its chord, and with that in its place all is concave: its peak is what no number of items on the
-stretch gains more than. Stretches are cut up, the most promising first, until none promises more than what is found.
+Given the number of such items, the rest is an exact split of the remaining money. The best number is found and proven
+by branch and bound. For fractional labels, the gain of tasks worth buying for is a concave function of the number of
+items, and that of tasks whose labels do more harm than good is convex. On an interval the convex part lies below its
+chord; with the chord instead, the sum is concave, and its maximum bounds the gain. Intervals are divided, the most
+promising first, until none has a bound above the best split found.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.ragged import FloatArray
 
-LOOKS = 400  # exact splits at the most; what is not ruled out by then is told in the bound
-CLOSE = 1e-12  # of the gain: what bounds in floating-point numbers may be off by
+LOOKS = 400  # most exact splits; if some intervals are left then, the bound says so
+CLOSE = 1e-12  # relative rounding error of bounds
 
 
 def together(problem: SplitProblem) -> Split:
-    """The best split with any number of items for all tasks; of those that gain the same the cheapest.
+    """The best split with any number of items for all tasks; of equally good ones the cheapest.
 
     >>> from bursar.allocation import SplitEstimates, Informativeness, ReductionRate
     >>> known = Informativeness(("intent", "slots"), np.eye(2), np.zeros((2, 2)))
@@ -40,7 +40,7 @@ def together(problem: SplitProblem) -> Split:
     """
     if problem.joint is None:
         raise AllocationError(
-            "what an item costs that is labelled for all tasks is not known", fix="give it (joint_price), or use exact"
+            "the price of an item labelled for all tasks is not known", fix="give it (joint_price), or use exact"
         )
     if problem.joint >= sum(problem.prices):
         return replace(exact(problem), method="together")
@@ -52,7 +52,7 @@ def together(problem: SplitProblem) -> Split:
             found[items] = split.total, split
         return found[items][0]
 
-    heap: list[tuple[float, int, int, int]] = []  # what a stretch promises, where that is, and its ends
+    heap: list[tuple[float, int, int, int]] = []  # minus the bound of an interval, where it is attained, and the ends
 
     def add(first: int, last: int) -> None:
         if first <= last:
@@ -74,10 +74,10 @@ def together(problem: SplitProblem) -> Split:
 
 
 def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Split]], bounds: _Bounds) -> Split:
-    """Of the splits that gain the most the one that costs the least.
+    """The cheapest of the best splits.
 
-    Where there is more money than labels to buy, other numbers of items buy the same labels, and what they cost falls
-    and then rises with the number.
+    If there is more money than labels to buy, other numbers of items give the same labels; their cost first falls and
+    then rises with the number.
     """
     best = max(gain for gain, _ in found.values())
 
@@ -104,12 +104,12 @@ def _cheapest(look: Callable[[int], float], found: Mapping[int, tuple[float, Spl
 
 
 def with_items(problem: SplitProblem, items: int) -> Split:
-    """The best split with so many items for all tasks."""
+    """The best split with a given number of items for all tasks."""
     return Split(problem, exact(_beside(problem, items)).counts, "together", together=items)
 
 
 def _beside(problem: SplitProblem, items: int) -> SplitProblem:
-    """What is left to decide with so many items for all tasks, which the budget has to pay for."""
+    """The remaining problem, given the number of items for all tasks."""
     assert problem.joint is not None
     least = tuple(max(least, items) for least in problem.least)
     budget = problem.budget + items * (sum(problem.prices) - problem.joint)
@@ -117,7 +117,7 @@ def _beside(problem: SplitProblem, items: int) -> SplitProblem:
 
 
 class _Bounds:
-    """What splits with some number of items for all tasks gain at the most."""
+    """Upper bounds of the gain, by the number of items for all tasks."""
 
     def __init__(self, problem: SplitProblem) -> None:
         self.problem = problem
@@ -127,14 +127,14 @@ class _Bounds:
         self.useful = lru_cache(maxsize=None)(self._useful)
 
     def stretches(self) -> Iterator[tuple[int, int]]:
-        """Numbers of items between which the harm is convex: it begins where the minimum of a task ends."""
+        """Intervals of the number of items on which the harm is convex; they end at the minimums of harmful tasks."""
         begins = {self.problem.least[at] for at in self.harmful}
         cuts = sorted(begin for begin in begins if self.first < begin < self.last)
         for low, high in pairwise([self.first, *cuts, self.last + 1]):
             yield low, high - 1
 
     def peak(self, first: int, last: int) -> tuple[int, float]:
-        """The number of items on a stretch that promises the most, and how much that is."""
+        """The number of items on an interval with the highest bound, and the bound."""
         begin, end = self.harm(first), self.harm(last)
         slope = (end - begin) / (last - first) if last > first else 0.0
 
@@ -145,12 +145,11 @@ class _Bounds:
         return at, promise(at)
 
     def _useful(self, items: int) -> float:
-        """What tasks that are worth buying for gain at the most, if labels could be cut into parts.
+        """The largest gain of the tasks worth buying for, with fractional labels.
 
-        Each unit of money is charged for, so that every task decides for itself how many labels it wants. Whatever the
-        charge, what they gain then and the charge for all money is no less than what any split gains (weak duality);
-        the least such bound has the charge at which all money is spent. Between the charges at which a task begins or
-        ceases to buy, the money spent falls evenly with the logarithm of the charge.
+        By weak duality: with any charge per unit of money, the net gain of each task plus the charge for all money is
+        an upper bound, and the smallest one is at the charge where all money is spent. Between charges at which a task
+        starts or stops buying, the money spent is linear in the logarithm of the charge.
         """
         part = _beside(self.problem, items)
         wanted = _Wanted.of(part, self.buying)
@@ -161,23 +160,20 @@ class _Bounds:
         return gained + math.exp(log) * (money - float(wanted.price @ counts))
 
     def harm(self, items: int) -> float:
-        """What all others gain, which is less than nothing: they have no labels but those of the items."""
-        return self._of_harmful(tuple(max(least, items) for least in self.problem.least))
-
-    def _of_harmful(self, counts: tuple[int, ...]) -> float:
-        worth, rates = self.problem.worth, self.problem.rates
-        return sum(float(worth[at] * gain(counts[at], rates[at])) for at in self.harmful)
+        """The negative gain of the harmful tasks, which get only the labels of these items."""
+        least, worth, rates = self.problem.least, self.problem.worth, self.problem.rates
+        return sum(float(worth[at] * gain(max(least[at], items), rates[at])) for at in self.harmful)
 
 
 @dataclass(frozen=True, eq=False)
 class _Wanted:
-    """How many labels tasks want at a charge for money, between the fewest and the most that they may have."""
+    """The optimal number of labels of each task at a charge for money, within its limits."""
 
     price: FloatArray  # (tasks,)
     least: FloatArray
     most: FloatArray
-    decay: FloatArray  # of the worth of a label, from one to the next
-    start: FloatArray  # the logarithm of the worth of the very first label, over its price
+    decay: FloatArray  # of the value of a label, from one to the next
+    start: FloatArray  # logarithm of the value of the first label per price
 
     @classmethod
     def of(cls, problem: SplitProblem, tasks: Sequence[int]) -> _Wanted:
@@ -192,7 +188,7 @@ class _Wanted:
         return cls(price, least, np.maximum(least, most), decay, np.log(problem.worth[list(tasks)] * steep / price))
 
     def counts(self, log: float, *, keen: bool = False) -> FloatArray:
-        """At the charge with this logarithm; who does not care wants all if he is keen, and otherwise none."""
+        """The counts at the charge with this logarithm; an indifferent task takes all if ``keen``, else none."""
         care = np.where((self.start > log) | (keen & (self.start == log)), np.inf, -np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             free = np.where(self.decay > 0, (self.start - log) / self.decay, care)
@@ -203,11 +199,13 @@ class _Wanted:
         return float(self.price @ self.counts(log, keen=keen))
 
     def charge(self, money: float) -> float:
-        """The logarithm of the charge at which so much is spent: that of 0 if all that is wanted is affordable."""
+        """The logarithm of the charge at which this money is spent; that of 0 if everything is affordable."""
         if not len(self.price) or float(self.price @ self.most) <= money:
             return -math.inf
-        turns = np.unique(self.start - self.decay * np.stack([self.least, self.most]))  # where a task begins or ceases
-        last = len(turns) - 1  # which rounding may make dearer than it is
+        turns = np.unique(
+            self.start - self.decay * np.stack([self.least, self.most])
+        )  # where a task starts or stops buying
+        last = len(turns) - 1  # used if rounding makes it too expensive
         at = next((at for at, turn in enumerate(turns) if self.cost(turn) <= money), last)
         before = self.cost(turns[at], keen=True)
         if at == 0 or before >= money:
@@ -217,7 +215,7 @@ class _Wanted:
 
 
 def _top(concave: Callable[[int], float], first: int, last: int) -> int:
-    """Where a concave function of whole numbers is largest: where it ceases to rise."""
+    """Where a concave function of whole numbers is largest, by bisection."""
     while first < last:
         middle = (first + last) // 2
         if concave(middle) < concave(middle + 1):

@@ -1,6 +1,6 @@
-"""What labels are worth at some moment of a campaign: who informs whom, and how fast labels of a task lose worth.
+"""The value of labels at some moment of a campaign: informativeness between tasks, and reduction rates.
 
-All that is labelled by then is asked, and what it says is written to the ledger, so that nobody has to ask again.
+Measured on all labels so far and recorded in the ledger, so that it is not measured again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from bursar.allocation import Informativeness, ReductionRate, SplitEstimates
 from bursar.allocation.curves import SPAN
 from bursar.allocation.informativeness import Informer, make_informer
-from bursar.allocation.rates import Rater, make_rater
+from bursar.allocation.rates import Rater, RatingSettings, make_rater
 from bursar.allocation.returns import SMALLEST, UNKNOWN, tells_nothing
 from bursar.allocation.settings import allocation_settings
 from bursar.campaign.config import CampaignConfig
@@ -27,16 +27,16 @@ from bursar.learners.learner import Learner, Progress, make_learner
 from bursar.learners.probe import ProbeLearner
 from bursar.tasks import Task
 
-FEWEST = 20  # labels of a task that anything can be told from
-STEEPEST = 2.0  # the power of their number that the worth of labels falls by, at most
+FEWEST = 20  # labels of a task needed for a measurement
+STEEPEST = 2.0  # largest exponent by which the value of labels falls with their number
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
 def check_tasks(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
-    """Refuse what no money could be split by between these tasks."""
+    """Refuse settings by which no budget could be split between these tasks."""
     if len(tasks) < 2:
         raise ConfigError(
-            f"allocation: there is one task, {next(iter(tasks))!r}, and nothing to split", fix="take [allocation] away"
+            f"allocation: there is one task, {next(iter(tasks))!r}, and nothing to split", fix="remove [allocation]"
         )
     try:
         tools_of(config, tasks)[1].check_tasks(tasks)
@@ -45,28 +45,28 @@ def check_tasks(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
 
 
 def check_informer(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
-    """Refuse an informer that cannot measure with the campaign's learner, before anything is bought."""
+    """Refuse an informer that does not support the campaign's learner, before any label is bought."""
     try:
         tools_of(config, tasks)[0].check(learner_of(config, tasks))
     except AllocationError as wrong:
         raise ConfigError(f"allocation.informer: {wrong.message}", fix=wrong.fix) from None
 
 
-# -- what labels are worth ---------------------------------------------------------------------------------------------
+# -- measurement -------------------------------------------------------------------------------------------------------
 def measured(
     config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, *, seed: int, progress: Progress
 ) -> LabelValue:
-    """What is known of labels: how many there are, their rates, and who informs whom.
+    """The numbers of labels, their rates and their informativeness.
 
-    ``drawn`` are the items that were drawn at random: a curve over chosen ones would be that of the choice. Of a task
-    with too few labels nothing is known: its rate is 0.5, or anything, and what it tells others, and they it, 0 ± 1.
+    ``drawn`` are the items drawn at random: a curve over selected items would be biased by the selection. A task with
+    too few labels has an unknown rate (0.5, from 0 to 1) and an informativeness of 0 ± 1.
     """
     labels, at_random = counts(annotated), counts(drawn)
     enough = [name for name in labels if at_random[name] >= FEWEST]
     informs: Informativeness | None = None
     rates: Mapping[str, ReductionRate] = {}
     why = []
-    if len(enough) > 1:  # where too few of them are in a part, a campaign goes on without what that would have told
+    if len(enough) > 1:  # a measurement may still fail for too few labels; the campaign goes on without it
         some, at_chance = annotated.with_tasks(enough), drawn.with_tasks(enough)
         try:
             informs = _informativeness(config, some, seed, progress)
@@ -90,7 +90,7 @@ def measured(
 
 
 def counts(items: Corpus) -> dict[str, int]:
-    """How many labels of each task there are."""
+    """The number of labels of each task."""
     return {name: int(column.present.sum()) for name, column in items.labels.items()}
 
 
@@ -103,28 +103,27 @@ def _informativeness(config: CampaignConfig, annotated: Corpus, seed: int, progr
 def _rates(
     config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, seed: int, progress: Progress
 ) -> dict[str, ReductionRate]:
-    """The rates, for blocks of as many labels as there are."""
+    """The rates, for blocks of the present number of labels."""
     _, rater, curves = tools_of(config, annotated.schema)
     of = drawn if curves else annotated
-    rates = rater.measure(
-        learner_of(config, annotated.schema),
-        of,
+    how = RatingSettings(
         pool=pool.with_tasks(list(of.schema)),
         seed=seed,
         progress=lambda _, done: progress("how fast tasks saturate", done),
     )
+    rates = rater.measure(learner_of(config, annotated.schema), of, how)
     return for_blocks_of(counts(annotated), counts(of), rates)
 
 
 def for_blocks_of(
     labels: Mapping[str, int], of: Mapping[str, int], rates: Mapping[str, ReductionRate]
 ) -> dict[str, ReductionRate]:
-    """Rates that were measured on some of the labels, for blocks of as many as there are of all."""
+    """Rates measured on some of the labels, for blocks of all of them."""
     return {name: replace(rate, block=rate.block * labels[name] / of[name]) for name, rate in rates.items()}
 
 
 def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informer, Rater, bool]:
-    """The informer and the rater, named or else the fastest for these tasks; and whether that goes by real labels."""
+    """The informer and the rater, by default the fastest for these tasks; and whether the rater uses real labels."""
     section, quick = allocation_settings(config), can_probe(tasks)
     if section.informer is not None:
         informer = make_informer(section.informer, **section.informer_settings)
@@ -139,12 +138,12 @@ def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informe
 
 
 def can_probe(tasks: Mapping[str, Task]) -> bool:
-    """Whether linear models on frozen features can learn all of these tasks."""
+    """Whether linear models on frozen features support all of these tasks."""
     return all(isinstance(task, TRAINABLE) for task in tasks.values())
 
 
 def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
-    """Whom labels are measured with: the campaign's learner, or a probe where nobody trains anything else."""
+    """The learner for measurements: the campaign's, or a probe if that is supported and nothing else is configured."""
     section = allocation_settings(config)
     if config.learner.name != "probe" and section.informer is None and section.rater is None and can_probe(tasks):
         return ProbeLearner(tasks, encoder=frozen_encoder())
@@ -152,14 +151,14 @@ def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
 
 
 def _rate(rate: ReductionRate | None, labels: int) -> tuple[float, float, float, float]:
-    """The rate, the ends of its interval and the block."""
+    """A rate, the ends of its interval and its block."""
     if rate is None:
         return UNKNOWN, SMALLEST, 1.0, float(max(1, labels))
     return _short(rate.beta), _short(rate.low), _short(rate.high), _short(rate.block)
 
 
 def _informs(found: Informativeness | None, name: str, to: str) -> tuple[float, float]:
-    """What a label is worth to another task, and its standard error."""
+    """The value of a label to another task, and its standard error."""
     if found is None or name not in found.tasks or to not in found.tasks:
         return 0.0, 1.0
     at, there = found.tasks.index(name), found.tasks.index(to)
@@ -167,19 +166,18 @@ def _informs(found: Informativeness | None, name: str, to: str) -> tuple[float, 
 
 
 def estimates_of(known: LabelValue, tasks: tuple[str, ...]) -> SplitEstimates:
-    """What is known, as a split takes it."""
+    """A recorded measurement as the estimates of a split."""
     pairs = np.array([[known.informs[a].get(b, (1.0, 0.0)) for b in tasks] for a in tasks])
     informs = Informativeness(tasks, pairs[..., 0], pairs[..., 1])
     return SplitEstimates(informs, {name: ReductionRate(*known.rates[name]) for name in tasks})
 
 
 def importance_of(known: LabelValue, tasks: Sequence[str], seed_items: int) -> tuple[float, ...]:
-    """What a label of each task is worth now, over one right after the seed.
+    """The value of a label of each task now, relative to one right after the seed.
 
-    A rate says that from ``n`` labels to ``SPAN · n`` their worth falls to ``β^((SPAN − 1) · n / u)``. As a power law,
-    which looks the same at every scale, that is a fall with the power ``p`` of their number, ``SPAN^−p``: so from the
-    seed to now it fell to ``(seed / n)^p``. Without this a task that has ten times the labels would count as if it had
-    as much to gain as one that has none.
+    By its rate, the value falls to ``β^((SPAN − 1) · n / u)`` from ``n`` to ``SPAN · n`` labels. For a power law that
+    is ``SPAN^−p``, so from the seed until now it fell to ``(seed / n)^p``. Without this, a task with ten times the
+    labels would count as if it had as much to gain as one without any.
 
     >>> rates = {"a": (0.63, 0.5, 0.7, 100), "b": (0.63, 0.5, 0.7, 400)}
     >>> known = LabelValue(labels={"a": 100, "b": 400}, rates=rates)
@@ -196,5 +194,5 @@ def importance_of(known: LabelValue, tasks: Sequence[str], seed_items: int) -> t
 
 
 def _short(value: float) -> float:
-    """Six digits: a split should not depend on noise, nor on whether it was read from the ledger."""
+    """Rounded, so that a split is the same when computed again from the ledger."""
     return round(float(value), 6)

@@ -1,9 +1,8 @@
-"""Who informs whom, by look-aheads: a few training steps with another task's labels, and back again (paper 5).
+"""Informativeness by look-aheads: a few training steps with another task's labels, then back again (paper 5).
 
-At several moments of a training on the seed items its state is kept. From there some steps are made on a task's own
-items alone; the same steps with fresh labels of the same task in each; and the same with fresh labels of another. The
-batches are the same in all of them, and so is the dropout. What each leaves of the task's loss on held-out items, or
-makes of its score there, is compared.
+At several moments of a training on the seed items, its state is saved. From there a task is trained for some steps
+alone, with additional fresh labels of its own, and with fresh labels of another task instead, with the same batches and
+dropout. The losses (or scores) on held-out items are compared.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress
 from bursar.learners.rehearsal import Rehearsal
 from bursar.ragged import FloatArray, IntArray
+from bursar.random_streams import rng
 
 GAINS = ("loss", "score")
 
 
 @dataclass(frozen=True)
 class StepInformer(Informer):
-    """One that looks at moments of a training on the seed items."""
+    """Measures at several moments of a training on the seed items."""
 
     moments: int = 4
-    until: float = 0.8  # of the steps that a training has; the moments are spread evenly up to there
+    until: float = 0.8  # share of the training steps over which the moments are spread evenly
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,7 +42,7 @@ class StepInformer(Informer):
         if type(learner).rehearse is Learner.rehearse:
             name = getattr(learner, "name", type(learner).__name__)
             raise AllocationError(
-                f"the learner {name!r} has no training steps, and {self.name!r} looks at those",
+                f"the learner {name!r} has no training steps, which {self.name!r} needs",
                 fix="use the informer 'probe', which needs none, or a learner such as transformer or bilstm",
             )
 
@@ -53,21 +53,23 @@ class StepInformer(Informer):
         total = np.zeros((len(learner.tasks),) * 2)
         for number, steps in enumerate(np.diff(stops)):
             rehearsal.advance(int(steps))
-            total += self.gains_at(rehearsal, list(learner.tasks), parts, np.random.default_rng([seed, number, 41]))
+            total += self.gains_at(rehearsal, list(learner.tasks), parts, rng(seed, "look-ahead batches", number))
             progress("measuring", (number + 1) / self.moments)
         return total / self.moments
 
     @abstractmethod
-    def gains_at(self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, rng: np.random.Generator) -> FloatArray:
-        """The gains at one moment, which must be left as it was found."""
+    def gains_at(
+        self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, generator: np.random.Generator
+    ) -> FloatArray:
+        """The gains at one moment; the state of the training must be restored."""
 
 
 @dataclass(frozen=True)
 class LookAhead(StepInformer):
-    """The paper's: train a little with another task's labels, and see.
+    """The paper's informer: train a few steps with another task's labels.
 
-    ``gain`` is what counts as better: a lower ``loss`` on held-out items, at the temperature that suits them, or a
-    higher ``score``, which is the paper's measure and moves in jumps of one item.
+    ``gain`` is the decrease of the ``loss`` on held-out items, at the temperature that fits them best, or the increase
+    of the ``score``: the paper's measure, which changes in jumps of one item.
     """
 
     name: ClassVar[str] = "lookahead"
@@ -82,8 +84,10 @@ class LookAhead(StepInformer):
         if self.gain not in GAINS:
             raise ConfigError(f"{self.name!r}: gain = {self.gain!r}", fix=f"use {' or '.join(GAINS)}")
 
-    def gains_at(self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, rng: np.random.Generator) -> FloatArray:
-        here, order = rehearsal.snapshot(), Parts(*(rng.permutation(part) for part in parts))
+    def gains_at(
+        self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, generator: np.random.Generator
+    ) -> FloatArray:
+        here, order = rehearsal.snapshot(), Parts(*(generator.permutation(part) for part in parts))
         fresh = {task: self._batches(rehearsal, order.fresh, task) for task in tasks}
         found = np.zeros((len(tasks), len(tasks)))
         for to, target in enumerate(tasks):
@@ -105,11 +109,11 @@ class LookAhead(StepInformer):
         return found
 
     def _batches(self, rehearsal: Rehearsal, order: IntArray, task: str) -> IntArray:
-        """(steps, batch): items that are labelled for the task in this order, over and over if there are too few."""
+        """(steps, batch): the items labelled for the task in this order, repeated if there are too few."""
         return np.resize(labelled(rehearsal, order, task), (self.steps, self.batch))
 
 
 def labelled(rehearsal: Rehearsal, items: IntArray, task: str) -> IntArray:
-    """Those of the items that are labelled for a task."""
+    """The items that are labelled for a task."""
     found: IntArray = items[rehearsal.items.labels[task].present[items]]
     return found

@@ -1,4 +1,4 @@
-"""The ways to split a budget, by name."""
+"""Methods of splitting a budget, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bursar.allocation.split import Split, SplitProblem, exact, greedy
 
 
 def robust(problem: SplitProblem) -> Split:
-    """The split with the least to regret if one estimate is off."""
+    """The split with the least regret if one estimate is off."""
     return least_regret(problem).split
 
 

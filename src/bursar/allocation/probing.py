@@ -1,8 +1,8 @@
-"""Who informs whom, by linear models on frozen features: no network is trained.
+"""Informativeness by linear models on frozen features: no network is trained.
 
-A task's probe learns from the items to train on; then from those and the fresh ones; then from those to train on again,
-with one more block of features: what another task's probe, which learned from the fresh items alone, believes of them.
-No probe says anything of an item that it learned from, so none can tell more of a training item than of a held-out one.
+A task's probe learns from the training items; then also from the fresh ones; then from the training items again, with
+the predictions of another task's probe as further features. That probe learned from the fresh items alone, so it has
+seen neither the training nor the held-out items.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from bursar.learners.probe import ProbeLearner
 from bursar.ragged import FloatArray, IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks import Regression, Task
 
-LEAST = 1e-6  # of a probability: that of a label that was never seen may be 0
+LEAST = 1e-6  # lower bound of a probability; that of a label never seen may be 0
 
 
 @dataclass(frozen=True)
 class Probing(Informer):
-    """How much better a task's probe predicts with another task's beliefs, over how much better with more labels.
+    """The gain of a task's probe from another task's predictions, relative to its gain from more labels.
 
-    The learner's own features are used if it is a probe, else those of the bundled encoder, or pixels.
+    Uses the learner's own features if it is a probe, else those of the bundled encoder, or pixels.
     """
 
     name: ClassVar[str] = "probe"
     repetitions: int = 8
-    weight: float = 0.1  # the variance of the beliefs, over that of all other features
+    weight: float = 0.1  # variance of the predictions, relative to that of all other features
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,28 +57,28 @@ class Probing(Informer):
         sheets = [_Sheet.of(probe, task, items) for task in learner.tasks.values()]
         found = np.zeros((len(sheets), len(sheets)))
         with one_thread():
-            said = [sheet.beliefs(parts.fresh) for sheet in sheets]  # of all items, by labels of the fresh ones
+            predicted = [sheet.predictions(parts.fresh) for sheet in sheets]  # for all items, from the fresh labels
             for to, sheet in enumerate(sheets):
                 alone = sheet.loss(parts.trained, parts.held)
                 more = sheet.loss(np.concatenate([parts.trained, parts.fresh]), parts.held)
                 for at, other in enumerate(sheets):
-                    informed = more if at == to else self._informed(sheet, other, said[at], parts)
+                    informed = more if at == to else self._informed(sheet, other, predicted[at], parts)
                     found[at, to] = alone - informed
                 progress("measuring", (to + 1) / len(sheets))
         return found
 
-    def _informed(self, sheet: _Sheet, other: _Sheet, said: FloatArray, parts: Parts) -> float:
-        """The loss of a task whose probe is also told what another believes."""
-        told = carried(said, other.offsets, sheet.offsets)
-        told_apart = float(told[sheet.units(parts.trained)].var(axis=0).sum())
-        spread = float(sheet.rows[sheet.units(parts.trained)].var(axis=0).sum())
-        scale = math.sqrt(self.weight * spread / told_apart) if told_apart > 0 else 0.0
-        wider = np.concatenate([sheet.rows, told * scale], axis=1)
+    def _informed(self, sheet: _Sheet, other: _Sheet, predicted: FloatArray, parts: Parts) -> float:
+        """The loss of a task whose probe also has another probe's predictions as features."""
+        added = carried(predicted, other.offsets, sheet.offsets)
+        units = sheet.units(parts.trained)
+        variance, spread = (float(features[units].var(axis=0).sum()) for features in (added, sheet.rows))
+        scale = math.sqrt(self.weight * spread / variance) if variance > 0 else 0.0
+        wider = np.concatenate([sheet.rows, added * scale], axis=1)
         return sheet.loss(parts.trained, parts.held, wider)
 
 
 def probe_of(learner: Learner) -> ProbeLearner:
-    """One of the same tasks, and of the same features if the learner is a probe."""
+    """A probe of the same tasks, with the same features if the learner is a probe."""
     if not isinstance(learner, ProbeLearner):
         return ProbeLearner(learner.tasks, encoder=frozen_encoder())
     return ProbeLearner(
@@ -92,13 +92,13 @@ def probe_of(learner: Learner) -> ProbeLearner:
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """The units of all items for one task: their features, and the targets of those that are labelled."""
+    """The units of all items for one task: their features, and the targets of the labelled ones."""
 
     probe: ProbeLearner
     task: Task
     rows: NDArray[Any]  # (units, width)
-    targets: Ragged  # a row an item, empty where it has no label
-    offsets: IntArray  # (items + 1,): where the units of each item begin
+    targets: Ragged  # one row per item, empty if it has no label
+    offsets: IntArray  # (items + 1,): where the units of each item start
 
     @classmethod
     def of(cls, probe: ProbeLearner, task: Task, items: Corpus) -> _Sheet:
@@ -111,24 +111,24 @@ class _Sheet:
         return cls(probe, task, probe.rows(task, items, no_progress), targets, offsets_of(units))
 
     def units(self, items: IntArray) -> IntArray:
-        """Those of items that are labelled."""
+        """The units of labelled items."""
         return flat_positions(self.offsets, items[self.targets.lengths[items] > 0])
 
-    def beliefs(self, learned: IntArray) -> FloatArray:
-        """What a probe that learned from some items believes of all units: (units, labels), or (units, 1) numbers."""
-        said = self._model(learned, self.rows).predict_proba(self.rows)[0]
-        found: FloatArray = np.asarray(said, dtype=np.float64).reshape(len(self.rows), -1)
+    def predictions(self, learned: IntArray) -> FloatArray:
+        """The predictions for all units of a probe trained on some items: (units, labels), or (units, 1) numbers."""
+        predicted = self._model(learned, self.rows).predict_proba(self.rows)[0]
+        found: FloatArray = np.asarray(predicted, dtype=np.float64).reshape(len(self.rows), -1)
         return found
 
     def loss(self, learned: IntArray, held: IntArray, rows: NDArray[Any] | None = None) -> float:
-        """The mean −log likelihood of held-out labels by a probe that learned from other items."""
+        """The mean negative log-likelihood of held-out labels by a probe trained on other items."""
         rows = self.rows if rows is None else rows
-        said = self._model(learned, rows).predict_proba(rows[self.units(held)])
+        predicted = self._model(learned, rows).predict_proba(rows[self.units(held)])
         gold = self.targets.take(held).values
         if isinstance(self.task, Regression):
-            mean, variance = said
+            mean, variance = predicted
             return float((0.5 * ((gold - mean) ** 2 / variance + np.log(variance))).mean())
-        chances: FloatArray = said[0][np.arange(len(gold)), gold].astype(np.float64)
+        chances: FloatArray = predicted[0][np.arange(len(gold)), gold].astype(np.float64)
         return float(-np.log(np.maximum(chances, LEAST)).mean())
 
     def _model(self, learned: IntArray, rows: NDArray[Any]) -> Any:
@@ -136,9 +136,9 @@ class _Sheet:
 
 
 def carried(values: FloatArray, units: IntArray, wanted: IntArray) -> FloatArray:
-    """What is said of the units of one task, for those of another: an item's for all its words, words' on average.
+    """Predictions for the units of one task, carried over to those of another: an item's to its words, words' as means.
 
-    ``units`` and ``wanted`` are where the units of each item begin. An item without any unit is said nothing of: 0.
+    ``units`` and ``wanted`` are the offsets of each item's units. An item without units gets 0.
 
     >>> carried(np.array([[1.0], [2.0], [6.0]]), np.array([0, 1, 3]), np.array([0, 1, 2])).ravel().tolist()
     [1.0, 4.0]

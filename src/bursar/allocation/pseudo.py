@@ -1,8 +1,7 @@
-"""How fast labels lose worth, from labels that a model guessed (paper 5; errata 30).
+"""Reduction rates from pseudo-labels (paper 5; errata 30).
 
-A model of the seed items guesses the labels of a pool, and models are trained on the seed and more and more of these
-guesses of one task. They do not become as good as with real labels, but their curve is said to bend as early, and only
-its shape is used.
+A model of the seed items guesses the labels of a pool; then models are trained on the seed and increasing numbers of
+guesses for one task. They get less accurate than with real labels, but only the shape of their curve is used.
 """
 
 from __future__ import annotations
@@ -18,17 +17,18 @@ from bursar.allocation.seeds import FEWEST, check_whole
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels, concatenate
 from bursar.errors import AllocationError, ConfigError
-from bursar.learners.learner import Learner, Progress
+from bursar.learners.learner import Learner
+from bursar.random_streams import rng
 
 STARTS = ("seed", "nothing")
 
 
 @dataclass(frozen=True)
 class PseudoLabels(CurveRater):
-    """The curve of guessed labels, up to ``reach`` times as many as the task has real ones.
+    """The curve of guessed labels, up to ``reach`` times the number of real ones.
 
-    ``start`` says what the task's guesses are added to: its ``seed`` labels, or ``nothing``. A model of the seed labels
-    and its own guesses is often no better than one of the seed labels, so that the first curve may be flat.
+    Guesses are added to the task's ``seed`` labels, or to ``nothing``, by ``start``. A model of the seed labels and its
+    own guesses is often no better than one of the seed labels, so the curve from the seed may be flat.
     """
 
     name: ClassVar[str] = "pseudo-labels"
@@ -44,18 +44,16 @@ class PseudoLabels(CurveRater):
     def check(self, pool: Corpus | None) -> None:
         if pool is None or not len(pool):
             raise AllocationError(
-                "there is no pool of items to guess labels of: none is without any label",
-                fix="give some, or use the rater 'ledger', which goes by the labels that there are",
+                "there are no unlabelled items to guess labels of",
+                fix="add some, or use the rater 'ledger', which uses the existing labels",
             )
 
-    def growth(
-        self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int, progress: Progress
-    ) -> LabelGrowth:
+    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int) -> LabelGrowth:
         self.check(pool)
         assert pool is not None
         labels = {name: int(trained.labels[name].present.sum()) for name in learner.tasks}
         most = min(len(pool), self.reach * max(labels.values()))
-        some = np.random.default_rng([seed, 53]).permutation(len(pool))[:most]
+        some = rng(seed, "pseudo-labelled items").permutation(len(pool))[:most]
         learner.fit(trained, seed=seed)
         items = concatenate([trained, guessed(learner, pool.take(some))])
         first = np.arange(len(items)) < len(trained)
@@ -72,11 +70,7 @@ class PseudoLabels(CurveRater):
 
 
 def guessed(learner: Learner, pool: Corpus) -> Corpus:
-    """Items with the labels that a learner would give them, and no others."""
+    """Items with the labels that a learner predicts, and no others."""
     present = np.ones(len(pool), dtype=bool)
-    said = learner.predict(pool.with_labels({}))
-    return replace(
-        pool,
-        schema=dict(learner.tasks),
-        labels={name: Labels(present, rows) for name, rows in said.items()},
-    )
+    labels = {name: Labels(present, rows) for name, rows in learner.predict(pool.with_labels({})).items()}
+    return replace(pool, schema=dict(learner.tasks), labels=labels)

@@ -1,10 +1,9 @@
-"""How fast labels of each task lose worth: the contract of what measures it, and the ways that there are.
+"""Raters measure how fast labels of each task lose value, as a reduction rate.
 
-A rate is fitted to the shape of a curve: the scores of models that were trained on more and more labels of one task
-(errata 30). These labels are those that there are (``curves``) or guesses of a model (``pseudo``); or a law is asked. A
-curve that does not rise gives a rate with an interval from nearly 0 to 1.
+A rate is fitted to the shape of a learning curve of one task (errata 30). The labels of the curve are real ones
+(``curves``), guesses of a model (``pseudo``), or the curve comes from a scaling law. A curve that does not rise gives a
+rate with an interval from nearly 0 to 1.
 
->>> from bursar.learners import make_learner
 >>> from bursar.simulation import assistant_corpus
 >>> items = assistant_corpus(80, seed=1).with_tasks(["intent", "urgency"])
 >>> found = make_rater("given", betas={"intent": 0.6, "urgency": (0.5, 0.4, 0.7)}).measure(None, items)
@@ -18,7 +17,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -26,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.allocation.estimates import ReductionRate
-from bursar.allocation.returns import LEVEL, SMALLEST, fit_rate
-from bursar.allocation.seeds import HELD_OUT, check_whole, reason_of, seed_items, settings_of
+from bursar.allocation.returns import SMALLEST, fit_rate
+from bursar.allocation.seeds import HELD_OUT, check_whole, make_named, seed_items
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, no_progress
@@ -36,36 +34,45 @@ from bursar.registry import Registry
 from bursar.tasks import Task
 
 if TYPE_CHECKING:
-    from bursar.laws.cards import Law  # brings a computer algebra system, which only rates from laws need
+    from bursar.laws.cards import Law  # imports sympy, which only rates from laws need
+
+
+@dataclass(frozen=True)
+class RatingSettings:
+    """How rates are measured.
+
+    ``pool`` are unlabelled items, for raters that guess labels. ``block`` is the number of labels that a rate refers
+    to; by default, the number that the task has.
+    """
+
+    pool: Corpus | None = None
+    block: float | None = None
+    held_out: float = HELD_OUT
+    seed: int = 0
+    progress: Progress = no_progress
+
+
+DEFAULTS = RatingSettings()
 
 
 class Rater(ABC):
-    """A way to tell how fast labels lose worth. A new one is a dataclass of its settings with ``measure``."""
+    """Measures reduction rates. Subclasses are dataclasses of their settings with ``measure``."""
 
     name: ClassVar[str]
 
     def check(self, pool: Corpus | None) -> None:  # noqa: B027 most need no pool
-        """Refuse a pool that this cannot measure with, before anything is done."""
+        """Refuse an unsuitable pool before anything is measured."""
 
     def check_tasks(self, tasks: Iterable[str]) -> None:  # noqa: B027 most measure any task
-        """Refuse tasks of which nothing is known that this needs, before anything is bought."""
+        """Refuse unsuitable tasks before any label is bought."""
 
     @abstractmethod
     def measure(
-        self,
-        learner: Learner | None,
-        annotated: Corpus,
-        *,
-        pool: Corpus | None = None,
-        block: float | None = None,
-        held_out: float = HELD_OUT,
-        seed: int = 0,
-        progress: Progress = no_progress,
+        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
     ) -> dict[str, ReductionRate]:
-        """A rate for each task: of the learner, or of the corpus if the learner is not asked for anything.
+        """The rate of each task of the learner, or of the corpus if there is no learner.
 
-        ``pool`` are items without labels, for those who guess some; ``block`` is how many labels a rate is the loss of,
-        as many as each task has already if not given. A learner is fitted again and again, and forgets what it knew.
+        The learner is fitted repeatedly and loses what it had learned.
         """
 
 
@@ -73,16 +80,13 @@ RATERS: Registry[Callable[..., Rater]] = Registry("rater", "bursar.raters")
 
 
 def make_rater(name: str, **settings: Any) -> Rater:
-    """A rater by name."""
-    try:
-        return RATERS[name](**settings)
-    except TypeError as wrong:
-        raise ConfigError(f"rater {name!r}: {reason_of(wrong)}", fix=settings_of(RATERS[name])) from None
+    """Create a rater by name."""
+    return make_named(RATERS, name, settings)
 
 
 # -- curves ------------------------------------------------------------------------------------------------------------
 class LearningCurve(NamedTuple):
-    """Scores of models that were trained on more and more labels of a task."""
+    """Scores of models trained on increasing numbers of labels of a task."""
 
     sizes: NDArray[Any]  # (sizes,)
     scores: FloatArray  # (repetitions, sizes)
@@ -94,7 +98,7 @@ class LearningCurve(NamedTuple):
 
     @property
     def error(self) -> float | None:
-        """The standard error of a mean score, alike for all sizes; that repetitions lie at other levels is no part.
+        """The standard error of a mean score, pooled over sizes; differences in level between repetitions are ignored.
 
         >>> LearningCurve(np.array([0, 10]), np.array([[0.4, 0.6], [0.5, 0.7]])).error is None
         True
@@ -106,18 +110,18 @@ class LearningCurve(NamedTuple):
 
     @property
     def freedom(self) -> int:
-        """How many degrees of freedom that error is estimated with."""
+        """The degrees of freedom of that error."""
         many, sizes = self.scores.shape
         return (many - 1) * (sizes - 1)
 
-    def rate(self, block: float, source: str, level: float = LEVEL) -> ReductionRate:
-        """Fitted to the shape. The fewer repetitions there are, the less is known of their noise: that counts, too."""
+    def rate(self, block: float, source: str) -> ReductionRate:
+        """The reduction rate of the curve's shape; with few repetitions its interval is wider."""
         errors = None if self.error is None else np.full(len(self.sizes), self.error)
-        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, level=level, source=source)
+        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, source=source)
 
 
 def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1) -> IntArray:
-    """So many numbers up to the most, each larger than the one before by a factor; fewer if some would be too small.
+    """Up to ``points`` sizes that end with ``most`` and grow by a factor, without those below ``least``.
 
     >>> geometric_sizes(100, 4).tolist(), geometric_sizes(3, 4).tolist()
     ([12, 25, 50, 100], [1, 3])
@@ -126,10 +130,10 @@ def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1)
     return np.unique(found[found >= least])
 
 
-# -- what is said, or known from elsewhere -----------------------------------------------------------------------------
+# -- rates from elsewhere ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class GivenRates(Rater):
-    """Rates that somebody says: ``betas`` has a number for each task, or three: the rate, and its interval.
+    """Rates given by the user: ``betas`` has for each task a rate, or a rate and its interval.
 
     >>> GivenRates({"intent": [0.5, 0.6, 0.7]})
     Traceback (most recent call last):
@@ -144,14 +148,14 @@ and the high end of its interval
     def __post_init__(self) -> None:
         if not isinstance(self.betas, Mapping):
             raise ConfigError(f"betas = {self.betas!r}", fix="give a table with a rate for each task")
-        for name, said in self.betas.items():
+        for name, given in self.betas.items():
             try:
-                beta, low, high = _three(said)
+                beta, low, high = _with_interval(given)
             except (TypeError, ValueError):
                 beta = low = high = math.nan
             if not SMALLEST <= low <= beta <= high <= 1:
                 raise ConfigError(
-                    f"betas.{name} = {said!r}",
+                    f"betas.{name} = {given!r}",
                     fix=f"give a rate from {SMALLEST:g} to 1, or a rate and the low and the high end of its interval",
                 )
 
@@ -165,39 +169,31 @@ and the high end of its interval
                 )
 
     def measure(
-        self,
-        learner: Learner | None,
-        annotated: Corpus,
-        *,
-        pool: Corpus | None = None,
-        block: float | None = None,
-        held_out: float = HELD_OUT,
-        seed: int = 0,
-        progress: Progress = no_progress,
+        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
     ) -> dict[str, ReductionRate]:
         tasks = tasks_of(learner, annotated)
         self.check_tasks(tasks)
         items = seed_items(tasks, annotated)
-        found = {}
-        for name in tasks:
-            found[name] = ReductionRate(*_three(self.betas[name]), block or labels_of(items, name))
-        progress("measuring", 1.0)
-        return found
+        how.progress("measuring", 1.0)
+        return {
+            name: ReductionRate(*_with_interval(self.betas[name]), how.block or labels_of(items, name))
+            for name in tasks
+        }
 
 
-def _three(said: float | Sequence[float]) -> tuple[float, float, float]:
-    """A rate and its interval, which is the rate itself where one number is given."""
-    beta, low, high = (said, said, said) if isinstance(said, int | float) else said
+def _with_interval(given: float | Sequence[float]) -> tuple[float, float, float]:
+    """A rate and its interval; of a single number, the interval is the number itself."""
+    beta, low, high = (given, given, given) if isinstance(given, int | float) else given
     return float(beta), float(low), float(high)
 
 
 @dataclass(frozen=True)
 class LawRates(Rater):
-    """What a law of the score says of more labels: one for all tasks, or one for each; a ``Law``, or its file.
+    """Rates from scaling laws of the score: one ``Law`` (or its file) for all tasks, or one for each.
 
-    The law is asked at as many labels as the task has, and at ``blocks`` more blocks; ``values`` are those of its other
-    variables, in the middle of their ranges if not given. Its scores count as wrong by what it was wrong on rows that
-    it had not seen, each for itself: so the interval is rather too wide than too narrow.
+    A law is evaluated at the task's number of labels and at ``blocks`` more blocks; ``values`` sets its other variables
+    (default: the middle of their ranges). The error of each score is the law's error on held-out rows, taken as
+    independent, so intervals tend to be too wide.
     """
 
     name: ClassVar[str] = "law"
@@ -214,29 +210,21 @@ class LawRates(Rater):
             )
 
     def measure(
-        self,
-        learner: Learner | None,
-        annotated: Corpus,
-        *,
-        pool: Corpus | None = None,
-        block: float | None = None,
-        held_out: float = HELD_OUT,
-        seed: int = 0,
-        progress: Progress = no_progress,
+        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
     ) -> dict[str, ReductionRate]:
         tasks = tasks_of(learner, annotated)
         items = seed_items(tasks, annotated)
         found = {}
         for name, task in tasks.items():
             labels = labels_of(items, name)
-            size = block or labels
+            size = how.block or labels
             added = size * np.arange(self.blocks + 1)
             law = self._law_of(name)
-            scores = self._asked(law, (labels + added) * units_of_a_label(items, task))
+            scores = self._predicted(law, (labels + added) * _units_per_label(items, task))
             error = math.sqrt(law.held_out.mse)
             errors = np.full(len(added), error) if error > 0 else None
             found[name] = fit_rate(added, scores, errors, block=size, source=self.name)
-        progress("measuring", 1.0)
+        how.progress("measuring", 1.0)
         return found
 
     def check_tasks(self, tasks: Iterable[str]) -> None:
@@ -258,39 +246,29 @@ class LawRates(Rater):
             )
         return law
 
-    def _asked(self, law: Law, units: NDArray[Any]) -> list[float]:
-        """The scores that a law predicts for these numbers of labelled units."""
+    def _predicted(self, law: Law, units: NDArray[Any]) -> list[float]:
+        """The predicted scores at these numbers of labelled units."""
         others = {name: r.middle for name, r in law.ranges.items() if name != "n"} | dict(self.values)
         return [law.predict(**(others | {"n": float(n)})).value for n in units]
 
 
 def tasks_of(learner: Learner | None, annotated: Corpus) -> Mapping[str, Task]:
-    """Those of the learner, or all of the corpus."""
+    """The tasks of the learner, or all of the corpus."""
     return annotated.schema if learner is None else learner.tasks
 
 
 def labels_of(items: Corpus, task: str) -> int:
-    """How many items are labelled for a task."""
+    """The number of items labelled for a task."""
     return int(items.labels[task].present.sum())
 
 
-def units_of_a_label(items: Corpus, task: Task) -> float:
-    """How many units a labelled item has on average, which is what laws count: words for tagging, else 1."""
+def _units_per_label(items: Corpus, task: Task) -> float:
+    """The mean number of units of a labelled item, as laws count them: words for tagging, else 1."""
     present = items.labels[task.name].present
     return float(task.units(items.words)[present].mean())
 
 
-def _later(module: str, kind: str) -> Callable[..., Rater]:
-    """One that trains, imported only when it is asked for."""
-
-    def make(**settings: Any) -> Rater:
-        made: Rater = getattr(import_module(f"bursar.allocation.{module}"), kind)(**settings)
-        return made
-
-    return make
-
-
-RATERS.add("pseudo-labels", _later("pseudo", "PseudoLabels"))
-RATERS.add("ledger", _later("curves", "LabelCurve"))
+RATERS.add_lazily("pseudo-labels", "bursar.allocation.pseudo:PseudoLabels")
+RATERS.add_lazily("ledger", "bursar.allocation.curves:LabelCurve")
 RATERS.add("law", LawRates)
 RATERS.add("given", GivenRates)

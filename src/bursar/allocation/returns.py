@@ -1,7 +1,7 @@
-"""Diminishing returns in blocks of labels: what so many are worth, and how fast that falls (errata 30).
+"""Diminishing returns in blocks of labels, and fitting reduction rates (errata 30).
 
-With a block of ``u`` labels and a reduction rate ``β``, block *b* is worth ``β^(b − 1)`` of the first. So ``N`` labels
-are worth ``g(N) = u(1 − β^(N/u)) / (1 − β)``, in labels of the first block, and ``N`` where nothing is lost (β = 1).
+With a block of ``u`` labels and a reduction rate ``β``, block *b* is worth ``β^(b − 1)`` times the first. So ``N``
+labels are worth ``g(N) = u(1 − β^(N/u)) / (1 − β)``, in labels of the first block, or ``N`` if β = 1.
 
 >>> slow = ReductionRate(0.5, 0.4, 0.6, block=100)
 >>> gain([0, 100, 200, 300], slow).round(6).tolist()
@@ -23,16 +23,16 @@ from bursar.allocation.estimates import ReductionRate
 from bursar.errors import AllocationError
 from bursar.ragged import BoolArray, FloatArray
 
-SMALLEST = 1e-6  # the smallest reduction rate that is told apart: the first block is all there is
-UNKNOWN = 0.5  # the rate of a curve that tells nothing
-FEWEST = 3  # sizes: a start, a rise and how fast it ends
-GRID = 400  # rates looked at before the best of them is refined
+SMALLEST = 1e-6  # smallest reduction rate: practically, only the first block has any value
+UNKNOWN = 0.5  # the rate of a curve without information
+FEWEST = 3  # sizes of a curve: its start, its rise and how fast it flattens
+GRID = 400  # rates of the grid search, whose best is refined
 LEVEL = 0.9  # of intervals
 
 
-# -- what labels are worth -------------------------------------------------------------------------------------------
+# -- the value of labels ---------------------------------------------------------------------------------------------
 def returns(labels: ArrayLike, beta: ArrayLike, block: ArrayLike) -> FloatArray:
-    """``g`` for arrays of anything; exact to the last digits near β = 1, where the formula itself divides 0 by 0.
+    """``g`` of arrays; accurate near β = 1, where the formula itself divides 0 by 0.
 
     >>> returns(1000, [1 - 1e-12, 1.0], block=10).round(3).tolist()
     [1000.0, 1000.0]
@@ -46,12 +46,12 @@ def returns(labels: ArrayLike, beta: ArrayLike, block: ArrayLike) -> FloatArray:
 
 
 def gain(labels: ArrayLike, rate: ReductionRate) -> FloatArray:
-    """What so many labels are worth, in labels of the first block."""
+    """The value of some labels, in labels of the first block."""
     return returns(labels, rate.beta, rate.block)
 
 
 def labels_for(worth: ArrayLike, rate: ReductionRate) -> FloatArray:
-    """How many labels are worth so much: the inverse of ``gain``; endless for what no number of labels reaches."""
+    """The number of labels with a given value: the inverse of ``gain``, or infinity if no number is enough."""
     wanted = np.asarray(worth, dtype=float)
     if rate.beta == 1:
         return wanted
@@ -62,7 +62,7 @@ def labels_for(worth: ArrayLike, rate: ReductionRate) -> FloatArray:
 
 
 def half_life(rate: ReductionRate) -> float:
-    """After how many labels one more is worth half as much as the first; endless if nothing is lost.
+    """The number of labels after which one more is worth half of the first; infinity if β = 1.
 
     >>> half_life(ReductionRate(0.25, 0.25, 0.25, block=100))
     50.0
@@ -70,7 +70,7 @@ def half_life(rate: ReductionRate) -> float:
     return math.inf if rate.beta == 1 else rate.block * math.log(0.5) / math.log(rate.beta)
 
 
-# -- how fast that falls ---------------------------------------------------------------------------------------------
+# -- fitting rates ---------------------------------------------------------------------------------------------------
 def fit_rate(
     sizes: ArrayLike,
     scores: ArrayLike,
@@ -83,16 +83,14 @@ def fit_rate(
 ) -> ReductionRate:
     """The reduction rate of a learning curve: ``score ≈ a + b·g(N)`` with ``b ≥ 0``, of which only the shape is used.
 
-    ``errors`` are the standard errors of the scores (an error of 0 counts as the smallest of the others). Where scores
-    scatter by more than their errors say, the errors are taken to be too small by as much; without any, the scatter
-    tells them. The interval is that of the profile likelihood: each rate that, with the best ``a`` and ``b`` for it,
-    fits not much worse than the best. ``freedom`` is the degrees of freedom that the errors were themselves estimated
-    with, if they were: the fewer, the wider the interval, as Student's is. The block is the first step of the curve if
-    it is not given.
+    ``errors`` are the standard errors of the scores (an error of 0 counts as the smallest of the others). If scores
+    scatter by more than that, errors are scaled up; without errors, they are estimated from the scatter. The interval
+    is that of the profile likelihood: all rates that fit not much worse than the best. ``freedom`` is the degrees of
+    freedom with which the errors were estimated, if they were: fewer give a wider interval, as with Student's. The
+    default block is the first step of the curve.
 
-    A curve of fewer than three sizes, or that rises by no more than its noise, tells nothing of the shape: then the
-    rate is 0.5 and its interval from 0.000001 to 1 (``tells_nothing``). So it is where every rate fits well enough, and
-    with three sizes whose errors nobody knows: the best of rates that could all be right is no estimate.
+    The rate is 0.5 with an interval from 0.000001 to 1 (``tells_nothing``) if the curve has fewer than three sizes,
+    rises by no more than its noise, has three sizes without errors, or if every rate fits well enough.
 
     >>> rate = fit_rate([0, 50, 100, 150, 200], [0.5, 0.6, 0.65, 0.675, 0.6875])
     >>> round(rate.beta, 4), rate.block
@@ -103,7 +101,7 @@ def fit_rate(
     at, score, weight = _checked(sizes, scores, errors)
     if weight is not None and freedom is not None and freedom < 1:
         raise AllocationError(
-            f"errors with {freedom} degrees of freedom", fix="give 1 or more, or none if they are known"
+            f"errors with {freedom} degrees of freedom", fix="give 1 or more, or None if the errors are exact"
         )
     apart = np.unique(at)
     if block is None:
@@ -116,7 +114,7 @@ def fit_rate(
     misfit = curve.misfit(decays)
     best, least = curve.refined(decays, misfit)
     spare = len(score) - FEWEST
-    least = max(least, (1e-9 * float(np.ptp(score))) ** 2 * float(curve.weight.sum()))  # what rounding leaves
+    least = max(least, (1e-9 * float(np.ptp(score))) ** 2 * float(curve.weight.sum()))  # rounding errors
     if weight is None:
         limit = flat = least * (1 + float(fdtri(1, spare, level)) / spare) if spare > 0 else math.inf
     else:
@@ -124,7 +122,7 @@ def fit_rate(
         flat = least + scatter * float(chdtri(1, 1 - level))
         limit = flat if freedom is None else least + scatter * float(fdtri(1, freedom, level))
     constant = curve.misfit_of_mean()
-    if constant <= least or constant <= flat < math.inf:  # by errors as they are: the best guess may be little known
+    if constant <= least or constant <= flat < math.inf:  # without ``freedom``, which only widens intervals
         return unknown
     slow, fast = curve.ends(decays, misfit <= limit, best, limit)
     low, beta, high = (min(1.0, max(SMALLEST, math.exp(-decay))) for decay in (fast, best, slow))
@@ -133,26 +131,26 @@ def fit_rate(
 
 
 def tells_nothing(rate: ReductionRate) -> bool:
-    """Whether nothing is known of a rate: its interval is all that a rate can be."""
+    """Whether nothing is known about a rate: its interval covers all possible rates."""
     return rate.low <= SMALLEST and rate.high == 1
 
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """Scores at sizes, and how badly each decay (``−log β``) fits them with the best start and the best rise."""
+    """Scores at sizes, and how well each decay (``−log β``) fits them with the best ``a`` and ``b``."""
 
     blocks: FloatArray  # (points,) from 0
     score: FloatArray
     weight: FloatArray
 
     def decays(self) -> FloatArray:
-        """From none (a straight line) to the fastest that is told apart, finer where they differ more."""
-        fastest = -math.log(SMALLEST) * (1 + 1e-9)  # so that rates end at the smallest itself
+        """The grid: from 0 (a straight line) to the fastest decay, on a logarithmic scale."""
+        fastest = -math.log(SMALLEST) * (1 + 1e-9)  # so that rates reach the smallest despite rounding
         slowest = min(1e-4 / float(self.blocks.max()), fastest / 100)
         return np.concatenate([[0.0], np.geomspace(slowest, fastest, GRID)])
 
     def misfit(self, decays: FloatArray) -> FloatArray:
-        """The weighted sum of squares that each leaves: (decays,)."""
+        """The weighted sum of squared residuals of each: (decays,)."""
         k, end = decays[:, None], float(self.blocks.max())
         with np.errstate(invalid="ignore"):
             shape = np.where(k > 0, np.expm1(-k * self.blocks) / np.expm1(-k * end), self.blocks / end)  # from 0 to 1
@@ -164,12 +162,12 @@ class _Curve:
         return left
 
     def misfit_of_mean(self) -> float:
-        """What a flat curve leaves."""
+        """The weighted sum of squared residuals of a flat curve."""
         mean = self.score @ self.weight / self.weight.sum()
         return float((self.score - mean) ** 2 @ self.weight)
 
     def refined(self, decays: FloatArray, misfit: FloatArray) -> tuple[float, float]:
-        """The best decay between those beside the best of the grid, and what it leaves."""
+        """The best decay around the best of the grid, and its misfit."""
         at = int(misfit.argmin())
         for _ in range(4):
             decays = np.linspace(decays[max(0, at - 1)], decays[min(len(decays) - 1, at + 1)], 41)
@@ -178,7 +176,7 @@ class _Curve:
         return float(decays[at]), float(misfit[at])
 
     def ends(self, decays: FloatArray, fits: BoolArray, best: float, limit: float) -> tuple[float, float]:
-        """The slowest and the fastest decay that still fit."""
+        """The slowest and the fastest decay with a misfit up to the limit."""
         good = np.flatnonzero(fits)
         inside = [best, *decays[good[[0, -1]]]] if len(good) else [best]
         slow, fast = min(inside), max(inside)
@@ -189,7 +187,7 @@ class _Curve:
         )
 
     def _crossing(self, inside: float, outside: float, limit: float) -> float:
-        """Where decays between one that fits and one that does not cease to."""
+        """The last decay that fits, between one that fits and one that does not."""
         steps = np.arange(41.0) / 40
         for _ in range(6):
             decays = inside + (outside - inside) * steps
@@ -202,17 +200,17 @@ class _Curve:
 def _checked(
     sizes: ArrayLike, scores: ArrayLike, errors: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Sizes, scores and weights, all of one length and all numbers."""
+    """Check sizes, scores and errors, and turn errors into weights."""
     at, score = np.asarray(sizes, dtype=float).ravel(), np.asarray(scores, dtype=float).ravel()
     if len(at) != len(score) or not len(at):
-        raise AllocationError(f"a curve of {len(at)} sizes and {len(score)} scores", fix="give one score a size")
+        raise AllocationError(f"a curve of {len(at)} sizes and {len(score)} scores", fix="give one score per size")
     if not (np.isfinite(at).all() and np.isfinite(score).all() and (at >= 0).all()):
         raise AllocationError("the sizes and scores of a curve must be numbers, the sizes from 0 up")
     if errors is None:
         return at, score, None
     error = np.asarray(errors, dtype=float).ravel()
     if len(error) != len(score) or not (np.isfinite(error).all() and (error >= 0).all()):
-        raise AllocationError("standard errors must be numbers from 0 up", fix="give one a score, or none at all")
+        raise AllocationError("standard errors must be numbers from 0 up", fix="give one per score, or none at all")
     if not error.any():
         return at, score, None
     return at, score, np.maximum(error, error[error > 0].min()) ** -2.0

@@ -1,7 +1,7 @@
-"""What a split hangs on: how it changes when estimates are off, and the split that then has the least to regret.
+"""Sensitivity of a split to errors of the estimates, and the split with the least regret.
 
-A *scenario* moves one estimate: an informativeness by its standard error, up or down, or a reduction rate to an end of
-its interval. The *regret* of a split in a scenario is what the best split then would gain more.
+A *scenario* changes one estimate: an informativeness by its standard error, up or down, or a reduction rate to an end
+of its interval. The *regret* of a split in a scenario is the gain of the best split there minus its own.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray
+from bursar.random_streams import rng
 
-CLOSE = 1e-4  # of the regret: how near to the least possible is near enough
-LOOKS = 400  # splits that are looked at for that
-DRAWS = 2000
+CLOSE = 1e-4  # relative tolerance of the least regret
+LOOKS = 400  # most splits tried to reach it
+DRAWS = 2000  # of estimates, for the intervals of gains
 
 
-# -- when one estimate is off ----------------------------------------------------------------------------------------
+# -- scenarios -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Scenario:
-    """One estimate moved: the informativeness of ``task`` for ``other``, or the reduction rate of ``task``."""
+    """One changed estimate: the informativeness of ``task`` for ``other``, or the reduction rate of ``task``."""
 
     task: str
     other: str | None
@@ -41,7 +42,7 @@ class Scenario:
 
     @property
     def what(self) -> str:
-        """In words.
+        """A description.
 
         >>> Scenario("intent", "slots", 0.5, 0.4, None).what
         'intent informs slots by 0.4 instead of 0.5'
@@ -52,7 +53,7 @@ class Scenario:
 
 
 def scenarios(problem: SplitProblem) -> list[Scenario]:
-    """Every informativeness a standard error lower and higher, every rate at the low and at the high end."""
+    """Every informativeness one standard error lower and higher, and every rate at both ends of its interval."""
     known, rates, found = problem.estimates.informativeness, problem.estimates.rates, []
     for at, task in enumerate(problem.tasks):
         for to, other in enumerate(problem.tasks):
@@ -73,29 +74,33 @@ def scenarios(problem: SplitProblem) -> list[Scenario]:
 
 @dataclass(frozen=True)
 class ScenarioOutcome:
-    """What a scenario would change: the best split then, and what a split for the estimates as they are gains less."""
+    """The best split in a scenario, and the regret of the given split there."""
 
     scenario: Scenario
     best: Split
     regret: float
 
     def changes(self, split: Split) -> str:
-        """What the best split then has more and less of than another."""
+        """The differences of the best split to another, in labels."""
         rows = zip(split.tasks, split.counts, self.best.counts, strict=True)
         return ", ".join(f"{task} {then - now:+,}" for task, now, then in rows if then != now)
 
     def describe(self) -> dict[str, Any]:
-        """As JSON."""
-        moved = {"task": self.scenario.task, "other": self.scenario.other, "what": self.scenario.what}
-        counts = dict(zip(self.best.tasks, self.best.counts, strict=True))
-        return {**moved, "before": self.scenario.before, "after": self.scenario.after} | {
+        """The outcome as JSON."""
+        scenario = self.scenario
+        return {
+            "task": scenario.task,
+            "other": scenario.other,
+            "what": scenario.what,
+            "before": scenario.before,
+            "after": scenario.after,
             "regret": self.regret,
-            "labels": counts,
+            "labels": dict(zip(self.best.tasks, self.best.counts, strict=True)),
         }
 
 
 def sensitivity(split: Split, progress: Progress = no_progress) -> list[ScenarioOutcome]:
-    """What changes when an estimate does, the largest regret first."""
+    """The outcome of every scenario, largest regret first."""
     outcomes = list[ScenarioOutcome]()
     for scenario in (cases := scenarios(split.problem)):
         progress("if one estimate is off", len(outcomes) / len(cases))
@@ -112,25 +117,25 @@ def _regret(scenario: Scenario, best: Split, counts: Sequence[int]) -> float:
     return max(0.0, best.total - float(scenario.problem.gains(counts).sum()))
 
 
-# -- the least to regret ---------------------------------------------------------------------------------------------
+# -- least regret ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class RobustSplit:
-    """The split with the smallest largest regret over all scenarios, the estimates as they are included."""
+    """The split with the smallest maximal regret over all scenarios and the unchanged estimates."""
 
     split: Split
-    regret: float  # the largest of it
-    bound: float  # no split has a smaller one
-    nominal: float  # the largest of the split that is best by the estimates
-    outcomes: tuple[ScenarioOutcome, ...]  # what is regretted when, the most first
+    regret: float  # its maximal regret
+    bound: float  # lower bound of the maximal regret of any split
+    nominal: float  # maximal regret of the best split by the unchanged estimates
+    outcomes: tuple[ScenarioOutcome, ...]  # largest regret first
 
 
 def least_regret(problem: SplitProblem, progress: Progress = no_progress) -> RobustSplit:
-    """The split whose largest regret is as small as it can be, to within a ten-thousandth (or ``bound`` tells).
+    """The split with the smallest maximal regret, to within a ten-thousandth (else see ``bound``).
 
-    A scenario moves one task alone. So with ``T`` what a split gains by the estimates as they are, its largest regret
-    is ``max_i R_i(N_i) − T(N)``, and the best split for which all ``R_i(N_i)`` are at most ``θ`` is an exact split
-    within limits. What is left is a search for the best ``θ``, by ever smaller intervals: no split with a ``θ`` in one
-    has less regret than its lower end, less the best ``T`` at its upper end.
+    A scenario concerns one task. So with the gain ``T`` by the unchanged estimates, the maximal regret is
+    ``max_i R_i(N_i) − T(N)``, and the best split with all ``R_i(N_i) ≤ θ`` is an exact split within limits. The best
+    ``θ`` is found by branch and bound over intervals: the regret is at least the lower end of an interval minus the
+    best ``T`` at its upper end.
     """
     nominal = exact(problem)
     outcomes = sensitivity(nominal, progress)
@@ -145,7 +150,7 @@ def least_regret(problem: SplitProblem, progress: Progress = no_progress) -> Rob
     return RobustSplit(split, regret, min(bound, regret), search.regret(nominal.counts), tuple(_sorted(outcomes)))
 
 
-Box = tuple[tuple[int, int], ...]  # the fewest and the most lots of each task, beyond its minimum
+Box = tuple[tuple[int, int], ...]  # range of the lots of each task beyond its minimum
 
 
 class _Search:
@@ -154,7 +159,7 @@ class _Search:
         self.tables = [self._table(at, outcomes) for at in range(len(problem.tasks))]
 
     def _table(self, at: int, outcomes: Sequence[ScenarioOutcome]) -> FloatArray:
-        """``R_i`` for each number of lots: the best of a scenario, less what the task gains more in it than thought."""
+        """``R_i`` for each number of lots: the best gain of a scenario minus the task's additional gain in it."""
         problem, task = self.problem, self.problem.tasks[at]
         if problem.room[at] > MOST_MONEY:
             raise AllocationError(
@@ -162,12 +167,12 @@ class _Search:
                 fix="give it a cap, or a smaller budget",
             )
         counts = problem.least[at] + problem.lots[at] * np.arange(problem.room[at] + 1)
-        thought = problem.worth[at] * gain(counts, problem.rates[at])
+        expected = problem.worth[at] * gain(counts, problem.rates[at])
         found = np.full(len(counts), self.total)
         for outcome in outcomes:
             if outcome.scenario.task == task:
                 then = outcome.scenario.problem
-                found = np.maximum(found, outcome.best.total - then.worth[at] * gain(counts, then.rates[at]) + thought)
+                found = np.maximum(found, outcome.best.total - then.worth[at] * gain(counts, then.rates[at]) + expected)
         return found
 
     def lots(self, counts: Sequence[int]) -> list[int]:
@@ -181,11 +186,11 @@ class _Search:
         return float(self.problem.gains(counts).sum())
 
     def regret(self, counts: Sequence[int]) -> float:
-        """The largest of a split."""
+        """The maximal regret of a split."""
         return max(0.0, self.theta(counts) - self.gained(counts))
 
     def within(self, box: Box, theta: float) -> tuple[int, ...] | None:
-        """The best split by the estimates in a box, with limits that leave out what is surely above ``theta``."""
+        """The best split in a box, within limits that exclude what is certainly above ``theta``."""
         least, most = [], []
         for at, (table, (low, high)) in enumerate(zip(self.tables, box, strict=True)):
             fits = np.flatnonzero(table[low : high + 1] <= theta)
@@ -199,7 +204,7 @@ class _Search:
         return exact(replace(self.problem, least=tuple(least), most=tuple(most))).counts
 
     def best(self, nominal: tuple[int, ...]) -> tuple[tuple[int, ...], float]:
-        """The split with the smallest largest regret, and what none can be below."""
+        """The split with the smallest maximal regret, and a lower bound of it."""
         least, chosen, looks = self.regret(nominal), nominal, 0
         bottom = max(float(table.min()) for table in self.tables)
         whole: Box = tuple((0, len(table) - 1) for table in self.tables)
@@ -214,27 +219,27 @@ class _Search:
             looks += 1
             _, low, high, box, counts = heappop(heap)
             theta = self.theta(counts)
-            if theta > high:  # what fits a task is not always without gaps, and this lies in one
+            if theta > high:  # the counts that fit a task may have gaps, and this lies in one
                 for part in self._halves(box, counts, high):
                     look(low, high, part)
                 continue
             if theta - self.gained(counts) < least:
                 least, chosen = theta - self.gained(counts), counts
-            if theta > low:  # nothing in the box is better between theta and high
+            if theta > low:  # between theta and high, nothing in the box is better
                 middle = (low + theta) / 2
                 look(low, middle, box)
                 heappush(heap, (middle - self.gained(counts), middle, theta, box, counts))
         return chosen, max(0.0, min(least, heap[0][0])) if heap else least
 
     def _halves(self, box: Box, counts: Sequence[int], theta: float) -> list[Box]:
-        """A box without what one task has too much regret at: below it, and above."""
+        """The two parts of a box below and above a task's count with too much regret."""
         lots = self.lots(counts)
         at = next(at for at, table in enumerate(self.tables) if table[lots[at]] > theta)
         low, high = box[at]
         return [(*box[:at], part, *box[at + 1 :]) for part in ((low, lots[at] - 1), (lots[at] + 1, high))]
 
 
-# -- how sure the gains are ------------------------------------------------------------------------------------------
+# -- intervals of gains ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class PredictedGain:
     """A gain with its interval."""
@@ -247,27 +252,27 @@ class PredictedGain:
 def predicted(
     split: Split, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0
 ) -> tuple[dict[str, PredictedGain], PredictedGain]:
-    """What each task gains from all labels, and all tasks together, with intervals.
+    """The gain of each task from all labels, and of all tasks together, with intervals.
 
-    All estimates are drawn many times: informativeness by its standard error, a rate by its interval (a normal
-    distribution on either side of the estimate, cut off at 0 and 1), each for itself.
+    All estimates are drawn independently: informativeness by its standard error, a rate by its interval (half-normal on
+    either side of the estimate, clipped to 0 and 1).
     """
-    rng = np.random.default_rng([seed, 31])
+    generator = rng(seed, "predicted gains")
     known = split.problem.estimates.informativeness
-    sure = float(ndtri(0.5 + LEVEL / 2))  # standard deviations from the middle to an end of a rate's interval
+    sure = float(ndtri(0.5 + LEVEL / 2))  # standard deviations from a rate to an end of its interval
     gains = np.empty((draws, len(split.tasks)))
     for at, (rate, count) in enumerate(zip(split.problem.rates, split.counts, strict=True)):
-        z = rng.normal(size=draws)
+        z = generator.normal(size=draws)
         beta = rate.beta + z * np.where(z > 0, rate.high - rate.beta, rate.beta - rate.low) / sure
         gains[:, at] = returns(count, np.clip(beta, SMALLEST, 1.0), rate.block)
-    value = known.value + known.error * rng.normal(size=(draws, *known.value.shape))
+    value = known.value + known.error * generator.normal(size=(draws, *known.value.shape))
     drawn = np.einsum("di,dij->dj", gains, value) * split.problem.importance
     ends = [(1 - level) / 2, (1 + level) / 2]
     of_each = split.gains.sum(axis=0)
 
-    def told(value: float, numbers: FloatArray) -> PredictedGain:
+    def with_interval(value: float, numbers: FloatArray) -> PredictedGain:
         low, high = np.quantile(numbers, ends)
         return PredictedGain(value, float(min(low, value)), float(max(high, value)))
 
-    each = {task: told(float(of_each[at]), drawn[:, at]) for at, task in enumerate(split.tasks)}
-    return each, told(split.total, drawn.sum(axis=1))
+    each = {task: with_interval(float(of_each[at]), drawn[:, at]) for at, task in enumerate(split.tasks)}
+    return each, with_interval(split.total, drawn.sum(axis=1))

@@ -1,31 +1,36 @@
-"""Seed items: those that are labelled already, and how they are taken apart to learn something from them."""
+"""Seed items (those already labelled), how they are divided for measurements, and the settings of measurements."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, BursarError, ConfigError
-from bursar.learners.learner import in_codes_of
+from bursar.learners.learner import Progress, in_codes_of
 from bursar.ragged import IntArray
+from bursar.random_streams import rng
+from bursar.registry import Registry
 from bursar.tasks import Task
 
-HELD_OUT = 0.3  # of the items, to measure on
-FEWEST = 2  # labels of each task in anything that is trained
-FEWEST_APART = 3  # and in each part of the seed items
+HELD_OUT = 0.3  # share of the items to measure on
+FEWEST = 2  # labels of each task in a training
+FEWEST_APART = 3  # labels of each task in each part of the seed items
+
+T = TypeVar("T")
 
 
 def seed_items(tasks: Mapping[str, Task], annotated: Corpus) -> Corpus:
-    """The items that are labelled for any of the tasks, in the order of ids: results depend on the set alone."""
+    """The items labelled for any of the tasks, sorted by id, so that results depend on the set alone."""
     for name in tasks:
         if name not in annotated.schema or not annotated.labels[name].present.any():
             raise AllocationError(
                 f"task {name!r} has no seed labels",
-                fix="label some items for it, or leave it out: nothing can be told of what its labels are worth",
+                fix="label some items for it, or leave it out: without labels their value cannot be measured",
             )
     items = in_codes_of(tasks, annotated).with_tasks(list(tasks))
     order = np.argsort(items.id_ranks)
@@ -33,30 +38,30 @@ def seed_items(tasks: Mapping[str, Task], annotated: Corpus) -> Corpus:
     return items.take(order[labelled[order]])
 
 
-def taken_apart(items: Corpus, shares: Sequence[float], rng: np.random.Generator) -> tuple[IntArray, ...]:
-    """The positions of the items in parts of these shares.
+def taken_apart(items: Corpus, shares: Sequence[float], generator: np.random.Generator) -> tuple[IntArray, ...]:
+    """Divide items into parts of these shares; returns their positions.
 
-    Items that are labelled for the same tasks are dealt out evenly, so that each part has its share of every task.
+    Items labelled for the same tasks are dealt out evenly, so that each part has its share of every task.
     """
     present = np.stack([items.labels[name].present for name in items.schema])
     kinds = np.unique(present.T, axis=0, return_inverse=True)[1].ravel()
-    order = rng.permutation(len(items))
+    order = generator.permutation(len(items))
     order = order[np.argsort(kinds[order], kind="stable")]
     place = dealt(len(items), shares)
     parts = tuple(np.sort(order[place == part]) for part in range(len(shares)))
     labels = dict(zip(items.schema, present, strict=True))
     short = [name for name, there in labels.items() if min(int(there[part].sum()) for part in parts) < FEWEST_APART]
     if short:
-        said = ", ".join(f"task {name!r} has {int(labels[name].sum())} seed labels" for name in short)
+        counts = ", ".join(f"task {name!r} has {int(labels[name].sum())} seed labels" for name in short)
         raise AllocationError(
-            f"{said}: too few to hold any out",
+            f"{counts}: too few to hold any out",
             fix=f"label at least {math.ceil(FEWEST_APART / min(shares)) + len(shares)} items for each",
         )
     return parts
 
 
 def dealt(items: int, shares: Sequence[float]) -> IntArray:
-    """For each item in turn the part that is furthest behind its share: any stretch of items is shared out evenly.
+    """The part of each item in turn: the one furthest behind its share, so that any range of items is divided evenly.
 
     >>> dealt(10, [0.4, 0.3, 0.3]).tolist()
     [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]
@@ -70,36 +75,41 @@ def dealt(items: int, shares: Sequence[float]) -> IntArray:
 
 
 def seed_of(seed: int, repetition: int) -> int:
-    """For the training of one repetition."""
-    return int(np.random.default_rng([seed, repetition, 37]).integers(2**31))
+    """The seed of a repetition's trainings."""
+    return int(rng(seed, "training seeds", repetition).integers(2**31))
+
+
+def part_of(progress: Progress, repetition: int, repetitions: int) -> Progress:
+    """The callback for the progress of one repetition; 1 is reported only when all are done."""
+    return lambda what, done: progress(what, min((repetition + done) / repetitions, 0.999))
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
 def check_share(held_out: float, most: float) -> None:
-    """Refuse a share of held-out items that leaves nothing to train on, or nothing to measure on."""
+    """Refuse a share of held-out items that leaves nothing to train or to measure on."""
     if isinstance(held_out, bool) or not isinstance(held_out, int | float) or not 0 < held_out < most:
         raise ConfigError(f"held_out = {held_out!r}", fix=f"use a share above 0 and below {most:g}, such as {HELD_OUT}")
 
 
 def check_whole(name: str, setting: str, value: object, *, least: int = 1) -> None:
-    """Refuse a setting that is not a whole number, or too small a one."""
+    """Refuse a setting that is not a whole number, or too small."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ConfigError(f"{name!r}: {setting} = {value!r}", fix=f"use a whole number from {least} up")
 
 
-def settings_of(make: Callable[[], object]) -> str | None:
-    """Which settings something has that can be made without any, as a fix."""
+def make_named(registry: Registry[Callable[..., T]], name: str, settings: Mapping[str, Any]) -> T:
+    """Create a registered informer or rater; wrong settings are refused with a list of the known ones."""
+    make = registry[name]
     try:
-        return f"its settings are {', '.join(field.name for field in fields(make()))}"  # type: ignore[arg-type]
+        return make(**settings)
+    except TypeError as wrong:
+        reason = str(wrong).partition("() ")[2] or str(wrong)  # without the name of the class
+        raise ConfigError(f"{registry.noun} {name!r}: {reason}", fix=_settings_of(make)) from None
+
+
+def _settings_of(make: Callable[[], Any]) -> str | None:
+    """The settings of something that can be made without any, as a fix."""
+    try:
+        return f"its settings are {', '.join(field.name for field in fields(make()))}"
     except (TypeError, BursarError):
         return None
-
-
-def reason_of(wrong: TypeError) -> str:
-    """Why something could not be made with the settings given, without the name of its class.
-
-    >>> reason_of(TypeError("LookAhead.__init__() got an unexpected keyword argument 'step'"))
-    "got an unexpected keyword argument 'step'"
-    """
-    text = str(wrong)
-    return text.partition("() ")[2] or text

@@ -13,16 +13,16 @@ from bursar.campaign.config import CampaignConfig
 from bursar.campaign.sections import Section
 from bursar.errors import ConfigError
 
-NO_SPLIT = "none"  # a method of splitting
+NO_SPLIT = "none"
 
 
 class AllocationSection(Section):
-    """How a round's money is split between the tasks before items are chosen for it."""
+    """How a round's budget is split between tasks before items are selected."""
 
     paths = (("rater_settings", "law"),)
-    method: str = "robust"  # what is known after a few rounds is not sure
-    informer: str | None = None  # who informs whom; the fastest that there is for the tasks, if not given
-    rater: str | None = None  # how fast labels lose worth; by curves of the labels drawn at random, if not given
+    method: str = "robust"  # because estimates are uncertain after a few rounds
+    informer: str | None = None  # default: the fastest for the tasks
+    rater: str | None = None  # default: learning curves of the labels of random items
     informer_settings: dict[str, Any] = Field(default_factory=dict)
     rater_settings: dict[str, Any] = Field(default_factory=dict)
 
@@ -35,9 +35,9 @@ class AllocationSection(Section):
         for key, known in (("informer", INFORMERS), ("rater", RATERS)):
             name = getattr(self, key)
             if name is not None:
-                known[name]
+                name in known or known[name]  # a known one is not imported yet
             elif getattr(self, f"{key}_settings"):
-                raise ConfigError(f"allocation.{key}_settings: of which {key}?", fix=f"name it as allocation.{key}")
+                raise ConfigError(f"allocation.{key}_settings is set without a {key}", fix=f"set allocation.{key}")
         return self
 
     @classmethod
@@ -46,5 +46,5 @@ class AllocationSection(Section):
 
 
 def allocation_settings(config: CampaignConfig) -> AllocationSection:
-    """The table of a campaign, or the defaults where it has none."""
+    """The table of a campaign, or the defaults if it has none."""
     return config.allocation if isinstance(config.allocation, AllocationSection) else AllocationSection()

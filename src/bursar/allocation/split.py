@@ -1,7 +1,7 @@
-"""The split of a label budget between tasks: the most gain for the money, exactly (paper 5; errata 31).
+"""The split of a label budget between tasks with the largest gain (paper 5; errata 31).
 
-A label of task *i* is worth something to every task: ``N`` of them gain ``g_i(N) · Σ_j informativeness(i → j)``. Gains
-are counted in labels: 100 is what the first block of 100 labels of a task is worth to itself.
+Labels of task *i* have a value for every task: ``N`` of them gain ``g_i(N) · Σ_j informativeness(i → j)``. Gains are
+counted in labels: 100 is the value of the first block of 100 labels of a task to itself.
 
 >>> from bursar.allocation import Informativeness
 >>> known = Informativeness(("intent", "slots"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
@@ -30,18 +30,17 @@ from bursar.errors import AllocationError
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import CostModel
 
-SEARCHED = ("exact", "greedy", "together")  # methods that leave no money which would gain anything
-BITS = 60  # gains are compared in whole parts of 2^-60 of all that could be gained
+SEARCHED = ("exact", "greedy", "together")  # methods that leave money only if it would gain nothing
+BITS = 60  # gains are rounded to 2^-60 of the largest possible gain
 
 
 @dataclass(frozen=True)
 class SplitProblem:
-    """What is to be split, what it costs, and what has to be kept to. All money is in whole units.
+    """A budget to split, with estimates, prices and limits. All money is in whole units.
 
-    ``least`` and ``most`` are numbers of labels, 0 and no limit if not given. ``lots`` are how many labels of a task
-    are bought at a time, 1 if not given. ``joint`` is what an item costs that is labelled for all tasks at once, for
-    those who do so. ``costs`` say how money is written. ``importance`` is how much the gain of
-    each task counts, 1 if not given. ``items`` is how many items there are that can be labelled for all tasks at once.
+    ``least`` and ``most`` limit the labels of each task (default: 0, and no limit). ``lots`` are the numbers of labels
+    bought at a time (default: 1). ``joint`` is the price of an item labelled for all tasks at once, and ``items`` the
+    number of such items available. ``costs`` formats money. ``importance`` weights the gain of each task (default: 1).
     """
 
     estimates: SplitEstimates
@@ -68,7 +67,7 @@ class SplitProblem:
         }
         for name, values in given.items():
             if len(values) != count:
-                raise AllocationError(f"{len(values)} {name} for {count} tasks", fix="give one a task")
+                raise AllocationError(f"{len(values)} {name} for {count} tasks", fix="give one per task")
             object.__setattr__(self, name, tuple(None if value is None else _whole(name, value) for value in values))
         object.__setattr__(self, "budget", _whole("budget", self.budget))
         if self.budget < 0:
@@ -104,7 +103,7 @@ class SplitProblem:
         )
 
     def check_apart(self) -> None:
-        """Refuse minimums that the budget pays for only if items are labelled for all tasks at once."""
+        """Refuse minimums that are affordable only if items are labelled for all tasks at once."""
         if self.spare < 0:
             raise AllocationError(
                 f"the minimums cost {self.show(self.minimums())} where each label is of another item, and the budget "
@@ -113,13 +112,13 @@ class SplitProblem:
             )
 
     def minimums(self, items: int = 0) -> int:
-        """What the minimums cost with so many items that are labelled for all tasks: convex in their number."""
+        """The cost of the minimums with some items labelled for all tasks; convex in the number of items."""
         alone = (price * max(0, least - items) for price, least in zip(self.prices, self.least, strict=True))
         return items * (self.joint or 0) + sum(alone)
 
     @property
     def cheapest_items(self) -> int:
-        """With how many items for all tasks the minimums cost the least: none, if such items have no price."""
+        """The number of items for all tasks with which the minimums cost the least; 0 without a joint price."""
         if self.joint is None:
             return 0
         ends = {0, *self.least, *self.caps}
@@ -127,11 +126,11 @@ class SplitProblem:
 
     @property
     def caps(self) -> tuple[int, ...]:
-        """Of the tasks that have one, and of items for all tasks."""
+        """The caps of the tasks that have one, and of items for all tasks."""
         return tuple(most for most in (*self.most, self.items) if most is not None)
 
     def shared_items(self) -> tuple[int, int]:
-        """The fewest and the most items for all tasks that the budget pays for, the minimums included."""
+        """The smallest and the largest affordable number of items for all tasks, including the minimums."""
         assert self.joint is not None
         middle = self.cheapest_items
         most = min([self.budget // self.joint, *self.caps])
@@ -149,24 +148,24 @@ class SplitProblem:
 
     @property
     def worth(self) -> FloatArray:
-        """What a label of the first block of each task is worth to all of them, on average: (tasks,)."""
+        """The mean value of a label of the first block of each task to all tasks: (tasks,)."""
         found: FloatArray = (self.estimates.informativeness.value * self.importance).sum(axis=1)
         return found
 
     @property
     def first(self) -> FloatArray:
-        """What the very first label of each task is worth to all of them: more, for worth falls within a block, too."""
+        """The value of the very first label of each task to all tasks; higher, because value falls within a block."""
         found: FloatArray = self.worth * np.array([float(gain(1, rate)) for rate in self.rates])
         return found
 
     @property
     def spare(self) -> int:
-        """The money that is left when the minimums are paid, each label of another item; it may lack some."""
+        """The budget minus the minimums, with each label of another item; may be negative."""
         return self.budget - self.minimums()
 
     @property
     def room(self) -> tuple[int, ...]:
-        """How many lots of each task can be bought beyond its minimum, with all that is left."""
+        """The number of lots of each task beyond its minimum that ``spare`` pays for."""
         found = []
         for _, price, least, most, lot in self._rows():
             lots = self.spare // (price * lot)
@@ -174,17 +173,17 @@ class SplitProblem:
         return tuple(found)
 
     def in_blocks(self) -> SplitProblem:
-        """The same, with whole blocks of each task's reduction rate bought at a time, rounded to labels."""
+        """The same problem with whole blocks of each task's reduction rate as lots, rounded to labels."""
         return replace(self, lots=tuple(max(1, round(rate.block)) for rate in self.rates))
 
     def gains(self, counts: Sequence[int]) -> FloatArray:
-        """What so many labels of each task gain for each: (from, to)."""
+        """The gain of each task from these numbers of labels of each: (from, to)."""
         own = np.array([float(gain(count, rate)) for count, rate in zip(counts, self.rates, strict=True)])
         found: FloatArray = own[:, None] * self.estimates.informativeness.value * self.importance
         return found
 
     def show(self, units: int) -> str:
-        """Money as a person writes it."""
+        """Format money."""
         return self.costs.show(units)
 
     def money(self, units: int) -> int | float:
@@ -195,9 +194,9 @@ class SplitProblem:
 
 @dataclass(frozen=True)
 class Split:
-    """How many labels of each task to buy. One that does not keep to its problem cannot be made.
+    """The number of labels of each task to buy; one that violates its problem cannot be created.
 
-    ``bound`` is what no split is worth more than, where that is known. ``together`` of the items are labelled for all
+    ``bound`` is an upper bound of the gain of any split, if known. ``together`` is the number of items labelled for all
     tasks at once, at the joint price.
     """
 
@@ -210,7 +209,7 @@ class Split:
     def __post_init__(self) -> None:
         for (task, _, least, most, _), count in zip(self.problem._rows(), self.counts, strict=True):
             if count < max(least, self.together) or (most is not None and count > most):
-                raise AllocationError(f"{self.method}: {count:,} labels of task {task!r} are not what was asked for")
+                raise AllocationError(f"{self.method}: {count:,} labels of task {task!r} are not within its limits")
         if self.cost > self.problem.budget:
             raise AllocationError(
                 f"{self.method}: {self.problem.show(self.cost)} is above the budget of "
@@ -223,12 +222,12 @@ class Split:
 
     @property
     def spent(self) -> tuple[int, ...]:
-        """Money for each task, but for items that are labelled for all at once."""
+        """Money for each task, without items labelled for all tasks at once."""
         return tuple((n - self.together) * p for n, p in zip(self.counts, self.problem.prices, strict=True))
 
     @property
     def cost(self) -> int:
-        """All money that is spent."""
+        """All money spent."""
         return sum(self.spent) + self.together * (self.problem.joint or 0)
 
     @property
@@ -237,21 +236,21 @@ class Split:
 
     @property
     def gains(self) -> FloatArray:
-        """What the labels of each task gain for each: (from, to), a task's own on the diagonal."""
+        """The gain of each task from the labels of each: (from, to)."""
         return self.problem.gains(self.counts)
 
     @property
     def total(self) -> float:
-        """All of that together: what is to be as large as it can be."""
+        """The sum of all gains: the objective."""
         return float(self.gains.sum())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is unusual about it, in sentences."""
+        """Remarks on unusual splits, as sentences."""
         return tuple(_notes(self))
 
     def describe(self) -> dict[str, Any]:
-        """As JSON; money is money, not units."""
+        """The split as JSON, with money as amounts, not units."""
         gains, spent = self.gains, [self.problem.money(units) for units in self.spent]
         tasks = {
             task: {
@@ -268,10 +267,10 @@ class Split:
 
 
 def exact(problem: SplitProblem) -> Split:
-    """The split that gains the most, proven. A task whose labels are worth nothing to all together has its minimum.
+    """The optimal split. A task whose labels have no value to all tasks together gets its minimum.
 
-    Of splits that gain the same it is the cheapest; of those the one with the most labels for the first task, then for
-    the second, and so on.
+    Of equally good splits it is the cheapest, then the one with the most labels of the first task, the second, and so
+    on.
     """
     problem.check_apart()
     buying, goods, _ = _goods(problem)
@@ -283,11 +282,11 @@ def exact(problem: SplitProblem) -> Split:
 
 
 def greedy(problem: SplitProblem) -> Split:
-    """Lot after lot by worth per money, passing over what no longer fits.
+    """Buy lots by value per price, skipping those that no longer fit.
 
-    If all lots cost the same it gains as much as the exact split; otherwise it is behind by less than what the first
-    lot that does not fit would gain (errata 31): of the best split even of fractions of lots only a part of that lot is
-    missing. It holds for single labels as it does for whole blocks, ``greedy(problem.in_blocks())``.
+    If all lots cost the same, this is optimal; otherwise it is short by less than the gain of the first lot that does
+    not fit (errata 31), because the fractional optimum contains only a part of that lot more. This holds for single
+    labels and for whole blocks, ``greedy(problem.in_blocks())``.
     """
     problem.check_apart()
     buying, goods, shift = _goods(problem)
@@ -300,10 +299,10 @@ def greedy(problem: SplitProblem) -> Split:
 
 
 def _goods(problem: SplitProblem) -> tuple[list[int], list[Good], int]:
-    """The tasks that are worth buying for and what each lot of theirs gains, in whole parts of 2^−shift.
+    """The tasks worth buying for, and the gain of each of their lots in units of 2^−shift.
 
-    The gain of a lot is ``β^(lot/u)`` of the one before. Falling numbers stay so when they are rounded; sums of ten
-    million of them are off by 10^-11 of the whole at most.
+    The gain of a lot is ``β^(lot/u)`` times the one before. Rounding keeps the order, and a sum of ten million lots has
+    a relative error of at most 10^-11.
     """
     worth, room = problem.worth, problem.room
     buying = [at for at in range(len(worth)) if worth[at] > 0 and room[at] > 0]
@@ -322,7 +321,7 @@ def _goods(problem: SplitProblem) -> tuple[list[int], list[Good], int]:
 
 def _good(problem: SplitProblem, at: int, first: float, decay: float) -> Good:
     lot, lots = problem.lots[at], problem.room[at]
-    if decay > 0:  # beyond that a lot is worth less than half of a part
+    if decay > 0:  # further lots round to 0
         lots = min(lots, math.ceil((math.log(max(1.0, first)) + 1) / (decay * lot)))
     if lots > MOST_MONEY:
         raise AllocationError(
@@ -341,40 +340,40 @@ def _notes(split: Split) -> list[str]:
         known = problem.estimates.informativeness
         clear = known.value < -2 * known.error
         return [
-            "No label of any task is worth its money: each task's labels harm the others by as much as they help it, "
-            "or by more. " + ("Only the minimums are bought." if any(problem.least) else "Nothing is bought."),
-            *([] if clear.any() else ["But no harm is beyond its error: take this as nothing known, not as advice."]),
+            "No label of any task is worth its money: each task's labels harm the others at least as much as they help "
+            "it. " + ("Only the minimums are bought." if any(problem.least) else "Nothing is bought."),
+            *([] if clear.any() else ["But no harm is beyond its error, so this is no advice: nothing is known."]),
         ]
-    said = []
+    notes = []
     for at in harmful:
         bought = f"only its minimum of {problem.least[at]:,} is bought" if problem.least[at] else "none are bought"
         task, worth = problem.tasks[at], problem.worth[at]
-        why = ", for it harms others" if worth < 0 else ""
-        said.append(f"A label of {task} is worth {worth:.3g} to all tasks together{why}: {bought}.")
+        why = ", because it harms others" if worth < 0 else ""
+        notes.append(f"A label of {task} is worth {worth:.3g} to all tasks together{why}: {bought}.")
     price, lot, task = min((price * lot, lot, task) for task, price, _, _, lot in problem._rows())
     left = problem.show(split.unspent)
     more = sum(split.counts) > sum(problem.least)
     if problem.budget and not more and not split.unspent:
-        said.append("The minimums take the whole budget.")
+        notes.append("The minimums take the whole budget.")
     elif not more and split.unspent < price:
         what = "label" if lot == 1 else f"lot of {lot:,} labels"
         whose = f"The {left} that the minimums leave" if any(problem.least) else left
-        said.append(f"{whose} buys nothing: the cheapest {what}, of {task}, costs {problem.show(price)}.")
+        notes.append(f"{whose} buys nothing: the cheapest {what}, of {task}, costs {problem.show(price)}.")
     elif split.unspent >= price and all(_is_full(split)):
-        said.append(f"Every task is at its cap: {left} is left.")
+        notes.append(f"Every task is at its cap: {left} is left.")
     elif split.unspent >= min(_open_prices(split), default=math.inf) and split.method in SEARCHED:
-        said.append(f"No further label would gain anything that counts: {left} is left.")
-    return said
+        notes.append(f"No further label would gain anything that counts: {left} is left.")
+    return notes
 
 
 def _open_prices(split: Split) -> list[int]:
-    """Of lots of tasks that are worth buying for and not at their caps."""
+    """The prices of lots of tasks worth buying for and not at their caps."""
     rows = zip(split.problem._rows(), _is_full(split), split.problem.worth, strict=True)
     return [price * lot for (_, price, _, _, lot), full, worth in rows if worth > 0 and not full]
 
 
 def _is_full(split: Split) -> list[bool]:
-    """Whether each task has as many labels as it may."""
+    """Whether each task is at its cap."""
     rows = zip(split.counts, split.problem.most, split.problem.lots, strict=True)
     return [most is not None and count + lot > most for count, most, lot in rows]
 

@@ -1,4 +1,4 @@
-"""Asking how to split a budget between the tasks of a campaign: what its seed labels say, and at which prices."""
+"""The inputs for splitting the budget of a campaign: measurements on its labels, and its prices and limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bursar.allocation.curves import LabelCurve
 from bursar.allocation.informativeness import Informer, make_informer
 from bursar.allocation.label_value import can_probe, counts, for_blocks_of, importance_of
 from bursar.allocation.methods import METHODS
-from bursar.allocation.rates import make_rater
+from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.seeds import taken_apart
 from bursar.allocation.settings import AllocationSection, allocation_settings
 from bursar.campaign.annotators import GoldAnnotator
@@ -30,23 +30,24 @@ from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, make_learner, no_progress
 from bursar.ragged import IntArray
+from bursar.random_streams import rng
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
 
-HELD_OUT = 0.25  # of the seed items, which the seed scores are of
-SIMULATED = 0.5  # of a pool: if more of its items than that have all labels, these are the answers of a simulation
-SOME = 20  # labels of a task that are asked for where there are none
+HELD_OUT = 0.25  # share of the seed items on which seed scores are measured
+SIMULATED = 0.5  # a pool with a larger share of fully labelled items is one of a simulation
+SOME = 20  # recommended labels for a task without any
 
 
 @dataclass(frozen=True, eq=False)
 class SplitInputs:
-    """The labels of a campaign, the items that have none, and at which prices more can be bought."""
+    """The labels of a campaign, its unlabelled items, and the prices of further labels."""
 
     config: CampaignConfig
     costs: CostModel
     annotated: Corpus
     pool: Corpus
-    drawn: Corpus | None = None  # of a run: the items that were drawn at random, which curves of labels go by
+    drawn: Corpus | None = None  # of a run: the items drawn at random, for learning curves
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -54,21 +55,21 @@ class SplitInputs:
 
     @property
     def room(self) -> tuple[int, ...]:
-        """How many more labels of each task there can be."""
+        """The number of labels of each task that can still be bought."""
         return tuple(len(self.pool) + int((~column.present).sum()) for column in self.annotated.labels.values())
 
     @property
     def method(self) -> str:
-        """How it is split if nobody says: as the campaign's rounds are, or else with items for all tasks."""
+        """The default method: that of the campaign's rounds, else with items for all tasks."""
         section = self.config.allocation
         return section.method if isinstance(section, AllocationSection) and section.method in METHODS else "together"
 
     def learner(self) -> Learner:
-        """The campaign's learner, which has learned nothing yet."""
+        """The campaign's learner, untrained."""
         return make_learner(self.config.learner.name, self.annotated.schema, self.config.learner.options)
 
     def problem(self, money: Any, estimates: SplitEstimates, importance: tuple[float, ...] = ()) -> SplitProblem:
-        """The split of so much money by some estimates, at the campaign's prices and within its limits."""
+        """The problem of splitting a budget at the campaign's prices and within its limits."""
         config, items, costs = self.config, self.annotated, self.costs
         tasks = list(items.schema.values())
         labels = {name: column.rows for name, column in items.labels.items()}
@@ -76,7 +77,7 @@ class SplitInputs:
         known = [np.flatnonzero(items.labels[name].present) for name in items.schema]
         alone = [_mean(prices.reading[there] + prices.own[there, at]) for at, there in enumerate(known)]
         joint = _mean(prices.reading) + sum(_mean(prices.own[there, at]) for at, there in enumerate(known))
-        limits, rounds = config.limits.tasks, max(1, config.budget.rounds)  # limits are those of a round
+        limits, rounds = config.limits.tasks, max(1, config.budget.rounds)  # limits are per round
         caps = [limits[name].at_most if name in limits else None for name in items.schema]
         return SplitProblem(
             estimates,
@@ -93,33 +94,33 @@ class SplitInputs:
         )
 
     def check(self, money: Any, method: str) -> SplitProblem:
-        """Refuse money that no split of this method can be made of, whatever estimates say: nobody measures in vain."""
+        """Refuse a budget that cannot be split whatever the estimates, before anything is measured."""
         _check(self)
         return METHODS[method](self.problem(money, SplitEstimates.unknown(self.tasks))).problem
 
 
 @dataclass(frozen=True)
 class MeasuredInputs:
-    """What a split goes by, as it was measured."""
+    """Measured estimates, and the problems they define."""
 
-    material: SplitInputs
+    inputs: SplitInputs
     estimates: SplitEstimates
-    scores: dict[str, float]  # of a model of three quarters of the seed items, on those of the others with labels
-    rater: str  # by which the rates were measured
+    scores: dict[str, float]  # of a model of three quarters of the seed items, on the others
+    rater: str
 
     def problem(self, money: Any) -> SplitProblem:
-        """The split of so much money, at the campaign's prices and within its limits."""
-        return self.material.problem(money, self.estimates, self.importance)
+        """The problem of splitting a budget by these estimates."""
+        return self.inputs.problem(money, self.estimates, self.importance)
 
     @property
     def importance(self) -> tuple[float, ...]:
-        """Of a run: what a label of each task is worth now, over one right after the seed, as its own rounds count."""
-        tasks = self.material.tasks
-        if self.material.drawn is None:
+        """Of a run: the value of a label of each task now, relative to one right after the seed."""
+        tasks = self.inputs.tasks
+        if self.inputs.drawn is None:
             return (1.0,) * len(tasks)
         rates = {name: (r.beta, r.low, r.high, r.block) for name, r in self.estimates.rates.items()}
-        known = LabelValue(labels=counts(self.material.annotated), rates=rates)
-        return importance_of(known, tasks, self.material.config.budget.seed_items)
+        known = LabelValue(labels=counts(self.inputs.annotated), rates=rates)
+        return importance_of(known, tasks, self.inputs.config.budget.seed_items)
 
     @property
     def context(self) -> Context:
@@ -127,24 +128,24 @@ class MeasuredInputs:
 
 
 def inputs_of_run(folder: Path) -> SplitInputs:
-    """What a run has been told so far."""
+    """The inputs of a run, with all its labels so far."""
     run = Run.open(folder)
     if not run.has_ledger(run.arms[0]):
-        raise AllocationError(f"{folder} has bought nothing yet", fix="ask about the campaign's file instead")
+        raise AllocationError(f"{folder} has bought nothing yet", fix="name the campaign's file instead")
     campaign = run.campaign(run.arms[0])
     try:
-        return _material(campaign)
+        return _inputs_of(campaign)
     finally:
         campaign.close()
 
 
 def inputs_of(config: CampaignConfig) -> SplitInputs:
-    """The seed labels of a campaign that has not begun.
+    """The inputs of a campaign that has not started.
 
-    Where most items of the pool have all labels, these are the answers of a simulation, which nobody would have
-    beforehand: those of its seed items are looked at. Otherwise they are what is labelled already, and all of it is.
+    If most items of the pool have all labels, they are gold labels of a simulation, and only those of the seed items
+    are used. Otherwise all existing labels are used.
     """
-    config = config.model_copy(update={"ledger": None})  # nothing is begun where the campaign will be kept
+    config = config.model_copy(update={"ledger": None})  # so that no ledger is created
     parts = load_parts(config)
     if len(fully_labelled(parts.corpus, parts.pool)) > SIMULATED * len(parts.pool):
         return _simulated(config, parts)
@@ -156,7 +157,7 @@ def inputs_of(config: CampaignConfig) -> SplitInputs:
 
 def _simulated(config: CampaignConfig, parts: DataSplits) -> SplitInputs:
     """The seed items of a simulation, with their gold labels."""
-    gold = config.costs.model_copy(update={"pricing": "gold"})  # so that only items with all labels are drawn
+    gold = config.costs.model_copy(update={"pricing": "gold"})  # so that only fully labelled items are drawn
     with TemporaryDirectory(prefix="bursar-") as folder:
         campaign = Campaign(config.model_copy(update={"costs": gold}), Path(folder), parts=parts)
         try:
@@ -164,54 +165,51 @@ def _simulated(config: CampaignConfig, parts: DataSplits) -> SplitInputs:
             ask = campaign.ask()
             for want in ask.items if ask is not None else ():
                 campaign.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
-            return replace(_material(campaign), drawn=None)  # it is no run yet
+            return replace(_inputs_of(campaign), drawn=None)  # not a run
         finally:
             campaign.close()
 
 
 def measure(
-    material: SplitInputs,
+    inputs: SplitInputs,
     *,
     informer: str | None = None,
     rater: str | None = None,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> MeasuredInputs:
-    """Who informs whom, how fast each task saturates, and how hard each is, from the seed labels.
+    """Measure informativeness, reduction rates and seed scores on the labels.
 
-    An informer or rater that is not named is the campaign's. If that names none, it is a look-ahead, or a probe where
-    the learner has no steps; and curves of real labels in a run, of guessed ones before it where there are items to
-    guess labels of.
+    The default informer and rater are the campaign's. If it names none, the informer is a look-ahead, or a probe if the
+    learner has no training steps; the rater uses learning curves of real labels in a run or without unlabelled items,
+    else of pseudo-labels.
     """
-    _check(material)
-    section = allocation_settings(material.config)
-    learner, items = material.learner(), material.annotated
+    _check(inputs)
+    section = allocation_settings(inputs.config)
+    learner, items = inputs.learner(), inputs.annotated
     informing = _informer(section, informer, learner)
-    curve = "ledger" if material.drawn is not None or not len(material.pool) else "pseudo-labels"
+    curve = "ledger" if inputs.drawn is not None or not len(inputs.pool) else "pseudo-labels"
     rating = make_rater(rater or section.rater or curve, **_settings(section, rater, "rater"))
     informing.check(learner)
-    rating.check(material.pool)
-    rating.check_tasks(material.tasks)
+    rating.check(inputs.pool)
+    rating.check_tasks(inputs.tasks)
     informs = informing.measure(
         learner, items, seed=seed, progress=lambda what, done: progress("who informs whom", done)
     )
-    of = material.drawn if isinstance(rating, LabelCurve) and material.drawn is not None else items
-    rates = rating.measure(
-        material.learner(),
-        of,
-        pool=material.pool,
-        seed=seed,
-        progress=lambda what, done: progress("how fast tasks saturate", done),
+    of = inputs.drawn if isinstance(rating, LabelCurve) and inputs.drawn is not None else items
+    how = RatingSettings(
+        pool=inputs.pool, seed=seed, progress=lambda what, done: progress("how fast tasks saturate", done)
     )
+    rates = rating.measure(inputs.learner(), of, how)
     rates = for_blocks_of(counts(items), counts(of), rates)
     progress("how hard tasks are", 0.0)
     scores = _seed_scores(learner, items, seed)
     progress("how hard tasks are", 1.0)
-    return MeasuredInputs(material, SplitEstimates(informs, rates), scores, rating.name)
+    return MeasuredInputs(inputs, SplitEstimates(informs, rates), scores, rating.name)
 
 
 def _informer(section: AllocationSection, given: str | None, learner: Learner) -> Informer:
-    """The one that is named, or a look-ahead where that can be."""
+    """The named informer, or a look-ahead if the learner supports it."""
     if given or section.informer:
         return make_informer(given or section.informer or "", **_settings(section, given, "informer"))
     found = make_informer("lookahead")
@@ -224,46 +222,46 @@ def _informer(section: AllocationSection, given: str | None, learner: Learner) -
 
 
 def _settings(section: AllocationSection, given: str | None, what: str) -> dict[str, Any]:
-    """What the campaign says of its informer or rater, if that is the one."""
+    """The campaign's settings of its informer or rater, if that one is used."""
     mine: dict[str, Any] = getattr(section, f"{what}_settings")
     return mine if given in (None, getattr(section, what)) else {}
 
 
-def _material(campaign: Campaign) -> SplitInputs:
+def _inputs_of(campaign: Campaign) -> SplitInputs:
     annotated = campaign.ledger.view()
     bought = set(annotated.ids.tolist())
     pool = campaign.corpus.take(campaign.pool)
     rest = np.array([at for at, item in enumerate(pool.ids.tolist()) if item not in bought], dtype=np.int64)
-    terms = campaign.state.terms()  # the settings and prices in force, which are not always those of the beginning
+    terms = campaign.state.terms()  # current settings and prices, which may have changed
     drawn = campaign.ledger.bought(purposes=BY_NO_MODEL)
     at_random = campaign.ledger.view(drawn) if drawn else annotated
     return SplitInputs(terms.config, terms.costs, annotated, pool.take(rest).unlabelled(), at_random)
 
 
-def _check(material: SplitInputs) -> None:
-    if len(material.tasks) < 2:
+def _check(inputs: SplitInputs) -> None:
+    if len(inputs.tasks) < 2:
         raise ConfigError(
-            f"there is one task, {material.tasks[0]!r}: nothing to split", fix="name two tasks or more in the campaign"
+            f"there is one task, {inputs.tasks[0]!r}: nothing to split", fix="name two tasks or more in the campaign"
         )
-    bare = [name for name, column in material.annotated.labels.items() if not column.present.any()]
+    bare = [name for name, column in inputs.annotated.labels.items() if not column.present.any()]
     if bare:
         has, it = ("task {} has", "it") if len(bare) == 1 else ("tasks {} have", "each of them")
-        others = [name for name in material.tasks if name not in bare]
+        others = [name for name in inputs.tasks if name not in bare]
         without = f", or go without: tasks = {others}" if len(others) > 1 else ""
         raise AllocationError(
-            f"{has.format(', '.join(map(repr, bare)))} no seed labels, so nothing is known of what more would be worth",
-            fix=f"label about {SOME} items of the split {material.config.corpus.pool!r} for {it}, "
+            f"{has.format(', '.join(map(repr, bare)))} no seed labels, so the value of more is unknown",
+            fix=f"label about {SOME} items of the split {inputs.config.corpus.pool!r} for {it}, "
             f"or annotate the first round{without}",
         )
-    if not any(material.room):
-        raise AllocationError("all items are labelled for all tasks: there is nothing to buy", fix="add some items")
+    if not any(inputs.room):
+        raise AllocationError("all items are labelled for all tasks: there is nothing to buy", fix="add items")
 
 
 def _seed_scores(learner: Learner, items: Corpus, seed: int) -> dict[str, float]:
-    """The main score of each task on held-out seed items; none of a task that none of them is labelled for."""
+    """The main score of each task on held-out seed items, if there are enough."""
     try:
-        parts = taken_apart(items, (1 - HELD_OUT, HELD_OUT), np.random.default_rng([seed, 61]))
-    except AllocationError:  # too few labels of a task for both parts: then nothing is said of how hard tasks are
+        parts = taken_apart(items, (1 - HELD_OUT, HELD_OUT), rng(seed, "seed score parts"))
+    except AllocationError:  # too few labels of a task for both parts
         return {}
     trained, held = (items.take(part) for part in parts)
     learner.fit(trained, seed=seed)
@@ -277,5 +275,5 @@ def _mean(prices: IntArray) -> Fraction:
 
 
 def _typical(price: Fraction) -> int:
-    """In whole units, rounded up: a split must not promise more labels than the money buys."""
+    """In whole units, rounded up, so that a split is affordable."""
     return max(1, math.ceil(price))

@@ -1,4 +1,4 @@
-"""The files of tables of one's own estimates: what stands in one, as it was written, and where."""
+"""Read the content of files with estimates, and find the line of a key for error messages."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bursar.errors import DataError
 
 NEEDED = ("price", "beta", "block")
 KEYS = (*NEEDED, "low", "high", "seed_score", "min", "cap")
-MOST = Decimal(10**12)  # of any number in a table, and of a budget
-LONGEST = 50  # digits of one, before and behind the point
+MOST = Decimal(10**12)  # largest number in a table, and largest budget
+LONGEST = 50  # most digits of a number, before and after the point
 
-Line = Callable[[str, str | None, str | None], int | None]  # of a section, a task and a key; or of a key at the top
-Told = tuple[Mapping[str, Any], Line]
+Line = Callable[[str, str | None, str | None], int | None]  # from a section, a task and a key (or just a top-level key)
+Content = tuple[Mapping[str, Any], Line]
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
 def shown(value: Any) -> str:
-    """A value as it stands in the file, or its beginning.
+    """A value as in the file, shortened if necessary.
 
     >>> shown([Decimal("0.25"), 1]), shown("0.05"), shown(True)
     ('[0.25, 1]', '"0.05"', 'true')
@@ -39,7 +39,7 @@ def shown(value: Any) -> str:
 
 
 def number_in(text: str) -> Decimal | None:
-    """The number that a text is; none if it is no finite one, or has more digits than anybody counts money in.
+    """The number in a text; ``None`` if it is not a finite number or has too many digits.
 
     >>> number_in("0.05"), number_in("1e-99999999"), number_in("many"), number_in("inf")
     (Decimal('0.05'), None, None, None)
@@ -55,14 +55,14 @@ def number_in(text: str) -> Decimal | None:
 
 
 # -- formats ---------------------------------------------------------------------------------------------------------
-def _toml(path: Path, text: str) -> Told:
+def _toml(path: Path, text: str) -> Content:
     try:
-        told = tomllib.loads(text, parse_float=_cell)
+        content = tomllib.loads(text, parse_float=_cell)
     except tomllib.TOMLDecodeError as wrong:
         where = re.search(r"\(at line (\d+)", str(wrong))
-        message = f"this is no TOML: {str(wrong).partition(' (at')[0]}"
+        message = f"this is not TOML: {str(wrong).partition(' (at')[0]}"
         raise DataError(message, path=path, line=int(where[1]) if where else None) from None
-    except ValueError:  # of a whole number with thousands of digits
+    except ValueError:  # a whole number with thousands of digits
         raise DataError("a number is too long", path=path, fix=f"give numbers up to {MOST:,}") from None
     except RecursionError:
         raise _too_deep(path) from None
@@ -73,20 +73,20 @@ def _toml(path: Path, text: str) -> Told:
         header = rf"^\s*\[\s*{section}\s*\.\s*[\"']?{re.escape(task)}[\"']?\s*\]"
         return _line_of(text, [header, *([] if key is None else [rf"^\s*[\"']?{re.escape(key)}[\"']?\s*="])])
 
-    return told, line
+    return content, line
 
 
-def _json(path: Path, text: str) -> Told:
+def _json(path: Path, text: str) -> Content:
     try:
-        told = json.loads(text, parse_float=_cell, parse_int=_cell, object_pairs_hook=_once)
+        content = json.loads(text, parse_float=_cell, parse_int=_cell, object_pairs_hook=_once)
     except json.JSONDecodeError as wrong:
-        raise DataError(f"this is no JSON: {wrong.msg}", path=path, line=wrong.lineno) from None
+        raise DataError(f"this is not JSON: {wrong.msg}", path=path, line=wrong.lineno) from None
     except _TwiceError as wrong:
         raise DataError(f"the key {wrong.args[0]!r} is given twice", path=path, fix="give it once") from None
     except RecursionError:
         raise _too_deep(path) from None
-    if not isinstance(told, dict):
-        raise DataError("this holds no table", path=path, fix='it begins with {"tasks": {…')
+    if not isinstance(content, dict):
+        raise DataError("this is not a table of estimates", path=path, fix='begin with {"tasks": {…')
 
     def line(section: str, task: str | None, key: str | None) -> int | None:
         if task is None:
@@ -95,11 +95,11 @@ def _json(path: Path, text: str) -> Told:
         last = [] if key is None else [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"]
         return _line_of(text, start + last)
 
-    return told, line
+    return content, line
 
 
 def _too_deep(path: Path) -> DataError:
-    return DataError("tables are nested far too deep", path=path, fix="docs/allocation.md shows how a table looks")
+    return DataError("tables are nested too deep", path=path, fix="see docs/allocation.md for the format")
 
 
 class _TwiceError(Exception):
@@ -116,7 +116,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _line_of(text: str, patterns: list[str]) -> int | None:
-    """The line of the last pattern, each being looked for behind the one before."""
+    """The line of the last pattern, each searched for after the one before."""
     at = 0
     for pattern in patterns:
         found = re.compile(pattern, re.MULTILINE).search(text, at)
@@ -126,8 +126,8 @@ def _line_of(text: str, patterns: list[str]) -> int | None:
     return text.count("\n", 0, at) + 1
 
 
-def _csv(path: Path, text: str) -> Told:
-    """A row a task: task and its keys, ``informs:TASK``, ``error:TASK``. An empty cell is none."""
+def _csv(path: Path, text: str) -> Content:
+    """One row per task: its name and keys, ``informs:TASK`` and ``error:TASK``. Empty cells are missing values."""
     lines, tasks, informs = {}, {}, {}
     rows = csv.reader(text.splitlines(keepends=True), strict=True)
     try:
@@ -139,7 +139,7 @@ def _csv(path: Path, text: str) -> Told:
                 "the first column is not 'task'", path=path, line=1, fix=fix or f"begin with task,{','.join(KEYS)}"
             )
         if twice := [key for key in header if header.count(key) > 1]:
-            raise DataError(f"column {twice[0]!r} is there twice", path=path, line=1, fix="leave one out")
+            raise DataError(f"column {twice[0]!r} occurs twice", path=path, line=1, fix="remove one")
         for row in rows:
             if not row:
                 continue
@@ -161,21 +161,21 @@ def _csv(path: Path, text: str) -> Told:
                     message = f"task {task!r}: {key} is given without informs:{key[6:]}"
                     raise DataError(message, path=path, line=rows.line_num, fix="give both, or none")
     except csv.Error as wrong:
-        raise DataError(f"this is no CSV: {wrong}", path=path, line=rows.line_num) from None
+        raise DataError(f"this is not CSV: {wrong}", path=path, line=rows.line_num) from None
     for key in header:
         kind, colon, other = key.partition(":")
         if colon and (kind not in ("informs", "error") or other not in tasks):
             raise DataError(f"column {key!r} is of no task", path=path, line=1, fix="use informs:TASK or error:TASK")
-    told: dict[str, Any] = {"tasks": tasks, "informativeness": informs}
-    return told, lambda section, task, key: None if task is None else lines.get(task)
+    content: dict[str, Any] = {"tasks": tasks, "informativeness": informs}
+    return content, lambda section, task, key: None if task is None else lines.get(task)
 
 
 def _cell(text: str) -> Decimal | str:
-    """A number, if it is one."""
+    """The number in a cell, or its text."""
     try:
         return Decimal(text.strip())
     except ArithmeticError:
         return text
 
 
-FORMATS: Mapping[str, Callable[[Path, str], Told]] = {".toml": _toml, ".json": _json, ".csv": _csv}
+FORMATS: Mapping[str, Callable[[Path, str], Content]] = {".toml": _toml, ".json": _json, ".csv": _csv}

@@ -1,4 +1,4 @@
-"""Estimates of one's own in a file: TOML, JSON or CSV, with prices in money.
+"""Estimates from a TOML, JSON or CSV file, with prices in money.
 
 .. code-block:: toml
 
@@ -6,13 +6,13 @@
 
     [tasks.intent]
     price = 0.05        # of a label
-    beta = 0.6          # each block of labels is worth so much of the block before; 1 if nothing is lost
+    beta = 0.6          # value of each block of labels, relative to the block before
     low = 0.5           # its interval
     high = 0.7
     block = 200         # labels
 
     [informativeness.intent]
-    slots = [0.4, 0.1]  # what labels of intent are worth to slots, in labels of its own; and the standard error
+    slots = [0.4, 0.1]  # value of a label of intent to slots, in labels of its own; and the standard error
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from bursar.errors import AllocationError, DataError
 from bursar.tasks import CostModel
 
 TOP = ("unit", "currency", "joint_price", "tasks", "informativeness")
-FINEST = 9  # decimals of a price, if no unit is given
+FINEST = 9  # most decimals of a price if no unit is given
 
 
 @dataclass(frozen=True)
 class EstimateTable:
-    """What a file says: estimates, prices and limits, all but the budget."""
+    """The estimates, prices and limits in a file."""
 
     estimates: SplitEstimates
-    prices: tuple[int, ...]  # in units of the costs
+    prices: tuple[int, ...]  # in units of ``costs``
     least: tuple[int, ...]
     most: tuple[int | None, ...]
     joint: int | None = None
@@ -53,11 +53,11 @@ class EstimateTable:
 
     @property
     def context(self) -> Context:
-        """What baselines ask for."""
+        """The inputs of baselines."""
         return Context(self.scores)
 
     def problem(self, budget: Decimal | float | str) -> SplitProblem:
-        """With money to split, rounded down to whole units."""
+        """The problem of splitting a budget, which is rounded down to whole units."""
         amount = number_in(str(budget))
         if amount is None or not 0 <= amount <= MOST:
             raise AllocationError(f"a budget of {budget}", fix=f"give an amount of money from 0 to {MOST:,}")
@@ -67,7 +67,7 @@ class EstimateTable:
         )
 
     def describe(self) -> dict[str, Any]:
-        """As the JSON that ``read_estimate_table`` reads."""
+        """The table as JSON, for ``read_estimate_table``."""
         known, tasks = self.estimates.informativeness, {}
         for at, task in enumerate(self.estimates.tasks):
             rate = self.estimates.rates[task]
@@ -89,20 +89,20 @@ class EstimateTable:
         return {**top, "tasks": tasks, "informativeness": informs}
 
     def save(self, file: str | Path) -> None:
-        """As JSON, whole or not at all."""
+        """Write to JSON, atomically."""
         with replacing(Path(file)) as out:
             out.write(json.dumps(self.describe(), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_estimate_table(file: str | Path) -> EstimateTable:
-    """The table in a file, by its ending. What is wrong is told with the task, the key and, if found, the line."""
+    """Read a table in the format of the file's extension. Errors name the task, the key and, if found, the line."""
     path = Path(file)
     kind = path.suffix.lower()
     if path.is_dir():
-        raise DataError("this is a folder", path=path, fix="name the file of the table")
+        raise DataError("this is a folder", path=path, fix="name a file")
     if kind not in FORMATS:
         raise DataError(
-            f"the name ends in none of {', '.join(FORMATS)}", path=path, fix="give the table as one of them"
+            f"unknown format {kind or 'without extension'!r}", path=path, fix=f"use one of {', '.join(FORMATS)}"
         )
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -115,13 +115,13 @@ def read_estimate_table(file: str | Path) -> EstimateTable:
     return _Reader(path, *FORMATS[kind](path, text)).table()
 
 
-# -- what a table is made of -----------------------------------------------------------------------------------------
+# -- validation ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Reader:
-    """What the file holds, as it was written, and where a key of a task stands in it."""
+    """The content of the file, and the line of a task's key in it."""
 
     path: Path
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
     line: Line
 
     def wrong(
@@ -132,13 +132,13 @@ class _Reader:
         return DataError(f"{whose}{message}", path=self.path, line=line, fix=fix)
 
     def table(self) -> EstimateTable:
-        for key in self.told:
+        for key in self.content:
             if key not in TOP:
                 fix = f"use {', '.join(TOP)}"
                 if key in ("corpus", "costs", "strategy", "learner"):
                     fix = f"if this is a campaign, leave --table out: bursar allocate {self.path} --budget …"
                 raise self.wrong(f"there is no key {key!r}", key=key, fix=fix)
-        tasks = self.told.get("tasks")
+        tasks = self.content.get("tasks")
         if not isinstance(tasks, Mapping) or not tasks:
             what = "there are no tasks" if not tasks else f"tasks = {shown(tasks)} is no table"
             raise self.wrong(
@@ -149,7 +149,7 @@ class _Reader:
         costs = self._costs(tasks)
         names = tuple(tasks)
         prices = {task: self._units(tasks[task]["price"], costs, task, "price") for task in names}
-        joint = self.told.get("joint_price")
+        joint = self.content.get("joint_price")
         if joint is not None and self._units(joint, costs, None, "joint_price") < max(prices.values()):
             dearest = max(names, key=lambda task: prices[task])
             raise self.wrong(
@@ -194,17 +194,17 @@ class _Reader:
         prices = [
             self._number(given["price"], task, "price", fix="give a number above 0") for task, given in tasks.items()
         ]
-        if "joint_price" in self.told:
-            prices.append(self._number(self.told["joint_price"], None, "joint_price", fix="give a number above 0"))
-        currency = self.told.get("currency", "")
+        if "joint_price" in self.content:
+            prices.append(self._number(self.content["joint_price"], None, "joint_price", fix="give a number above 0"))
+        currency = self.content.get("currency", "")
         if not isinstance(currency, str):
             raise self.wrong(
                 f"currency = {shown(currency)}", key="currency", fix='give a sign between quotes, such as "€"'
             )
         decimals = max(0, *(-int(price.normalize().as_tuple().exponent) for price in prices))
-        if "unit" not in self.told:
+        if "unit" not in self.content:
             return CostModel({}, {}, Decimal(1).scaleb(-min(decimals, FINEST)), currency)
-        unit = self._number(self.told["unit"], None, "unit", fix="give the smallest amount in use, such as 0.01")
+        unit = self._number(self.content["unit"], None, "unit", fix="give the smallest amount in use, such as 0.01")
         if unit <= 0:
             raise self.wrong(f"unit = {unit}", key="unit", fix="give the smallest amount in use, such as 0.01")
         return CostModel({}, {}, unit, currency)
@@ -240,25 +240,25 @@ class _Reader:
         return float(number)
 
     def _rate(self, task: str, given: Mapping[str, Any]) -> ReductionRate:
-        told = {}
+        rate = {}
         for key in ("beta", "low", "high"):
             fix = "give low ≤ beta ≤ high, all above 0 and up to 1"
-            told[key] = float(self._number(given.get(key, given["beta"]), task, key, fix=fix))
-            if not 0 < told[key] <= 1:
-                raise self.wrong(f"{key} = {told[key]:g}", task, key, fix=fix)
+            rate[key] = float(self._number(given.get(key, given["beta"]), task, key, fix=fix))
+            if not 0 < rate[key] <= 1:
+                raise self.wrong(f"{key} = {rate[key]:g}", task, key, fix=fix)
         block = self._number(given["block"], task, "block", fix="give a number of labels above 0")
         try:
-            return ReductionRate(told["beta"], told["low"], told["high"], float(block))
+            return ReductionRate(rate["beta"], rate["low"], rate["high"], float(block))
         except AllocationError as wrong:
             key = "block" if block <= 0 else "beta"
             raise self.wrong(wrong.message, task, key, fix=wrong.fix or "") from None
 
     def _informativeness(self, tasks: tuple[str, ...]) -> Informativeness:
-        told = self.told.get("informativeness", {})
-        if not isinstance(told, Mapping):
+        rows = self.content.get("informativeness", {})
+        if not isinstance(rows, Mapping):
             raise self.wrong("informativeness is no table", fix="give each task one, such as [informativeness.intent]")
         value, error = np.eye(len(tasks)), np.zeros((len(tasks), len(tasks)))
-        for task, row in told.items():
+        for task, row in rows.items():
             where = {"section": "informativeness"}
             if task not in tasks or not isinstance(row, Mapping):
                 message = f"informativeness.{task} " + ("is no table" if task in tasks else "is of no task")

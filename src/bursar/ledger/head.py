@@ -6,7 +6,7 @@ behind the ledger, but never ahead of it: a ledger that ends before its head fil
 
 from __future__ import annotations
 
-import fcntl
+import fcntl  # not filelock: readers share the lock, and it is on the head file itself
 import json
 import os
 import zlib

@@ -17,6 +17,7 @@ from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, SchemaError
 from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged, offsets_of
+from bursar.random_streams import rng
 from bursar.tasks import Classification, Tagging, Task
 
 WIDE = 12.0  # standard deviations about the mean that an expected mutual information is summed over
@@ -85,7 +86,7 @@ def related_corpus(
     measured, schema = [1.0], {task: real}
     for place, chance in enumerate(drawn, start=1):
         matrix = label_matrix(chance, len(shares), wide)
-        relabelled = draw_labels(codes, matrix, np.random.default_rng([seed, 97, place]))
+        relabelled = draw_labels(codes, matrix, rng(seed, "related labels", place))
         mine = np.repeat(labelled[place], counts)
         measured.append(adjusted_mutual_information(codes[mine], relabelled[mine]))
         new = _synthetic(real, f"related-{place}", wide)
@@ -129,13 +130,13 @@ def label_matrix(alpha: float, real: int, synthetic: int) -> FloatArray:
     return found
 
 
-def draw_labels(codes: IntArray, matrix: FloatArray, rng: np.random.Generator) -> IntArray:
+def draw_labels(codes: IntArray, matrix: FloatArray, generator: np.random.Generator) -> IntArray:
     """Draw a label for each unit by the row of its real one. One search over the stacked cumulative rows."""
     steps = np.minimum(np.cumsum(matrix, axis=1), 1.0)
     steps[:, -1] = 1.0
     real, synthetic = matrix.shape
     stairs = (steps + np.arange(real)[:, None]).ravel()
-    places = rng.random(len(codes)) * BELOW_ONE + codes
+    places = generator.random(len(codes)) * BELOW_ONE + codes
     found: IntArray = np.searchsorted(stairs, places, side="right") - codes * synthetic
     return found
 
@@ -181,7 +182,7 @@ def _choose_items(
 ) -> tuple[Corpus, list[BoolArray]]:
     """The items to keep, and for each task which of them are labelled for training."""
     training = known.in_split(split)
-    order = np.random.default_rng([seed, 101]).permutation(known.by_id(training))
+    order = rng(seed, "related items").permutation(known.by_id(training))
     counts = task.units(known.words)
     total = int(counts[training].sum())
     taken: dict[int, IntArray] = {}
