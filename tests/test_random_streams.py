@@ -37,8 +37,6 @@ WORDS = [
     ("judged items", (), [5, 137]),
     ("strategy", (), [5]),
     ("reward reservoir", (), [5, 23]),
-    ("bandit environments", (), [5, 31]),
-    ("bandit draws", (), [5, 37]),
     ("related items", (), [5, 101]),
     ("related labels", (8,), [5, 97, 8]),
     ("informativeness parts", (8,), [5, 8, 31]),

@@ -22,8 +22,8 @@ from bursar.curriculum.fixed import Constant
 from bursar.curriculum.improve import CmaEs, improve
 from bursar.curriculum.states import LONGER, RECENT
 from bursar.ragged import FloatArray
-from bursar.simulation.bandit import Bandits, Play, play
 from experiments.studies.arms import Place
+from experiments.studies.bandit_environment import Bandits, Play, play
 from experiments.studies.bandit_findings import analyse
 from experiments.studies.study import STUDIES, Study
 

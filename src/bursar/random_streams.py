@@ -54,9 +54,7 @@ STREAMS = {
     "strategy": Stream(None),
     # task policies: bursar.curriculum
     "reward reservoir": Stream(23),
-    # simulated trainings and tasks: bursar.simulation
-    "bandit environments": Stream(31),
-    "bandit draws": Stream(37),
+    # synthetic tasks: bursar.simulation
     "related items": Stream(101),
     "related labels": Stream(97),  # task
     # budget splits: bursar.allocation

@@ -11,7 +11,7 @@ from bursar.curriculum import Course, DynamicPolicy, StepLog, learn_dynamic, mak
 from bursar.curriculum.dynamic import FEATURES, RIDGE, best_weights, features_of, features_seen
 from bursar.curriculum.states import TaskStates
 from bursar.errors import ConfigError
-from bursar.simulation.bandit import Bandits, play
+from experiments.studies.bandit_environment import Bandits, play
 
 
 def random_log(steps=300, tasks=3, seed=0):

@@ -227,10 +227,10 @@ def _work(work: bytes, unit: bytes, sender: tuple[str, int], mailbox: Any) -> tu
     os.environ.update(thread_settings(1))
     last: list[Any] = []
 
-    def tell(what: Any) -> None:
+    def report(what: Any) -> None:
         last[:] = [mailbox.put.remote(sender, what)]
 
-    how, what, seconds = attempt(lambda: (pickle.loads(work), pickle.loads(unit)), tell)
+    how, what, seconds = attempt(lambda: (pickle.loads(work), pickle.loads(unit)), report)
     with contextlib.suppress(ray.exceptions.RayError):
         ray.get(last, timeout=10)  # reports arrive in order, so the last one implies all
     return how, what, seconds, bool(last)

@@ -80,10 +80,10 @@ class ThisProcess:
     @contextmanager
     def worker_pool(self, on_report: Callable[[int, Any], None]) -> Iterator[WorkerPool]:
         """A pool of this process only."""
-        yield _Here(on_report)
+        yield _InProcessPool(on_report)
 
 
-class _Here:
+class _InProcessPool:
     def __init__(self, on_report: Callable[[int, Any], None]) -> None:
         self.on_report = on_report
         self.waiting: deque[tuple[int, Work, Unit]] = deque()
@@ -119,13 +119,13 @@ def pack(work_or_unit: Work | Unit, dumps: Callable[[Any], bytes] = pickle.dumps
 
 
 def attempt(
-    unpack: Callable[[], tuple[Work, Unit]], tell: ProgressCallback
+    unpack: Callable[[], tuple[Work, Unit]], report: ProgressCallback
 ) -> tuple[Literal["done", "failed"], Any, float]:
     """Run a unit in a worker: unpack it, which imports what it needs, and call the work."""
     try:
         work, unit = unpack()
         start = time.perf_counter()
-        result = work(unit, tell)
+        result = work(unit, report)
         return "done", result, time.perf_counter() - start
     except BaseException as wrong:
         return "failed", picklable_error(wrong), 0.0

@@ -2,7 +2,7 @@
 
 Small models train fastest on one thread: two threads on one small matrix mostly wait for each other. So work is spread
 over processes, each with its share of the cores. A process runs many units, so what it has loaded for one is there for
-the next.
+the next. ``concurrent.futures`` is not used: it has no progress reports, and one dead worker breaks its whole pool.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _work(line: Connection) -> None:
     one_at_a_time = threading.Lock()  # a unit may report from several threads
     received = _Received()
 
-    def say(how: Literal["report", "done", "failed"], what: Any, seconds: float = 0.0) -> None:
+    def send(how: Literal["report", "done", "failed"], what: Any, seconds: float = 0.0) -> None:
         with one_at_a_time:
             line.send((how, what, seconds))
 
@@ -225,13 +225,13 @@ def _work(line: Connection) -> None:
             work, unit = line.recv()
         except (EOFError, OSError):
             return
-        ended = attempt(partial(received.unpack, work, unit), lambda what: say("report", what))
+        ended = attempt(partial(received.unpack, work, unit), lambda what: send("report", what))
         try:
-            say(*ended)
+            send(*ended)
         except OSError:
             return
         except Exception as wrong:  # the result cannot be pickled
-            say("failed", picklable_error(wrong))
+            send("failed", picklable_error(wrong))
 
 
 class _Received:

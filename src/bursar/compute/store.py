@@ -25,7 +25,7 @@ def address(work: Work, unit: Unit) -> str:
     Arguments bound by ``functools.partial`` are not part of it, because folders may move. Everything that a result
     depends on belongs in the unit, including a version number if the results of the work change.
 
-    >>> def train(unit, tell): ...
+    >>> def train(unit, report): ...
     >>> address(train, {"seed": 1, "task": "slots"}) == address(train, {"task": "slots", "seed": 1})
     True
     """

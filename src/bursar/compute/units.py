@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -42,7 +43,7 @@ def run_units(
     ``fill`` maps a unit to the argument of ``work`` right before it runs. Use it to add data that is not
     JSON-serialisable or too large to keep in memory for all units. The unit itself must identify that data.
 
-    >>> def square(unit, tell):
+    >>> def square(unit, report):
     ...     return unit["x"] ** 2
     >>> run_units(square, [{"x": 3}, {"x": 2}, {"x": 3}])
     [9, 4, 9]
@@ -71,20 +72,18 @@ def run_units(
     def retried(number: int, why: str) -> None:
         watch.retried(jobs[number][1], why)
 
-    given_up = _run(engine, jobs, on_report, finished, retried, retries, fill)
-    if given_up:
-        raise given_up[0]
+    _run(engine, _Jobs(jobs, finished, on_report, retried, retries, fill))
     return [results[where] for where in addresses]
 
 
-def run_all(units: Sequence[Callable[[ProgressCallback], Any]], workers: int, tell: ProgressCallback) -> list[Any]:
+def run_all(units: Sequence[Callable[[ProgressCallback], Any]], workers: int, report: ProgressCallback) -> list[Any]:
     """Run callables, ``workers`` at a time, and return their results.
 
-    Each is called with a callback for progress reports, which go to ``tell``. With one worker they run in this process,
-    one after the other; for several workers they must be picklable. The first that fails, or whose process dies, stops
-    the others, and its error is raised.
+    Each is called with a callback whose reports go to ``report``. With one worker they run in this process, one after
+    the other; for several workers they must be picklable. The first that fails, or whose process dies, stops the
+    others, and its error is raised.
 
-    >>> run_all([lambda tell: tell("half") or 1, lambda tell: 2], workers=1, tell=print)
+    >>> run_all([lambda report: report("half") or 1, lambda report: 2], workers=1, report=print)
     half
     [1, 2]
     """
@@ -92,18 +91,13 @@ def run_all(units: Sequence[Callable[[ProgressCallback], Any]], workers: int, te
     if workers > 1 and len(units) > 1:
         engine = Processes(min(workers, len(units)))
     results: dict[int, Any] = {}
-    given_up = _run(
-        engine,
+    jobs = _Jobs(
         {number: (partial(_call, unit), {"number": number}) for number, unit in enumerate(units)},
-        on_report=lambda number, what: tell(what),
         finished=lambda number, result, seconds: results.update({number: result}),
-        retried=lambda number, why: None,
-        retries=0,
-        fill=lambda unit: unit,
+        on_report=lambda number, what: report(what),
         patient=False,
     )
-    if given_up:
-        raise given_up[0]
+    _run(engine, jobs)
     return [results[number] for number in range(len(units))]
 
 
@@ -118,51 +112,58 @@ def split_evenly(count: int, shards: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(cuts)]
 
 
-def _call(unit: Callable[[ProgressCallback], Any], about: Unit, tell: ProgressCallback) -> Any:
-    return unit(tell)
+def _call(unit: Callable[[ProgressCallback], Any], about: Unit, report: ProgressCallback) -> Any:
+    return unit(report)
 
 
-def _run(
-    engine: Engine,
-    jobs: Mapping[int, tuple[Work, Unit]],
-    on_report: Callable[[int, Any], None],
-    finished: Callable[[int, Any, float], None],
-    retried: Callable[[int, str], None],
-    retries: int,
-    fill: Callable[[Unit], Unit],
-    patient: bool = True,
-) -> list[BaseException]:
+@dataclass(frozen=True)
+class _Jobs:
+    """Units of work by number, with callbacks for their events."""
+
+    units: Mapping[int, tuple[Work, Unit]]
+    finished: Callable[[int, Any, float], None]
+    on_report: Callable[[int, Any], None]
+    retried: Callable[[int, str], None] = lambda number, why: None
+    retries: int = 0
+    fill: Callable[[Unit], Unit] = lambda unit: unit
+    patient: bool = True  # whether the others run to the end after one is given up
+
+
+def _run(engine: Engine, jobs: _Jobs) -> None:
     """Submit jobs and handle those that end. A job that is tried again goes to the end of the queue.
 
-    Returns the errors of the jobs given up. If ``patient``, the others run first; else it returns at the first.
+    Raises the first error of the jobs given up.
     """
+    if not jobs.units:
+        return
     given_up: list[BaseException] = []
-    if not jobs:
-        return given_up
-    waiting = deque(jobs)
+    waiting = deque(jobs.units)
     running: set[int] = set()
-    tries = dict.fromkeys(jobs, 0)
-    with engine.worker_pool(on_report) as pool:
-        while (waiting or running) and (patient or not given_up):
+    tries = dict.fromkeys(jobs.units, 0)
+    with engine.worker_pool(jobs.on_report) as pool:
+        while (waiting or running) and (jobs.patient or not given_up):
             while waiting and pool.can_submit():
                 number = waiting.popleft()
-                work, unit = jobs[number]
-                pool.submit(number, work, fill(unit))
+                work, unit = jobs.units[number]
+                pool.submit(number, work, jobs.fill(unit))
                 running.add(number)
             ended = pool.next()
             running.remove(ended.number)
             if ended.how == "done":
-                finished(ended.number, ended.what, ended.seconds)
+                jobs.finished(ended.number, ended.what, ended.seconds)
                 continue
+            unit = jobs.units[ended.number][1]
             tries[ended.number] += 1
             if ended.how == "failed" and not isinstance(ended.what, (OSError, MemoryError)):
-                raise _with_unit(ended, jobs[ended.number][1])
-            if tries[ended.number] > retries:
-                given_up.append(_final_error(ended, jobs[ended.number][1], tries[ended.number]))
+                raise _with_unit(ended, unit)
+            if tries[ended.number] > jobs.retries:
+                given_up.append(_final_error(ended, unit, tries[ended.number]))
                 continue
-            retried(ended.number, ended.what if ended.how == "lost" else f"{type(ended.what).__name__}: {ended.what}")
+            why = ended.what if ended.how == "lost" else f"{type(ended.what).__name__}: {ended.what}"
+            jobs.retried(ended.number, why)
             waiting.append(ended.number)
-    return given_up
+    if given_up:
+        raise given_up[0]
 
 
 def _with_unit(ended: Ended, unit: Unit) -> BaseException:

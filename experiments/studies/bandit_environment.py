@@ -16,7 +16,6 @@ from bursar.curriculum.logs import StepLog
 from bursar.curriculum.policy import Course, Steering, draw
 from bursar.curriculum.rewards import REWARDS
 from bursar.ragged import FloatArray, IntArray
-from bursar.random_streams import rng
 
 FLOOR = 1e-3  # an arm's loss is -log(max(score, FLOOR)) (errata 21)
 
@@ -35,12 +34,12 @@ class Bandits:
         cls, environments: int, *, arms: int = 8, concentration: float = 2.0, steps: int = 2000, seed: int = 0
     ) -> Bandits:
         """Sample as in the paper: needs from a Dirichlet, maxima from 0.5 to 1, forgetting up to 0.01."""
-        generator = rng(seed, "bandit environments")
-        wanted = np.maximum(generator.dirichlet(np.full(arms, concentration), size=environments), 1e-6)
+        rng = np.random.default_rng([seed, 31])
+        wanted = np.maximum(rng.dirichlet(np.full(arms, concentration), size=environments), 1e-6)
         return cls(
             wanted / wanted.sum(axis=1, keepdims=True),
-            generator.uniform(0.5, 1.0, size=(environments, arms)),
-            generator.uniform(0.0, 0.01, size=(environments, arms)),
+            rng.uniform(0.5, 1.0, size=(environments, arms)),
+            rng.uniform(0.0, 0.01, size=(environments, arms)),
             steps,
         )
 
@@ -113,7 +112,7 @@ def play(bandits: Bandits, begin: Callable[[Course], Steering], *, runs: int, se
     most, gain = (np.repeat(table, runs, axis=0) for table in (bandits.most, bandits.gain))
     loss = np.repeat(bandits.forgets, runs, axis=0) * gain
     score = np.zeros_like(most)
-    uniform = rng(seed, "bandit draws").random((bandits.steps, course.runs))
+    uniform = np.random.default_rng([seed, 37]).random((bandits.steps, course.runs))
     rows = np.arange(course.runs)
     taken = np.empty((bandits.steps, course.runs), dtype=np.int64)
     before, after = np.empty(taken.shape), np.empty(taken.shape)

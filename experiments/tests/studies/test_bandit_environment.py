@@ -7,7 +7,7 @@ import pytest
 
 from bursar.curriculum import FixedPolicy, make_policy
 from bursar.curriculum.fixed import Constant
-from bursar.simulation.bandit import Bandits, play
+from experiments.studies.bandit_environment import Bandits, play
 
 
 def by_hand(bandits, environment, taken):
