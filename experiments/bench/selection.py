@@ -291,7 +291,7 @@ def k_center_vs_small_text(items: int = 10_000, width: int = 256, labelled: int 
         return {"picks": picks, "radius": covering_radius(pool, np.concatenate([known, pool[picks]]))}
 
     def ours() -> Measured:
-        taken, picks = median(lambda: k_center([pool], price, wanted, centres=[known]), 5)
+        taken, picks = median(lambda: k_center(pool, price, wanted, centres=known), 5)
         return Measured(taken, about(picks.tolist()))
 
     def theirs() -> Measured:

@@ -49,20 +49,17 @@ def first_best(open_, score):
 # k-centre
 
 
-def plain_k_center(features, price, budget, weights, centres):
+def plain_k_center(features, price, budget, centres):
     def gap(a, b):
-        return sum(w * int(((x - y) ** 2).sum()) for w, x, y in zip(weights, a, b, strict=True))
+        return int(((a - b) ** 2).sum())
 
-    n = len(price)
-    items = [[x[a] for x in features] for a in range(n)]
-    known = [[x[m] for x in centres] for m in range(len(centres[0]))]
-    mean = [x.sum(axis=0) for x in features]  # of n times the items
+    n, total = len(price), features.sum(axis=0)  # total is n times the mean
 
     def choose(open_, picked):
-        others = known + [items[b] for b in picked]
+        others = [*centres, *(features[b] for b in picked)]
         if not others:
-            return first_best(open_, lambda a: gap([n * x for x in items[a]], mean))
-        return first_best(open_, lambda a: min(gap(items[a], other) for other in others))
+            return first_best(open_, lambda a: gap(n * features[a], total))
+        return first_best(open_, lambda a: min(gap(features[a], other) for other in others))
 
     return buy(price, budget, choose)
 
@@ -71,20 +68,18 @@ def plain_k_center(features, price, budget, weights, centres):
 @settings(max_examples=300, deadline=None)
 def test_k_center_picks_the_farthest_item_by_definition(seed, n, known, budget, dtype):
     rng = np.random.default_rng(seed)  # few whole numbers: many ties and duplicates
-    features, centres = ([rng.integers(-2, 3, size=(m, width)) for width in (1, 2)] for m in (n, known))
-    price, weights = rng.integers(0, 5, size=n), rng.integers(0, 4, size=2)
-    got = k_center(
-        [x.astype(dtype) for x in features], price, budget, weights=weights, centres=[x.astype(dtype) for x in centres]
-    )
+    features, centres = (rng.integers(-2, 3, size=(m, 2)) for m in (n, known))
+    price = rng.integers(0, 5, size=n)
+    got = k_center(features.astype(dtype), price, budget, centres=centres.astype(dtype))
     assert got.dtype == np.int64
-    assert got.tolist() == plain_k_center(features, price, budget, weights.tolist(), centres)
+    assert got.tolist() == plain_k_center(features, price, budget, centres)
 
 
 def test_k_center_looks_at_all_centres_when_they_come_in_blocks():
     rng = np.random.default_rng(0)
     features, centres = rng.integers(-50, 50, size=(20, 3)), rng.integers(-50, 50, size=(300, 3))
-    got = k_center([features.astype(float)], ones(20), 3, centres=[centres.astype(float)])
-    assert got.tolist() == plain_k_center([features], ones(20), 3, [1], [centres])
+    got = k_center(features.astype(float), ones(20), 3, centres=centres.astype(float))
+    assert got.tolist() == plain_k_center(features, ones(20), 3, centres)
 
 
 def test_k_center_takes_duplicates_last_even_far_out_in_single_precision():
@@ -92,7 +87,7 @@ def test_k_center_takes_duplicates_last_even_far_out_in_single_precision():
     x = rng.normal(size=(50, 64)).astype(np.float32)
     x[10] = x[3] = 1e4 * x[3]
     x += 100
-    picks = k_center([x], ones(50), 50).tolist()
+    picks = k_center(x, ones(50), 50).tolist()
     assert picks[0] == 3
     assert picks[-1] == 10
 
@@ -114,19 +109,18 @@ def plain_badge(embeddings, price, budget, rng):
     return buy(price, budget, choose)
 
 
-@given(seeds, st.integers(1, 12), st.booleans(), st.integers(0, 25))
+@given(seeds, st.integers(1, 12), st.integers(0, 25))
 @settings(max_examples=200, deadline=None)
-def test_badge_draws_as_if_the_gradients_were_written_out(seed, n, shared, budget):
+def test_badge_draws_as_if_the_gradients_were_written_out(seed, n, budget):
     rng = np.random.default_rng(seed)
-    inputs = [rng.normal(size=(n, 3))] * 2 if shared else [rng.normal(size=(n, width)) for width in (3, 4)]
+    features = rng.normal(size=(n, 3))
     residuals, weights = [random_residuals(rng, n, classes) for classes in (2, 4)], rng.random(2)
     price, copies = rng.integers(0, 5, size=n), rng.integers(0, n, size=n)  # with duplicates
-    inputs, residuals = [x[copies] for x in inputs], [r[copies] for r in residuals]
+    features, residuals = features[copies], [r[copies] for r in residuals]
     written_out = [
-        np.sqrt(w) * (x[:, :, None] * r[:, None, :]).reshape(n, -1)
-        for w, x, r in zip(weights, inputs, residuals, strict=True)
+        np.sqrt(w) * (features[:, :, None] * r[:, None, :]).reshape(n, -1)
+        for w, r in zip(weights, residuals, strict=True)
     ]
-    features = inputs[0] if shared else inputs
     got = badge(features, residuals, price, budget, np.random.default_rng(seed), weights=weights)
     expected = plain_badge(np.concatenate(written_out, axis=1), price, budget, np.random.default_rng(seed))
     assert got.tolist() == expected
@@ -245,7 +239,7 @@ def test_batch_bald_never_holds_all_samples_of_all_items():
 
 def by_k_center(n, price, budget, seed=0, same=False):
     x = np.random.default_rng(seed).normal(size=(n, 3))
-    return k_center([np.ones_like(x) if same else x], price, budget)
+    return k_center(np.ones_like(x) if same else x, price, budget)
 
 
 def by_badge(n, price, budget, seed=0, same=False):
@@ -290,8 +284,8 @@ def test_items_for_nothing_are_picked_once_and_with_no_budget_alone(pick):
 def test_an_empty_pool_gives_an_empty_batch():
     rng, none = np.random.default_rng(0), ones(0)
     for picks in (
-        k_center([np.zeros((0, 3))], none, 5),
-        k_center([np.zeros((0, 3))], none, 5, centres=[np.zeros((2, 3))]),
+        k_center(np.zeros((0, 3)), none, 5),
+        k_center(np.zeros((0, 3)), none, 5, centres=np.zeros((2, 3))),
         badge(np.zeros((0, 3)), [np.zeros((0, 2))], none, 5, rng),
         batch_bald([np.zeros((4, 0, 2))], none, 5, rng),
     ):
@@ -303,16 +297,16 @@ def test_what_cannot_be_right_is_refused_with_the_task_named():
     rng, x, nan = np.random.default_rng(0), np.zeros((3, 2)), np.full((3, 2), np.nan)
     half = np.full((2, 3, 2), 0.5)
     for message, attempt in {
-        r"task 1: the features have the shape \(2, 2\), not \(3, any\)": lambda: k_center([x, x[:2]], ones(3), 1),
-        "task 1: the features contain NaN": lambda: k_center([x, nan], ones(3), 1),
-        "task 0: centres": lambda: k_center([x], ones(3), 1, centres=[np.zeros((4, 3))]),
-        "1 have centres": lambda: k_center([x, x], ones(3), 1, centres=[x]),
-        "no features": lambda: k_center([], ones(3), 1),
-        "2 tasks need one weight each": lambda: k_center([x, x], ones(3), 1, weights=[1, -1]),
-        "price is negative": lambda: k_center([x], np.array([1, -1, 1]), 1),
-        "whole numbers": lambda: k_center([x], np.array([0.5, 1, 1]), 1),
-        "task 1: the residuals contain NaN": lambda: badge(x, [x, nan], ones(3), 1, rng),
-        "3 tasks have residuals and 2": lambda: badge([x, x], [x, x, x], ones(3), 1, rng),
+        r"the features have the shape \(2, 2\), not \(3, any\)": lambda: k_center(x[:2], ones(3), 1),
+        "the features contain NaN": lambda: k_center(nan, ones(3), 1),
+        r"the centres have the shape \(4, 3\), not \(any, 2\)": lambda: k_center(
+            x, ones(3), 1, centres=np.zeros((4, 3))
+        ),
+        "no residuals": lambda: badge(x, [], ones(3), 1, rng),
+        "2 tasks need one weight each": lambda: badge(x, [x, x], ones(3), 1, rng, weights=[1, -1]),
+        "price is negative": lambda: k_center(x, np.array([1, -1, 1]), 1),
+        "whole numbers": lambda: k_center(x, np.array([0.5, 1, 1]), 1),
+        "the residuals of task 1 contain NaN": lambda: badge(x, [x, nan], ones(3), 1, rng),
         "task 1: BatchBALD needs at least 2 passes.*Fix": lambda: batch_bald([half, half[:1]], ones(3), 1, rng),
         "task 0: the probabilities of an item": lambda: batch_bald([2 * half], ones(3), 1, rng),
         "extra scores": lambda: batch_bald([half], ones(3), 1, rng, extra=np.zeros(2)),

@@ -24,28 +24,24 @@ _CELLS_AT_ONCE = 1 << 16  # entries of a matrix product of BatchBALD; it fits th
 _TIE = 1e-12  # nats
 
 
-def k_center(
-    features: Sequence[Floats],
-    price: IntArray,
-    budget: int,
-    *,
-    weights: Weights = None,
-    centres: Sequence[Floats] | None = None,
-) -> IntArray:
+def k_center(features: Floats, price: IntArray, budget: int, *, centres: Floats | None = None) -> IntArray:
     """Farthest first (Sener and Savarese 2018): each pick is the item farthest from all picks and ``centres``.
 
-    ``features`` are (items, width) arrays, one per task; the squared distance of two items is the weighted sum of
-    their squared distances in each task. ``centres``, the labelled items, have the same widths; without any, the first
-    pick is the item farthest from the mean of the pool.
+    ``features`` are (items, width). ``centres``, the labelled items, have the same width; without any, the first pick
+    is the item farthest from the mean of the pool.
 
     >>> line = np.array([[0.0], [1.0], [5.0], [9.0]])
-    >>> k_center([line], np.ones(4, dtype=np.int64), budget=3).tolist()
+    >>> k_center(line, np.ones(4, dtype=np.int64), budget=3).tolist()
     [3, 0, 2]
-    >>> k_center([line], np.array([1, 1, 1, 7]), budget=3, centres=[np.array([[4.0]])]).tolist()
+    >>> k_center(line, np.array([1, 1, 1, 7]), budget=3, centres=np.array([[4.0]])).tolist()
     [0, 1, 2]
     """
     tracker = _BudgetTracker(price, budget)
-    points, known = _stack_tasks(features, centres, weights, len(tracker.price))
+    points = _check_array(features, "features", (len(tracker.price), None))
+    known = points[:0] if centres is None else _check_array(centres, "centres", (None, points.shape[1]))
+    if len(points):  # centring leaves distances unchanged and reduces cancellation
+        mean = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
+        points, known = points - mean, known - mean
     norms, known_norms, noise = _norms(points), _norms(known), _noise(points)
     nearest: Floats | None = None
     for start in range(0, len(known), _CENTRES_AT_ONCE):
@@ -61,7 +57,7 @@ def k_center(
 
 
 def badge(
-    features: Floats | Sequence[Floats],
+    features: Floats,
     residuals: Sequence[Floats],
     price: IntArray,
     budget: int,
@@ -71,19 +67,22 @@ def badge(
 ) -> IntArray:
     """BADGE (Ash et al. 2020): k-means++ seeding on the gradients of the loss for the predicted labels.
 
-    An item's gradient for a task is the outer product of its features (items, width), shared or one array per task,
-    and its residuals (items, classes): probabilities minus the one-hot argmax. The outer product is never formed: the
-    inner product of two of them is the product of two inner products. The first pick has the largest gradient; the
-    others are drawn in proportion to the squared distance to the nearest pick.
+    An item's gradient for a task is the outer product of its features (items, width) and its residuals for the task
+    (items, classes): probabilities minus the one-hot argmax. The outer product is never formed: the inner product of
+    two of them is the product of two inner products. The first pick has the largest gradient; the others are drawn in
+    proportion to the squared distance to the nearest pick.
 
     >>> x, r = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.array([[-0.4, 0.4], [-0.4, 0.4], [0.1, -0.1]])
     >>> badge(x, [r], np.ones(3, dtype=np.int64), budget=3, rng=np.random.default_rng(0)).tolist()
     [0, 2, 1]
     """
     tracker = _BudgetTracker(price, budget)
-    factors = _factors(features, residuals, weights, len(tracker.price))
-    norms: Floats = np.sum([_norms(x) * _norms(r) for x, r in factors], axis=0)
-    noise = max(_noise(x) + _noise(r) for x, r in factors)
+    n = len(tracker.price)
+    x, errors = _check_array(features, "features", (n, None)), _check_arrays(residuals, "residuals", (n, None))
+    scales = np.sqrt(_check_weights(weights, len(errors)))
+    r = np.concatenate([e * e.dtype.type(s) for e, s in zip(errors, scales, strict=True)], axis=1)
+    norms: Floats = _norms(x) * _norms(r)
+    noise = _noise(x) + _noise(r)
     nearest: Floats | None = None
     while tracker.open.any():
         item = (
@@ -92,8 +91,7 @@ def badge(
             else _draw_by_distance(nearest, tracker.open, rng)
         )
         tracker.buy(item)
-        inner = np.sum([(x @ x[item]) * (r @ r[item]) for x, r in factors], axis=0)
-        gaps = _squared_distances(norms, norms[item], inner, noise)
+        gaps = _squared_distances(norms, norms[item], (x @ x[item]) * (r @ r[item]), noise)
         nearest = gaps if nearest is None else np.minimum(nearest, gaps)
     return tracker.bought()
 
@@ -291,55 +289,6 @@ def _xlogx(p: FloatArray) -> FloatArray:
     return logs
 
 
-def _stack_tasks(
-    features: Sequence[Floats], centres: Sequence[Floats] | None, weights: Weights, n: int
-) -> tuple[Floats, Floats]:
-    """Stack the tasks' features side by side, scaled by the weights and centred on the pool's mean.
-
-    Plain distances are then the weighted ones. Centring leaves distances unchanged and reduces cancellation.
-    """
-    pool = _check_arrays(features, "features", (n, None))
-    known = _check_arrays(centres, "centres", (None, None)) if centres else [part[:0] for part in pool]
-    scales = np.sqrt(_check_weights(weights, len(pool)))
-    if len(known) != len(pool):
-        raise SelectionError(
-            f"{len(pool)} tasks have features and {len(known)} have centres", fix="give one array per task"
-        )
-    for task, (part, centre) in enumerate(zip(pool, known, strict=True)):
-        if centre.shape[1] != part.shape[1] or len(centre) != len(known[0]):
-            raise SelectionError(
-                f"task {task}: centres of shape {centre.shape} do not fit {part.shape[1]} features of "
-                f"{len(known[0])} centres"
-            )
-    shifts = [part.mean(axis=0, dtype=np.float64).astype(part.dtype) if n else part.dtype.type(0) for part in pool]
-    folded = [
-        np.concatenate([(x - m) * x.dtype.type(s) for x, m, s in zip(parts, shifts, scales, strict=True)], axis=1)
-        for parts in (pool, known)
-    ]
-    return folded[0], folded[1]
-
-
-def _factors(
-    features: Floats | Sequence[Floats],
-    residuals: Sequence[Floats],
-    weights: Weights,
-    n: int,
-) -> list[tuple[Floats, Floats]]:
-    """Features and weighted residuals, one pair per task; tasks that share their features become one pair."""
-    shared = [features] if isinstance(features, np.ndarray) else features
-    inputs = _check_arrays(shared, "features", (n, None))
-    errors = _check_arrays(residuals, "residuals", (n, None))
-    scaled = [r * r.dtype.type(s) for r, s in zip(errors, np.sqrt(_check_weights(weights, len(errors))), strict=True)]
-    if len(inputs) == 1:
-        return [(inputs[0], np.concatenate(scaled, axis=1))]
-    if len(inputs) != len(errors):
-        raise SelectionError(
-            f"{len(errors)} tasks have residuals and {len(inputs)} have features",
-            fix="give one array per task, or one for all",
-        )
-    return list(zip(inputs, scaled, strict=True))
-
-
 def _check_probabilities(probabilities: Sequence[Floats], n: int) -> list[Floats]:
     arrays = _check_arrays(probabilities, "probabilities", (None, n, None))
     for task, array in enumerate(arrays):
@@ -363,17 +312,19 @@ def _check_weights(weights: Weights, tasks: int) -> FloatArray:
 
 
 def _check_arrays(arrays: Sequence[Floats], what: str, shape: tuple[int | None, ...]) -> list[Floats]:
-    """Check one array per task and return them in single or double precision; None in ``shape`` is any length."""
+    """Check one array per task."""
     if not len(arrays):
         raise SelectionError(f"there are no {what}", fix="give one array per task")
-    checked = []
-    for task, given in enumerate(arrays):
-        array = np.asarray(given)
-        array = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
-        if array.ndim != len(shape) or any(s is not None and s != a for s, a in zip(shape, array.shape, strict=True)):
-            wanted = ", ".join("any" if length is None else str(length) for length in shape)
-            raise SelectionError(f"task {task}: the {what} have the shape {array.shape}, not ({wanted})")
-        if not np.isfinite(array).all():
-            raise SelectionError(f"task {task}: the {what} contain NaN or infinity", fix="check the learner")
-        checked.append(array)
-    return checked
+    return [_check_array(array, f"{what} of task {task}", shape) for task, array in enumerate(arrays)]
+
+
+def _check_array(given: Floats, what: str, shape: tuple[int | None, ...]) -> Floats:
+    """Check an array and return it in single or double precision; None in ``shape`` is any length."""
+    array = np.asarray(given)
+    array = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
+    if array.ndim != len(shape) or any(s is not None and s != a for s, a in zip(shape, array.shape, strict=True)):
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        raise SelectionError(f"the {what} have the shape {array.shape}, not ({wanted})")
+    if not np.isfinite(array).all():
+        raise SelectionError(f"the {what} contain NaN or infinity", fix="check the learner")
+    return array

@@ -168,9 +168,8 @@ def longest(pool: Candidates) -> FloatArray:
 @strategy("K-CENTER", "items far from each other and from labelled items", needs=frozenset({"vectors"}))
 def k_center_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """The greedy k-centre of Sener and Savarese (2018) on the encoder's features."""
-    labelled = pool.features.labelled.vectors
-    centres = None if labelled is None else [labelled]
-    return k_center([pool.features.require("vectors")], _joint_price(pool, budget), budget, centres=centres)
+    centres = pool.features.labelled.vectors
+    return k_center(pool.features.require("vectors"), _joint_price(pool, budget), budget, centres=centres)
 
 
 @strategy("BADGE", "large and diverse gradients (BADGE)", weighted=True, needs=frozenset({"vectors", "beliefs"}))
