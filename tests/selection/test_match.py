@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
 from bursar.selection import GroupCap, ItemFeatures, Limit, Limits, PoolFeatures, average, make_strategy
-from bursar.selection.match import bin_counts, bin_surplus, bins_of, by_cluster, by_length, pick_by_bin
+from bursar.selection.match import Bins, bin_surplus, bins_of, by_cluster, by_length
 from bursar.selection.spend.knapsack import Menu
 from tests.selection.plain import best_of_all, random_pool
 
@@ -60,8 +60,7 @@ def test_items_are_taken_as_algorithm_2_takes_them(seed, pool, labelled, aside):
     parts = random_bins(rng, pool, labelled, aside)
     ranking, price = rng.permutation(pool), rng.integers(0, 6, pool)
     budget = int(rng.integers(0, 60))
-    current, reference = bin_counts(parts)
-    taken = pick_by_bin(ranking, parts[0], current, reference, price, budget)
+    taken = Bins.of(*parts).pick(ranking, price, budget)
     everything = np.concatenate(parts).tolist()
     written_out = (
         algorithm_2(ranking, parts[0], parts[1].tolist(), everything, price, budget, share) for share in SHARES
@@ -75,10 +74,10 @@ def test_the_bin_that_is_taken_from_lacks_most_of_those_that_can_give(seed):
     """In fractions, so that it does not hang on the last digit."""
     rng = np.random.default_rng(seed)
     parts = random_bins(rng, 20, 5, 3)
-    current, reference = bin_counts(parts)
-    price, left = rng.integers(1, 6, 20), 30
-    counts, rest = current.copy(), set(range(20))
-    for item in pick_by_bin(rng.permutation(20), parts[0], current, reference, price, left).tolist():
+    bins = Bins.of(*parts)
+    reference, price, left = bins.total, rng.integers(1, 6, 20), 30
+    counts, rest = bins.labelled.copy(), set(range(20))
+    for item in bins.pick(rng.permutation(20), price, left).tolist():
         short = {
             b: Fraction(int(counts[b]), max(1, int(counts.sum()))) - Fraction(int(reference[b]), int(reference.sum()))
             for b in {int(parts[0][x]) for x in rest if price[x] <= left}
@@ -106,19 +105,19 @@ def test_what_is_lacking_goes_by_the_share_labelled_less_the_share_of_all(curren
 
 
 def test_the_reference_counts_pool_labelled_and_aside():
-    current, reference = bin_counts([np.array([0, 0, 2]), np.array([1]), np.array([3, 0])])
-    assert current.tolist() == [0, 1, 0, 0]
-    assert reference.tolist() == [3, 1, 1, 1]
+    found = Bins.of(np.array([0, 0, 2]), np.array([1]), np.array([3, 0]))
+    assert found.labelled.tolist() == [0, 1, 0, 0]
+    assert found.total.tolist() == [3, 1, 1, 1]
 
 
 def test_a_large_matched_selection_has_the_distribution_of_the_pool():
     rng = np.random.default_rng(0)
     bins = rng.choice(4, 2000, p=[0.5, 0.3, 0.15, 0.05])
     labelled = np.full(30, 3)  # as far off as can be
-    current, reference = bin_counts([bins, labelled, bins[:0]])
-    taken = pick_by_bin(rng.permutation(2000), bins, current, reference, np.ones(2000, dtype=np.int64), 600)
-    counts = current + np.bincount(bins[taken], minlength=4)
-    expected = 630 * reference / reference.sum()
+    counted = Bins.of(bins, labelled, bins[:0])
+    taken = counted.pick(rng.permutation(2000), np.ones(2000, dtype=np.int64), 600)
+    counts = counted.labelled + np.bincount(bins[taken], minlength=4)
+    expected = 630 * counted.total / counted.total.sum()
     # One at a time to the bin that lacks most: no bin is off by more than an item a bin.
     assert (np.abs(counts - expected) <= 4).all()
 

@@ -34,18 +34,15 @@ class Matching:
 
     def choose(self, strategy: Strategy, pool: Candidates, budget: int, rng: np.random.Generator) -> Selection:
         """Pick one item at a time if a ranking is bought greedily (as in the paper), else cap the items per bin."""
-        parts = bins_of(pool.features, self.by, pool.tasks, self.count)
-        current, reference = bin_counts(parts)
+        bins = Bins.of(*bins_of(pool.features, self.by, pool.tasks, self.count))
         price = pool.prices.joint()
         if strategy.value is None:
-            return self._by_share(strategy, pool, parts[0], current, reference, budget, rng)
+            return self._by_share(strategy, pool, bins, budget, rng)
         value = strategy.value(pool)
         score = value if value.ndim == 1 else value.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ranked = score if strategy.spend == "greedy" else np.where(score > 0, score / price, 0.0)
-        picked = pick_by_bin(
-            pool.ranking(-ranked), parts[0], current, reference, _usual_price(pool, strategy.mode, budget), budget
-        )
+        picked = bins.pick(pool.ranking(-ranked), _usual_price(pool, strategy.mode, budget), budget)
         if strategy.mode == "joint" and strategy.spend == "greedy" and not pool.limits:
             return Selection.joint(pool, picked, Certificate(float(value[picked].sum())))
         if pool.limits.groups is not None:
@@ -53,27 +50,22 @@ class Matching:
                 "matching caps the items of each bin, so it cannot be combined with another group cap",
                 fix="leave one of them out",
             )
-        quota = np.bincount(parts[0][picked], minlength=len(reference))
-        capped = replace(pool, limits=replace(pool.limits, groups=GroupCap(parts[0], quota)))
+        quota = np.bincount(bins.pool[picked], minlength=len(bins.total))
+        capped = replace(pool, limits=replace(pool.limits, groups=GroupCap(bins.pool, quota)))
         return strategy.choose_without_matching(capped, budget, rng)
 
     def _by_share(
-        self,
-        strategy: Strategy,
-        pool: Candidates,
-        bins: IntArray,
-        current: IntArray,
-        reference: IntArray,
-        budget: int,
-        rng: np.random.Generator,
+        self, strategy: Strategy, pool: Candidates, bins: Bins, budget: int, rng: np.random.Generator
     ) -> Selection:
         """For a strategy without scores: give each bin the budget that its items would cost if taken in pool order."""
         price = _usual_price(pool, strategy.mode, budget)
-        likely = pick_by_bin(np.arange(len(pool)), bins, current, reference, price, budget)
-        money = np.bincount(bins[likely], price[likely], minlength=len(reference)).astype(np.int64)
+        likely = bins.pick(np.arange(len(pool)), price, budget)
+        money = np.bincount(bins.pool[likely], price[likely], minlength=len(bins.total)).astype(np.int64)
         items, tasks, left = np.zeros(0, dtype=np.int64), np.zeros((0, len(pool.tasks)), dtype=bool), budget
-        for number in [*np.argsort(bin_surplus(current, reference), kind="stable").tolist(), None]:
-            mine = np.setdiff1d(np.flatnonzero(bins == number) if number is not None else np.arange(len(pool)), items)
+        for number in [*np.argsort(bin_surplus(bins.labelled, bins.total), kind="stable").tolist(), None]:
+            mine = np.setdiff1d(
+                np.flatnonzero(bins.pool == number) if number is not None else np.arange(len(pool)), items
+            )
             share = left if number is None else min(left, int(money[number]))
             found = strategy.choose_without_matching(pool.take(mine), share, rng) if len(mine) else None
             if found is not None:
@@ -170,34 +162,42 @@ def bin_surplus(current: IntArray, reference: IntArray) -> IntArray:
     return short
 
 
-def pick_by_bin(
-    ranking: IntArray, bins: IntArray, current: IntArray, reference: IntArray, price: IntArray, budget: int
-) -> IntArray:
-    """Pick one item at a time: the best-ranked affordable item of the bin with the lowest surplus, ties to the first.
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The bin of every item of a pool, and the number of items in each bin.
 
     >>> one = np.ones(5, dtype=np.int64)
-    >>> pick_by_bin(np.arange(5), np.array([0, 0, 0, 0, 1]), np.array([1, 0]), np.array([4, 1]), one, budget=3).tolist()
+    >>> bins = Bins(np.array([0, 0, 0, 0, 1]), labelled=np.array([1, 0]), total=np.array([4, 1]))
+    >>> bins.pick(np.arange(5), one, budget=3).tolist()
     [4, 0, 1]
     """
-    queues = [ranking[bins[ranking] == number].tolist()[::-1] for number in range(len(reference))]
-    prices, counts, left = price.tolist(), current.copy(), int(budget)
-    picked: list[int] = []
-    while True:
-        for number in np.argsort(bin_surplus(counts, reference), kind="stable").tolist():
-            queue = queues[number]
-            while queue and prices[queue[-1]] > left:  # never affordable again
-                queue.pop()
-            if queue:
-                break
-        else:
-            return np.array(picked, dtype=np.int64)
-        picked.append(queue.pop())
-        left -= prices[picked[-1]]
-        counts[number] += 1
 
+    pool: IntArray  # (items,)
+    labelled: IntArray  # (bins,) labelled items
+    total: IntArray  # (bins,) all items
 
-def bin_counts(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Count the items of each bin: labelled, and in total, given the bins of pool, labelled and aside."""
-    size = 1 + max((int(part.max()) for part in parts if len(part)), default=0)
-    current = np.bincount(parts[1], minlength=size)
-    return current, sum((np.bincount(part, minlength=size) for part in parts), np.zeros(size, dtype=np.int64))
+    @classmethod
+    def of(cls, pool: IntArray, labelled: IntArray, aside: IntArray) -> Bins:
+        """Count the items, given the bin of each: in the pool, labelled, and kept aside."""
+        parts = (pool, labelled, aside)
+        size = 1 + max((int(part.max()) for part in parts if len(part)), default=0)
+        counts = [np.bincount(part, minlength=size) for part in parts]
+        return cls(pool, counts[1], counts[0] + counts[1] + counts[2])
+
+    def pick(self, ranking: IntArray, price: IntArray, budget: int) -> IntArray:
+        """Pick one item at a time: the best-ranked affordable one of the bin with the lowest surplus, ties first."""
+        queues = [ranking[self.pool[ranking] == number].tolist()[::-1] for number in range(len(self.total))]
+        prices, counts, left = price.tolist(), self.labelled.copy(), int(budget)
+        picked: list[int] = []
+        while True:
+            for number in np.argsort(bin_surplus(counts, self.total), kind="stable").tolist():
+                queue = queues[number]
+                while queue and prices[queue[-1]] > left:  # never affordable again
+                    queue.pop()
+                if queue:
+                    break
+            else:
+                return np.array(picked, dtype=np.int64)
+            picked.append(queue.pop())
+            left -= prices[picked[-1]]
+            counts[number] += 1
