@@ -20,11 +20,11 @@ from bursar.learners.probe import (
     PENALTIES,
     ProbeLearner,
     Ridge,
+    best_solution,
     fitted_factor,
-    logistic_choice,
-    ridge_choice,
-    ridge_number,
-    solved,
+    logistic_classifier,
+    ridge_classifier,
+    ridge_regressor,
 )
 from bursar.simulation import assistant_corpus
 from bursar.tasks import Classification, Regression, make_task
@@ -144,7 +144,7 @@ def test_the_penalty_that_is_chosen_is_better_than_its_neighbours(seed, units, w
     def loss(solution):
         return float(((solution.left_out - y) ** 2).sum())
 
-    solution, penalty = solved(ridge, None, loss)
+    solution, penalty = best_solution(ridge, None, loss)
     at = {other: loss(ridge.solve(other * ridge.variance)) for other in PENALTIES}
     assert loss(solution) == at[penalty]
     assert at[penalty] <= min(at[other] for other in PENALTIES[1::2])
@@ -155,21 +155,21 @@ def test_a_strong_and_useless_feature_does_not_hide_a_weak_and_useful_one():
     rng = np.random.default_rng(8)
     useful, useless = rng.normal(size=40), rng.normal(size=40)
     x = np.stack([100 * useless, useful], axis=1)
-    means, _ = ridge_number(x, useful, NUMBER, None).predict_proba(x)
+    means, _ = ridge_regressor(x, useful, NUMBER, None).predict_proba(x)
     assert np.corrcoef(means, useful)[0, 1] > 0.99
 
 
 def test_a_penalty_means_the_same_for_features_of_any_size():
     x, y = problem(3, units=40, width=5, outputs=1)
     codes = (y[:, 0] > np.median(y)).astype(np.int64)
-    for choice in (ridge_choice, logistic_choice):
+    for choice in (ridge_classifier, logistic_classifier):
         for penalty in (None, 3.0):
             small, large = choice(x, codes, 2, penalty), choice(1000 * x + 7, codes, 2, penalty)
             np.testing.assert_allclose(small.predict_proba(x)[0], large.predict_proba(1000 * x + 7)[0], atol=1e-3)
 
 
 # -- probabilities and numbers -------------------------------------------------------------------------------------
-@pytest.mark.parametrize("choice", [ridge_choice, logistic_choice])
+@pytest.mark.parametrize("choice", [ridge_classifier, logistic_classifier])
 @pytest.mark.parametrize("seen", [[1], [1, 3], [0, 1, 3]])
 def test_labels_never_seen_get_a_low_probability(choice, seen):
     rng = np.random.default_rng(0)
@@ -185,7 +185,7 @@ def test_probabilities_are_as_high_as_the_probe_is_right():
     rng = np.random.default_rng(1)
     codes = rng.integers(4, size=1500)
     x = np.concatenate([np.eye(4)[codes] + rng.normal(scale=0.5, size=(1500, 4)), rng.normal(size=(1500, 60))], axis=1)
-    predicted = ridge_choice(x[:150], codes[:150], 4, None).predict_proba(x[150:])[0]
+    predicted = ridge_classifier(x[:150], codes[:150], 4, None).predict_proba(x[150:])[0]
     right = (predicted.argmax(axis=1) == codes[150:]).mean()
     assert abs(predicted.max(axis=1).mean() - right) < 0.06
 
@@ -196,19 +196,21 @@ def test_intervals_of_numbers_hold_as_often_as_they_say():
     for _ in range(20):
         x = rng.normal(size=(560, 30))
         y = x @ rng.normal(scale=0.3, size=30) + rng.normal(scale=0.5, size=560)
-        means, variances = ridge_number(x[:60], y[:60], NUMBER, None).predict_proba(x[60:])
+        means, variances = ridge_regressor(x[:60], y[:60], NUMBER, None).predict_proba(x[60:])
         held.append(np.abs(means - y[60:]) < 1.96 * np.sqrt(variances))
     assert np.mean(held) == pytest.approx(0.95, abs=0.025)
 
 
 def test_numbers_far_from_what_was_seen_are_less_certain():
     x, y = problem(4, units=30, width=3, outputs=1)
-    _, variances = ridge_number(x, y[:, 0], NUMBER, None).predict_proba(np.stack([x.mean(axis=0), x.mean(axis=0) + 50]))
+    _, variances = ridge_regressor(x, y[:, 0], NUMBER, None).predict_proba(
+        np.stack([x.mean(axis=0), x.mean(axis=0) + 50])
+    )
     assert variances[1] > 10 * variances[0]
 
 
 def test_a_single_number_is_as_uncertain_as_any_number_of_the_range():
-    _, variances = ridge_number(np.ones((1, 3)), np.array([4.0]), NUMBER, None).predict_proba(np.ones((1, 3)))
+    _, variances = ridge_regressor(np.ones((1, 3)), np.array([4.0]), NUMBER, None).predict_proba(np.ones((1, 3)))
     assert 0.5 * 400 / 12 <= variances[0] <= 2 * 400 / 12
 
 

@@ -162,7 +162,7 @@ def test_a_log_says_what_the_policy_said_and_was_told(corpus, folder, train, dev
 
 
 def test_a_log_of_joint_steps_is_refused(corpus, folder, train, tmp_path):
-    with pytest.raises(ConfigError, match=r"joint steps choose no task.*name a policy, such as uniform"):
+    with pytest.raises(ConfigError, match=r"joint steps have no log.*name a policy, such as uniform"):
         made(corpus, folder).fit(train, log=tmp_path / "x.parquet")
 
 

@@ -144,19 +144,17 @@ class NeuralLearner(Learner):
             clash = np.flatnonzero(overlapping(items.labels[name].rows, items.words))
             if len(clash):
                 raise LearnerError(
-                    f"item {items.ids[int(clash[0])]!r}: spans of task {name!r} overlap, which tags cannot say",
-                    fix=f'train it over spans: learner.heads = {{ {name} = "spans" }}',
+                    f"item {items.ids[int(clash[0])]!r}: spans of task {name!r} overlap, which tags cannot represent",
+                    fix=f'use a head that scores spans: learner.heads = {{ {name} = "spans" }}',
                 )
 
     def check_policy(self, policy: Policy | None, logged: bool = False) -> None:
         """Refuse a policy that does not know the tasks of every model, and a log where no task is chosen."""
         if logged and policy is None:
-            raise ConfigError(
-                "there is no log of joint steps: joint steps choose no task", fix="name a policy, such as uniform"
-            )
+            raise ConfigError("joint steps have no log: they choose no task", fix="name a policy, such as uniform")
         if logged and self.settings.sharing == "single":
             raise ConfigError(
-                'there is no log of steps where learner.sharing = "single": each task has a model and steps of its own',
+                'learner.sharing = "single" has no log of steps: each task has a model and steps of its own',
                 fix='use sharing = "shared" or "gated", or write no log',
             )
         if policy is not None:

@@ -166,20 +166,22 @@ class LinearRegressor(NamedTuple):
         return means, variances
 
 
-def ridge_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> LinearClassifier:
+def ridge_classifier(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> LinearClassifier:
     """Ridge regression on label indicators; the temperature is fitted to leave-one-out scores."""
     ridge = Ridge(rows, np.eye(labels)[codes])
     judged = codes[ridge.judged]
-    solution, _ = solved(ridge, penalty, lambda solution: fitted_factor(solution.left_out, judged)[1])
+    solution, _ = best_solution(ridge, penalty, lambda solution: fitted_factor(solution.left_out, judged)[1])
     factor, _ = fitted_factor(solution.left_out, judged)
     return LinearClassifier(solution.weights * factor, solution.bias * factor)
 
 
-def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, penalty: float | None) -> LinearRegressor:
+def ridge_regressor(
+    rows: NDArray[Any], numbers: FloatArray, task: Regression, penalty: float | None
+) -> LinearRegressor:
     """Ridge regression on numbers; σ² is fitted to leave-one-out errors."""
     ridge = Ridge(rows, numbers[:, None])
     judged = numbers[ridge.judged]
-    solution, penalty = solved(
+    solution, penalty = best_solution(
         ridge, penalty, lambda solution: float(np.square(solution.left_out[:, 0] - judged).sum())
     )
     # For a unit left out, 1 + 1/(n − 1) + x (X'X + λ)⁻¹ x' over the others is 1 / (1 − leverage).
@@ -189,7 +191,9 @@ def ridge_number(rows: NDArray[Any], numbers: FloatArray, task: Regression, pena
     return LinearRegressor(solution.weights, solution.bias, ridge.middle, root, noise)
 
 
-def solved(ridge: Ridge, penalty: float | None, loss: Callable[[RidgeSolution], float]) -> tuple[RidgeSolution, float]:
+def best_solution(
+    ridge: Ridge, penalty: float | None, loss: Callable[[RidgeSolution], float]
+) -> tuple[RidgeSolution, float]:
     """The solution for a penalty, or for the best of ``PENALTIES``: every second one is tried, then its neighbours."""
     if penalty is not None:
         return ridge.solve(penalty * ridge.variance), penalty
@@ -204,7 +208,7 @@ def solved(ridge: Ridge, penalty: float | None, loss: Callable[[RidgeSolution], 
     return tried(best)[1], float(PENALTIES[best])
 
 
-def logistic_choice(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> LinearClassifier:
+def logistic_classifier(rows: NDArray[Any], codes: IntArray, labels: int, penalty: float | None) -> LinearClassifier:
     """Logistic regression. An unseen label gets a probability of at most 1 in n + 1."""
     from sklearn.linear_model import LogisticRegression
 
@@ -295,9 +299,9 @@ class ProbeLearner(FeatureLearner):
 
     def model(self, task: Task, rows: Vectors, targets: NDArray[Any], seed: int) -> Model:
         if isinstance(task, Regression):
-            return ridge_number(rows, targets, task, self.penalty)
-        choice = ridge_choice if self.kind == "ridge" else logistic_choice
-        return choice(rows, targets, classes_of(task), self.penalty)
+            return ridge_regressor(rows, targets, task, self.penalty)
+        classifier = ridge_classifier if self.kind == "ridge" else logistic_classifier
+        return classifier(rows, targets, classes_of(task), self.penalty)
 
     # -- saved models ----------------------------------------------------------------------------------------------
     def options(self) -> dict[str, object]:
