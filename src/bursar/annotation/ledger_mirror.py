@@ -101,7 +101,7 @@ class LedgerMirror:
     def _count_money(self) -> None:
         state, ledger = self.campaign_state, self.campaign_state.ledger
         self.spent = state.items_bought() if self.by_item else ledger.spent()
-        self.budget = state.purse(self.terms)
+        self.budget = state.whole_budget(self.terms)
         if self.terms.config.budget.total is None:  # seed items come on top of the rounds' budgets
             self.budget += state.items_bought(SEEDS) if self.by_item else sum(ledger.spent(purpose=p) for p in SEEDS)
             for want in self.open.values():

@@ -331,7 +331,8 @@ def toml_of(config: CampaignConfig) -> str:
     rounds = 3
     <BLANKLINE>
     """
-    said = {key: value for key, value in config.model_dump(mode="json", exclude_unset=True).items() if value != {}}
+    table = config.model_dump(mode="json", exclude_unset=True)
+    said = {key: value for key, value in table.items() if value is not None and value != {}}
     lines = [f"{key} = {_toml(value)}" for key, value in said.items() if not isinstance(value, dict)]
     for section, values in said.items():
         if isinstance(values, dict):

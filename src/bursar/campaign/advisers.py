@@ -73,7 +73,7 @@ class Reviewer(Adviser, Protocol):
     def check(self, run: Run) -> None:
         """Refuse a run that could never be reviewed by its settings, before anything is bought."""
 
-    def review(self, run: Run, progress: Progress, told: ReviewCallback | None) -> None:
+    def review(self, run: Run, progress: Progress, callback: ReviewCallback | None) -> None:
         """Find the answer about a finished run by its settings, and keep it beside the run."""
 
     def answer(self, run: Run) -> dict[str, Any] | None:

@@ -90,7 +90,7 @@ def _fitted(
 ) -> tuple[FloatArray, tuple[float | None, float | None]]:
     """Weighed least squares of a line that nowhere falls, and its standard errors whatever the noise.
 
-    One measurement's weight draws it towards a given line: what the items do not tell apart stays as it is there.
+    One measurement's weight draws it towards a given line: what the items cannot decide stays as it is there.
     """
     rows = np.stack([np.ones_like(counts), counts], axis=1) * weights[:, None]
     wanted = seconds * weights
@@ -155,7 +155,7 @@ def prices_at(
 
 
 def check_unit(costs: CostModel, hourly: float) -> None:
-    """Refuse a smallest amount so large that prices of seconds could not be told in it."""
+    """Refuse a smallest amount too large to express the price of a few seconds."""
     if float(costs.unit) * HOUR > FINEST * hourly:
         raise ConfigError(
             f"costs.measured: costs.unit = {costs.unit} is more than {FINEST} seconds cost at {hourly:g} an hour",

@@ -1,4 +1,4 @@
-"""The audit slice: random items bought every round, so that scores are honest and savings can be told.
+"""The audit slice: random items bought every round, for unbiased scores and an estimate of what was saved.
 
 Items that a strategy picks are unlike the pool, and what it leaves is unlike it too. So a random part of the pool is
 set aside before the campaign begins, the strategy never sees it, and every round buys a few items of it, a number that

@@ -1,4 +1,4 @@
-"""A campaign: ask what to annotate, be told the answers, and go on until the money, the pool or the patience ends.
+"""A campaign: ask what to annotate, take the answers, and go on until the money, the pool or the patience ends.
 
 Everything that is decided is written to the ledger before it is acted upon, and everything that is computed depends
 on the ledger and the seed alone. So a campaign can be killed anywhere: run it again and it goes on as if nothing had
@@ -104,7 +104,7 @@ class Campaign:
         self._trained = RoundModels(
             config, self.parts, self.ledger, lambda: self.models, self.audit, watched, self.watcher, folder / "logs"
         )
-        self.offered: Callable[[Offer, Learner], None] | None = None  # is told of a round before it is open
+        self.offered: Callable[[Offer, Learner], None] | None = None  # called with a round before it is open
         self._shares_lock = not lock
         self._lock: Lock | None = None
         self._begun = False
@@ -192,7 +192,7 @@ class Campaign:
         return self.state.rounds_opened
 
     def pending(self, round: int) -> tuple[ItemRequest, ...]:
-        """What a round asked for and was not told."""
+        """What a round asked for and still waits for."""
         return self.state.pending(round)
 
     @property

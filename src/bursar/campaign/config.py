@@ -31,7 +31,6 @@ CONFIG_FILE = "campaign.json"  # in a run's folder: what the run was started wit
 class CampaignConfig(Section):
     """A whole campaign."""
 
-    later = frozenset({"oracle", "ledger", "allocation"})
     name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
     seed: int = Field(default=0, ge=0)
     tasks: list[str] = Field(default_factory=list)  # all of the corpus's if empty
@@ -101,7 +100,7 @@ class CampaignConfig(Section):
         if self.budget.per_round == BudgetSection().per_round:  # 500, whether it was said, written down or left out
             settings["budget"]["per_round"] = BudgetSection().per_round
         if self.corpus.source != BUILTIN:
-            del settings["corpus"]["source"]  # a corpus may move; what is in it is told by its own fingerprint
+            del settings["corpus"]["source"]  # a corpus may move; its contents have a fingerprint of their own
         text = json.dumps(settings, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 

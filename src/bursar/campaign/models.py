@@ -70,7 +70,7 @@ class Models:
         learner = self._make()
         if self._fitted is not None and self._fitted[0] == digest:
             return learner, self._fitted[1]
-        self._fitted = None  # if this one is not finished, the learner is nobody's
+        self._fitted = None  # if this one is not finished, the learner belongs to no model
         place = self.folder / digest
         best = self._load(place, learner)
         if best is None:

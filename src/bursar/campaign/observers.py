@@ -1,4 +1,4 @@
-"""Who is told how a campaign gets on."""
+"""Observers of a campaign's progress."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from bursar.campaign.decisions import RoundRecord
 
 
 class Watcher(Protocol):
-    """Somebody who wants to know how it goes."""
+    """Follows a campaign."""
 
     def stage(self, round: int, what: str, done: float) -> None:
-        """What is going on in a round, and how far it is."""
+        """A round is at this stage, and this share of it is done."""
         ...
 
     def scored(self, record: RoundRecord) -> None:
@@ -20,10 +20,10 @@ class Watcher(Protocol):
 
 
 class NullObserver:
-    """Watches nothing."""
+    """Ignores everything."""
 
     def stage(self, round: int, what: str, done: float) -> None:
-        """Is not told."""
+        """Ignored."""
 
     def scored(self, record: RoundRecord) -> None:
-        """Is not told."""
+        """Ignored."""

@@ -80,7 +80,7 @@ class Question:
 
     @property
     def stage(self) -> str:
-        """What a watcher is told."""
+        """What observers see."""
         return "scoring" if self.ask == "scores" else "reading"
 
 
@@ -153,7 +153,7 @@ class PoolScoring:
 
 
 class _Watcher:
-    """Turns what shards tell into how far all of them are."""
+    """Turns the progress of shards into that of all of them."""
 
     def __init__(self, stage: str, progress: Progress) -> None:
         self.stage, self.progress = stage, progress
@@ -183,16 +183,16 @@ class _Watcher:
 
 
 # -- one shard -------------------------------------------------------------------------------------------------------
-def answer(unit: Unit, tell: ProgressCallback, *, load: Callable[[], Learner]) -> Arrays:
+def answer(unit: Unit, callback: ProgressCallback, *, load: Callable[[], Learner]) -> Arrays:
     """What a model says of one shard: the work of a unit, wherever it runs."""
     learner, items, question = load(), unit["corpus"], Question(**unit["question"])
-    told = 0.0
+    reported = 0.0
 
     def progress(what: str, done: float) -> None:
-        nonlocal told
-        if round(done, 1) > told:  # not every batch is news, least of all on another machine
-            told = round(done, 1)
-            tell(told)
+        nonlocal reported
+        if round(done, 1) > reported:  # not every batch is news, least of all on another machine
+            reported = round(done, 1)
+            callback(reported)
 
     if question.ask == "vectors":
         return {"vectors": learner.vectors(items, progress=progress)}

@@ -110,14 +110,14 @@ class RoundPlanner:
         if earlier is not None:
             both, mine, theirs = np.intersect1d(items, earlier[0], return_indices=True)
             items, free = both, free[mine]
-        pool, tell = self.corpus.take(items), partial(self.watcher.stage, round - 1)
+        pool, progress = self.corpus.take(items), partial(self.watcher.stage, round - 1)
         if earlier is not None:
             scored = earlier[1].take(theirs)
         elif learner is not None and asks_the_model(terms):
-            scored = self.scoring.scores(learner, strategy, pool, round_seed(self.seed, round - 1), tell)
+            scored = self.scoring.scores(learner, strategy, pool, round_seed(self.seed, round - 1), progress)
         else:
             scored = Scored(np.zeros((len(items), len(self.corpus.schema))), self.pricing.gold(items))
-        vectors = None if learner is None else partial(self.scoring.vectors, learner, progress=tell)
+        vectors = None if learner is None else partial(self.scoring.vectors, learner, progress=progress)
         aside = known.dev if known.dev is not None else self.corpus.take(items[:0])
         space = partial(self._unit_space, round, known, learner)
         features = pool_features_of(strategy, vectors, self.corpus, items, scored, known.bought, aside, space)
@@ -131,8 +131,8 @@ class RoundPlanner:
         if self._space is None or not self._space.lasting or not self._space.holds(known.bought):
             all_items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
             items = self.corpus.take(self.corpus.by_id(all_items))
-            tell = partial(self.watcher.stage, round - 1)
-            self._space = UnitSpace(lambda part: self.scoring.embeddings(learner, part, tell), items)
+            progress = partial(self.watcher.stage, round - 1)
+            self._space = UnitSpace(lambda part: self.scoring.embeddings(learner, part, progress), items)
         return self._space
 
     def free(self, known: Known) -> tuple[IntArray, Any]:

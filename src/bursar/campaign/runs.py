@@ -62,7 +62,7 @@ class Run:
         if not isinstance(stored, dict) or not isinstance(stored.get("campaign"), dict) or "corpus" not in stored:
             raise ConfigError(f"{folder / CONFIG_FILE} is damaged: it says nothing of a campaign and its corpus")
         corpus = stored["campaign"].get("corpus", {})
-        for part in ("dev", "test"):  # a split that nobody named need not be there
+        for part in ("dev", "test"):  # a default split may be missing
             if corpus.get(part) == part:
                 del corpus[part]
         config = parse_config(stored["campaign"], str(folder / CONFIG_FILE))
@@ -223,15 +223,15 @@ def run_campaign(
     *,
     engine: Engine = THIS_PROCESS,
     progress: Progress = no_progress,
-    told: ReviewCallback | None = None,
+    callback: ReviewCallback | None = None,
 ) -> RunResult:
     """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it.
 
     With an ``engine`` the pool is scored by its workers, and arms run one after the other. Enter it first, and its
     workers stay for the whole run.
 
-    Where the campaign has an oracle section, the search for the best order follows; ``progress`` and ``told`` hear of
-    it. If the run turns out to have nothing to compare, the result says why.
+    Where the campaign has an oracle section, the search for the best order follows; ``progress`` and ``callback``
+    report it. If the run turns out to have nothing to compare, the result says why.
     """
     check_arms(run.config, run.parts.corpus)
     if run.config.oracle is not None:
@@ -240,17 +240,17 @@ def run_campaign(
         run.pin()
         watchers = {arm: watch(arm) or NullObserver() for arm in run.arms}
 
-        def tell(event: tuple[str, str, tuple[Any, ...]]) -> None:
+        def callback(event: tuple[str, str, tuple[Any, ...]]) -> None:
             arm, what, arguments = event
             getattr(watchers[arm], what)(*arguments)
 
         workers = workers if engine is THIS_PROCESS else 1
         here = run if workers <= 1 else None
-        run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, tell)
+        run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, callback)
     if run.config.oracle is None:
         return run.result()
     try:
-        reviewer().review(run, progress, told)
+        reviewer().review(run, progress, callback)
     except ConfigError as wrong:
         return run.result().model_copy(update={ORACLE: {"refused": str(wrong)}})
     return run.result()
@@ -266,9 +266,9 @@ class _Arm:
     trust: bool
     engine: Engine
 
-    def __call__(self, tell: ProgressCallback) -> None:
+    def __call__(self, callback: ProgressCallback) -> None:
         run = self.run or Run.open(self.folder, trust=self.trust)
-        campaign = run.campaign(self.name, _ProgressTeller(self.name, tell), self.engine)
+        campaign = run.campaign(self.name, _ArmObserver(self.name, callback), self.engine)
         try:
             campaign.run(GoldAnnotator(run.parts.corpus))
         finally:
@@ -276,17 +276,17 @@ class _Arm:
 
 
 @dataclass
-class _ProgressTeller:
+class _ArmObserver:
     """A watcher that passes on what it sees, with the name of the arm."""
 
     arm: str
-    tell: ProgressCallback
+    callback: ProgressCallback
 
     def stage(self, round: int, what: str, done: float) -> None:
-        self.tell((self.arm, "stage", (round, what, done)))
+        self.callback((self.arm, "stage", (round, what, done)))
 
     def scored(self, record: RoundRecord) -> None:
-        self.tell((self.arm, "scored", (record,)))
+        self.callback((self.arm, "scored", (record,)))
 
 
 def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:

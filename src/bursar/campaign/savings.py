@@ -1,7 +1,7 @@
-"""What a strategy saved against random labelling, told by models that are trained on random items alone.
+"""Estimates what a strategy saved against random labelling, from models that are trained on random items alone.
 
-Nobody labelled at random with all the money. But random seed items and audit slices are a random sample, and every
-round trains a second model, the shadow, on them alone. Errors of either kind of model fall about as powers of money. So
+No campaign spends all its money twice. But random seed items and audit slices are a random sample, and every round
+trains a second model, the shadow, on them alone. Errors of either kind of model fall about as powers of money. So
 the shadows' errors, continued to all the money, say what random labelling would have reached; and where the strategy's
 own curve had that error, less money was enough. In logarithms this is a linear regression with five coefficients:
 random's error at the end, the gap to the strategy's, both exponents, and a bend. The way from a shadow's money to all

@@ -13,9 +13,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -34,18 +32,12 @@ class Section(BaseModel):
     """A table of the file: unknown keys are errors, values are never quietly changed into another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-    later: ClassVar[frozenset[str]] = frozenset()  # keys added later; omitted when unset
     paths: ClassVar[tuple[tuple[str, ...], ...]] = ()  # keys of files, each with the tables that it is in
 
     @classmethod
     def example(cls) -> Self:
         """Settings that work, from which messages take their examples."""
         return cls()
-
-    @model_serializer(mode="wrap")
-    def _as_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without later keys that are unset: as it was written before there were any."""
-        return {key: value for key, value in handler(self).items() if value or key not in self.later}
 
 
 class CorpusSection(Section):
@@ -69,7 +61,6 @@ class CostsSection(Section):
     """Prices in money: for reading, and by task name."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    later = frozenset({"hourly", "measured"})
     unit: int | float = 1
     currency: str = ""
     pricing: Literal["gold", "predicted"] = "gold"  # what is counted before buying (errata 11)
@@ -95,12 +86,11 @@ class CostsSection(Section):
 class BudgetSection(Section):
     """How much may be spent, and how fast."""
 
-    later = frozenset({"dev_items", "ahead"})
     seed_items: int = Field(default=50, gt=0)  # bought at random before the first model
     counts: Literal["money", "items"] = "money"  # what per_round and total are numbers of
     per_round: float = Field(default=500, gt=0)
     rounds: int = Field(default=5, ge=0)
-    total: float | None = Field(default=None, gt=0)  # the purse, seed items included
+    total: float | None = Field(default=None, gt=0)  # of the whole campaign, seed items included
     patience: int | None = Field(default=None, gt=0)  # rounds without a better development score
     dev_items: int = Field(default=0, ge=0)  # bought beside the seed items as a development set, where there is none
     ahead: float = Field(default=0.0, ge=0, lt=1)  # of a round, that may be open when the next one is trained for
@@ -109,7 +99,6 @@ class BudgetSection(Section):
 class StrategySection(Section):
     """How items are chosen."""
 
-    later = frozenset({"start"})
     name: str = "AUTO"
     start: str | None = None  # how the items before the first model are chosen; the strategy's own way if not given
     weights: dict[str, int | float] = Field(default_factory=dict)  # β of tasks, where the strategy takes them
@@ -172,7 +161,6 @@ class LearnerSection(Section):
     """What is trained; every other key is an option of that learner."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    later = frozenset({"policy", "log_steps"})
     paths = (("encoder",),)
     name: str = "transformer"
     policy: dict[str, Any] | None = None  # which task each training step is spent on: all of it, not where it came from
@@ -224,7 +212,6 @@ class LearnerSection(Section):
 class AuditSection(Section):
     """The random slice that keeps scores honest."""
 
-    later = frozenset({"rounds"})
     share: float = Field(default=0.1, ge=0, lt=1)  # of each round's money
     shadow: bool = True  # also train on random items alone, to tell what was saved against random
     rounds: int | None = Field(default=None, gt=0)  # that slices are set aside for; budget.rounds if not given

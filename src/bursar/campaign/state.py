@@ -1,6 +1,6 @@
-"""The books of a campaign: what it asked, was told, has changed and may still spend. All is read off the ledger.
+"""The state of a campaign, read from its ledger: what is asked and answered, the settings, and the money left.
 
-Nothing here needs a model: this is what a server knows of a campaign while another process trains.
+Nothing here needs a model, so a server can use it while another process trains.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ItemRequest:
 
 @dataclass(frozen=True)
 class Round:
-    """What a round wants annotated and has not been told yet."""
+    """What a round asks for and has no answers to yet."""
 
     round: int
     items: tuple[ItemRequest, ...]
@@ -115,15 +115,15 @@ class CampaignState:
         return self._selected[round]
 
     def pending(self, *rounds: int) -> tuple[ItemRequest, ...]:
-        """What these rounds asked for and still wait for: neither told, nor declined, nor given up."""
-        told, closed = self.ledger.keys(), set(self.ledger.decided(RoundClosed))
+        """What these rounds asked for and still wait for: not answered, skipped or given up."""
+        answered, closed = self.ledger.keys(), set(self.ledger.decided(RoundClosed))
         declined = {(skip.round, skip.item) for skip in self.ledger.skips()}
         return tuple(
             want
             for round in rounds
             if round not in closed
             for want in self.wanted(round).values()
-            if want.key not in told and (round, want.id) not in declined
+            if want.key not in answered and (round, want.id) not in declined
         )
 
     def open(self) -> tuple[ItemRequest, ...]:
@@ -131,7 +131,7 @@ class CampaignState:
         return self.pending(*range(self.rounds_opened + 1))
 
     def declined(self) -> set[tuple[str, str]]:
-        """Items and tasks that somebody would not annotate, and that nobody is asked about again."""
+        """Items and tasks that were skipped, and are not asked about again."""
         return {
             (skip.item, task)
             for skip in self.ledger.skips()
@@ -172,7 +172,7 @@ class CampaignState:
         """What a round asked that this answers: of an item, for these tasks; the newest such round."""
         asked_in = [r for r in range(self.rounds_opened, -1, -1) if item in self.wanted(r)]
         if not asked_in:
-            raise ConfigError(f"nobody asked about item {item!r}")
+            raise ConfigError(f"no round asks about item {item!r}")
         # An item may be asked about in several rounds, for other tasks each time.
         round = next((r for r in asked_in if set(self.wanted(r)[item].tasks) == set(tasks)), asked_in[0])
         want = self.wanted(round)[item]
@@ -281,7 +281,7 @@ class CampaignState:
             return free
         return min(free, (int(budget.total) if by_item else terms.costs.units(budget.total)) - spent)
 
-    def purse(self, terms: RoundSettings) -> int:
+    def whole_budget(self, terms: RoundSettings) -> int:
         """What the whole campaign may cost under these settings, beside what comes before its first round."""
         budget = terms.config.budget
         if budget.total is None:

@@ -140,7 +140,7 @@ def _run(config: CampaignConfig, settings: _RunSettings, engine: Engine | None =
     costs = config.costs.model(tasks.values())
     with RunDisplay(current.arms, config.budget.rounds, tasks, costs) as display:
         result = run_campaign(
-            current, display.watcher, workers, engine=engine, progress=display.reading, told=display.searching
+            current, display.watcher, workers, engine=engine, progress=display.reading, callback=display.searching
         )
         display.progress.update(display.bar, completed=1.0, description="writing the report", left="")
         page = write_report(current)

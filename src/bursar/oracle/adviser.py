@@ -23,10 +23,10 @@ class OracleAdviser:
             judged_tasks(run, settings.judge)
             make_engine(settings.engine)
 
-    def review(self, run: Run, progress: Progress, told: ReviewCallback | None) -> None:
+    def review(self, run: Run, progress: Progress, callback: ReviewCallback | None) -> None:
         if (settings := oracle_settings(run.config)) is not None:
             request = OracleRequest(settings.plan, judge=settings.judge, engine=make_engine(settings.engine))
-            ask_oracle(run, request, progress=progress, callback=told)
+            ask_oracle(run, request, progress=progress, callback=callback)
 
     def answer(self, run: Run) -> dict[str, Any] | None:
         return current_answer(run)
