@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from bursar.campaign.decisions import ConfidenceExample
 from bursar.corpus import CorpusBuilder
-from bursar.report.items import chips_of, shown_item
-from bursar.tasks import Tagging
+from bursar.report.items import shown_item
 from tests.report.results import make_corpus
 
 
@@ -42,13 +41,6 @@ def test_the_task_with_spans_is_marked_before_one_that_tags_every_word():
     shown = shown_item(example({"pos": ["V", "N"], "slots": [[1, 2, "who"]]}), builder.build())
     assert [piece.span for piece in shown.pieces] == ["", "who"]
     assert shown.verdicts[0].chips == ("wake: V", "Anna: N")
-
-
-def test_a_kind_nobody_knows_is_shown_as_its_json():
-    class Odd(Tagging):
-        kind = "odd"
-
-    assert chips_of(Odd("odd"), {"a": [1]}, make_corpus()[0]) == ['{"a": [1]}']
 
 
 def test_confidences_beyond_their_range_still_fit_their_bar():

@@ -131,16 +131,16 @@ def test_the_loss_is_the_negative_log_of_the_share_of_the_gold_sequences_by_word
 @given(st.sampled_from(TASKS), COUNTS, SEEDS, TEMPERATURES)
 def test_marginals_are_those_of_enumerating_every_tag_sequence(task, counts, seed, temperature):
     head, encoded = any_head(task, seed), batch(counts, seed)
-    expected = [np.zeros((0, task.tags))]
+    expected = [np.zeros((0, task.classes))]
     for scores in scores_of(head, encoded):
         every = np.array(sequences(task, len(scores)))
         logs = np.array([log_weight(head, scores, tuple(codes)) if len(codes) else 0.0 for codes in every])
         shares = np.exp((logs - np.logaddexp.reduce(logs / temperature) * temperature) / temperature)
-        expected.append(np.array([np.bincount(tags, shares, task.tags) for tags in every.T]).reshape(scores.shape))
+        expected.append(np.array([np.bincount(tags, shares, task.classes) for tags in every.T]).reshape(scores.shape))
     with torch.inference_mode():
         beliefs = head.predict_proba([head.with_temperature(head(encoded), temperature)])
     assert beliefs.units.tolist() == counts
-    assert beliefs.values.reshape(-1, task.tags) == pytest.approx(np.concatenate(expected), abs=1e-5)
+    assert beliefs.values.reshape(-1, task.classes) == pytest.approx(np.concatenate(expected), abs=1e-5)
 
 
 @settings(deadline=None, max_examples=40)
@@ -182,7 +182,7 @@ def test_sequences_that_iob2_does_not_allow_have_no_probability(words, seed):
     head, encoded = any_head(task, seed), batch([words], seed)
     valid, output = set(sequences(task, words)), head(encoded)
     every = output.log_weight_of_all(output.prefixes())
-    for codes in product(range(task.tags), repeat=words):
+    for codes in product(range(task.classes), repeat=words):
         share = (output.log_weight(torch.tensor(codes)) - every).exp().item()
         assert (share > 0) == (codes in valid)
 
@@ -205,12 +205,12 @@ def test_the_tags_of_any_gold_spans_are_allowed(data, counts, seed):
 @given(st.data(), st.lists(st.integers(0, 8), min_size=1, max_size=5))
 def test_gold_spans_come_back_from_sure_scores(data, counts):
     gold = column(TASK, [(n, data.draw(flat_spans(n))) for n in counts])
-    head = CrfHead(TASK, TASK.tags, 0.0).eval()
+    head = CrfHead(TASK, TASK.classes, 0.0).eval()
     codes = torch.from_numpy(head.targets(gold, np.array(counts)).values)
     with torch.inference_mode():
-        head.output.weight.copy_(torch.eye(TASK.tags) * 30)
-        words = torch.nn.functional.one_hot(codes, TASK.tags).float()
-        output = head(Encoded(torch.zeros(len(counts), TASK.tags), words, np.array(counts)))
+        head.output.weight.copy_(torch.eye(TASK.classes) * 30)
+        words = torch.nn.functional.one_hot(codes, TASK.classes).float()
+        output = head(Encoded(torch.zeros(len(counts), TASK.classes), words, np.array(counts)))
         found = TASK.decode(head.predict_proba([output]))
     assert found.equals(gold)
 

@@ -40,18 +40,18 @@ def batch(counts: list[int], seed: int) -> Encoded:
 
 
 def any_tags(task: Tagging, counts: list[int], seed: int) -> Ragged:
-    tags = np.random.default_rng(seed).integers(task.tags, size=sum(counts))
+    tags = np.random.default_rng(seed).integers(task.classes, size=sum(counts))
     return Ragged(tags, offsets_of(counts))
 
 
 def read_plainly(head: FeedbackHead, encoded: Encoded, gold: Ragged | None) -> torch.Tensor:
     """Item by item and word by word."""
-    found = [torch.zeros(0, head.task.tags)]
+    found = [torch.zeros(0, head.task.classes)]
     for item, (a, b) in enumerate(zip(offsets_of(encoded.counts), offsets_of(encoded.counts)[1:], strict=False)):
         state = torch.zeros(1, SIZE), torch.zeros(1, SIZE)
-        before = head.task.tags
+        before = head.task.classes
         for at, word in enumerate(encoded.words[a:b]):
-            vector = one_hot(torch.tensor([before]), head.task.tags + 1).float() @ head.tags.weight
+            vector = one_hot(torch.tensor([before]), head.task.classes + 1).float() @ head.tags.weight
             state = head.cell(torch.cat([word[None], vector], dim=1), state)
             logits = state[0] @ head.output.weight.T + head.output.bias
             before = int(logits.argmax()) if gold is None else int(gold[item][at])
@@ -88,7 +88,7 @@ def test_beliefs_hear_the_best_tag_before_each_word(task, counts, seed, temperat
         plain = torch.softmax(read_plainly(head, encoded, None) / temperature, dim=1)
         beliefs = head.predict_proba([head.with_temperature(head(encoded), temperature)])
     assert beliefs.units.tolist() == counts
-    assert beliefs.values.reshape(-1, task.tags) == pytest.approx(plain.numpy(), abs=1e-5)
+    assert beliefs.values.reshape(-1, task.classes) == pytest.approx(plain.numpy(), abs=1e-5)
 
 
 def test_the_tag_before_makes_a_difference():

@@ -147,7 +147,7 @@ def test_a_long_wrong_value_is_cut_short_in_the_message():
 
 
 def test_items_without_words_are_decoded_to_no_spans():
-    assert TASK.decode(Beliefs.of(np.zeros((0, TASK.tags)), [0, 0])).lengths.tolist() == [0, 0]
+    assert TASK.decode(Beliefs.of(np.zeros((0, TASK.classes)), [0, 0])).lengths.tolist() == [0, 0]
 
 
 def test_a_batch_without_a_word_has_no_loss_and_spoils_no_gradient():

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import Ragged
-from bursar.tasks import Classification, Regression, Relations, Tagging, Vocabulary, make_task
+from bursar.tasks import Classification, Regression, Relations, Tagging, Task, Vocabulary, make_task
 from bursar.tasks.task import class_f1, f1_of_counts, keys_of, matched_counts, ratio, span_of
 
 often = settings(deadline=None, max_examples=60)
@@ -165,3 +165,7 @@ def test_class_f1_is_scikit_learns(pairs):
 
 def test_class_f1_of_nothing_is_zero():
     assert class_f1(np.zeros(0, np.int64), np.zeros(0, np.int64), 3) == (0.0, 0.0)
+
+
+def test_a_kind_without_a_display_of_its_own_is_shown_as_json():
+    assert Task.show(Tagging("odd"), {"a": [1]}, []) == ['{"a": [1]}']

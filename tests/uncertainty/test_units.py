@@ -12,7 +12,7 @@ from bursar.tasks import Beliefs, Classification, Estimates, Parsing, Regression
 from bursar.uncertainty.units import SURELY_NOTHING, label_words, unit_doubts, unit_words
 
 SLOTS = Tagging("slots", ("city", "time"))
-TAGS = SLOTS.tags
+TAGS = SLOTS.classes
 
 
 def sure_of(choice, choices, p):

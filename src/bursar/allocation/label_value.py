@@ -21,7 +21,7 @@ from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, BursarError, ConfigError
-from bursar.learners.features import TRAINABLE
+from bursar.learners.features import can_train
 from bursar.learners.frozen import frozen_encoder
 from bursar.learners.learner import Learner, Progress, make_learner
 from bursar.learners.probe import ProbeLearner
@@ -139,7 +139,7 @@ def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informe
 
 def can_probe(tasks: Mapping[str, Task]) -> bool:
     """Whether linear models on frozen features support all of these tasks."""
-    return all(isinstance(task, TRAINABLE) for task in tasks.values())
+    return all(can_train(task) for task in tasks.values())
 
 
 def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bursar.allocation.informativeness import Informer, Parts
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
-from bursar.learners.features import TRAINABLE, one_thread
+from bursar.learners.features import can_train, one_thread
 from bursar.learners.frozen import frozen_encoder
 from bursar.learners.learner import Learner, Progress, no_progress
 from bursar.learners.probe import ProbeLearner
@@ -45,7 +45,7 @@ class Probing(Informer):
 
     def check(self, learner: Learner) -> None:
         for name, task in learner.tasks.items():
-            if not isinstance(task, TRAINABLE):
+            if not can_train(task):
                 raise AllocationError(
                     f"no probe can be fitted to task {name!r} ({task.kind})",
                     fix="use the informer 'lookahead' or 'alignment', with a learner that trains step by step",
@@ -105,7 +105,7 @@ class _Sheet:
         labels = items.labels[task.name]
         known = np.flatnonzero(labels.present)
         rows = labels.rows.take(known)
-        values = rows.values[:, 0] if isinstance(task, Regression) else task.targets(rows, items.words[known])
+        values = task.targets(rows, items.words[known])
         units = task.units(items.words)
         targets = Ragged(values, offsets_of(units * labels.present))
         return cls(probe, task, probe.rows(task, items, no_progress), targets, offsets_of(units))

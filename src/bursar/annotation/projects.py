@@ -29,17 +29,13 @@ from bursar.corpus.builder import recode
 from bursar.errors import ConfigError, SchemaError
 from bursar.ledger import Annotation, Submission
 from bursar.ragged import BoolArray, IntArray
-from bursar.tasks import Task
-from bursar.tasks.task import make_task
+from bursar.tasks import KINDS, Task, make_task
 
 DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
 BEFORE = -1  # the round of labels that came with the corpus
 UNIT = 0.0001
 # Seconds per item and per counted unit: guesses until annotators are timed.
 READING = (1.0, 0.25)
-SECONDS = {"classification": (3.0, 0.0), "regression": (4.0, 0.0), "tagging": (2.0, 3.0)}
-SECONDS |= {"parsing": (2.0, 4.0), "relations": (3.0, 6.0)}
-OTHER_KINDS = (3.0, 3.0)
 FEWEST_HELD_OUT = 40  # labelled items; if there are fewer, none are held out
 HELD_OUT = {"dev": (0.2, 100), "test": (0.3, 200)}  # share of labelled items, and maximum number
 
@@ -105,23 +101,11 @@ def task_of(text: str) -> Task:
         raise ConfigError(f"{text!r} is not a task", fix="write NAME:KIND:LABELS, as in mood:classification:good,bad")
     kind, *lists = rest
     names = [[label.strip() for label in part.split(",") if label.strip()] for part in lists]
-    about: dict[str, Any] = {"kind": kind}
-    if kind == "regression":
-        try:
-            low, high = (float(end) for end in names[0]) if names else (0.0, 1.0)
-        except ValueError:
-            raise ConfigError(f"{text!r}: regression needs a range", fix=f"as in {name}:regression:0,5") from None
-        about |= {"low": low, "high": high}
-    else:
-        if not names or not names[0]:
-            raise ConfigError(f"{text!r} names no labels", fix=f"as in {name}:{kind}:yes,no")
-        about |= dict(zip(("labels", "entity_types"), names, strict=False))
-        if kind == "relations" and len(names) < 2:
-            raise ConfigError(f"{text!r} names no types of spans", fix=f"as in {text}:person,place")
     try:
-        return make_task(name, about)
+        options = KINDS[kind].parse_options(names) if kind in KINDS else {}
+        return make_task(name, {"kind": kind} | options)
     except SchemaError as wrong:
-        raise ConfigError(wrong.message, fix=wrong.fix) from None
+        raise ConfigError(f"{text!r}: {wrong.message}", fix=wrong.fix) from None
 
 
 def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
@@ -219,9 +203,7 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
     prices = dict(wishes.prices)
     costs: dict[str, Any] = {"unit": UNIT, "currency": wishes.currency, "pricing": "predicted"}
     if wishes.hourly is not None:
-        guessed = {"reading": Rate(*READING)} | {
-            task.name: Rate(*SECONDS.get(task.kind, OTHER_KINDS)) for task in tasks
-        }
+        guessed = {"reading": Rate(*READING)} | {task.name: Rate(*task.seconds) for task in tasks}
         prices = prices_at(guessed, tasks, wishes.hourly, Decimal(str(UNIT))) | prices
         costs |= {"hourly": wishes.hourly, "measured": True}
     elif not prices:

@@ -92,7 +92,7 @@ class UnitSpace:
     def all_units(self, task: Task, items: Corpus) -> Units:
         """Every unit of items, all alike in doubt: what there is to learn before there is a model."""
         rows = self._rows(items)
-        if task.counted == "item" or self._words is None:
+        if not task.of_words or self._words is None:
             return Units(self._items[rows], np.arange(len(items) + 1), np.ones(len(items)))
         vectors = self._words[flat_positions(self._offsets, rows)]
         return Units(vectors, offsets_of(items.words), np.ones(len(vectors)))

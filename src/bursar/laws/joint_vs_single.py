@@ -146,7 +146,7 @@ def planned_items(config: CampaignConfig, parts: DataSplits, known: Corpus) -> i
 
 def labelled_units(items: Corpus) -> tuple[dict[str, int], str]:
     """The number of labelled words of each task, or of items if no task labels words."""
-    what = "words" if any(task.counted != "item" for task in items.schema.values()) else "items"
+    what = "words" if any(task.of_words for task in items.schema.values()) else "items"
     units = items.words if what == "words" else np.ones(len(items), dtype=np.int64)
     return {name: int(units[column.present].sum()) for name, column in items.labels.items()}, what
 

@@ -13,7 +13,7 @@ is measured by shuffling whole items.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -22,14 +22,12 @@ from scipy.special import entr
 
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, SchemaError
-from bursar.ragged import FloatArray, IntArray, offsets_of
+from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.simulation.related import expected_mutual_information
-from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging, Task
 
 FEWEST_ITEMS = 20  # labelled for both tasks
 MOST_ITEMS = 5_000  # used; more would only take longer
-BINS = 5  # of a score
 SHUFFLES = 50  # of items, to measure chance
 
 
@@ -74,70 +72,30 @@ def relatedness(corpus: Corpus, *, level: float = 0.9, draws: int = 200, seed: i
     A task that labels neither words nor items is left out with a reason. Pairs with fewer than ``FEWEST_ITEMS`` items
     labelled for both raise an error.
     """
-    readers: dict[str, Reader] = {}
     left_out = {}
-    for name, task in corpus.schema.items():
+    for name in corpus.schema:
         try:
-            readers[name] = reader_of(task)
+            _codes(corpus.take(np.flatnonzero(corpus.labels[name].present)[:1]), name)
         except SchemaError as wrong:
             left_out[name] = wrong.message
-    if len(readers) < 2:
+    compared = [name for name in corpus.schema if name not in left_out]
+    if len(compared) < 2:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ConfigError(
             f"there are no two tasks to compare{f' ({why})' if why else ''}",
             fix="use a corpus with two tasks that label words or items",
         )
     pairs = []
-    for number, (first, second) in enumerate(combinations(readers, 2)):
+    for number, (first, second) in enumerate(combinations(compared, 2)):
         numbers = rng(seed, "relatedness", number)
         items = _labelled_for_both(corpus, first, second, numbers)
-        pairs.append(_pair(items, {name: readers[name] for name in (first, second)}, level, draws, numbers))
+        pairs.append(_pair(items, (first, second), level, draws, numbers))
     return Relatedness(tuple(pairs), level, left_out)
 
 
-# -- labels as codes --------------------------------------------------------------------------------------------------
-Reader = tuple[str, Callable[[Corpus], IntArray]]  # "words" or "items", and a function that gives their label codes
-
-
-def reader_of(task: Task) -> Reader:
-    """How to read the labels of a task as codes of words or items."""
-    name = task.name
-    if isinstance(task, Tagging):
-        return "words", lambda items: io_codes(items, name)
-    if isinstance(task, Parsing):
-        return "words", lambda items: items.labels[name].rows.values[:, 1].astype(np.int64)
-    if isinstance(task, Classification):
-        return "items", lambda items: items.labels[name].rows.values[:, 0].astype(np.int64)
-    if isinstance(task, Regression):
-        return "items", lambda items: binned(items.labels[name].rows.values[:, 0].astype(float))
-    if isinstance(task, Relations):
-        raise SchemaError("relations label pairs of spans, not words or items")
-    raise SchemaError(f"{task.kind} labels neither words nor items")
-
-
-def io_codes(items: Corpus, task: str) -> IntArray:
-    """The label of each word: 0 for none, 1 + k in a span of label k; the shortest of nested spans counts."""
-    spans = items.labels[task].rows
-    starts, lengths = spans.values[:, 0], (spans.values[:, 1] - spans.values[:, 0]).astype(np.int64)
-    order = np.argsort(-lengths, kind="stable")
-    first = (offsets_of(items.words)[spans.owners] + starts)[order]
-    lengths = lengths[order]
-    inner = offsets_of(lengths)
-    places = np.repeat(first - inner[:-1], lengths) + np.arange(inner[-1])
-    found: IntArray = np.zeros(int(items.words.sum()), dtype=np.int64)
-    found[places] = np.repeat(1 + spans.values[order, 2].astype(np.int64), lengths)
-    return found
-
-
-def binned(values: FloatArray) -> IntArray:
-    """The quintile of each number.
-
-    >>> binned(np.array([0.1, 0.9, 0.3, 0.5, 0.7])).tolist(), binned(np.array([1.0, 1.0, 1.0])).tolist()
-    ([0, 4, 1, 2, 3], [0, 0, 0])
-    """
-    edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS))
-    found: IntArray = np.searchsorted(edges, values, side="left").astype(np.int64)
-    return found
+def _codes(items: Corpus, name: str) -> IntArray:
+    """The label codes of all words or items; ``SchemaError`` if labels have none."""
+    return items.schema[name].codes(items.labels[name].rows, items.words)
 
 
 def _labelled_for_both(corpus: Corpus, first: str, second: str, numbers: np.random.Generator) -> Corpus:
@@ -154,12 +112,15 @@ def _labelled_for_both(corpus: Corpus, first: str, second: str, numbers: np.rand
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------
-def _pair(items: Corpus, readers: Mapping[str, Reader], level: float, draws: int, numbers: np.random.Generator) -> Pair:
-    kinds = [kind for kind, _ in readers.values()]
-    of = "words" if "words" in kinds else "items"
+def _pair(items: Corpus, names: tuple[str, str], level: float, draws: int, numbers: np.random.Generator) -> Pair:
+    by_word = [items.schema[name].of_words for name in names]
+    of = "words" if any(by_word) else "items"
     units = items.words if of == "words" else np.ones(len(items), dtype=np.int64)
     owners = np.repeat(np.arange(len(items)), units)
-    first, second = (read(items) if kind == of else read(items)[owners] for kind, read in readers.values())
+    first, second = (
+        codes if per_word or of == "items" else codes[owners]
+        for codes, per_word in zip((_codes(items, name) for name in names), by_word, strict=True)
+    )
     high, wide = (int(codes.max(initial=0)) + 1 for codes in (first, second))
     cells = first * wide + second
 
@@ -169,18 +130,17 @@ def _pair(items: Corpus, readers: Mapping[str, Reader], level: float, draws: int
         return found.reshape(high, wide)
 
     whole = table(np.ones(len(items), dtype=np.int64))
-    if kinds[0] == kinds[1]:
+    if by_word[0] == by_word[1]:
         chance = expected_mutual_information(*(_counts(whole, axis) for axis in (1, 0)))
     else:
-        of_words, of_items = (second, first) if kinds[0] == "items" else (first, second)
+        of_words, of_items = (second, first) if not by_word[0] else (first, second)
         chance = _shuffled_chance(of_words, of_items, owners, numbers)
     ami = adjusted(whole, chance)
     drawn = numbers.multinomial(len(items), np.full(len(items), 1 / len(items)), size=draws)
     again = np.array([adjusted(table(times), chance) for times in drawn])
     # Items drawn twice inflate the mutual information, so only the spread of the draws is used.
     least, most = (ami + float(end - again.mean()) for end in np.quantile(again, [(1 - level) / 2, (1 + level) / 2]))
-    first_task, second_task = readers
-    return Pair((first_task, second_task), ami, max(-1.0, least), min(1.0, most), len(items), of)
+    return Pair(names, ami, max(-1.0, least), min(1.0, most), len(items), of)
 
 
 def _shuffled_chance(of_words: IntArray, of_items: IntArray, owners: IntArray, numbers: np.random.Generator) -> float:

@@ -30,11 +30,9 @@ from bursar.learners.learner import (
     no_progress,
 )
 from bursar.ragged import FloatArray
-from bursar.tasks import AnyBeliefs, Beliefs, Classification, Estimates, Regression, Tagging, Task
+from bursar.tasks import AnyBeliefs, Beliefs, Estimates, Regression, Task
 
 Vectors = NDArray[np.float32]
-
-TRAINABLE = (Classification, Tagging, Regression)
 
 
 # -- images ------------------------------------------------------------------------------------------------------
@@ -95,7 +93,7 @@ class FeatureLearner(Learner):
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         super().__init__(tasks)
-        self.refuse_unless({name: isinstance(task, TRAINABLE) for name, task in tasks.items()})
+        self.refuse_unless({name: can_train(task) for name, task in tasks.items()})
         self.models: dict[str, Model] = {}
 
     def refuse_unless(self, able: Mapping[str, bool]) -> None:
@@ -148,9 +146,7 @@ class FeatureLearner(Learner):
                 rows = self.rows(task, items, options.progress)
                 if not rows.shape[0]:
                     raise LearnerError(f"no word is labelled for task {name!r} yet", fix="label an item that has words")
-                numbers = isinstance(task, Regression)
-                targets = labels.values[:, 0] if numbers else task.targets(labels, items.words)
-                models[name] = self.model(task, rows, targets, options.seed)
+                models[name] = self.model(task, rows, task.targets(labels, items.words), options.seed)
         self.models = models
         score = None if options.dev is None else main_scores(self.tasks, options.dev, self.predict(options.dev))[0]
         options.progress("training", 1.0)
@@ -212,9 +208,15 @@ def one_thread() -> Any:
     return _blas().limit(limits=1, user_api="blas")
 
 
+def can_train(task: Task) -> bool:
+    """Whether a model of features fits the task: every unit has a class, or every item a number."""
+    return task.classes is not None or isinstance(task, Regression)
+
+
 def classes_of(task: Task) -> int:
-    """The number of classes of a task with label codes."""
-    return task.tags if isinstance(task, Tagging) else len(task.labels)
+    """The number of classes of a unit."""
+    assert task.classes is not None
+    return task.classes
 
 
 def variance_of(errors: FloatArray, task: Regression) -> float:

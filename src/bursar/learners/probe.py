@@ -22,7 +22,7 @@ from bursar.learners.features import Components, FeatureLearner, Model, Vectors,
 from bursar.learners.frozen import FrozenEncoder, frozen
 from bursar.learners.learner import Embeddings, Progress, check_number, no_progress
 from bursar.ragged import FloatArray, IntArray
-from bursar.tasks import Regression, Tagging, Task
+from bursar.tasks import Regression, Task
 
 KINDS = ("ridge", "logistic")
 PENALTIES = 10.0 ** np.arange(-2, 5)  # times the mean variance of a feature
@@ -270,8 +270,8 @@ class ProbeLearner(FeatureLearner):
         if items.images is not None:
             if self._axes is None:
                 raise LearnerError("this probe was trained on texts, but the corpus has images")
-            if isinstance(task, Tagging):
-                raise LearnerError(f"task {task.name!r} tags words, but images have none")
+            if task.of_words:
+                raise LearnerError(f"task {task.name!r} labels words, but images have none")
             if items.images[0:1].size != self._axes.mean.size * len(items.images[0:1]):
                 raise LearnerError(
                     f"this probe was trained on images of {self._axes.mean.size} pixels, not of this size"

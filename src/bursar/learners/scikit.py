@@ -36,7 +36,7 @@ from bursar.learners.frozen import FrozenEncoder, frozen
 from bursar.learners.learner import Progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.registry import Registry
-from bursar.tasks import Regression, Tagging, Task
+from bursar.tasks import Regression, Task
 
 FEATURES = ("words", "encoder")
 MOST_FEATURES = 50_000  # of words, the most frequent: an estimator may have a weight for each of them and every tag
@@ -201,17 +201,17 @@ class ScikitLearner(FeatureLearner):
         if annotated.texts is None or self.features == "encoder":
             return
         # A vectorizer needs at least one feature, even if no item has a word.
-        if any(isinstance(task, Tagging) for task in self.tasks.values()):
+        if any(task.of_words for task in self.tasks.values()):
             self._vectorizers["words"] = _new_vectorizer("words").fit(all_word_features(annotated) or [[""]])
-        if not all(isinstance(task, Tagging) for task in self.tasks.values()):
+        if not all(task.of_words for task in self.tasks.values()):
             found = documents(annotated)
             self._vectorizers["items"] = _new_vectorizer("items").fit(found if any(found) else [[""]])
 
     def rows(self, task: Task, items: Corpus, progress: Progress) -> Any:
-        tags = isinstance(task, Tagging)
+        tags = task.of_words
         if items.images is not None:
             if tags:
-                raise LearnerError(f"task {task.name!r} tags words, but images have none")
+                raise LearnerError(f"task {task.name!r} labels words, but images have none")
             return pixels(items)
         if self.encoder is not None:
             return self.encoder.unit_vectors(task, items, progress)

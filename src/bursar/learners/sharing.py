@@ -78,7 +78,7 @@ class SharedModel(nn.Module):
                     fix='leave it out, or use "spans"',
                 )
         for name, task in tasks.items():
-            if not encoder.reads_words and task.counted != "item":
+            if not encoder.reads_words and task.of_words:
                 raise LearnerError(
                     f"task {name!r} is {task.kind}, which needs words, but this encoder reads none",
                     fix="use classification or regression",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bursar.campaign.decisions import ConfidenceExample
-from bursar.corpus import Corpus, Item
+from bursar.corpus import Corpus
 from bursar.tasks import Tagging, Task
 
 MOST_CHARACTERS = 420  # of a text; the rest is counted, not shown
@@ -67,7 +66,7 @@ def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
     verdicts = []
     for k, name in enumerate(names):
         in_text = name == marked and bool(text)
-        chips = [] if in_text else chips_of(corpus.schema[name], example.guess[name], item)
+        chips = [] if in_text else corpus.schema[name].show(example.guess[name], item.words)
         verdicts.append(
             Verdict(
                 task=name,
@@ -84,14 +83,6 @@ def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
     return ShownItem(item.id, tuple(pieces), pair, len(text) - end, colour, tuple(verdicts))
 
 
-def chips_of(task: Task, value: Any, item: Item) -> list[str]:
-    """A label in short readable parts."""
-    show = CHIPS.get(task.kind)
-    if show is None:
-        return [json.dumps(value, ensure_ascii=False)]
-    return show(value, item.words)
-
-
 def _marked(schema: Mapping[str, Task]) -> str | None:
     """The task whose labels are marked in the text: the first that has spans, else one that tags every word."""
     taggings = sorted((t for t in schema.values() if isinstance(t, Tagging)), key=lambda task: task.every_word)
@@ -104,8 +95,7 @@ def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[
         return [Piece(text)]
     pieces, at = [], 0
     every_word = isinstance(task, Tagging) and task.every_word
-    spans = [(k, k + 1, label) for k, label in enumerate(value)] if every_word else sorted(value, key=lambda s: s[:2])
-    for first, last, label in spans:
+    for first, last, label in sorted(task.marks(value).spans, key=lambda span: span[:2]):
         if last > len(offsets):
             break
         start, end = offsets[first][0], offsets[last - 1][1]
@@ -125,60 +115,3 @@ def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[
 def _word_end(offsets: Offsets, most: int) -> int:
     """The end of the last word that ends within so many characters."""
     return max((end for _, end in offsets if end <= most), default=most)
-
-
-# -- labels by kind --------------------------------------------------------------------------------------------------
-def _words(words: Sequence[str], start: int, end: int) -> str:
-    return " ".join(words[start:end])
-
-
-def _class(value: Any, words: Sequence[str]) -> list[str]:
-    return [str(value)]
-
-
-def _spans(value: Any, words: Sequence[str]) -> list[str]:
-    """Spans, or a tag for every word.
-
-    >>> _spans([[0, 2, "city"]], ["New", "York"]), _spans(["DET"], ["the"])
-    (['New York: city'], ['the: DET'])
-    """
-    if value and isinstance(value[0], str):
-        return [f"{word}: {tag}" for word, tag in zip(words, value, strict=False)]
-    return [f"{_words(words, start, end)}: {label}" for start, end, label in value]
-
-
-def _tree(value: Any, words: Sequence[str]) -> list[str]:
-    """What every word hangs on.
-
-    >>> _tree([[0, "root"], [1, "obj"]], ["wake", "me"])
-    ['wake: root', 'me: obj of wake']
-    """
-    return [
-        f"{word}: {label} of {words[head - 1]}" if head else f"{word}: {label}"
-        for word, (head, label) in zip(words, value, strict=False)
-    ]
-
-
-def _links(value: Any, words: Sequence[str]) -> list[str]:
-    """Relations between spans.
-
-    >>> _links([[[0, 1, "method"], [2, 3, "task"], "used-for"]], ["CRFs", "for", "tagging"])
-    ['CRFs (method) → used-for → tagging (task)']
-    """
-    return [
-        f"{_words(words, a, b)} ({first}) → {label} → {_words(words, c, d)} ({second})"
-        for (a, b, first), (c, d, second), label in value
-    ]
-
-
-def _number(value: Any, words: Sequence[str]) -> list[str]:
-    return [f"{value:.3g}"]
-
-
-CHIPS: dict[str, Callable[[Any, Sequence[str]], list[str]]] = {
-    "classification": _class,
-    "tagging": _spans,
-    "parsing": _tree,
-    "relations": _links,
-    "regression": _number,
-}

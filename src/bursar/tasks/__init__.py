@@ -1,5 +1,8 @@
 """Task kinds, one file each: label encoding, scores, annotation cost, and the choice of neural head."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs, Estimates
 from bursar.tasks.classification import Classification
 from bursar.tasks.costs import CostModel, Prices
@@ -25,3 +28,7 @@ __all__ = [
     "Vocabulary",
     "make_task",
 ]
+
+for module in iter_modules(__path__, prefix=f"{__name__}."):  # a new file registers its kind
+    if not module.ispkg:
+        import_module(module.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
+from bursar.tasks.marks import Control
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio
 
 if TYPE_CHECKING:
@@ -36,12 +37,25 @@ class Classification(Task):
     counted = "item"
     prices = {"per_item": 3}  # paper 1, section 7: ts = 3
     code_columns = {"labels": (0,)}
+    seconds = (3.0, 0.0)
+    form = "one label per item"
+    control = Control("Choices", ("choices",), attributes=lambda task: {"choice": "single", "showInline": "true"})
 
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
         return [(vocabulary["labels"].code(value),)]
 
     def value(self, rows: NDArray[Any]) -> str:
         return self.labels[int(rows[0, 0])]
+
+    @classmethod
+    def recognises(cls, value: Any) -> bool:
+        return isinstance(value, str)
+
+    def show(self, value: Any, words: Sequence[str]) -> list[str]:
+        return [str(value)]
+
+    def compared(self, value: Any, words: int) -> list[str]:
+        return [str(value)]
 
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
         right = gold.values[:, 0] == guess.values[:, 0]
@@ -63,6 +77,10 @@ class Classification(Task):
 
         self.style_of(style)
         return ItemHead(self, width, dropout)
+
+    @property
+    def classes(self) -> int:
+        return len(self.labels)
 
     def targets(self, labels: Ragged, words: IntArray) -> IntArray:
         return labels.values[:, 0].astype(np.int64)

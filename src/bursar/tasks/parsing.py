@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bursar.errors import LabelError
 from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
+from bursar.tasks.marks import Control, Marks
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, ratio
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class Parsing(Task):
     counted = "word"
     prices = {"per_item": 0, "per_word": 1}
     code_columns = {"labels": (1,)}
+    of_words = True
+    seconds = (2.0, 4.0)
+    form = "a head and a label for every word"
+    control = Control("Labels", ("labels",), arrows="")
 
     def rows(self, value: Any, words: int, vocabulary: Mapping[str, Vocabulary]) -> list[Row]:
         if not isinstance(value, list) or len(value) != words:
@@ -59,6 +64,42 @@ class Parsing(Task):
 
     def value(self, rows: NDArray[Any]) -> list[list[Any]]:
         return [[head, self.labels[label]] for head, label in rows.tolist()]
+
+    @classmethod
+    def recognises(cls, value: Any) -> bool:
+        match value:
+            case [[int(), str()], *_]:
+                return True
+        return False
+
+    def show(self, value: Any, words: Sequence[str]) -> list[str]:
+        """What every word depends on.
+
+        >>> Parsing("tree").show([[0, "root"], [1, "obj"]], ["wake", "me"])
+        ['wake: root', 'me: obj of wake']
+        """
+        return [
+            f"{word}: {label} of {words[head - 1]}" if head else f"{word}: {label}"
+            for word, (head, label) in zip(words, value, strict=False)
+        ]
+
+    def compared(self, value: Any, words: int) -> list[Hashable]:
+        return [(head, label) for head, label in value]
+
+    def marks(self, value: Any) -> Marks:
+        """A span for every word, and an arrow to its head; none for the root."""
+        spans = [(at, at + 1, label) for at, (_, label) in enumerate(value)]
+        return Marks(spans=spans, arrows=[(at, head - 1, None) for at, (head, _) in enumerate(value) if head])
+
+    def from_marks(self, marks: Marks, words: int) -> list[list[Any]]:
+        spans = marks.span_of_each_word(words)
+        word_of = {span: word for word, span in enumerate(spans, start=1)}
+        heads: dict[int, int] = {}
+        for source, target, _ in marks.arrows:
+            if source in heads:
+                raise LabelError(f"word {word_of[source]} has two heads")
+            heads[source] = word_of[target]
+        return [[heads.get(span, 0), marks.spans[span][2]] for span in spans]
 
     def units(self, words: IntArray) -> IntArray:
         return words
@@ -87,6 +128,9 @@ class Parsing(Task):
 
         self.style_of(style)
         return TreeHead(self, width, dropout)
+
+    def codes(self, labels: Ragged, words: IntArray) -> IntArray:
+        return labels.values[:, 1].astype(np.int64)
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         """The likeliest trees. Choice j of word i (from 1) is head j, or j + 1 from i on, as no word heads itself."""

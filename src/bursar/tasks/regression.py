@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Estimates
+from bursar.tasks.marks import Control
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, ratio
 
 if TYPE_CHECKING:
     from bursar.tasks.heads import Head
+
+BINS = 5  # in which numbers are compared with the labels of other tasks
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,14 @@ class Regression(Task):
     prices = {"per_item": 3}
     code_columns = {}
     vocabularies = ()
+    seconds = (4.0, 0.0)
+    form = "a number per item"
+    control = Control(
+        "Number",
+        ("number", "rating"),
+        labels="",
+        attributes=lambda task: {"min": f"{task.low}", "max": f"{task.high}", "step": "any"},
+    )
 
     def __post_init__(self) -> None:
         for end in (self.low, self.high):
@@ -62,6 +73,22 @@ class Regression(Task):
 
     def value(self, rows: NDArray[Any]) -> float:
         return float(rows[0, 0])
+
+    @classmethod
+    def recognises(cls, value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+    @classmethod
+    def parse_options(cls, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """The range; 0 to 1 by default."""
+        try:
+            ((low, high),) = [[float(end) for end in ends] for ends in lists] or [[0.0, 1.0]]
+        except ValueError:
+            raise SchemaError("regression needs a range", fix="as in urgency:regression:0,5") from None
+        return {"low": low, "high": high}
+
+    def show(self, value: Any, words: Sequence[str]) -> list[str]:
+        return [f"{value:.3g}"]
 
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
         """The moments for Pearson's correlation, about the middle of the range for precision."""
@@ -92,6 +119,20 @@ class Regression(Task):
 
         self.style_of(style)
         return NormalHead(self, width, dropout)
+
+    def targets(self, labels: Ragged, words: IntArray) -> FloatArray:
+        """The numbers themselves."""
+        return labels.values[:, 0]
+
+    def codes(self, labels: Ragged, words: IntArray) -> IntArray:
+        """The fifth of all numbers that each lies in.
+
+        >>> Regression("score").codes(Ragged.of([[0.1], [0.9], [0.3], [0.5], [0.7]], 1, float), np.ones(5)).tolist()
+        [0, 4, 1, 2, 3]
+        """
+        values = labels.values[:, 0].astype(float)
+        edges = np.unique(np.quantile(values, np.arange(1, BINS) / BINS)) if len(values) else values
+        return np.searchsorted(edges, values, side="left").astype(np.int64)
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         """The mean of the passes, within the range."""

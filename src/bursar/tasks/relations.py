@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
+from bursar.tasks.marks import Arrow, Control, Marks
+from bursar.tasks.schemes import Span
 from bursar.tasks.task import (
     KINDS,
     Row,
@@ -53,6 +55,10 @@ class Relations(Task):
     prices = {"per_item": 0, "per_relation": 1}
     code_columns = {"labels": (6,), "entity_types": (2, 5)}
     vocabularies = ("labels", "entity_types")
+    of_words = True
+    seconds = (3.0, 6.0)
+    form = "relations between spans"
+    control = Control("Labels", ("labels",), labels="entity_types", arrows="labels")
 
     @property
     def may_be_empty(self) -> bool:
@@ -81,6 +87,35 @@ class Relations(Task):
             [[a, b, kinds[first]], [c, d, kinds[second]], self.labels[label]]
             for a, b, first, c, d, second, label in rows.tolist()
         ]
+
+    @classmethod
+    def recognises(cls, value: Any) -> bool:
+        match value:
+            case [[[*_], [*_], str()], *_]:
+                return True
+        return False
+
+    def show(self, value: Any, words: Sequence[str]) -> list[str]:
+        """The linked words.
+
+        >>> Relations("links").show([[[0, 1, "method"], [2, 3, "task"], "used-for"]], ["CRFs", "for", "tagging"])
+        ['CRFs (method) → used-for → tagging (task)']
+        """
+        return [
+            f"{' '.join(words[a:b])} ({first}) → {label} → {' '.join(words[c:d])} ({second})"
+            for (a, b, first), (c, d, second), label in value
+        ]
+
+    def marks(self, value: Any) -> Marks:
+        places: dict[Span, int] = {}
+        arrows: list[Arrow] = []
+        for (a, b, first), (c, d, second), label in value:
+            source, target = (places.setdefault(span, len(places)) for span in ((a, b, first), (c, d, second)))
+            arrows.append((source, target, label))
+        return Marks(spans=list(places), arrows=arrows)
+
+    def from_marks(self, marks: Marks, words: int) -> list[Any]:
+        return [[[*marks.spans[source]], [*marks.spans[target]], label] for source, target, label in marks.arrows]
 
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
         return matched_counts(gold, guess)

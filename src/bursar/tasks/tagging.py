@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
-from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.ragged import FloatArray, IntArray, Ragged, offsets_of
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
+from bursar.tasks.marks import Control, Marks
 from bursar.tasks.schemes import codes_of_spans, overlapping, spans_of_codes
 from bursar.tasks.task import (
     KINDS,
@@ -58,6 +59,9 @@ class Tagging(Task):
     counted = "span"
     prices = {"per_item": 0, "per_span": 1}  # paper 1, section 7: tp = 1
     code_columns = {"labels": (2,)}
+    of_words = True
+    seconds = (2.0, 3.0)
+    control = Control("Labels", ("labels",))
 
     def __post_init__(self) -> None:
         if not isinstance(self.every_word, bool):
@@ -92,6 +96,53 @@ class Tagging(Task):
             return [self.labels[label] for label in rows[:, 2].tolist()]
         return [[start, end, self.labels[label]] for start, end, label in rows.tolist()]
 
+    @classmethod
+    def recognises(cls, value: Any) -> bool:
+        match value:
+            case [] | [[int(), int(), str()], *_] | [str(), *_]:
+                return True
+        return False
+
+    @property
+    def form(self) -> str:
+        return "a label for every word" if self.every_word else "labelled spans of words"
+
+    @property
+    def widget(self) -> str:
+        return "tags" if self.every_word else "tagging"
+
+    def show(self, value: Any, words: Sequence[str]) -> list[str]:
+        """Spans, or a tag for every word.
+
+        >>> Tagging("places").show([[0, 2, "city"]], ["New", "York"])
+        ['New York: city']
+        """
+        return [f"{' '.join(words[start:end])}: {label}" for start, end, label in self.marks(value).spans]
+
+    def compared(self, value: Any, words: int) -> list[str]:
+        """The labels of each word; those of nested spans are joined.
+
+        >>> Tagging("slots", ("time",)).compared([[1, 3, "time"]], 3)
+        ['', 'time', 'time']
+        """
+        if self.every_word:
+            return list(value)
+        over: list[set[str]] = [set() for _ in range(words)]
+        for start, end, label in value:
+            for word in range(start, end):
+                over[word].add(label)
+        return [" + ".join(sorted(labels)) for labels in over]
+
+    def marks(self, value: Any) -> Marks:
+        if self.every_word:
+            return Marks(spans=[(at, at + 1, label) for at, label in enumerate(value)])
+        return Marks(spans=[(start, end, label) for start, end, label in value])
+
+    def from_marks(self, marks: Marks, words: int) -> list[Any]:
+        if self.every_word:
+            return [marks.spans[at][2] for at in marks.span_of_each_word(words)]
+        return [[*span] for span in marks.spans]
+
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
         return matched_counts(gold, guess)
 
@@ -104,11 +155,11 @@ class Tagging(Task):
             tags = self.targets(gold, words), self.targets(guess, words)
         except LabelError:  # nested spans have no tags
             return scores
-        return scores | {"token_weighted_f1": class_f1(*tags, self.tags)[1]}  # paper 4's score for entities
+        return scores | {"token_weighted_f1": class_f1(*tags, self.classes)[1]}  # paper 4's score for entities
 
     @property
-    def tags(self) -> int:
-        """The number of classes of a word."""
+    def classes(self) -> int:
+        """The number of tags: a label each, or two with one for no label."""
         return len(self.labels) if self.every_word else 1 + 2 * len(self.labels)
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
@@ -146,6 +197,18 @@ class Tagging(Task):
         if self.every_word:
             return labels.values[:, 2].astype(np.int64)
         return codes_of_spans(labels, words)
+
+    def codes(self, labels: Ragged, words: IntArray) -> IntArray:
+        """The label of every word: 0 is none, 1 + k is in a span of label k. In nested spans, the shortest counts."""
+        starts, lengths = labels.values[:, 0], (labels.values[:, 1] - labels.values[:, 0]).astype(np.int64)
+        order = np.argsort(-lengths, kind="stable")
+        first = (offsets_of(words)[labels.owners] + starts)[order]
+        lengths = lengths[order]
+        inner = offsets_of(lengths)
+        places = np.repeat(first - inner[:-1], lengths) + np.arange(inner[-1])
+        found: IntArray = np.zeros(int(words.sum()), dtype=np.int64)
+        found[places] = np.repeat(1 + labels.values[order, 2].astype(np.int64), lengths)
+        return found
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         assert isinstance(beliefs, Beliefs)

@@ -6,8 +6,9 @@ that the labels of a million items are two arrays. Each kind converts between ro
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from bursar.errors import LabelError, SchemaError
 from bursar.ragged import FloatArray, IntArray, Ragged, offsets_of
 from bursar.registry import Registry
+from bursar.tasks.marks import Control, Marks
 
 if TYPE_CHECKING:
     from bursar.tasks.beliefs import AnyBeliefs, Beliefs
@@ -81,6 +83,9 @@ class Task(ABC):
     vocabularies: ClassVar[tuple[str, ...]] = ("labels",)  # the fields that hold label names
     styles: ClassVar[tuple[str, ...]]  # available heads, the default first
     code_columns: ClassVar[Mapping[str, tuple[int, ...]]]  # vocabulary to the columns of a row that hold its codes
+    of_words: ClassVar[bool] = False  # whether units are words, spans or pairs of spans, rather than items
+    seconds: ClassVar[tuple[float, float]] = (3.0, 3.0)  # guessed annotation time per item and per ``counted``
+    control: ClassVar[Control | None] = None  # in Label Studio; None if it cannot ask for this kind
 
     # -- codec -------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -109,6 +114,48 @@ class Task(ABC):
         """The task as in a schema: kind, labels and options."""
         own = {name: getattr(self, name) for name in self.options()}
         return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in own.items()}
+
+    @classmethod
+    def recognises(cls, value: Any) -> bool:
+        """Whether a JSON label without a schema must be of this kind."""
+        return False
+
+    @classmethod
+    def parse_options(cls, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """The options of a task written as ``NAME:KIND:A,B:C,D`` on the command line: one list per vocabulary."""
+        missing = [field for at, field in enumerate(cls.vocabularies) if at >= len(lists) or not lists[at]]
+        if missing:
+            raise SchemaError(f"it names no {missing[0].replace('_', ' ')}", fix="list them after the kind: A,B")
+        if len(lists) > len(cls.vocabularies):
+            raise SchemaError(f"a {cls.kind} task needs {len(cls.vocabularies)} lists of names, not {len(lists)}")
+        return dict(zip(cls.vocabularies, lists, strict=True))
+
+    # -- annotation --------------------------------------------------------------------------------------------
+    @property
+    def form(self) -> str:
+        """The form of a label, in words."""
+        return f"a label of kind {self.kind}"
+
+    @property
+    def widget(self) -> str:
+        """The widget of the annotation page, ``annotate/NAME.js``. Without that file, labels are typed as JSON."""
+        return self.kind
+
+    def show(self, value: Any, words: Sequence[str]) -> list[str]:
+        """A JSON label in short readable parts."""
+        return [json.dumps(value, ensure_ascii=False)]
+
+    def compared(self, value: Any, words: int) -> Sequence[Hashable] | None:
+        """The parts of a JSON label on which people are compared: one per item or word; ``None`` if there are none."""
+        return None
+
+    def marks(self, value: Any) -> Marks:
+        """A JSON label as annotation tools show it."""
+        return Marks(values=[value])
+
+    def from_marks(self, marks: Marks, words: int) -> Any:
+        """The JSON label that an annotation tool returned; the inverse of ``marks``."""
+        return marks.single()
 
     # -- scores ------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -150,13 +197,22 @@ class Task(ABC):
         """The task whose spans this one needs, without which it cannot be trained; ``None`` if it needs none."""
         return None
 
+    @property
+    def classes(self) -> int | None:
+        """The number of classes of a unit, if every unit has one label code; ``None`` otherwise."""
+        return None
+
     def units(self, words: IntArray) -> IntArray:
         """The number of units of items with these numbers of words, if every unit has one label code."""
         return np.ones_like(words)
 
-    def targets(self, labels: Ragged, words: IntArray) -> IntArray:
-        """The label code of every unit, item after item, for kinds that have one per unit."""
+    def targets(self, labels: Ragged, words: IntArray) -> NDArray[Any]:
+        """The label code (or number) of every unit, item after item, for kinds that have one per unit."""
         raise SchemaError(f"task {self.name!r}: {self.kind} has no single label code per unit")
+
+    def codes(self, labels: Ragged, words: IntArray) -> IntArray:
+        """A label code for every word (``of_words``) or item, to compare tasks by how their labels go together."""
+        return self.targets(labels, words)
 
     def style_of(self, style: str | None) -> str:
         """Check the requested style of head; ``None`` gives the default."""

@@ -47,7 +47,7 @@ def unit_words(task: Task, beliefs: AnyBeliefs) -> IntArray | None:
     >>> unit_words(Tagging("slots", ("city",)), Beliefs.of(np.full((3, 3), 1 / 3), units=[2, 1])).ravel().tolist()
     [0, 1, 0]
     """
-    if task.counted == "item" or isinstance(beliefs, Estimates):
+    if not task.of_words or isinstance(beliefs, Estimates):
         return None
     if beliefs.subjects is None:
         starts = np.repeat(beliefs.offsets[:-1], beliefs.units)

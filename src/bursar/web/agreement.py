@@ -16,7 +16,7 @@ import numpy as np
 
 from bursar.corpus import Corpus
 from bursar.ledger import Answer
-from bursar.tasks import Task
+from bursar.tasks import Regression, Task
 
 Unit = Mapping[str, Hashable]  # label of one unit by person
 
@@ -60,12 +60,10 @@ def agreement(task: Task, ratings: Iterable[Rating]) -> Agreement:
         item: {person: rating.label for person, rating in by_person.items()} for item, by_person in shared.items()
     }
     same = _share_alike(labels.values())
-    if task.kind == "regression":
+    if isinstance(task, Regression):
         alpha = krippendorff_interval([list(by_person.values()) for by_person in labels.values()])
         return Agreement(len(shared), people, None, alpha, None, same)
-    f1 = span_f1(labels.values()) if has_spans(task) else None
-    if task.kind == "relations":  # no units: the candidate pairs are not recorded
-        return Agreement(len(shared), people, None, None, f1, same)
+    f1 = span_f1(labels.values()) if task.may_be_empty else None
     units = [unit for item, by_person in labels.items() for unit in units_of(task, by_person, words[item])]
     alpha = krippendorff_nominal([list(unit.values()) for unit in units])
     return Agreement(len(shared), people, mean_cohen(units), alpha, f1, same)
@@ -88,11 +86,6 @@ def agreement_by_task(corpus: Corpus, shared: Mapping[str, Mapping[str, Answer]]
     }
 
 
-def has_spans(task: Task) -> bool:
-    """Whether a label is a set of spans or relations, so that F1 is defined."""
-    return task.kind == "relations" or (task.kind == "tagging" and not getattr(task, "every_word", False))
-
-
 def shared_ratings(ratings: Iterable[Rating]) -> dict[str, dict[str, Rating]]:
     """The latest ratings by item and person, for items rated by two or more people."""
     by_item: dict[str, dict[str, Rating]] = defaultdict(dict)
@@ -102,28 +95,14 @@ def shared_ratings(ratings: Iterable[Rating]) -> dict[str, dict[str, Rating]]:
 
 
 def units_of(task: Task, by_person: Mapping[str, Any], words: int) -> list[dict[str, Hashable]]:
-    """The units on which people are compared: the item itself, or each of its words.
+    """The units on which people are compared: the item itself, or each of its words; none for other labels.
 
     >>> from bursar.tasks import Tagging
     >>> units_of(Tagging("slots", ("time",)), {"ann": [[1, 3, "time"]], "bob": []}, 3)
     [{'ann': '', 'bob': ''}, {'ann': 'time', 'bob': ''}, {'ann': 'time', 'bob': ''}]
     """
-    if task.kind == "classification":
-        return [{person: str(label) for person, label in by_person.items()}]
-    if task.kind == "tagging" and has_spans(task):
-        tags = {person: _tags(label, words) for person, label in by_person.items()}
-    else:  # a label, or a head and a label, for every word
-        tags = {person: [_hashable(word) for word in label] for person, label in by_person.items()}
-    return [dict(zip(tags, column, strict=True)) for column in zip(*tags.values(), strict=True)]
-
-
-def _tags(spans: Sequence[Any], words: int) -> list[Hashable]:
-    """The labels of each word; nested spans are joined."""
-    over: list[set[str]] = [set() for _ in range(words)]
-    for start, end, label in spans:
-        for word in range(start, end):
-            over[word].add(label)
-    return [" + ".join(sorted(labels)) for labels in over]
+    columns = {person: task.compared(label, words) or [] for person, label in by_person.items()}
+    return [dict(zip(columns, unit, strict=True)) for unit in zip(*columns.values(), strict=True)]
 
 
 # -- two people ------------------------------------------------------------------------------------------------------

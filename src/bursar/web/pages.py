@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -82,9 +81,7 @@ def login(request: Request, app_state: AppStateDep) -> Response:
 @router.get("/start")
 def start(request: Request, app_state: AppStateDep) -> Response:
     """The start page: an overview before the first answer."""
-    tasks = [
-        {"shape": shape_of(task), "labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()
-    ]
+    tasks = [{"labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()]
     return _render_for(request, app_state, "start", about=about(app_state), tasks=tasks, state=app_state.state())
 
 
@@ -185,22 +182,6 @@ def calls_of(api: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
             about = {"summary": call["summary"], "description": call.get("description", ""), "fields": fields}
             parts.setdefault(call["tags"][0], []).append({"method": method.upper(), "path": path} | about)
     return parts
-
-
-def shape_of(task: Mapping[str, Any]) -> str:
-    """The form of a task's labels, in words.
-
-    >>> shape_of({"kind": "tagging", "every_word": True})
-    'a label for every word'
-    """
-    shapes = {
-        "classification": "one label per item",
-        "tagging": "a label for every word" if task.get("every_word") else "labelled spans of words",
-        "parsing": "a head and a label for every word",
-        "relations": "relations between spans",
-        "regression": "a number per item",
-    }
-    return shapes.get(str(task["kind"]), str(task["kind"]))
 
 
 def about(app_state: AppState) -> dict[str, Any]:

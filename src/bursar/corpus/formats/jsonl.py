@@ -23,7 +23,7 @@ from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
 from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.errors import LabelError
-from bursar.tasks import make_task
+from bursar.tasks import KINDS, make_task
 
 VERSION = 1
 KEYS = {"id", "split", "text", "words", "pair", "image", "group", "labels"}
@@ -114,19 +114,9 @@ def _image(reader: FileReader, value: Any, id: str) -> np.ndarray[Any, Any]:
 
 
 def _kind_of(reader: FileReader, name: str, value: Any, id: str) -> str:
-    match value:
-        case str():
-            return "classification"
-        case bool():
-            pass
-        case int() | float():
-            return "regression"
-        case [] | [[int(), int(), str()], *_] | [str(), *_]:
-            return "tagging"
-        case [[int(), str()], *_]:
-            return "parsing"
-        case [[[*_], [*_], str()], *_]:
-            return "relations"
+    for kind in KINDS:
+        if KINDS[kind].recognises(value):
+            return kind
     raise reader.error(
         f"task {name!r}: {value!r} is no label of a known kind", item=id, fix="state the schema on line 1"
     )

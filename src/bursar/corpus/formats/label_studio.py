@@ -24,14 +24,20 @@ from bursar.corpus.corpus import Corpus, Item
 from bursar.corpus.formats.characters import AnnotationOptions, check_word_spans
 from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
-from bursar.corpus.formats.label_studio_config import WIDEST, config_of, read_config
-from bursar.corpus.formats.label_studio_results import Design, Result, answered, design_of, labels_of, results_of
+from bursar.corpus.formats.label_studio_config import USUAL_KINDS, WIDEST, config_of, read_config
+from bursar.corpus.formats.label_studio_results import (
+    Design,
+    Result,
+    answered,
+    control_of,
+    design_of,
+    labels_of,
+    results_of,
+)
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
 from bursar.errors import DataError, LabelError, SchemaError
 from bursar.tasks import make_task
-
-KINDS = {"choices": "classification", "labels": "tagging", "number": "regression", "rating": "regression"}
 
 
 def sniff(path: Path) -> bool:
@@ -95,7 +101,7 @@ def _design(
         texts = [key for key, value in _data(tasks[0][1]).items() if isinstance(value, str) and key != "id"]
         design = Design({}, ends, text="text" if "text" in texts or not texts else texts[0])
     stated = {name: task for name in builder.tasks if (task := builder.task(name)) and name not in skip}
-    own = {name: name for name, task in stated.items() if task.kind == "relations"}
+    own = {name: name for name, task in stated.items() if control_of(task).arrows}
     return replace(design, schema=stated, ends=own | dict(design.ends))
 
 
@@ -133,13 +139,14 @@ def _guess(
 def _announce(builder: CorpusBuilder, control: str, type: Any) -> None:
     if control in builder:
         return
-    if type not in KINDS:
+    kind = USUAL_KINDS.get(str(type).capitalize())
+    if kind is None or type != str(type).lower():
         raise builder.error(
             f"control {control!r} gives results of type {type!r}, which are no labels of a known kind",
             fix=f"skip = {control}",
         )
-    wide = {"low": -WIDEST, "high": WIDEST} if KINDS[type] == "regression" else {}
-    builder.add_task(control, make_task(control, {"kind": KINDS[type]} | wide))
+    wide = {"low": -WIDEST, "high": WIDEST} if kind == "regression" else {}
+    builder.add_task(control, make_task(control, {"kind": kind} | wide))
 
 
 # -- one task -------------------------------------------------------------------------------------------------------

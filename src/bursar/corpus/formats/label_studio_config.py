@@ -20,14 +20,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from bursar.corpus.builder import without_labels
-from bursar.corpus.formats.label_studio_results import TYPES, Design
+from bursar.corpus.formats.label_studio_results import Design, control_of
 from bursar.errors import SchemaError
-from bursar.tasks import Classification, Regression, Relations, Task, make_task
+from bursar.tasks import KINDS, Task, make_task
 
 MARK = "bursar"
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 WIDEST = float(2**53)  # range of a number without a stated range
 OPENS_NAME_OF_DATA = "$"  # a value that begins with it is looked up among a task's data
+OPTIONS = {"Choices": "Choice", "Labels": "Label", "Number": "", "Rating": ""}  # the tag of an option of a control
+# The kind of a control, or of a result of this type, that our attribute does not describe.
+PLAIN: list[dict[str, Any]] = [{"kind": "classification"}, {"kind": "tagging", "every_word": False}]
+USUAL_KINDS = {"Choices": "classification", "Labels": "tagging", "Number": "regression", "Rating": "regression"}
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
@@ -35,6 +39,7 @@ def config_of(design: Design, *, pair: bool = False, image: bool = False, asked:
     """The configuration. With ``asked``, for items to be annotated, it shows the tasks to label and needs all labels.
 
     >>> from bursar.corpus.formats.label_studio_results import design_of
+    >>> from bursar.tasks import Classification
     >>> print(config_of(design_of({"intent": Classification("intent", ("alarm", "music"))})))
     <View>
       <Text name="text" value="$text" granularity="word" />
@@ -45,15 +50,15 @@ def config_of(design: Design, *, pair: bool = False, image: bool = False, asked:
       </Choices>
     </View>
     """
-    of_words = [name for name, task in design.schema.items() if "labels" in TYPES[task.kind]]
+    of_words = [name for name, task in design.schema.items() if control_of(task).tag == "Labels"]
     if image and of_words:
         raise SchemaError(f"task {of_words[0]!r} is about words, and images have none")
     view = xml.Element("View", _beyond_tags(design))
     if asked:
         xml.SubElement(view, "Header", value="Please label: $tasks", size="4")
-    for name, task in design.schema.items():
-        if task.kind in ("tagging", "parsing") or design.ends.get(name) == name:
-            _control(view, design, task, "Labels", "Label", {}, asked)
+    for name in of_words:
+        if design.ends.get(name, name) == name:
+            _control(view, design, design.schema[name], asked)
     _relations(view, design)
     if image:
         xml.SubElement(view, "Image", name=design.object, value=f"${design.text}", maxWidth="500px")
@@ -61,36 +66,32 @@ def config_of(design: Design, *, pair: bool = False, image: bool = False, asked:
         xml.SubElement(view, "Text", name=design.object, value=f"${design.text}", granularity="word")
     if pair:
         xml.SubElement(view, "Text", name=f"{design.object}-pair", value=f"${design.pair}")
-    for task in design.schema.values():
-        if isinstance(task, Classification):
-            _control(view, design, task, "Choices", "Choice", {"choice": "single", "showInline": "true"}, asked)
-        elif isinstance(task, Regression):
-            limits = {"min": f"{task.low}", "max": f"{task.high}", "step": "any"}
-            _control(view, design, task, "Number", "", limits, asked)
+    for name, task in design.schema.items():
+        if name not in of_words:
+            _control(view, design, task, asked)
     _check(view)
     xml.indent(view)
     return xml.tostring(view, encoding="unicode")
 
 
-def _control(
-    view: xml.Element, design: Design, task: Task, tag: str, option: str, options: dict[str, str], asked: bool
-) -> None:
-    labels = task.entity_types if isinstance(task, Relations) else task.labels
-    if asked and option and not labels:
+def _control(view: xml.Element, design: Design, task: Task, asked: bool) -> None:
+    control = control_of(task)
+    labels = getattr(task, control.labels) if control.labels else ()
+    if asked and control.labels and not labels:
         raise SchemaError(
             f"task {task.name!r} states no labels, and Label Studio has to show them", fix="list them in the schema"
         )
     xml.SubElement(view, "Header", value=task.name, size="5")
-    control = xml.SubElement(view, tag, {"name": task.name, "toName": design.object} | options)
-    for label in labels if option else ():
-        xml.SubElement(control, option, value=label)
+    attributes = {"name": task.name, "toName": design.object} | dict(control.attributes(task))
+    tag = xml.SubElement(view, control.tag, attributes)
+    for label in labels:
+        xml.SubElement(tag, OPTIONS[control.tag], value=label)
 
 
 def _relations(view: xml.Element, design: Design) -> None:
-    tasks = [design.schema[name] for name in design.ends]
-    if any(task.kind == "parsing" for task in design.schema.values()) or tasks:
+    if design.arrows:
         tag = xml.SubElement(view, "Relations")
-        for label in dict.fromkeys(label for task in tasks for label in task.labels):
+        for label in dict.fromkeys(label for name in design.ends for label in design.schema[name].labels):
             xml.SubElement(tag, "Relation", value=label)
 
 
@@ -101,7 +102,7 @@ def _beyond_tags(design: Design) -> dict[str, str]:
         about = without_labels(task)
         if name in design.ends:
             about["ends"] = design.ends[name]
-        if about not in ({"kind": "classification"}, {"kind": "tagging", "every_word": False}):
+        if about not in PLAIN:
             beyond[name] = about
     return {MARK: json.dumps(beyond, ensure_ascii=False)} if beyond else {}
 
@@ -131,10 +132,10 @@ def read_config(view: xml.Element) -> Design:
     schema: dict[str, Task] = {}
     ends: dict[str, str] = {}
     relations = [label for tag in view.iter("Relations") for label in _labels(tag, "Relation")]
-    controls = {str(tag.get("name")): tag for tag in view.iter() if tag.tag in CONTROLS}
+    controls = {str(tag.get("name")): tag for tag in view.iter() if tag.tag in OPTIONS}
     for name, tag in controls.items():
         schema[name] = _task(name, tag, beyond.get(name, {}), relations)
-        if schema[name].kind == "relations":
+        if control_of(schema[name]).arrows:
             ends[name] = name
     for name, about in beyond.items():
         if name not in controls:  # relations that are drawn between the regions of another task
@@ -142,7 +143,7 @@ def read_config(view: xml.Element) -> Design:
             types = spans.labels if spans is not None else ()
             schema[name] = make_task(name, _plain(about) | {"labels": relations, "entity_types": types})
             ends[name] = str(about.get("ends"))
-    spans_of = [name for name, task in schema.items() if task.kind == "tagging"]
+    spans_of = [name for name, task in schema.items() if task.kind == USUAL_KINDS["Labels"]]
     if relations and MARK not in view.attrib and spans_of:
         types = schema[spans_of[0]].labels
         schema["relations"] = make_task("relations", {"kind": "relations", "labels": relations, "entity_types": types})
@@ -151,28 +152,21 @@ def read_config(view: xml.Element) -> Design:
     return Design(schema, ends, text=texts[0], pair=texts[1])
 
 
-CONTROLS = {"Choices": "Choice", "Labels": "Label", "Number": "", "Rating": ""}
-
-
 def _task(name: str, tag: xml.Element, about: Mapping[str, Any], relations: list[str]) -> Task:
     """The task of a control, from its tag and our attribute."""
-    labels = _labels(tag, CONTROLS[tag.tag])
-    match tag.tag, about.get("kind"):
-        case "Choices", _:
-            return make_task(name, {"kind": "classification", "labels": labels})
-        case "Labels", "relations":
-            return make_task(name, _plain(about) | {"labels": relations, "entity_types": labels})
-        case "Labels", "parsing" | "tagging":
-            return make_task(name, _plain(about) | {"labels": labels})
-        case "Labels", _:
-            return make_task(name, {"kind": "tagging", "labels": labels})
-        case _, "regression":
-            return make_task(name, _plain(about))
-        case "Rating", _:
-            return make_task(name, {"kind": "regression", "low": 0, "high": _number(tag, "maxRating", 5)})
-    return make_task(
-        name, {"kind": "regression", "low": _number(tag, "min", -WIDEST), "high": _number(tag, "max", WIDEST)}
-    )
+    labels = _labels(tag, OPTIONS[tag.tag])
+    kind = about.get("kind")
+    control = KINDS[kind].control if isinstance(kind, str) and kind in KINDS else None
+    if control is not None and USUAL_KINDS[control.tag] == USUAL_KINDS[tag.tag]:
+        named = {control.labels: labels, control.arrows: relations}
+        return make_task(name, _plain(about) | {field: names for field, names in named.items() if field})
+    usual: dict[str, Any] = {"kind": USUAL_KINDS[tag.tag]}
+    match tag.tag:
+        case "Choices" | "Labels":
+            return make_task(name, usual | {"labels": labels})
+        case "Rating":
+            return make_task(name, usual | {"low": 0, "high": _number(tag, "maxRating", 5)})
+    return make_task(name, usual | {"low": _number(tag, "min", -WIDEST), "high": _number(tag, "max", WIDEST)})
 
 
 def _labels(tag: xml.Element, option: str) -> list[str]:

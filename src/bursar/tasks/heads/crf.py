@@ -135,10 +135,10 @@ class CrfHead(TaggingHead):
 
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         super().__init__(task, dropout)
-        self.output = nn.Linear(width, task.tags)
-        self.start, self.end = (nn.Parameter(torch.zeros(task.tags)) for _ in range(2))
-        self.transitions = nn.Parameter(torch.zeros(task.tags, task.tags))
-        codes = torch.arange(task.tags)
+        self.output = nn.Linear(width, task.classes)
+        self.start, self.end = (nn.Parameter(torch.zeros(task.classes)) for _ in range(2))
+        self.transitions = nn.Parameter(torch.zeros(task.classes, task.classes))
+        codes = torch.arange(task.classes)
         inside = (codes > 0) & (codes % 2 == 0) & (not task.every_word)
         label = (codes + 1) // 2  # the same for B and I; 0 for O
         self.register_buffer("impossible_start", inside, persistent=False)

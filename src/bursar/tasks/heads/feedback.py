@@ -38,10 +38,10 @@ class FeedbackHead(TaggingHead):
 
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         super().__init__(task, dropout)
-        self.tags = nn.Embedding(task.tags + 1, SIZE)  # the last one is the start symbol
+        self.tags = nn.Embedding(task.classes + 1, SIZE)  # the last one is the start symbol
         self.cell = nn.LSTMCell(width + SIZE, SIZE)
         self.within = Dropout(dropout)  # errata 27
-        self.output = nn.Linear(SIZE, task.tags)
+        self.output = nn.Linear(SIZE, task.classes)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Reading:
         """In training, only ``teacher_forced`` knows the previous tags, and computes the logits."""
@@ -54,7 +54,7 @@ class FeedbackHead(TaggingHead):
         steps = Steps.of(counts)
         forced = None if gold is None else steps.split(gold)
         hidden = cell = words.new_zeros(len(counts), SIZE)
-        before = torch.full((len(counts),), self.task.tags)
+        before = torch.full((len(counts),), self.task.classes)
         found: list[Tensor] = [self.output(hidden[:0])]  # for batches without words
         for step, inputs in enumerate(steps.split(words)):
             n = len(inputs)

@@ -43,7 +43,7 @@ class WordHead(TaggingHead):
 
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         super().__init__(task, dropout)
-        self.output = nn.Linear(width, task.tags)
+        self.output = nn.Linear(width, task.classes)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> TagScores:
         return TagScores(apply(self.output, self.dropout(encoded.words)), encoded.counts)
