@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -339,3 +341,24 @@ def for_argilla(draw: Draw) -> Corpus:
         group = draw(st.sampled_from([None, "g\u2028"]))
         builder.add(f"u {n}", split=split, text=text, words=places, pair=pair, group=group, labels=labels)
     return builder.build()
+
+
+# -- contracts ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Contract:
+    """A format, corpora that it can express, and a plain count of the items of one of its files."""
+
+    corpora: st.SearchStrategy[Corpus]
+    count: Callable[[Path], int] | None
+    is_text: bool = True
+    slow: bool = False
+    single_file: str = ""
+
+
+def lines_of(path: Path) -> list[str]:
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    return [line.removesuffix(b"\r").decode() for line in data.split(b"\n")]
+
+
+def filled(path: Path) -> int:
+    return sum(bool(line.strip(" \t")) for line in lines_of(path))

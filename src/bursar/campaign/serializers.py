@@ -35,7 +35,7 @@ def shown_item(corpus: Corpus, id: str) -> dict[str, Any]:
 def shown_tasks(tasks: Mapping[str, Task], may_nest: Collection[str]) -> list[dict[str, Any]]:
     """All tasks as their schema has them; of tagging also whether spans may overlap."""
     return [
-        {"name": name, "form": task.form, "widget": task.widget}
+        {"name": name, "form": task.form}
         | task.describe()
         | ({"nested": name in may_nest} if task.kind == "tagging" else {})
         for name, task in tasks.items()

@@ -15,7 +15,7 @@ from bursar.errors import ConfigError
 from bursar.learners.encoders import BUNDLED, load_encoder
 from bursar.learners.features import Vectors
 from bursar.learners.learner import Progress, check_number, no_progress
-from bursar.tasks import Tagging, Task
+from bursar.tasks import Task
 
 CACHE_BYTES = 1_000_000_000  # limit of the cache; further vectors are computed again
 
@@ -47,7 +47,7 @@ class FrozenEncoder:
 
     def unit_vectors(self, task: Task, items: Corpus, progress: Progress = no_progress) -> Vectors:
         """The vectors of the units that a task labels: words for tagging, otherwise items."""
-        return (self.word_vectors if isinstance(task, Tagging) else self.item_vectors)(items, progress)
+        return (self.word_vectors if task.of_words else self.item_vectors)(items, progress)
 
     def item_vectors(self, items: Corpus, progress: Progress = no_progress) -> Vectors:
         """The mean over an item's word-pieces: (items, width)."""

@@ -23,6 +23,7 @@ from bursar.web.api_models import (
     Tokens,
 )
 from bursar.web.http_errors import HTTPError
+from bursar.web.widgets import widget_path
 
 router = APIRouter(prefix="/api", tags=["people"], responses=ERROR_RESPONSES)
 NAME = Path(min_length=1, max_length=64)
@@ -38,7 +39,7 @@ def me(app_state: AppStateDep, me: CallerDep) -> Me:
         name=session.config.name,
         currency=session.settings.costs.currency,
         unit=str(session.settings.costs.unit),
-        tasks=session.tasks(),
+        tasks=[task | {"widget": widget_path(session.corpus.schema[task["name"]])} for task in session.tasks()],
     )
     return Me(name=me.name, role=me.role, csrf=me.csrf, project=project, accounts=me.number is not None)
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import jinja2
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from bursar.corpus import FORMATS
 from bursar.errors import StorageError
@@ -20,10 +20,10 @@ from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
 from bursar.web.panels import sorted_panels
 from bursar.web.security import REPORT_CONTENT_POLICY
+from bursar.web.widgets import STATIC, widget_file
 
 router = APIRouter(include_in_schema=False)
 
-STATIC = Path(str(files("bursar.web"))) / "static"
 CHARTS = Path(str(files("bursar.report"))) / "static"  # what reports draw their charts with
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(str(files("bursar.web"))) / "templates"),
@@ -83,6 +83,15 @@ def start(request: Request, app_state: AppStateDep) -> Response:
     """The start page: an overview before the first answer."""
     tasks = [{"labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()]
     return _render_for(request, app_state, "start", about=about(app_state), tasks=tasks, state=app_state.state())
+
+
+@router.get("/static/widgets/{name}.js")
+def widget(app_state: AppStateDep, name: str) -> Response:
+    """The widget of a task kind from another package."""
+    file = widget_file(name, app_state.session.corpus.schema)
+    if file is None:
+        raise HTTPError(404, "not_found", f"there is no widget {name!r}")
+    return FileResponse(file, media_type="text/javascript")
 
 
 @router.get("/annotate")

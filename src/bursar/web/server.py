@@ -24,6 +24,7 @@ from bursar.web.app_state import AppState
 from bursar.web.connections import ACCEPTED_AT_ONCE, PER_ADDRESS, Limits, descriptors, protocol
 from bursar.web.logs import rate_limited
 from bursar.web.security import Guard, HostPolicy
+from bursar.web.widgets import STATIC
 
 PORTS = 20  # tried in turn
 BACKLOG = 512  # connections waiting to be accepted
@@ -60,7 +61,7 @@ def make_app(app_state: AppState) -> Guard:
         app.include_router(part.router)
     mimetypes.add_type("text/javascript", ".js")  # some systems map it to a type that browsers refuse
     app.mount("/static/charts", StaticFiles(directory=pages.CHARTS), name="charts")
-    app.mount("/static", StaticFiles(directory=pages.STATIC), name="static")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     return Guard(app, app_state.host_policy)
 

@@ -8,6 +8,7 @@ import pytest
 from bursar.corpus.words import find_words
 from bursar.errors import LabelError
 from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging
+from bursar.web.widgets import widget_path
 from tests.web.annotate.samples import SENTENCE, STRANGE
 
 pytestmark = pytest.mark.browser
@@ -36,10 +37,11 @@ def test_time_without_a_sign_of_a_person_is_not_counted(modules, steps, seconds)
 
 
 # -- what the page takes for complete is what the tasks take ----------------------------------------------------------
-MISSING = """async ({ kindOf }, { task, words, values }) => {
+MISSING = """async ({ kindOf, loadWidgets }, { task, words, values }) => {
     const { Passage } = await import("/static/annotate/text.js");
     const item = { words: Array.from({ length: words }, (_, at) => [2 * at, 2 * at + 1]), text: "a ".repeat(words) };
     const passage = new Passage(item.text, item.words);
+    await loadWidgets([task]);
     const kind = kindOf(task);
     return values.map((value) => {
         const state = kind.read(value, task, item);
@@ -55,11 +57,13 @@ def test_the_page_finds_a_tree_complete_just_when_the_task_does(modules):
         heads = draw.integers(0, words + 1, (150, words))
         heads = [row for row in heads.tolist() if all(head != at for at, head in enumerate(row, start=1))]
         values = [[[head, "det"] for head in row] for row in heads]
-        found = modules(
-            "kinds", MISSING, {"task": {"kind": "parsing", "labels": ["root", "det"]}, "words": words, "values": values}
-        )
+        found = modules("kinds", MISSING, {"task": shown(task), "words": words, "values": values})
         assert [missing == "" for missing, _ in found] == [accepts(task, value, words) for value in values]
         assert [value for _, value in found] == values
+
+
+def shown(task):
+    return {"name": task.name, "widget": widget_path(task)} | task.describe()
 
 
 def accepts(task, value, words):
@@ -81,7 +85,7 @@ def accepts(task, value, words):
     ],
 )
 def test_every_label_of_a_task_is_read_shown_and_sent_as_it_was(modules, task, values):
-    found = modules("kinds", MISSING, {"task": {"name": "a"} | task.describe(), "words": 4, "values": values})
+    found = modules("kinds", MISSING, {"task": shown(task), "words": 4, "values": values})
     assert found == [["", value] for value in values]
     assert all(accepts(task, value, 4) for value in values)
 

@@ -1,7 +1,8 @@
 // The review page: overlap settings, agreement, disagreements to adjudicate, and skipped items.
 
 import { Api, SignedOut } from "./annotate/api.js";
-import { el, hueOf } from "./annotate/dom.js";
+import { el } from "./annotate/dom.js";
+import { kindOf, loadWidgets } from "./annotate/kinds.js";
 import { newKey } from "./annotate/store.js";
 import { errorText, showNotice } from "./format.js";
 import { showSkips } from "./skips.js";
@@ -31,59 +32,9 @@ async function attempt(work) {
 }
 
 // -- labels ----------------------------------------------------------------------------------------------------------
-const hue = (task, label) => hueOf(Math.max(0, (task.labels ?? []).indexOf(label)));
-const chip = (task, label) => el("bdi", { class: `chip ${hue(task, label)}` }, String(label));
-
-/** The words of an item; offsets count code points. */
-function wordsOf(item) {
-  const letters = Array.from(item.text ?? "");
-  return (item.words ?? []).map(([start, end]) => letters.slice(start, end).join(""));
-}
-
-/** A text with its spans marked; overlapping spans as a list. */
-function marked(item, task, spans) {
-  if (!spans.length) return [el("span", { class: "aside" }, "nothing marked")];
-  const sorted = [...spans].sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-  const apart = sorted.every((span, at) => at === 0 || sorted[at - 1][1] <= span[0]);
-  const words = wordsOf(item);
-  if (!apart) {
-    return sorted.map(([start, end, label]) => el("div", {}, el("bdi", {}, words.slice(start, end).join(" ")), " ", chip(task, label)));
-  }
-  const letters = Array.from(item.text);
-  const parts = [];
-  let at = 0;
-  for (const [start, end, label] of sorted) {
-    const [from, to] = [item.words[start][0], item.words[end - 1][1]];
-    parts.push(letters.slice(at, from).join(""));
-    parts.push(el("mark", { class: hue(task, label) }, letters.slice(from, to).join(""), el("small", {}, label)));
-    at = to;
-  }
-  parts.push(letters.slice(at).join(""));
-  return [el("span", { dir: "auto" }, ...parts)];
-}
-
 function shown(item, task, label) {
   if (label === null || label === undefined) return [el("span", { class: "aside" }, "not answered")];
-  const words = wordsOf(item);
-  const span = ([start, end]) => words.slice(start, end).join(" ");
-  switch (task.kind) {
-    case "classification":
-      return [chip(task, label)];
-    case "regression":
-      return [String(label)];
-    case "tagging":
-      if (!task.every_word) return marked(item, task, label);
-      return label.map((tag, at) => [el("bdi", {}, words[at] ?? ""), " ", chip(task, tag), " "]).flat();
-    case "parsing":
-      return label
-        .map(([head, name], at) => [el("bdi", {}, words[at] ?? ""), " ", chip(task, name), ` ← ${head ? words[head - 1] : "root"}`, el("br")])
-        .flat();
-    case "relations":
-      if (!label.length) return [el("span", { class: "aside" }, "no relation")];
-      return label.map(([one, other, name]) => el("div", {}, el("bdi", {}, span(one)), " ", chip(task, name), " → ", el("bdi", {}, span(other))));
-    default:
-      return [JSON.stringify(label)];
-  }
+  return kindOf(task)?.review(label, task, item) ?? [JSON.stringify(label)];
 }
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -227,6 +178,7 @@ async function showAgreement() {
 
 const me = await attempt(() => api.me());
 if (me) {
+  await loadWidgets(me.project.tasks);
   tasks = new Map(me.project.tasks.map((task) => [task.name, task]));
   const notify = (text) => showNotice(notice, text, "");
   await Promise.all([load(), showAgreement(), showSkips({ api, attempt, itemParts, notify })]);

@@ -1,12 +1,14 @@
 // Classification: one label per item. The state is the label, or null.
 
+import { chip } from "./chips.js";
 import { quoted } from "./dom.js";
 import { Palette } from "./labels.js";
 
-export const classification = {
+export const widget = {
   start: () => null,
   read: (value, task) => (task.labels.includes(value) ? value : null),
   value: (state) => state,
+  review: (label, task) => [chip(task, label)],
   missing: (state) => (state === null ? "choose a label" : ""),
   accept: (state, suggested) => suggested,
   summary: (state) => (state === null ? [] : [quoted(state)]),

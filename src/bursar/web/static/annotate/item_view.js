@@ -119,10 +119,9 @@ export class ItemView {
 
   /** The spans of another task on this screen whose labels include all these types. */
   spansOf(types) {
-    const partner = this.tasks.find(
-      (task) => task.kind === "tagging" && !task.every_word && types.every((type) => task.labels.includes(type)),
-    );
-    return partner ? this.draft.states[partner.name].spans.filter(([, , label]) => types.includes(label)) : [];
+    const partner = this.tasks.find((task) => kindOf(task).spans && types.every((type) => task.labels.includes(type)));
+    if (!partner) return [];
+    return kindOf(partner).spans(this.draft.states[partner.name]).filter(([, , label]) => types.includes(label));
   }
 
   draw() {

@@ -2,10 +2,11 @@
 
 import { el, shown } from "./dom.js";
 
-export const other = {
+export const widget = {
   start: () => "",
   read: (value) => JSON.stringify(value),
   value: (state) => JSON.parse(state),
+  review: (label) => [JSON.stringify(label)],
   missing(state) {
     try {
       JSON.parse(state);

@@ -5,7 +5,7 @@ import { Api, Refused, SignedOut, Unreachable } from "./api.js";
 import { ItemView } from "./item_view.js";
 import { askReason, showKeys } from "./dialogs.js";
 import { count, isTyping, shown, strokeOf } from "./dom.js";
-import { kindOf } from "./kinds.js";
+import { kindOf, loadWidgets } from "./kinds.js";
 import { Notices } from "./notices.js";
 import { stopAfter } from "./order.js";
 import { Session } from "./session.js";
@@ -49,7 +49,9 @@ class Page {
   }
 
   async begin() {
-    const session = new Session(this.api, await this.api.me(), this);
+    const me = await this.api.me();
+    await loadWidgets(me.project.tasks);
+    const session = new Session(this.api, me, this);
     for (const entry of session.outbox.kept()) this.showRefusal(entry, session);
     if (!session.store.lasting) this.notices.add({ text: NO_STORAGE });
     return session;

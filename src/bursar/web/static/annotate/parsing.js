@@ -1,5 +1,6 @@
 // Parsing: a head and a label for every word. The state is `[head, label]` per word, null where unknown.
 
+import { chip, wordsOf } from "./chips.js";
 import { button, count, el, kbd, shown } from "./dom.js";
 import { Palette } from "./labels.js";
 import { shortened } from "./text.js";
@@ -16,11 +17,16 @@ export function missingOf(state, nameOf = (word) => `word ${word}`) {
   return bare ? `${count(bare, "arc")} ${bare === 1 ? "has" : "have"} no label` : "";
 }
 
-export const parsing = {
+export const widget = {
   onText: true,
   start: (task, item) => (item.words ?? []).map(() => [null, null]),
   read: (value) => value.map((entry) => entry.slice()),
   value: (state) => state,
+  review(label, task, item) {
+    const words = wordsOf(item);
+    const headOf = (head) => ` ← ${head ? words[head - 1] : "root"}`;
+    return label.flatMap(([head, name], at) => [el("bdi", {}, words[at] ?? ""), " ", chip(task, name), headOf(head), el("br")]);
+  },
   missing: (state, task, item, passage) => missingOf(state, (word) => passage.word(word - 1)),
   accept: (state, suggested) => state.map((own, at) => (own[0] === null ? (suggested[at]?.slice() ?? own) : own)),
   summary: (state) => [`${state.filter((entry) => !entry.includes(null)).length} of ${state.length} words`],

@@ -21,10 +21,11 @@ export function rounded(value, task) {
   return Number(Math.min(task.high, Math.max(task.low, near)).toFixed(digits));
 }
 
-export const regression = {
+export const widget = {
   start: () => null,
   read: (value) => (typeof value === "number" ? value : null),
   value: (state) => state,
+  review: (label) => [String(label)],
   missing(state, task) {
     if (state === null) return "enter a number";
     const fits = typeof state === "number" && state >= task.low && state <= task.high;
@@ -111,7 +112,7 @@ function panel(root, context) {
       slider.classList.toggle("unset", number === null);
       slider.setAttribute("aria-valuetext", number === null ? "not set" : String(number));
       if (document.activeElement !== field || numberOf(field.value) !== number) field.value = state ?? "";
-      field.setAttribute("aria-invalid", String(state !== null && regression.missing(state, task) !== ""));
+      field.setAttribute("aria-invalid", String(state !== null && widget.missing(state, task) !== ""));
       mark.hidden = !suggestion;
       if (!suggestion) {
         remark.textContent = "";

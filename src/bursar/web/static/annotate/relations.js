@@ -2,6 +2,7 @@
 // If a task on the same screen marks such spans, they can be linked here.
 
 import { Board } from "./board.js";
+import { chip, wordsOf } from "./chips.js";
 import { button, el, kbd, quoted, shown, svg } from "./dom.js";
 import { same } from "./draft.js";
 import { Palette } from "./labels.js";
@@ -13,7 +14,7 @@ import { shortened } from "./text.js";
 const HIGHEST = 6; // levels of arcs
 const NOWHERE = { left: 0, right: 0, top: -100 };
 
-export const relations = {
+export const widget = {
   onText: true,
   start: () => ({ entities: [], links: [], none: false }),
   read(value) {
@@ -21,6 +22,12 @@ export const relations = {
     return { entities, links: byPlace(value), none: value.length === 0 };
   },
   value: ({ links }) => links,
+  review(label, task, item) {
+    if (!label.length) return [el("span", { class: "aside" }, "no relation")];
+    const words = wordsOf(item);
+    const span = ([start, end]) => el("bdi", {}, words.slice(start, end).join(" "));
+    return label.map(([one, other, name]) => el("div", {}, span(one), " ", chip(task, name), " → ", span(other)));
+  },
   missing: ({ links, none }) => (links.length || none ? "" : "link two spans, or confirm that there are no relations"),
   accept(state, suggested) {
     const taken = suggested.reduce(withLink, state);

@@ -1,17 +1,20 @@
 // Tagging: labelled spans of words. The state is `{ spans, none }`; `none` confirms that there are no spans.
 
 import { Board } from "./board.js";
+import { markedText } from "./chips.js";
 import { count, el, hueOf, quoted } from "./dom.js";
 import { Palette } from "./labels.js";
 import { drawLight, drawMarks } from "./marks.js";
 import { noneButton, overlap, sameStretch, showRows, spanAfter, spanAt, spanText, withSpan, withSpans } from "./spans.js";
 import { shortened } from "./text.js";
 
-export const tagging = {
+export const widget = {
   onText: true,
   start: () => ({ spans: [], none: false }),
   read: (value) => ({ spans: value.map((span) => span.slice()), none: value.length === 0 }),
   value: ({ spans }) => spans,
+  spans: ({ spans }) => spans,
+  review: (label, task, item) => markedText(item, task, label),
   missing: ({ spans, none }) => (spans.length || none ? "" : "mark the spans, or confirm that there are none"),
   accept({ spans }, suggested, task) {
     const all = withSpans(spans, suggested, task.nested);

@@ -1,14 +1,19 @@
 // Tagging with a label for every word. The state is one label per word, null where missing.
 
 import { CellBoard } from "./cells.js";
-import { count, hueOf } from "./dom.js";
+import { chip, wordsOf } from "./chips.js";
+import { count, el, hueOf } from "./dom.js";
 import { Palette } from "./labels.js";
 
-export const tags = {
+export const widget = {
   onText: true,
   start: (task, item) => new Array(item.words?.length ?? 0).fill(null),
   read: (value) => value.slice(),
   value: (state) => state,
+  review(label, task, item) {
+    const words = wordsOf(item);
+    return label.flatMap((tag, at) => [el("bdi", {}, words[at] ?? ""), " ", chip(task, tag), " "]);
+  },
   missing(state) {
     const open = state.filter((label) => label === null).length;
     return open ? `${count(open, "word")} of ${state.length} ${open === 1 ? "has" : "have"} no label` : "";
@@ -78,7 +83,7 @@ class TagView {
     const [start, end] = this.board.stretch;
     this.fill(start, end, label);
     this.board.moveTo(end);
-    if (!tags.missing(this.context.state)) this.context.done();
+    if (!widget.missing(this.context.state)) this.context.done();
     else if (found && this.context.state[this.board.at] === null) this.palette.find();
     else this.focus();
   }
