@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -12,11 +11,6 @@ import pytest
 from bursar.web import events
 from bursar.web.events import BUFFER, Hub
 from bursar.web.http_errors import HTTPError
-
-
-def read(text):
-    name, data = text.strip().split("\n")
-    return name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
 
 @asynccontextmanager
@@ -31,7 +25,8 @@ async def running(hub):
 
 
 async def next_of(stream):
-    return read(await asyncio.wait_for(anext(stream), 5))
+    event = await asyncio.wait_for(anext(stream), 5)
+    return event.name, event.data
 
 
 def play(story):
@@ -103,9 +98,8 @@ def test_whoever_reads_slowly_misses_the_oldest_and_nothing_grows():
             for number in range(BUFFER + 100):
                 hub.publish("scored", {"round": number})
             await asyncio.sleep(0.01)
-            (reader,) = hub._readers
-            assert len(reader.waiting) == BUFFER
-            assert await next_of(slow) == ("scored", {"round": 100})
+            rounds = [(await next_of(slow))[1]["round"] for _ in range(BUFFER)]
+            assert rounds == list(range(100, BUFFER + 100))
 
     play(story)
 
@@ -116,9 +110,14 @@ def test_a_silent_line_gives_a_sign_of_life(monkeypatch):
     async def story():
         hub = Hub(dict)
         async with running(hub):
-            stream = hub.listen()
-            await next_of(stream)
-            assert await next_of(stream) == ("ping", {})
+            sent: asyncio.Queue[dict] = asyncio.Queue()
+            response = await events.event_stream(hub, is_lead=True)
+            stream = asyncio.create_task(response({"type": "http", "method": "GET"}, asyncio.Event().wait, sent.put))
+            assert (await asyncio.wait_for(sent.get(), 5))["status"] == 200
+            bodies = [(await asyncio.wait_for(sent.get(), 5))["body"] for _ in range(2)]
+            assert bodies == [b"event: state\ndata: {}\n\n", b"event: ping\ndata: {}\n\n"]
+            hub.close()
+            await asyncio.wait_for(stream, 5)
 
     play(story)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import StreamingResponse
+from fastapi import APIRouter, Path, Query
+from sse_starlette import EventSourceResponse
 
 from bursar.ledger import Answer
 from bursar.ledger.records import ADJUDICATION, Skip
@@ -37,7 +36,7 @@ from bursar.web.api_models import (
 )
 from bursar.web.app_state import AppState
 from bursar.web.dashboard import dashboard as dashboard_of
-from bursar.web.events import for_annotators
+from bursar.web.events import event_stream
 from bursar.web.http_errors import HTTPError
 from bursar.web.queue import Overlap
 
@@ -45,19 +44,10 @@ router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
 
 
 # -- watching --------------------------------------------------------------------------------------------------------
-@router.get("/events", tags=["watching"], summary="Live events", response_class=StreamingResponse)
-async def events(app_state: AppStateDep, me: CallerDep, request: Request) -> StreamingResponse:
+@router.get("/events", tags=["watching"], summary="Live events", response_class=EventSourceResponse)
+async def events(app_state: AppStateDep, me: CallerDep) -> EventSourceResponse:
     """Server-sent events: `state` (first, and whenever it changes), `stage`, `scored`, `preview`, `advice`, `ping`."""
-    stream = app_state.hub.listen()
-    first = await anext(stream)  # raises before anything is sent if there are too many listeners
-
-    async def events_for_caller() -> AsyncIterator[str]:
-        yield first if me.is_lead else for_annotators(first)
-        async for text in stream:
-            yield text if me.is_lead else for_annotators(text)
-
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(events_for_caller(), media_type="text/event-stream", headers=headers)
+    return await event_stream(app_state.hub, me.is_lead)
 
 
 @router.get("/dashboard", tags=["watching"], summary="Everything about the run")

@@ -1,7 +1,7 @@
 """Server-sent events for many readers, published from any thread.
 
 Each reader has a buffer; when it is full, the oldest events are dropped, so a slow reader does not hold up the others.
-A new reader first receives the current state.
+A new reader first receives the current state. ``sse-starlette`` writes the stream and keeps it alive.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from bursar.errors import StorageError
 from bursar.web.http_errors import HTTPError
@@ -18,19 +21,31 @@ from bursar.web.logs import STORAGE_LOG
 
 BUFFER = 64  # events per reader
 MOST_READERS = 500
-HEARTBEAT = 15.0  # seconds without events before a ping is sent
+HEARTBEAT = 15.0  # seconds between two pings
 PAUSE = 0.3  # minimum seconds between two state events: many annotators change it many times a second
 
 
-class Reader:
+@dataclass(frozen=True)
+class HubEvent:
+    """A named event with its data."""
+
+    name: str
+    data: Mapping[str, Any]
+
+    def to_sse(self) -> ServerSentEvent:
+        """The event as it is sent."""
+        return ServerSentEvent(json.dumps(self.data, separators=(",", ":")), event=self.name, sep="\n")
+
+
+class EventReader:
     """One listener and its buffer."""
 
     def __init__(self) -> None:
-        self.waiting: deque[str] = deque(maxlen=BUFFER)
+        self.waiting: deque[HubEvent] = deque(maxlen=BUFFER)
         self.woken = asyncio.Event()
 
-    def send(self, text: str) -> None:
-        self.waiting.append(text)
+    def send(self, event: HubEvent) -> None:
+        self.waiting.append(event)
         self.woken.set()
 
 
@@ -40,10 +55,10 @@ class Hub:
     def __init__(self, state: Callable[[], Mapping[str, Any]]) -> None:
         self._state = state
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._readers: set[Reader] = set()
+        self._readers: set[EventReader] = set()
         self._changed = asyncio.Event()
         self._closed = False
-        self._latest: dict[str, str] = {}  # sent to new readers after the state
+        self._stage: HubEvent | None = None  # the progress of training, sent to new readers after the state
 
     async def run(self) -> None:
         """Send the state whenever it has changed, until closed."""
@@ -53,7 +68,7 @@ class Hub:
             self._changed.clear()
             if self._readers:
                 try:
-                    self._broadcast(encode("state", await asyncio.to_thread(self._state)))
+                    self._broadcast(HubEvent("state", await asyncio.to_thread(self._state)))
                 except StorageError as fault:  # the next change triggers another try
                     STORAGE_LOG.error("storage fault: %s", fault)
             await asyncio.sleep(PAUSE)
@@ -62,18 +77,16 @@ class Hub:
         """Signal that the state may have changed. Thread-safe."""
         self._call_in_loop(self._changed.set)
 
-    def publish(self, event: str, data: Mapping[str, Any]) -> None:
+    def publish(self, name: str, data: Mapping[str, Any]) -> None:
         """Send an event to all readers. Thread-safe."""
-        text = encode(event, data)
-        if event == "stage":
-            self._latest[event] = text
-        elif event == "state":
-            self._latest.pop("stage", None)
-        self._call_in_loop(self._broadcast, text)
+        event = HubEvent(name, data)
+        if name == "stage":
+            self._stage = event
+        self._call_in_loop(self._broadcast, event)
 
     def clear_progress(self) -> None:
         """Forget the last progress event, since the work is done."""
-        self._latest.clear()
+        self._stage = None
         self.changed()
 
     def close(self) -> None:
@@ -81,30 +94,27 @@ class Hub:
         self._closed = True
         self._call_in_loop(self._wake_readers)
 
-    async def listen(self) -> AsyncIterator[str]:
+    async def listen(self) -> AsyncIterator[HubEvent]:
         """The events for one reader, starting with the current state."""
         if len(self._readers) >= MOST_READERS:
             raise HTTPError(429, "too_many_readers", "too many open pages", retry_after=30)
-        reader = Reader()
+        reader = EventReader()
         self._readers.add(reader)
         try:
-            yield encode("state", await asyncio.to_thread(self._state))
-            for text in list(self._latest.values()):
-                yield text
+            yield HubEvent("state", await asyncio.to_thread(self._state))
+            if self._stage is not None:
+                yield self._stage
             while not self._closed:
                 while reader.waiting:
                     yield reader.waiting.popleft()
                 reader.woken.clear()
-                try:
-                    await asyncio.wait_for(reader.woken.wait(), HEARTBEAT)
-                except TimeoutError:
-                    yield encode("ping", {})
+                await reader.woken.wait()
         finally:
             self._readers.discard(reader)
 
-    def _broadcast(self, text: str) -> None:
+    def _broadcast(self, event: HubEvent) -> None:
         for reader in self._readers:
-            reader.send(text)
+            reader.send(event)
 
     def _wake_readers(self) -> None:
         self._changed.set()
@@ -116,13 +126,18 @@ class Hub:
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
-def encode(event: str, data: Mapping[str, Any]) -> str:
-    """An event in the server-sent events format.
+async def event_stream(hub: Hub, is_lead: bool) -> EventSourceResponse:
+    """The response that sends the events of a hub to one person."""
+    events = hub.listen()
+    first = await anext(events)  # raises before anything is sent if there are too many readers
 
-    >>> encode("stage", {"done": 0.5})
-    'event: stage\\ndata: {"done":0.5}\\n\\n'
-    """
-    return f"event: {event}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+    async def sent() -> AsyncIterator[ServerSentEvent]:
+        yield (first if is_lead else for_annotators(first)).to_sse()
+        async for event in events:
+            yield (event if is_lead else for_annotators(event)).to_sse()
+
+    ping = HubEvent("ping", {}).to_sse
+    return EventSourceResponse(sent(), ping=HEARTBEAT, ping_message_factory=ping, sep="\n")
 
 
 def without_reason(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,7 +149,6 @@ def without_reason(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**state, "why": None} if state["phase"] == "failed" else dict(state)
 
 
-def for_annotators(text: str) -> str:
+def for_annotators(event: HubEvent) -> HubEvent:
     """An event for annotators."""
-    head, _, data = text.partition("data: ")
-    return encode("state", without_reason(json.loads(data))) if head == "event: state\n" else text
+    return HubEvent("state", without_reason(event.data)) if event.name == "state" else event
