@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import stat
 import sys
-import threading
-import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bursar.annotation.preview import preview
+from bursar.annotation.subprocess_events import SendEvent, run_worker
 from bursar.annotation.suggestions import leave
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.decisions import RoundRecord
@@ -29,21 +25,19 @@ from bursar.campaign.lock import Lock
 from bursar.campaign.round_plan import Offer
 from bursar.campaign.runs import Run
 from bursar.compute import THIS_PROCESS, Engine, make_engine
-from bursar.errors import BursarError, ConfigError, is_storage_fault
+from bursar.errors import ConfigError
 from bursar.learners import Learner
 
-NO_STORAGE = os.EX_TEMPFAIL  # exit code for storage faults, which are worth a retry
 SUGGESTIONS = "suggestions"  # folder of the suggestions
-ProgressCallback = Callable[[Mapping[str, Any]], None]
 
 
-def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, engine: Engine = THIS_PROCESS) -> str:
+def next_round(folder: Path, send: SendEvent, *, trust: bool = False, engine: Engine = THIS_PROCESS) -> str:
     """Train, score and select. Returns ``opened``, ``ended``, or ``waiting`` if answers are missing."""
     run = Run.open(folder, trust=trust)
     lock = Lock(folder / "training.lock", patience=30)  # an earlier process may still be ending
     try:
         campaign = Campaign(
-            run.config, folder, parts=run.parts, watcher=_ProgressTeller(tell), lock=False, trust=trust, engine=engine
+            run.config, folder, parts=run.parts, watcher=_EventSender(send), lock=False, trust=trust, engine=engine
         )
 
         def offered(offer: Offer, learner: Learner) -> None:
@@ -59,7 +53,7 @@ def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, eng
                     fix="answer them, or close the round",
                 )
             outcome = campaign.advance()
-            tell({"event": outcome, "round": campaign.rounds_opened, "why": campaign.ended})
+            send({"event": outcome, "round": campaign.rounds_opened, "why": campaign.ended})
             return outcome
         finally:
             campaign.close()
@@ -67,31 +61,29 @@ def next_round(folder: Path, tell: ProgressCallback, *, trust: bool = False, eng
         lock.release()
 
 
-def preview_round(
-    folder: Path, changes: Mapping[str, Any], tell: ProgressCallback, *, trust: bool = False
-) -> dict[str, Any]:
+def preview_round(folder: Path, changes: Mapping[str, Any], send: SendEvent, *, trust: bool = False) -> dict[str, Any]:
     """Preview the next round under changed settings and under the current ones."""
     run = Run.open(folder, trust=trust)
-    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_ProgressTeller(tell), lock=False, trust=trust)
+    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_EventSender(send), lock=False, trust=trust)
     try:
         found = preview(campaign, changes, folder / SUGGESTIONS)
     finally:
         campaign.close()
-    tell({"event": "preview", "found": found})
+    send({"event": "preview", "found": found})
     return found
 
 
-class _ProgressTeller:
+class _EventSender:
     """An observer that forwards events."""
 
-    def __init__(self, tell: ProgressCallback) -> None:
-        self.tell = tell
+    def __init__(self, send: SendEvent) -> None:
+        self._send = send
 
     def stage(self, round: int, what: str, done: float) -> None:
-        self.tell({"event": "stage", "round": round, "what": what, "done": round_done(done)})
+        self._send({"event": "stage", "round": round, "what": what, "done": round_done(done)})
 
     def scored(self, record: RoundRecord) -> None:
-        self.tell({"event": "scored", "round": record.round, "record": record.model_dump(mode="json")})
+        self._send({"event": "scored", "round": record.round, "record": record.model_dump(mode="json")})
 
 
 def round_done(done: float) -> float:
@@ -107,51 +99,15 @@ def main(arguments: list[str]) -> int:
     reader.add_argument("--engine", default="here")
     reader.add_argument("--preview", metavar="CHANGES", type=json.loads)
     given = reader.parse_args(arguments)
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # other output must not mix with the events
-    last = {"line": ""}
 
-    def tell(event: Mapping[str, Any]) -> None:
-        line = json.dumps(event, ensure_ascii=False)
-        if line != last["line"]:
-            last["line"] = line
-            out.write(line + "\n")
-            out.flush()
-
-    end_with_parent()
-    with suppress(OSError):
-        os.nice(5)  # lower priority than the server
-    try:
+    def work(send: SendEvent) -> None:
         if given.preview is not None:
-            preview_round(given.folder, given.preview, tell, trust=given.trust)
+            preview_round(given.folder, given.preview, send, trust=given.trust)
         else:
             with make_engine(given.engine) as engine:
-                next_round(given.folder, tell, trust=given.trust, engine=engine)
-    except BursarError as wrong:
-        tell({"event": "failed", "error": wrong.message, "fix": wrong.fix})
-        sys.stderr.write(f"{wrong}\n")
-        return NO_STORAGE if is_storage_fault(wrong) else 2
-    except BrokenPipeError:
-        return 1
-    except Exception as broken:
-        traceback.print_exc()
-        tell({"event": "failed", "error": f"{type(broken).__name__}: {broken}", "fix": None})
-        return NO_STORAGE if is_storage_fault(broken) else 1
-    return 0
+                next_round(given.folder, send, trust=given.trust, engine=engine)
 
-
-def end_with_parent() -> None:
-    """If standard input is a pipe, exit when the parent closes it or ends."""
-    if not stat.S_ISFIFO(os.fstat(0).st_mode):
-        return
-
-    def wait() -> None:
-        with suppress(OSError):
-            while os.read(0, 4096):
-                pass
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
+    return run_worker(work, niceness=5)  # lower priority than the server
 
 
 if __name__ == "__main__":

@@ -6,12 +6,8 @@ object per line. It writes no files and may be killed at any time.
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import traceback
 from collections.abc import Mapping
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,11 +15,10 @@ from typing import Any
 from bursar.allocation import Split, SplitAdvice, SplitProblem
 from bursar.allocation.advice import advise
 from bursar.allocation.split_inputs import inputs_of_run, measure
-from bursar.annotation.round_worker import end_with_parent
-from bursar.errors import BursarError
+from bursar.annotation.subprocess_events import SendEvent, run_worker
 from bursar.report.allocation import described, moves_table, others_table, split_table
-from bursar.report.tables import Table
 from bursar.report.wording import amount, counted, percent
+from bursar.web.panels.panel import table_section
 
 
 # -- view ------------------------------------------------------------------------------------------------------------
@@ -54,9 +49,9 @@ def advice_view(found: SplitAdvice, about: Mapping[str, str]) -> dict[str, Any]:
             "error": [[round(value, 3) for value in row] for row in known.error.tolist()],
         },
         "tables": [
-            _table("Split", split_table(found)),
-            _table("Simple splits, by the same estimates", others_table(found)),
-            *([_table("If an estimate is wrong", off)] if off.rows else []),
+            table_section("Split", split_table(found)),
+            table_section("Simple splits, by the same estimates", others_table(found)),
+            *([table_section("If an estimate is wrong", off)] if off.rows else []),
         ],
         "about": dict(about),
     }
@@ -89,53 +84,26 @@ def _money(problem: SplitProblem, units: int) -> str:
     return shown if problem.costs.currency else f"{shown} units"
 
 
-def _table(title: str, table: Table) -> dict[str, Any]:
-    return {"title": title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
-
-
 # -- process ---------------------------------------------------------------------------------------------------------
 def main(arguments: list[str]) -> int:
     """Run as a worker process; returns the exit code."""
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m bursar.web.advice_worker FOLDER MONEY\n")
         return 2
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # other output must not mix with the events
-    last = ""
+    return run_worker(lambda send: _advise(Path(arguments[0]), Decimal(arguments[1]), send), niceness=10)
 
-    def send(event: Mapping[str, Any]) -> None:
-        nonlocal last
-        line = json.dumps(event, ensure_ascii=False)
-        if line != last:
-            last = line
-            out.write(line + "\n")
-            out.flush()
 
-    end_with_parent()
-    with suppress(OSError):
-        os.nice(10)  # lower priority than the server and the training
-    try:
-        material = inputs_of_run(Path(arguments[0]))
-        stage = {"event": "stage", "round": 0}
-        money = Decimal(arguments[1])
-        material.check(money, material.method)
+def _advise(folder: Path, money: Decimal, send: SendEvent) -> None:
+    inputs = inputs_of_run(folder)
+    inputs.check(money, inputs.method)
 
-        def progress(what: str, done: float) -> None:
-            send(stage | {"what": what, "done": round(done, 3)})
+    def progress(what: str, done: float) -> None:
+        send({"event": "stage", "round": 0, "what": what, "done": round(done, 3)})
 
-        measured = measure(material, progress=progress)
-        about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
-        found = advise(measured.problem(money), measured.context, method=material.method, progress=progress)
-        send({"event": "advice", "found": advice_view(found, about)})
-    except BursarError as error:
-        send({"event": "failed", "error": error.message, "fix": error.fix})
-        return 2
-    except BrokenPipeError:
-        return 1
-    except Exception:
-        traceback.print_exc()
-        return 1
-    return 0
+    measured = measure(inputs, progress=progress)
+    about = described(measured.estimates.informativeness.about) | {"rates from": measured.rater}
+    found = advise(measured.problem(money), measured.context, method=inputs.method, progress=progress)
+    send({"event": "advice", "found": advice_view(found, about)})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ the campaign state at the time of the request. The process runs ``bursar.web.adv
 from __future__ import annotations
 
 import json
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bursar.annotation.subprocess_events import PYTHON, listen
+from bursar.annotation.subprocess_events import PYTHON, WorkerProcess, listen
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError
 from bursar.web.api_models import AdviceOut
@@ -58,7 +57,7 @@ class Advising:
         self._hub = hub
         self._state = state
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: WorkerProcess | None = None
         self._closed = False
         self._published_at = 0.0
         self.newest = _load(folder / ADVICE_FILE)
@@ -84,9 +83,11 @@ class Advising:
             process.kill()
 
     def _work(self, advice: Advice) -> None:
-        command = self._command(self._folder, advice.amount)
         try:
-            advice.result = listen(command, lambda what, done: self._note(advice, what, done), self._started)
+            self._process = process = WorkerProcess(self._command(self._folder, advice.amount))
+            if self._closed:
+                process.kill()
+            advice.result = listen(process, lambda what, done: self._note(advice, what, done))
         except BursarError as error:
             advice.wrong = {"error": error.message, "fix": error.fix, "kind": "no_advice"}
         except Exception as error:  # show any failure on the page
@@ -100,11 +101,6 @@ class Advising:
                 json.dump(found, file)
         advice.progress, advice.done = 1.0, True
         self._hub.publish("advice", {"done": True, "progress": 1.0, "what": ""})
-
-    def _started(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        if self._closed:
-            process.kill()
 
     def _note(self, advice: Advice, what: str, done: float) -> None:
         at = STAGES.index(what) if what in STAGES else 0

@@ -6,16 +6,13 @@ again gives the same result. The process ends with the server.
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
-from bursar.annotation.round_worker import NO_STORAGE
+from bursar.annotation.subprocess_events import NO_STORAGE, WRONG, WorkerProcess
 from bursar.errors import StorageError, is_storage_fault
 from bursar.web.http_errors import HTTPError
 from bursar.web.logs import STORAGE_LOG
@@ -24,8 +21,6 @@ LOG = logging.getLogger("bursar.web")
 
 PAUSES = (1.0, 5.0, 20.0)  # seconds before each restart after a crash; then the training has failed
 STORAGE_PAUSE = 5.0  # seconds before a restart after a storage fault; not limited in number
-PERMANENT = 2  # exit code for errors that a retry cannot fix
-TAIL_LINES = 40  # of standard error
 
 EventCallback = Callable[[str, Mapping[str, Any]], None]
 
@@ -50,10 +45,9 @@ class Trainer:
         self._woken = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
-        self._process: subprocess.Popen[str] | None = None
+        self._process: WorkerProcess | None = None
         self._starting = threading.Lock()  # from the check for completeness to the start of the process
         self._crashes = 0
-        self._reported_error: str | None = None  # by the process
         self.failure: str | None = None  # why training has failed
 
     @property
@@ -120,24 +114,15 @@ class Trainer:
         self._stopped.wait(self._storage_pause)
         self._woken.set()
 
-    def _begin(self) -> subprocess.Popen[str] | None:
+    def _begin(self) -> WorkerProcess | None:
         """Start the process, if the round is complete."""
         with self._starting:
             if not self._ready():
                 return None
-            self._reported_error = None
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,  # the child ends when this closes
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-            )
+            self._process = WorkerProcess(self._command)
             return self._process
 
-    def _run(self, process: subprocess.Popen[str]) -> None:
+    def _run(self, process: WorkerProcess) -> None:
         """Wait for the process to end, and restart or fail."""
         code, message = self._listen(process)
         if self._stopped.is_set():
@@ -150,49 +135,28 @@ class Trainer:
             self._wait(message)
             return
         LOG.error("training exited with code %d: %s", code, message)
-        if code == PERMANENT or self._crashes >= len(self._pauses):
+        if code == WRONG or self._crashes >= len(self._pauses):
             self._fail(message)
             return
         self._on_end()
         self._stopped.wait(self._pauses[self._crashes])
         self._crashes += 1
 
-    def _listen(self, process: subprocess.Popen[str]) -> tuple[int, str]:
+    def _listen(self, process: WorkerProcess) -> tuple[int, str]:
         """Forward the events of the process; returns its exit code and its last message."""
-        assert process.stdout is not None
-        assert process.stderr is not None
-        tail: deque[str] = deque(maxlen=TAIL_LINES)
-        reader = threading.Thread(target=tail.extend, args=(process.stderr,), daemon=True)
-        reader.start()
+        error = None
         try:
             if self._stopped.is_set():
                 process.kill()
-            for line in process.stdout:
-                self._handle_line(line)
-            code = process.wait()
+            for event in process.events():
+                name = str(event.pop("event"))
+                if name == "failed":
+                    error = ". Fix: ".join(str(event[key]) for key in ("error", "fix") if event.get(key))
+                else:
+                    self._on_event(name, event)
         finally:
-            process.kill()
-            process.wait()
-            reader.join(timeout=2)
-            for stream in (process.stdin, process.stdout, process.stderr):
-                if stream is not None:
-                    stream.close()
             self._process = None
-        lines = [line.strip() for line in tail if line.strip()]
-        return code, self._reported_error or (lines[-1] if lines else f"the training process exited with code {code}")
-
-    def _handle_line(self, line: str) -> None:
-        """Forward an event; log any other output."""
-        try:
-            event = json.loads(line)
-            name = event.pop("event")
-        except (ValueError, AttributeError, KeyError, TypeError):
-            LOG.info("training: %s", line.rstrip())
-            return
-        if name == "failed":
-            self._reported_error = ". Fix: ".join(str(event[key]) for key in ("error", "fix") if event.get(key))
-        else:
-            self._on_event(str(name), event)
+        return process.code, error or process.message
 
     def _fail(self, message: str) -> None:
         self.failure = message
