@@ -204,7 +204,7 @@ def test_no_seed_item_is_guessed_not_even_a_held_out_one(corpus, items, learner)
 
 def test_guessing_needs_a_pool(items, learner):
     for pool in (None, items):  # all of it is labelled already
-        with pytest.raises(AllocationError, match=r"no pool of items.*'ledger'"):
+        with pytest.raises(AllocationError, match=r"no unlabelled items.*'ledger'"):
             make_rater("pseudo-labels").measure(learner, items, RatingSettings(pool=pool))
 
 

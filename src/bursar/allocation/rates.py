@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bursar.allocation.estimates import ReductionRate
-from bursar.allocation.returns import SMALLEST, fit_rate
+from bursar.allocation.returns import LEVEL, SMALLEST, fit_rate
 from bursar.allocation.seeds import HELD_OUT, check_whole, make_named, seed_items
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
@@ -114,10 +114,10 @@ class LearningCurve(NamedTuple):
         many, sizes = self.scores.shape
         return (many - 1) * (sizes - 1)
 
-    def rate(self, block: float, source: str) -> ReductionRate:
+    def rate(self, block: float, source: str, level: float = LEVEL) -> ReductionRate:
         """The reduction rate of the curve's shape; with few repetitions its interval is wider."""
         errors = None if self.error is None else np.full(len(self.sizes), self.error)
-        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, source=source)
+        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, level=level, source=source)
 
 
 def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1) -> IntArray:
