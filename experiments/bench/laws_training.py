@@ -16,12 +16,12 @@ from torch.nn import functional as F
 
 from bursar.corpus.formats import read
 from bursar.learners import lockstep
-from bursar.learners.lockstep import FitJob, MultitaskTagger, Settings
+from bursar.learners.lockstep import FitJob, Settings
 from bursar.learners.lockstep.jobs import walk
-from bursar.learners.lockstep.multitask import DENSE, HIDDEN
 from bursar.learners.lockstep.trainer import one_torch_thread
 from experiments.bench.harness import CannotMeasureError, Case, Measured, Sides, seconds
 from experiments.bench.judged import Judged
+from experiments.studies.laws_network import DENSE, HIDDEN, MultitaskTagger
 from experiments.studies.laws_trainings import LANES, Material, Setting, drawn_tasks, held_out_f1, network_of
 
 CASES: list[Case] = []

@@ -4,7 +4,6 @@ from bursar.learners.lockstep.average import AverageNetwork
 from bursar.learners.lockstep.bilstm import BiLSTM
 from bursar.learners.lockstep.image_convolution import ImageConvolution
 from bursar.learners.lockstep.jobs import FitJob, Settings, Trained
-from bursar.learners.lockstep.multitask import MultitaskTagger
 from bursar.learners.lockstep.network import Network
 from bursar.learners.lockstep.scores import accuracy, weighted_f1
 from bursar.learners.lockstep.tagger import Tagger
@@ -19,7 +18,6 @@ __all__ = [
     "FitJob",
     "ImageConvolution",
     "LockstepTraining",
-    "MultitaskTagger",
     "Network",
     "Settings",
     "Tagger",

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from bursar.errors import ConfigError
-from bursar.learners.lockstep import FitJob, MultitaskTagger, Settings, accuracy, logits, train
-from bursar.learners.lockstep.multitask import ARCHITECTURES
+from bursar.learners.lockstep import FitJob, Settings, accuracy, logits, train
 from bursar.learners.lockstep.network import LaneBatch
 from experiments.bench.laws_training import plainly_trained
+from experiments.studies.laws_network import ARCHITECTURES, MultitaskTagger
 
 LABELS = 5
 
