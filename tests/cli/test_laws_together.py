@@ -121,9 +121,9 @@ def test_a_run_is_checked_and_prediction_and_measurement_stand_on_its_page(bursa
     code, out, errors = bursar("laws", "check", run, "--seeds", 1)
     assert code == 0
     assert "training alone, seed 0" in errors
-    assert "Measured is the campaign’s learner" in out
+    assert "For the measurement, the campaign’s learner" in out
     page = Path(run, "report.html").read_text()
-    assert "Expected by the law" in page
+    assert "Predicted by the law" in page
     assert '<li><i style="background:var(--arm-1)"></i>Measured</li>' in page
     code, again, errors = bursar("laws", "check", run, "--seeds", 1)
     assert (code, again) == (0, out)

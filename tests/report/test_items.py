@@ -23,8 +23,8 @@ def test_spans_are_marked_where_they_stand():
         (" in ", ""),
         ("Paris", "time"),
     ]
-    assert [verdict.chips for verdict in shown.verdicts] == [("music",), ()]
-    assert [verdict.marked for verdict in shown.verdicts] == [None, 2]
+    assert [prediction.chips for prediction in shown.predictions] == [("music",), ()]
+    assert [prediction.marked for prediction in shown.predictions] == [None, 2]
 
 
 def test_every_word_has_its_tag():
@@ -40,12 +40,12 @@ def test_the_task_with_spans_is_marked_before_one_that_tags_every_word():
     builder.add("u1", text="wake Anna")
     shown = shown_item(example({"pos": ["V", "N"], "slots": [[1, 2, "who"]]}), builder.build())
     assert [piece.span for piece in shown.pieces] == ["", "who"]
-    assert shown.verdicts[0].chips == ("wake: V", "Anna: N")
+    assert shown.predictions[0].chips == ("wake: V", "Anna: N")
 
 
 def test_confidences_beyond_their_range_still_fit_their_bar():
     assert (
-        shown_item(example({"intent": "music", "slots": []}, confidence=1.2), make_corpus()).verdicts[0].confidence == 1
+        shown_item(example({"intent": "music", "slots": []}, confidence=1.2), make_corpus()).predictions[0].confidence == 1
     )
 
 

@@ -29,7 +29,7 @@ def test_the_page_has_the_formula_in_text_and_latex_its_range_error_and_rates(pa
         f"{LAW.held_out.mean_absolute:.4f}",
     ):
         assert said in page
-    assert "sqrt(n) far out" in page
+    assert "sqrt(n) for large values" in page
     assert "0.50 (0.40 to 0.60)" in page
     assert "Learned from 300 models (shared) on news." in page
 
@@ -51,7 +51,7 @@ def test_the_band_is_the_interval_and_is_left_out_where_there_is_none():
     assert band.high == pytest.approx([LAW.held_out.half_width(0.9)] * 2)
     few = card("0.01 * sqrt(n)", np.array([[1000.0], [2000.0]]), np.array([0.3, 0.4]), ("n",))
     assert not residual_charts(few)["n"].bands
-    assert "too few for an interval" in render_law(few, "few")
+    assert "too few held-out settings" in render_law(few, "few")
 
 
 def test_tables_have_every_variable_point_and_formula():

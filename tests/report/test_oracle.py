@@ -57,10 +57,10 @@ def answer_of(best=0.8, arms=None, **changes):
     ("score", "said"),
     [
         (0.6, "MT-AVG reached 33\u202f% of the way from random to the best order found."),
-        (0.5, "MT-AVG reached 0\u202f% of the way from random to the best order found, which luck alone may bring."),
-        (0.48, "MT-AVG reached −7\u202f% of the way from random to the best order found, which luck alone may bring."),
-        (0.44, "MT-AVG reached −20\u202f% of the way from random to the best order found: it did worse than random"),
-        (0.83, "MT-AVG reached 110\u202f% of the way from random to the best order found: it did even better"),
+        (0.5, "MT-AVG reached 0\u202f% of the way from random to the best order found, which may be luck."),
+        (0.48, "MT-AVG reached −7\u202f% of the way from random to the best order found, which may be luck."),
+        (0.44, "MT-AVG reached −20\u202f% of the way from random to the best order found, worse than random"),
+        (0.83, "MT-AVG reached 110\u202f% of the way from random to the best order found, better"),
     ],
 )
 def test_the_first_sentence_is_how_far_the_strategy_came(score, said):
@@ -69,7 +69,7 @@ def test_the_first_sentence_is_how_far_the_strategy_came(score, said):
 
 def test_strategies_beside_it_are_named_but_random_only_where_it_is_alone():
     words = " ".join(oracle_words(answer_of(arms={"MT-AVG": 0.6, "RANDOM": 0.5, "MT-MIN": 0.65})))
-    assert "Beside it: MT-MIN 50\u202f%." in words
+    assert "Others: MT-MIN 50\u202f%." in words
     assert "Random reached" not in words
     assert oracle_words(answer_of(arms={"RANDOM": 0.53}))[0].startswith("Random reached 10\u202f%")
 
@@ -86,7 +86,7 @@ def test_the_settings_and_the_judge_are_told():
         "2 batches of 5 items",
         "a probe",
         "weighted F1",
-        "300 steps",
+        "300 annealing steps",
         "cooling 8",
         "60 greedy",
         "40 test items",
@@ -99,7 +99,7 @@ def test_whoever_the_judge_is_the_page_tells_the_truth(judge):
     answer = answer_of(judge=judge, aside_from="test items")
     words = f"{oracle_note(answer)} {' '.join(oracle_cautions(answer))}"
     network = judge != "probe"
-    assert ("trained anew for every set" in words) == network
+    assert ("retrained for every set" in words) == network
     assert ("ridge regression" in words) != network
     assert ("the probe’s penalty" in words) != network
 
@@ -117,7 +117,7 @@ def test_what_is_unusual_is_told_and_nothing_else():
             )
         )
     )
-    for said in ("two halves", "no development items", "Task tree", "UDJS is left out", "MT-AVG 10 and random 14"):
+    for said in ("half of the test items", "no development items", "Task tree", "UDJS is left out", "MT-AVG 10 and random 14"):
         assert said in words
 
 

@@ -58,24 +58,22 @@ def words(**parts):
 def test_what_the_law_expects_is_said_of_every_task():
     said = words(advice=advice(intent=0.03, slots=-0.02, tree=0.0))
     assert said == (
-        "By the law, training them together should help intent (+3.0 points) and harm slots (−2.0 points); "
-        "of tree it cannot be told."
+        "By the law, training together should help intent (+3.0 points) and should harm slots (−2.0 points); "
+        "the effect on tree is not clear."
     )
 
 
 def test_where_nothing_can_be_told_that_is_said():
-    assert words(advice=advice(intent=0.0, slots=0.0)) == (
-        "By the law, it cannot be told whether that helps intent and slots."
-    )
+    assert words(advice=advice(intent=0.0, slots=0.0)) == ("By the law, the effect on intent and slots is not clear.")
 
 
 @pytest.mark.parametrize(
     ("expected", "measured", "said"),
     [
-        (0.03, 0.02, "Of the prediction: it held for slots."),
-        (0.03, -0.02, "Of the prediction: it did not hold for slots."),
-        (0.03, 0.0, "Of the prediction: for slots the trainings do not decide it."),
-        (0.0, 0.02, "The law had made no prediction that could be checked."),
+        (0.03, 0.02, "The prediction held for slots."),
+        (0.03, -0.02, "The prediction did not hold for slots."),
+        (0.03, 0.0, "The prediction is undecided for slots."),
+        (0.0, 0.02, "There was no prediction to check."),
     ],
 )
 def test_whether_a_prediction_held_is_said(expected, measured, said):
@@ -84,8 +82,10 @@ def test_whether_a_prediction_held_is_said(expected, measured, said):
 
 def test_a_check_alone_needs_no_law():
     section = section_of({"check": check(intent=0.02, slots=-0.03)})
-    assert section.words == ("Trained both ways, together helps intent (+2.0 points) and harms slots (−3.0 points).",)
-    assert not section.expected
+    assert section.words == (
+        "In the measurement, training together helps intent (+2.0 points) and harms slots (−3.0 points).",
+    )
+    assert not section.predicted
     assert "300 items" in section.note
     assert "600 test items" in section.note
 
@@ -99,10 +99,10 @@ def test_a_warning_is_said_once_for_all_tasks_that_it_is_true_of():
 def test_the_table_has_what_was_expected_beside_what_was_measured():
     table = section_of({"advice": advice(slots=0.03), "check": check(slots=0.02, links=0.1)}).table
     slots, links = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
-    assert slots["Expected"] == "+3.0 (+2.0 to +4.0)"
+    assert slots["Predicted"] == "+3.0 (+2.0 to +4.0)"
     assert slots["Difference"] == "+2.0 (+1.0 to +3.0)"
     assert (slots["Alone"], slots["Together"], slots["Prediction"]) == ("80.0", "82.0", "held")
-    assert (links["Expected"], links["Prediction"]) == ("–", "none was made")
+    assert (links["Predicted"], links["Prediction"]) == ("–", "none was made")
 
 
 def test_the_chart_has_a_row_a_task_and_a_mark_for_each_of_both():

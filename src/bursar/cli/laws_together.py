@@ -189,11 +189,11 @@ def _page(run: Run) -> str:
 # -- output ------------------------------------------------------------------------------------------------------------
 def _print(parts: dict[str, Any], page: str | None) -> None:
     from bursar.cli.show import print_table
-    from bursar.report.together import expected_table, measured_table, section_of
+    from bursar.report.together import measured_table, predicted_table, section_of
 
     section, advice = section_of(parts), parts.get("advice")
     if advice is not None:
-        table = expected_table(advice)
+        table = predicted_table(advice)
         when = f", {advice['when']}" if "when" in advice else ""
         print_table(f"Should these tasks be trained together? Predicted by the law{when}", table.columns, table.rows)
     if "check" in parts:

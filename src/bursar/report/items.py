@@ -1,4 +1,4 @@
-"""Items as a reader sees them: the text with the predicted spans marked, and what the model says for each task."""
+"""Items of the report: the text with predicted spans marked, and the prediction for each task."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bursar.campaign.decisions import ConfidenceExample
 from bursar.corpus import Corpus
 from bursar.tasks import Tagging, Task
 
-MOST_CHARACTERS = 420  # of a text; the rest is counted, not shown
+MOST_CHARACTERS = 420  # of a text that are shown
 MOST_CHIPS = 12
 
 Offsets = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A stretch of text: plain, marked as a span, or a word with its tag."""
+class TextPiece:
+    """A part of a text: plain, marked as a span, or a word with its tag."""
 
     text: str
     span: str = ""
@@ -26,8 +26,8 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the model says for one task, and how sure it is."""
+class TaskPrediction:
+    """The prediction for one task, and its confidence."""
 
     task: str
     kind: str
@@ -35,7 +35,7 @@ class Verdict:
     confidence: float
     chips: tuple[str, ...]
     more: int  # chips left out
-    marked: int | None  # how many labels are marked in the text; ``None`` where they stand here
+    marked: int | None  # number of labels marked in the text; ``None`` if they are chips
 
 
 @dataclass(frozen=True)
@@ -43,32 +43,32 @@ class ShownItem:
     """An item of the report."""
 
     id: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     pair: str | None
     left_out: int  # characters
     marks: int  # the colour of the task whose spans are marked
-    verdicts: tuple[Verdict, ...]
+    predictions: tuple[TaskPrediction, ...]
 
 
 def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
-    """An example of a round's confidences with its text from the corpus."""
+    """An example item of a round with its text."""
     at = int(corpus.positions([example.id])[0])
     item = corpus[at]
     offsets = [(a, b) for a, b in corpus.texts.spans[at].tolist()] if corpus.texts is not None else []
     marked = _marked(corpus.schema)
     text = item.text or ""
     end = len(text) if len(text) <= MOST_CHARACTERS else _word_end(offsets, MOST_CHARACTERS)
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     if text:
         task = corpus.schema[marked] if marked is not None else None
         pieces = _pieces(text[:end], offsets, task, example.guess.get(marked or ""))
     names = list(corpus.schema)
-    verdicts = []
+    predictions = []
     for k, name in enumerate(names):
         in_text = name == marked and bool(text)
         chips = [] if in_text else corpus.schema[name].show(example.guess[name], item.words)
-        verdicts.append(
-            Verdict(
+        predictions.append(
+            TaskPrediction(
                 task=name,
                 kind=corpus.schema[name].kind,
                 colour=k % 5 + 1,
@@ -80,19 +80,19 @@ def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
         )
     colour = names.index(marked) % 5 + 1 if marked is not None else 1
     pair = item.pair if item.pair is None or len(item.pair) <= MOST_CHARACTERS else item.pair[:MOST_CHARACTERS] + "…"
-    return ShownItem(item.id, tuple(pieces), pair, len(text) - end, colour, tuple(verdicts))
+    return ShownItem(item.id, tuple(pieces), pair, len(text) - end, colour, tuple(predictions))
 
 
 def _marked(schema: Mapping[str, Task]) -> str | None:
-    """The task whose labels are marked in the text: the first that has spans, else one that tags every word."""
+    """The task whose labels are marked in the text: the first with spans, else one that tags every word."""
     taggings = sorted((t for t in schema.values() if isinstance(t, Tagging)), key=lambda task: task.every_word)
     return taggings[0].name if taggings else None
 
 
-def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[Piece]:
-    """A text cut at the borders of what is marked in it. Of two spans that overlap, the first one is marked."""
+def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[TextPiece]:
+    """Split a text at its marked spans. Of two overlapping spans, the first is marked."""
     if task is None or not value:
-        return [Piece(text)]
+        return [TextPiece(text)]
     pieces, at = [], 0
     every_word = isinstance(task, Tagging) and task.every_word
     for first, last, label in sorted(task.marks(value).spans, key=lambda span: span[:2]):
@@ -104,14 +104,14 @@ def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[
         if end > len(text):
             break
         if start > at:
-            pieces.append(Piece(text[at:start]))
-        pieces.append(Piece(text[start:end], tag=label) if every_word else Piece(text[start:end], span=label))
+            pieces.append(TextPiece(text[at:start]))
+        pieces.append(TextPiece(text[start:end], tag=label) if every_word else TextPiece(text[start:end], span=label))
         at = end
     if at < len(text):
-        pieces.append(Piece(text[at:]))
+        pieces.append(TextPiece(text[at:]))
     return pieces
 
 
 def _word_end(offsets: Offsets, most: int) -> int:
-    """The end of the last word that ends within so many characters."""
+    """The end of the last word within this many characters."""
     return max((end for _, end in offsets if end <= most), default=most)

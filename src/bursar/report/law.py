@@ -1,4 +1,4 @@
-"""The page of a law: its formula, where it holds, how fast it grows, and how wrong it was where it had not looked."""
+"""The page of a law: its formula, range, growth, and errors on held-out settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bursar.report.tables import Table
 from bursar.report.wording import counted, is_number, number, sentence
 
 AXES = {
-    "predicted": "score by the law",
+    "predicted": "predicted score",
     "n": "labelled tokens (n)",
     "n_other": "tokens of each other task",
     "tasks": "tasks (T)",
@@ -25,7 +25,7 @@ AXES = {
 
 
 def write_law_page(law: Law, name: str, out: Path) -> Path:
-    """Write the page of a law, whole or not at all; ``name`` is what it is called there."""
+    """Write the page of a law atomically; ``name`` is its title."""
     page = render_law(law, name)
     with replacing(out) as file:
         file.write(page)
@@ -33,7 +33,7 @@ def write_law_page(law: Law, name: str, out: Path) -> Path:
 
 
 def render_law(law: Law, name: str) -> str:
-    """The page as a text; the same law gives the same page."""
+    """The HTML page. Equal laws give equal pages."""
     charts = residual_charts(law)
     return fill(
         "law.html",
@@ -48,13 +48,13 @@ def render_law(law: Law, name: str) -> str:
         interval=_interval_words(law),
         points=points_table(law),
         front=front_table(law),
-        about={key: _told(value) for key, value in law.about.items()} | _scaling(law),
+        about={key: _shown(value) for key, value in law.about.items()} | _scaling(law),
     )
 
 
 # -- charts -----------------------------------------------------------------------------------------------------------
 def residual_charts(law: Law) -> dict[str, Chart]:
-    """A chart by what it is drawn against: the law's own score, and every variable."""
+    """Charts of the residuals against the predicted score and every variable."""
     points = law.residual_points()
     residuals = points.pop("residual")
     half = law.held_out.half_width(law.level)
@@ -62,19 +62,19 @@ def residual_charts(law: Law) -> dict[str, Chart]:
     worst = max(map(abs, residuals), default=0.0)
     settings = counted(len(residuals), "held-out setting")
     charts = {}
-    for key in ["predicted", *law.variables]:
+    for key in ("predicted", *law.variables):
         title = AXES.get(key, key)
         low, high = padded_range(points[key], 0.04, 0.01)
         places = [
-            Point(x, y, f"{title} {number(_short(x))}: off by {y:.4f}".replace("-", "−"))
+            Point(x, y, f"{title} {number(_short(x))}: residual {y:.4f}".replace("-", "−"))
             for x, y in zip(points[key], residuals, strict=True)
         ]
         charts[key] = Chart(
-            f"Residuals of {settings} against {title}; the largest is {worst:.4f}. The table has them all.",
+            f"Residuals of {settings} against {title}; the largest is {worst:.4f}. All are in the table.",
             Axis(low, high, title),
             Axis(*ends),
             f"By {title}",
-            "score less the law’s",
+            "score minus prediction",
             lines=[Polyline("", "line-1", places, joined=False)],
             bands=[Band("pool", (low, high), (-half, -half), (half, half))] if half is not None else [],
             rules=[Rule("muted", (low, 0), (high, 0), "solid")],
@@ -84,16 +84,16 @@ def residual_charts(law: Law) -> dict[str, Chart]:
 
 # -- tables and words --------------------------------------------------------------------------------------------------
 def variables_table(law: Law) -> Table:
-    """Where the law holds and how fast it grows, by variable."""
+    """Range and growth of every variable."""
     rows = []
     for name, rate in law.rates.items():
         r, power = law.ranges[name], rate.power
-        grows = f"{rate.growth} {'near 0' if rate.near_zero else 'far out'}" if rate.growth else "not known"
+        grows = f"{rate.growth} {'near 0' if rate.near_zero else 'for large values'}" if rate.growth else "not known"
         between = f"{_power(power.value)} ({_power(power.low)} to {_power(power.high)})" if power is not None else "–"
         meaning = MEANINGS.get(name, "a variable of the table")
         holds = f"{number(_short(r.low))} to {number(_short(r.high))}"
         rows.append((name, meaning, holds, grows, _power(rate.middle), _power(rate.top), between))
-    columns = ("Variable", "What it is", "Holds for", "Grows like", "Exponent", "At the top", "Of a power law, 95 %")
+    columns = ("Variable", "Meaning", "Range", "Grows like", "Exponent", "At the top", "Power law (95 %)")
     return Table(columns, tuple(rows))
 
 
@@ -111,11 +111,11 @@ def points_table(law: Law) -> Table:
         )
         for at in range(len(scores))
     ]
-    return Table((*map(sentence, names), "Score", "By the law", "Difference"), tuple(rows))
+    return Table((*map(sentence, names), "Score", "Predicted", "Residual"), tuple(rows))
 
 
 def front_table(law: Law) -> Table:
-    """The formulas that it was chosen from."""
+    """The candidate formulas."""
     rows = [
         (
             str(entry["text"]),
@@ -125,20 +125,20 @@ def front_table(law: Law) -> Table:
         )
         for entry in law.front
     ]
-    return Table(("Formula", "Length", "Squared error on folds", "Found by"), tuple(rows))
+    return Table(("Formula", "Length", "Squared error", "Found by"), tuple(rows))
 
 
 def _tiles(law: Law) -> list[tuple[str, str, str]]:
     rows = law.held_out
     half = rows.half_width(law.level)
-    found = [("Off by, on average", f"{rows.mean_absolute:.4f}", f"on {counted(len(rows.score), 'held-out setting')}")]
+    found = [("Mean absolute error", f"{rows.mean_absolute:.4f}", f"on {counted(len(rows.score), 'held-out setting')}")]
     if half is not None:
-        found.append((f"{100 * law.level:.0f} % lie within", f"± {half:.3f}", "split conformal"))
+        found.append((f"{100 * law.level:.0f} % are within", f"± {half:.3f}", "split conformal"))
     found.append(("Mean squared error", f"{rows.mse:.2e}", "of the law"))
     for name, title, note in (
-        ("constant", "Of the mean alone", "what there is to win"),
-        ("monotone", "Of a monotone model", "free to bend"),
-        ("noise", "Of few seeds alone", "no law can be below"),
+        ("constant", "Of the mean score", "as a baseline"),
+        ("monotone", "Of a monotone model", "free-form"),
+        ("noise", "Noise from few seeds", "a lower bound"),
     ):
         value = law.baselines.get(name, math.nan)
         if math.isfinite(value):
@@ -149,8 +149,8 @@ def _tiles(law: Law) -> list[tuple[str, str, str]]:
 def _interval_words(law: Law) -> str:
     half = law.held_out.half_width(law.level)
     if half is None:
-        return f"The held-out settings are too few for an interval at {law.level:g}."
-    return f"The grey band reaches {half:.3f} to either side, where {100 * law.level:.0f} % of new settings lie."
+        return f"There are too few held-out settings for a {100 * law.level:.0f} % interval."
+    return f"The grey band is ± {half:.3f}, the {100 * law.level:.0f} % interval for new settings."
 
 
 def _origin(law: Law) -> str:
@@ -168,7 +168,7 @@ def _scaling(law: Law) -> dict[str, str]:
     return {"score in the search": f"times {scale:g}"} if scale != 1 else {}
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "–"
     return number(value) if is_number(value) else str(value)

@@ -1,4 +1,4 @@
-"""How far the strategies came towards the best order found: in sentences, a chart and a table."""
+"""How close the strategies came to the best labelling order found: words, a chart and a table."""
 
 from __future__ import annotations
 
@@ -14,119 +14,120 @@ from bursar.ragged import FloatArray
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
 from bursar.report.curves import RANDOM
 from bursar.report.tables import Table
-from bursar.report.wording import THIN, Scale, arm_name, counted, listed, metric_name, sentence
+from bursar.report.wording import THIN, Scale, arm_name, counted, listed, metric_name, percent, sentence
 
 HEIGHT = 320  # in pixels
 SCALE = Scale(percent=True)
 BEST = "Best found"
 RANDOMS = "Random orders"
 JUDGES = {
-    "probe": "a probe, ridge regression on frozen features",
-    "aoe": "AOE, an average of word vectors with two layers, trained anew for every set of items",
-    "cnn": "a small convolutional network, trained anew for every set of items",
-    "lstm": "a small BiLSTM, trained anew for every set of items",
-    "tagger": "a small BiLSTM that writes tags, trained anew for every set of items",
+    "probe": "a probe (ridge regression on frozen features)",
+    "aoe": "AOE (an average of word vectors with two layers), retrained for every set of items",
+    "cnn": "a small convolutional network, retrained for every set of items",
+    "lstm": "a small BiLSTM, retrained for every set of items",
+    "tagger": "a small BiLSTM tagger, retrained for every set of items",
 }
+PARTS = ("test", "validation")
 COLUMNS = ("Order", "Test items", "Of the way", "Validation items", "Of the way")
 
 
 def oracle_of(result: RunResult) -> Mapping[str, Any] | None:
-    """The oracle's answer about a run, if it has one."""
+    """The oracle's answer about a run, if any."""
     found = result.oracle
     return found if found and "arms" in found else None
 
 
 def oracle_words(answer: Mapping[str, Any]) -> list[str]:
-    """How far each strategy came, the first one in a sentence of its own, and how sure that is."""
+    """How close each strategy came to the best order, and how certain that is."""
     gap = OrderComparison.from_json(answer)
     (mean, apart), best = gap.random(), gap.best.quality()
     scores = f"random orders score {SCALE.show(mean)} (±{100 * apart:.1f}) and the best order found {SCALE.show(best)}"
     way = gap.way()
     if way is None:
         return [
-            "On the test items the best order found is hardly better than random ones, so no strategy can be placed "
-            f"between them: averaged over the batches, {scores}. A longer search may find a better one."
+            "On the test items, the best order found is hardly better than random ones, so strategies cannot be placed "
+            f"between them: averaged over the batches, {scores}. A longer search may find a better order."
         ]
-    first, *others = sorted(gap.arms, key=lambda arm: arm == RANDOM)  # random only where there is nobody else
+    first, *others = sorted(gap.arms, key=lambda arm: arm == RANDOM)  # random last
     words = [_reached(sentence(arm_name(first)), gap.share(first) or 0.0, luck=BEYOND_LUCK * apart / way)]
     named = [f"{arm_name(arm)} {share_words(gap.share(arm))}" for arm in others if arm != RANDOM]
     if named:
-        words.append(f"Beside it: {listed(named)}.")
-    differ = f"random orders differ by ±{share_words(apart / way)} of that way among themselves"
+        words.append(f"Others: {listed(named)}.")
+    differ = f"random orders vary by ±{share_words(apart / way)} of that way"
     return [*words, f"Averaged over the batches, {scores}; {differ}."]
 
 
 def _reached(name: str, share: float, luck: float) -> str:
     more = ""
     if abs(share) < luck:
-        more = ", which luck alone may bring"
+        more = ", which may be luck"
     elif round(100 * share) < 0:
-        more = ": it did worse than random orders do on average"
+        more = ", worse than random orders on average"
     elif round(100 * share) > 100:
-        more = ": it did even better than that one"
+        more = ", better than that order"
     return f"{name} reached {share_words(share)} of the way from random to the best order found{more}."
 
 
 def oracle_note(answer: Mapping[str, Any]) -> str:
-    """What was compared, and by whom."""
+    """What was compared, and how."""
     gap, items = OrderComparison.from_json(answer), answer["items"]
     batches = f"{gap.batches} batches" if gap.batches > 1 else "one batch"
     return (
-        f"Each order is {batches} of {counted(gap.size, 'item')}, what a strategy bought first after its start: all "
-        f"are compared at equal numbers of items, not of money. The judge is {JUDGES[answer['judge']]}, not the "
-        f"campaign’s model; the score is {metric_name(answer['metric'])} of "
+        f"Each order is {batches} of {counted(gap.size, 'item')}: the first items a strategy bought after its start. "
+        f"Orders are compared at equal numbers of items, not at equal cost. They are scored by "
+        f"{JUDGES[answer['judge']]}, not by the campaign’s model. The score is {metric_name(answer['metric'])} of "
         f"{listed(answer['tasks'])} on {counted(items['test'], 'test item')}."
     )
 
 
 def search_words(answer: Mapping[str, Any]) -> str:
-    """The settings of the search, and what it looked at."""
+    """The settings of the search."""
     plan, items = answer["plan"], answer["items"]
     return (
-        f"The search took {counted(plan['steps'], 'step')} of annealing (cooling {plan['cooling']:.3g}) and "
-        f"{plan['greedy_steps']:,} greedy ones from seed {answer['seed']}, choosing from "
-        f"{counted(items['pool'], 'pool item')}, and looked at {counted(items['validation'], 'validation item')} alone."
+        f"The search took {counted(plan['steps'], 'annealing step')} (cooling {plan['cooling']:.3g}) and "
+        f"{counted(plan['greedy_steps'], 'greedy step')} with seed {answer['seed']}, selecting from "
+        f"{counted(items['pool'], 'pool item')}. It used only {counted(items['validation'], 'validation item')}."
     )
 
 
 def oracle_cautions(answer: Mapping[str, Any]) -> list[str]:
-    """What was done otherwise than usual, and who was left out."""
+    """Deviations from the usual procedure, and what was left out."""
     words = []
     if answer["validation_from"] == "half of the test items":
-        words.append("No labelled items were left over to search on, so the test items were cut in two halves for it.")
+        words.append("There were no unused labelled items to search on, so half of the test items were used.")
     if answer["aside_from"] == "test items":
         count = counted(answer["items"]["aside"], "test item")
-        use = "set the probe’s penalty" if answer["judge"] == PROBE else "decided when a training stops"
-        words.append(f"There are no development items, so {count} {use} instead.")
+        use = "to set the probe’s penalty" if answer["judge"] == PROBE else "for early stopping"
+        words.append(f"There are no development items, so {count} were used {use}.")
     if len(set(answer["bought"].values())) > 1:
         many = [f"{arm_name(arm)} {count:,}" for arm, count in answer["bought"].items()]
-        words.append(f"Bought after the start: {listed(many)}; what is beyond the shared number is left out.")
+        words.append(f"Bought after the start: {listed(many)}; only the number common to all is compared.")
     words += [f"Task {name} is left out: {why}." for name, why in answer["tasks_left_out"].items()]
     words += [f"{sentence(arm_name(arm))} is left out: {why}." for arm, why in answer["arms_left_out"].items()]
     return words
 
 
 def oracle_table(answer: Mapping[str, Any]) -> Table:
-    """Random orders, every strategy's and the best one, on test and validation items."""
+    """Scores of random orders, of the strategies and of the best order, on test and validation items."""
     gap = OrderComparison.from_json(answer)
 
     def cells(name: str, order: OrderScores, shares: list[float | None]) -> tuple[str, ...]:
-        test, held = (SCALE.show(order.quality(part)) for part in ("test", "validation"))
+        test, held = (SCALE.show(order.quality(part)) for part in PARTS)
         return name, test, share_words(shares[0]), held, share_words(shares[1])
 
-    apart = [gap.random(part) for part in ("test", "validation")]
+    apart = [gap.random(part) for part in PARTS]
     random = [f"{SCALE.show(mean)} ±{THIN}{100 * by:.1f}" for mean, by in apart]
     rows: list[tuple[str, ...]] = [(f"{len(gap.randoms)} random orders", random[0], "0\u202f%", random[1], "0\u202f%")]
     for arm, order in gap.arms.items():
-        name = "Random, as it ran" if arm == RANDOM else arm
-        rows.append(cells(name, order, [gap.share(arm, part) for part in ("test", "validation")]))
-    best = [None if gap.way(part) is None else 1.0 for part in ("test", "validation")]
+        name = "Random, as run" if arm == RANDOM else arm
+        rows.append(cells(name, order, [gap.share(arm, part) for part in PARTS]))
+    best = [None if gap.way(part) is None else 1.0 for part in PARTS]
     rows.append(cells("Best order found", gap.best, best))
     return Table(COLUMNS, tuple(rows))
 
 
 def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
-    """Scores on test items as items are bought: a band of random orders, a line each strategy, and the best order.
+    """Scores on test items by items bought: a band of random orders, a line for each strategy and the best order.
 
     ``arms`` are the strategies of the run, in the order of their looks.
     """
@@ -155,8 +156,8 @@ def oracle_chart(answer: Mapping[str, Any], arms: Sequence[str]) -> Chart:
         _spoken(gap),
         Axis(left, right, "items bought after the start"),
         score_axis(SCALE, scores),
-        "Score as items are bought",
-        "on test items; the band holds all random orders",
+        "Score by items bought",
+        "on test items; band: all random orders",
         HEIGHT,
         lines=lines,
         bands=[band],
@@ -176,12 +177,9 @@ def _y(point: Point) -> float:
 
 
 def share_words(share: float | None) -> str:
-    """A share of the way in whole percent, with a minus sign where it leads away.
+    """A share of the way from random to best, in percent.
 
     >>> share_words(0.341), share_words(-0.12), share_words(-0.001), share_words(None)
     ('34\u202f%', '−12\u202f%', '0\u202f%', '–')
     """
-    if share is None:
-        return "–"
-    whole = round(100 * share)
-    return f"{'−' if whole < 0 else ''}{abs(whole)}{THIN}%"
+    return "–" if share is None else percent(round(share, 2) + 0.0).replace("-", "−")

@@ -1,4 +1,4 @@
-"""Should the tasks be trained together? What a law said, and what two trainings said: in words, a chart, a table."""
+"""Should the tasks be trained together? The prediction by a law and the measurement, in words, a chart and a table."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Any
 from bursar.laws.joint_vs_single import outcome_of
 from bursar.report.charts import Axis, Chart, Mark, Rule, Shape, padded_range
 from bursar.report.tables import Table
-from bursar.report.wording import counted, listed, sentence
+from bursar.report.wording import counted, listed, percent, sentence
 
 ROW, MARGINS = 46, 64  # pixels of a task in the chart, and above and below all
-EXPECTED, MEASURED = "expected by the law", "measured"
-LOOKS: dict[str, tuple[str, Shape]] = {EXPECTED: ("audit", "diamond"), MEASURED: ("arm-1", "circle")}
-SHIFTS = {EXPECTED: 0.16, MEASURED: -0.16}  # rows of a task that has both
+PREDICTED, MEASURED = "predicted", "measured"
+LOOKS: dict[str, tuple[str, Shape]] = {PREDICTED: ("audit", "diamond"), MEASURED: ("arm-1", "circle")}
+SHIFTS = {PREDICTED: 0.16, MEASURED: -0.16}  # of a row, if a task has both
+
+Part = Mapping[str, Any] | None  # a prediction (advice) or a measurement (check)
 
 
 @dataclass(frozen=True)
 class Together:
-    """The section of a run's page."""
+    """The section of a run's report."""
 
     words: tuple[str, ...]
     note: str
@@ -27,69 +29,67 @@ class Together:
     table: Table
     warnings: tuple[str, ...]
     measured: bool
-    expected: bool
+    predicted: bool
 
 
 def section_of(found: Mapping[str, Any]) -> Together:
-    """From advice, a check, or both."""
+    """From a prediction, a measurement, or both."""
     advice, check = found.get("advice"), found.get("check")
     return Together(
-        tuple(together_words(advice, check)),
-        together_note(advice, check),
-        together_chart(advice, check),
-        together_table(advice, check),
-        tuple(warnings_of(advice)),
+        tuple(_words(advice, check)),
+        _note(advice, check),
+        _chart(advice, check),
+        _table(advice, check),
+        tuple(_warnings(advice)),
         check is not None,
         advice is not None,
     )
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
-def together_words(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> list[str]:
-    """What was expected, what was measured, and whether the one was right about the other."""
+def _words(advice: Part, check: Part) -> list[str]:
+    """The prediction, the measurement, and whether they agree."""
     words = []
     if advice is not None:
         law = f"By the law, asked {advice['when']}" if "when" in advice else "By the law"
-        words.append(_sentence(law, "training them together should", advice["tasks"], ("help", "harm")))
+        words.append(_sentence(law, advice["tasks"], ("should help", "should harm")))
     if check is not None:
-        words.append(_sentence("Trained both ways", "together", check["tasks"], ("helps", "harms")))
+        words.append(_sentence("In the measurement", check["tasks"], ("helps", "harms")))
     if advice is not None and check is not None:
         words.append(_outcomes(advice["tasks"], check["tasks"]))
     return words
 
 
-def _sentence(who: str, subject: str, tasks: Mapping[str, Any], verbs: tuple[str, str]) -> str:
-    """What somebody says of the tasks, those that it helps first."""
-    helped, harmed, unknown = (
-        [name for name, task in tasks.items() if task["verdict"] == verdict]
-        for verdict in ("helps", "harms", "cannot tell")
-    )
-    parts = []
-    for verb, names in zip(verbs, (helped, harmed), strict=True):
-        if names:
-            told = [f"{name} ({points(tasks[name]['gain']['value'])})" for name in names]
-            parts.append(f"{verb} {listed(told)}")
+def _sentence(source: str, tasks: Mapping[str, Any], verbs: tuple[str, str]) -> str:
+    """What is said of the tasks, those that it helps first."""
+    by_verdict: dict[str, list[str]] = {"helps": [], "harms": [], "cannot tell": []}
+    for name, task in tasks.items():
+        by_verdict[task["verdict"]].append(name)
+    unknown = by_verdict.pop("cannot tell")
+    gains = {name: f"{name} ({_signed(task['gain']['value'])} points)" for name, task in tasks.items()}
+    parts = [
+        f"{verb} {listed([gains[name] for name in names])}"
+        for verb, names in zip(verbs, by_verdict.values(), strict=True)
+        if names
+    ]
+    rest = f"the effect on {listed(unknown)} is not clear"
     if not parts:
-        return f"{who}, it cannot be told whether that helps {listed(unknown)}."
-    rest = f"; of {listed(unknown)} it cannot be told" if unknown else ""
-    return f"{who}, {subject} {' and '.join(parts)}{rest}."
+        return f"{source}, {rest}."
+    return f"{source}, training together {listed(parts)}{f'; {rest}' if unknown else ''}."
 
 
-def _outcomes(expected: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
-    outcomes = {
-        name: outcome_of(expected.get(name, {}).get("verdict"), task["verdict"]) for name, task in measured.items()
-    }
-    by = {
-        what: [name for name, found in outcomes.items() if found == what] for what in dict.fromkeys(outcomes.values())
-    }
-    said = [f"it {what} for {listed(by[what])}" for what in ("held", "did not hold") if what in by]
+def _outcomes(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    by: dict[str, list[str]] = {}
+    for name, task in measured.items():
+        by.setdefault(outcome_of(predicted.get(name, {}).get("verdict"), task["verdict"]), []).append(name)
+    said = [f"{what} for {listed(by[what])}" for what in ("held", "did not hold") if what in by]
     if "not decided" in by:
-        said.append(f"for {listed(by['not decided'])} the trainings do not decide it")
-    return f"Of the prediction: {'; '.join(said)}." if said else "The law had made no prediction that could be checked."
+        said.append(f"is undecided for {listed(by['not decided'])}")
+    return f"The prediction {listed(said)}." if said else "There was no prediction to check."
 
 
-def together_note(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> str:
-    """What the numbers are of."""
+def _note(advice: Part, check: Part) -> str:
+    """What the numbers are based on."""
     said = []
     if advice is not None:
         names = dict.fromkeys(task["law"] for task in advice["tasks"].values())
@@ -97,22 +97,22 @@ def together_note(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | N
         models = sum(entry.get("models", 0) for entry in about)
         sources = list(dict.fromkeys(source for entry in about for source in entry.get("sources", ())))
         where = f" on {listed(sources)}" if sources else ""
-        of = f"a formula from {counted(models, 'small model')}{where}" if models else "a formula from other models"
+        fitted = f"{counted(models, 'small model')}{where}" if models else "other models"
         said.append(
-            f"The law is {of}; it knows how many labels and tasks there are and how related they are, and nothing of "
-            f"this model. Its numbers are for {advice['basis']}."
+            f"The law is a formula fitted to {fitted}. It uses the numbers of labels and tasks and how related they "
+            f"are, but not this model. Its prediction is for {advice['basis']}."
         )
     if check is not None:
         said.append(
-            f"Measured is the campaign’s learner, trained on {counted(check['items'], 'item')} for all tasks at once "
-            f"and for each alone, with {counted(check['seeds'], 'seed')}, by its scores on {check['judged']:,} "
-            f"{check['judged_by']}. Intervals are of {100 * check['level']:.0f}\u202f%."
+            f"For the measurement, the campaign’s learner was trained on {counted(check['items'], 'item')} for all "
+            f"tasks and for each task alone, with {counted(check['seeds'], 'seed')}, and scored on "
+            f"{check['judged']:,} {check['judged_by']}. Intervals: {percent(check['level'])}."
         )
     return " ".join(said)
 
 
-def warnings_of(advice: Mapping[str, Any] | None) -> list[str]:
-    """Why the law may be wrong here, a sentence for all tasks that it is true of."""
+def _warnings(advice: Part) -> list[str]:
+    """Why the law may be wrong here, with the tasks each warning applies to."""
     if advice is None:
         return []
     by: dict[str, list[str]] = {}
@@ -123,19 +123,10 @@ def warnings_of(advice: Mapping[str, Any] | None) -> list[str]:
     return found + [f"{name} is left out: {why}." for name, why in advice["left_out"].items()]
 
 
-def points(gain: float) -> str:
-    """A difference of scores in points.
-
-    >>> points(0.0134), points(-0.02), points(0.0001)
-    ('+1.3 points', '−2.0 points', '0.0 points')
-    """
-    return f"{_signed(gain)} points"
-
-
-def between(gain: Mapping[str, float]) -> str:
+def _between(gain: Mapping[str, float]) -> str:
     """A difference with its interval, in points.
 
-    >>> between({"value": 0.0134, "low": -0.01, "high": 0.037})
+    >>> _between({"value": 0.0134, "low": -0.01, "high": 0.037})
     '+1.3 (−1.0 to +3.7)'
     """
     return f"{_signed(gain['value'])} ({_signed(gain['low'])} to {_signed(gain['high'])})"
@@ -147,60 +138,57 @@ def _signed(gain: float) -> str:
 
 
 # -- table and chart --------------------------------------------------------------------------------------------------
-def together_table(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> Table:
-    """A row a task: what was expected, then what was measured."""
-    parts = ([expected_table(advice)] if advice else []) + ([measured_table(check, advice)] if check else [])
-    names = list(dict.fromkeys(row[0] for part in parts for row in part.rows))
+def _table(advice: Part, check: Part) -> Table:
+    """The prediction and the measurement of every task."""
+    parts = ([predicted_table(advice)] if advice else []) + ([measured_table(check, advice)] if check else [])
     rows = []
-    for name in names:
+    for name in dict.fromkeys(row[0] for part in parts for row in part.rows):
         cells = [name]
         for part in parts:
-            mine = next((row for row in part.rows if row[0] == name), ("–",) * len(part.columns))
-            cells += mine[1:]
+            cells += next((row for row in part.rows if row[0] == name), ("–",) * len(part.columns))[1:]
         rows.append(tuple(cells))
     return Table(("Task", *(column for part in parts for column in part.columns[1:])), tuple(rows))
 
 
-def expected_table(advice: Mapping[str, Any]) -> Table:
-    """What the law says of every task."""
+def predicted_table(advice: Mapping[str, Any]) -> Table:
+    """The prediction of the law for every task."""
     rows = []
     for name, task in advice["tasks"].items():
         ami = task["ami"]
         related = f"{ami['value']:.2f} ({ami['low']:.2f} to {ami['high']:.2f})".replace("-", "−")
-        rows.append((name, related, f"{task['n']:,}", between(task["gain"]), task["verdict"]))
-    return Table(("Task", "Related (AMI)", sentence(advice["unit"]), "Expected", "The law says"), tuple(rows))
+        rows.append((name, related, f"{task['n']:,}", _between(task["gain"]), task["verdict"]))
+    return Table(("Task", "Related (AMI)", sentence(advice["unit"]), "Predicted", "The law says"), tuple(rows))
 
 
-def measured_table(check: Mapping[str, Any], advice: Mapping[str, Any] | None) -> Table:
-    """What the trainings say of every task, and whether the law was right about it."""
-    expected = advice["tasks"] if advice is not None else {}
+def measured_table(check: Mapping[str, Any], advice: Part) -> Table:
+    """The measurement for every task, and whether the law was right."""
     rows = []
     for name, task in check["tasks"].items():
-        scores = [f"{100 * task[way]:.1f}" for way in ("alone", "together")]
-        outcome = [outcome_of(expected.get(name, {}).get("verdict"), task["verdict"])] if advice is not None else []
-        rows.append((name, *scores, between(task["gain"]), task["verdict"], *outcome))
-    columns = ("Task", "Alone", "Together", "Difference", "Trainings say")
+        row = (name, *(f"{100 * task[way]:.1f}" for way in ("alone", "together")), _between(task["gain"]))
+        if advice is not None:
+            predicted = advice["tasks"].get(name, {}).get("verdict")
+            rows.append((*row, task["verdict"], outcome_of(predicted, task["verdict"])))
+        else:
+            rows.append((*row, task["verdict"]))
+    columns = ("Task", "Alone", "Together", "Difference", "Together it")
     return Table((*columns, "Prediction") if advice is not None else columns, tuple(rows))
 
 
-def together_chart(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | None) -> Chart:
-    """Differences with their intervals, a row a task: what was expected above what was measured."""
-    parts = ((EXPECTED, advice), (MEASURED, check))
-    shown = [(name, part["tasks"]) for name, part in parts if part is not None]
+def _chart(advice: Part, check: Part) -> Chart:
+    """Differences with their intervals, a row per task: the prediction above the measurement."""
+    shown = [(name, part["tasks"]) for name, part in ((PREDICTED, advice), (MEASURED, check)) if part is not None]
     tasks = list(dict.fromkeys(name for _, found in shown for name in found))
     marks = [
         _mark(name, task, entry["gain"], len(tasks) - 1 - tasks.index(task) + (SHIFTS[name] if len(shown) > 1 else 0.0))
         for name, found in shown
         for task, entry in found.items()
     ]
-    low, high = padded_range(
-        [0.0, *(end for mark in marks for end in (mark.low, mark.high) if end is not None)], 0.06, 0.5
-    )
+    ends = [end for mark in marks for end in (mark.low, mark.high) if end is not None]
     return Chart(
-        f"Difference in points of score: {listed([mark.text for mark in marks])}.",
-        Axis(low, high, "points of score, together less alone", grid=True),
+        f"Difference in points: {listed([mark.text for mark in marks])}.",
+        Axis(*padded_range([0.0, *ends], 0.06, 0.5), "points, together minus alone", grid=True),
         Axis.of_names(tasks[::-1]),
-        "What training together changes",
+        "Effect of training together",
         height=MARGINS + ROW * len(tasks),
         marks=marks,
         rules=[Rule("muted", (0, -0.5), (0, len(tasks) - 0.5), "solid")],
@@ -210,4 +198,4 @@ def together_chart(advice: Mapping[str, Any] | None, check: Mapping[str, Any] | 
 def _mark(name: str, task: str, gain: Mapping[str, float], y: float) -> Mark:
     look, shape = LOOKS[name]
     x, low, high = (round(100 * gain[key], 3) for key in ("value", "low", "high"))
-    return Mark(look, x, y, low, high, f"{task}, {name}: {between(gain)}", shape, size=5, flat=True)
+    return Mark(look, x, y, low, high, f"{task}, {name}: {_between(gain)}", shape, size=5, flat=True)
