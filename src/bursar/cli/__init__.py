@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,26 +25,32 @@ from bursar.cli import (
 )
 from bursar.errors import BursarError
 
+HELP_OPTIONS = ["-h", "--help"]
 app = typer.Typer(
     name="bursar",
     help="Multi-task active learning under a label budget: choose which items to label for which tasks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP_OPTIONS},
 )
 app.add_typer(data.app, name="data")
 app.add_typer(policy.app, name="policy")
 app.add_typer(laws.app, name="laws")
 app.add_typer(people.app, name="people")
 app.add_typer(label_studio.app, name="label-studio")
-runs.register(app)
-new.register(app)
-serve.register(app)
-check.register(app)
-oracle.register(app)
-select.register(app)
-allocate.register(app)
+for command in (
+    runs.demo,
+    runs.run,
+    runs.report,
+    new.new,
+    serve.serve,
+    check.check,
+    oracle.oracle,
+    select.select,
+    allocate.allocate,
+):
+    app.command()(command)
 moved.register(app)
 
 
@@ -72,8 +78,10 @@ def main() -> None:
 
 def run_app(app: typer.Typer) -> None:
     """Run a command line. Invalid input prints one sentence, without a traceback."""
+    command = typer.main.get_command(app)
+    _hide_flag_types(command)
     try:
-        app()
+        command()
     except BursarError as wrong:
         _fail(str(wrong), 2)
     except SystemExit as ended:
@@ -87,6 +95,15 @@ def run_app(app: typer.Typer) -> None:
         if os.environ.get("BURSAR_DEBUG"):
             raise
         _fail(f"internal error: {type(broken).__name__}: {broken} (set BURSAR_DEBUG=1 for a traceback)", 1)
+
+
+def _hide_flag_types(command: Any) -> None:
+    """Leave the placeholder <bool> of flags out of the help texts."""
+    for param in command.get_params(typer.Context(command, help_option_names=HELP_OPTIONS)):
+        if getattr(param, "is_bool_flag", False):
+            param.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        _hide_flag_types(each)
 
 
 def _fail(message: str, code: int) -> None:

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 PATIENCE = 2.0  # seconds without progress lines: most answers are quicker
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command()(allocate)
-
-
 CampaignArgument = Annotated[
     Path | None,
     typer.Argument(

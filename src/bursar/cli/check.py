@@ -12,11 +12,6 @@ import typer
 from bursar.cli.options import JsonOption
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    app.command()(check)
-
-
 def check(
     project: Annotated[Path, typer.Argument(help="Folder of a project or a run.")],
     accept_loss: Annotated[

@@ -30,10 +30,13 @@ def _formats() -> list[str]:
 PathArgument = Annotated[str, typer.Argument(help="A file, a folder, or 'builtin' for the built-in corpus.")]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", "-f", help="Format of the dataset. Default: detected.", autocompletion=_formats),
+    typer.Option(
+        "--format", "-f", metavar="NAME", help="Format of the dataset. Default: detected.", autocompletion=_formats
+    ),
 ]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Option of the reader, such as layer=PATH. Repeatable.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Option of the reader, such as layer=PATH. Repeatable."),
 ]
 
 
@@ -64,7 +67,7 @@ def list_data(
 
     sets = [[d["name"], d["format"]] for d in found]
     print_table(f"Datasets in {place}", ["dataset", "format"], sets, numbers=False)
-    print_table("Formats", ["format", "description"], [*map(list, formats.items())], numbers=False)
+    print_table("Formats", ["format", "description"], list(formats.items()), numbers=False)
 
 
 @app.command()

@@ -190,6 +190,8 @@ def _start(run: Path, place: Path) -> None:
 
 # -- output ------------------------------------------------------------------------------------------------------------
 def _print_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
+    from bursar.report.wording import counted
+
     state, page = session.state(), studio.page_of(pushed.project)
     if as_json:
         typer.echo(json.dumps(_state(session) | asdict(pushed) | {"page": page}, ensure_ascii=False))
@@ -198,10 +200,12 @@ def _print_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as
     else:
         suggested = f", {pushed.suggested:,} of them with suggestions" if pushed.suggested else ""
         there = f"; {pushed.there:,} already there" if pushed.there else ""
-        typer.echo(f"Round {state.round}: {_items(pushed.new)} sent{suggested}{there}. {page}")
+        typer.echo(f"Round {state.round}: {counted(pushed.new, 'item')} sent{suggested}{there}. {page}")
 
 
 def _print_pulled(session: AnnotationSession, pulled: Pulled, as_json: bool) -> None:
+    from bursar.report.wording import counted
+
     if as_json:
         typer.echo(json.dumps(_state(session) | asdict(pulled), ensure_ascii=False))
         return
@@ -216,9 +220,8 @@ def _print_pulled(session: AnnotationSession, pulled: Pulled, as_json: bool) -> 
     ]
     words = ", ".join(f"{len(items):,} {what}" for items, what in done if items) or "nothing new"
     state = session.state()
-    typer.echo(
-        f"Round {state.round}: {words}. {_items(state.open)} open, {state.answered:,} of {state.asked:,} answered."
-    )
+    left = f"{counted(state.open, 'item')} open, {state.answered:,} of {state.asked:,} answered"
+    typer.echo(f"Round {state.round}: {words}. {left}.")
     if session.ready():
         typer.echo("The round is complete. Push to train and send the next one.")
 
@@ -226,7 +229,3 @@ def _print_pulled(session: AnnotationSession, pulled: Pulled, as_json: bool) -> 
 def _state(session: AnnotationSession) -> dict[str, Any]:
     state = session.state()
     return {"round": state.round, "phase": state.phase, "open": state.open, "ready": session.ready()}
-
-
-def _items(count: int) -> str:
-    return f"{count:,} item{'' if count == 1 else 's'}"

@@ -25,7 +25,7 @@ ArchitectureOption = Annotated[
     str | None,
     typer.Option("--architecture", metavar="NAME", help="Use only the rows of this architecture. Default: all."),
 ]
-TableArgument = Annotated[list[Path], typer.Argument(help="Tables of trained models: Parquet files.", metavar="TABLE…")]
+TableArgument = Annotated[list[Path], typer.Argument(help="Tables of trained models: Parquet files.", metavar="TABLE")]
 LawArgument = Annotated[
     str | None,
     typer.Argument(help="File of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]"),
@@ -258,4 +258,5 @@ def _provenance(files: list[Path], rows: Observations) -> dict[str, Any]:
     }
 
 
-laws_together.register(app)
+app.command()(laws_together.advise)
+app.command()(laws_together.check)

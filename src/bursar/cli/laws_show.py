@@ -46,25 +46,12 @@ def _ranges(law: Law) -> str:
 
 def print_law(law: Law) -> None:
     """Print a law: its formula, variables, error and origin."""
-    from bursar.laws.cards import MEANINGS
+    from bursar.report.law import variables_table
 
     typer.echo(f"score = {law.formula.text}\n")
-    rows = [
-        [
-            name,
-            f"{_plain(law.ranges[name].low)} to {_plain(law.ranges[name].high)}",
-            f"{rate.growth} {'near 0' if rate.near_zero else 'for large values'}" if rate.growth else "not known",
-            _number(rate.middle),
-            _number(rate.top),
-            f"{rate.power.value:.2f} ({rate.power.low:.2f} to {rate.power.high:.2f})" if rate.power else "–",
-        ]
-        for name, rate in law.rates.items()
-    ]
-    columns = ["variable", "range", "grows like", "exponent", "at the top", "power law"]
-    print_table("Variables", columns, rows, numbers=False)
-    for name in law.variables:
-        typer.echo(f"{name}: {MEANINGS.get(name, 'a variable of the table')}.")
-    typer.echo("exponent: local exponent in the middle of the range, and at its top. power law: exponent of a plain")
+    table = variables_table(law)
+    print_table("Variables", table.columns, table.rows, numbers=False)
+    typer.echo("Exponent: local exponent in the middle of the range, and at its top. Power law: exponent of a plain")
     typer.echo("power law fitted to the same rows, with its 95 % interval.\n")
     _print_error(law)
     for warning in law.warnings:
@@ -77,11 +64,7 @@ def _print_error(law: Law) -> None:
     typer.echo(
         f"Mean absolute error on {len(rows.score)} held-out settings: {rows.mean_absolute:.4f} "
         f"(mean squared error {rows.mse:.2e})"
-        + (
-            f"; {level:.0f} % are within ± {half:.3f}."
-            if half is not None
-            else f"; too few for a {level:.0f} % interval."
-        )
+        + (f"; too few for a {level:.0f} % interval." if half is None else f"; {level:.0f} % are within ± {half:.3f}.")
     )
     said = [
         f"{words} {law.baselines[name]:.2e}"
@@ -106,12 +89,10 @@ def _print_error(law: Law) -> None:
 
 def print_front(law: Law) -> None:
     """Print the candidate formulas that the law was chosen from."""
-    rows = [
-        [str(entry["size"]), _scientific(entry["error"]), _scientific(entry["doubt"]), entry["origin"], entry["text"]]
-        for entry in law.front
-    ]
-    columns = ["length", "squared error", "±", "found by", "formula"]
-    print_table("Candidate formulas, with cross-validated errors", columns, rows, numbers=False)
+    from bursar.report.law import front_table
+
+    table = front_table(law)
+    print_table("Candidate formulas, with cross-validated errors", table.columns, table.rows, numbers=False)
 
 
 def _found_by(law: Law) -> str:
@@ -123,11 +104,3 @@ def _found_by(law: Law) -> str:
 
 def _plain(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "–"
-
-
-def _scientific(value: float | None) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:.2e}"

@@ -38,12 +38,6 @@ ItemsOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to ``bursar laws``."""
-    app.command()(advise)
-    app.command()(check)
-
-
 def advise(
     what: WhatArgument,
     laws: LawsOption = None,

@@ -21,42 +21,47 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FromOption = Annotated[
-    str, typer.Option("--from", help="The dataset: a file or folder in any format of 'bursar data list', or 'builtin'.")
+    str,
+    typer.Option(
+        "--from",
+        metavar="DATA",
+        help="The dataset: a file or folder in any format of 'bursar data list', or 'builtin'.",
+    ),
 ]
 TasksOption = Annotated[
     list[str] | None,
     typer.Option(
         "--tasks",
+        metavar="TASK",
         help="A task as NAME:KIND:LABEL,LABEL, such as intent:classification:alarm,music, or the name of a task in the "
         "dataset. Repeat for more tasks, or separate them with ';'. Default: all tasks of the dataset.",
     ),
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    app.command()(new)
-
-
 PriceOption = Annotated[
     list[str] | None,
     typer.Option(
         "--price",
+        metavar="PRICE",
         help="A price, such as intent.per_item=0.02 or reading.per_word=0.001. Default: estimated from --hourly.",
     ),
 ]
 StrategyOption = Annotated[
-    str | None, typer.Option("--strategy", help="How to select items: auto or the name of a strategy.")
+    str | None, typer.Option("--strategy", metavar="NAME", help="How to select items: auto or the name of a strategy.")
 ]
 SeedItemsOption = Annotated[
-    int | None, typer.Option("--seed-items", min=1, help="Random items to label before the first model.")
+    int | None, typer.Option("--seed-items", metavar="N", min=1, help="Random items to label before the first model.")
 ]
 DevItemsOption = Annotated[
     int | None,
-    typer.Option("--dev-items", min=0, help="Random items to label for early stopping, if the dataset has none."),
+    typer.Option(
+        "--dev-items", metavar="N", min=0, help="Random items to label for early stopping, if the dataset has none."
+    ),
 ]
 LearnerOption = Annotated[
-    str | None, typer.Option("--learner", help="The model to train. Default: a transformer; for images, a CNN.")
+    str | None,
+    typer.Option("--learner", metavar="NAME", help="The model to train. Default: a transformer; for images, a CNN."),
 ]
 ForgetLabelsOption = Annotated[
     bool, typer.Option("--forget-labels", help="Drop all labels but those of dev and test items.")
@@ -64,7 +69,9 @@ ForgetLabelsOption = Annotated[
 LedgerOption = Annotated[
     str | None,
     typer.Option(
-        "--ledger", help="PostgreSQL ledger of a team: postgresql://name@host/db?schema=name. Default: a file."
+        "--ledger",
+        metavar="URL",
+        help="PostgreSQL ledger of a team: postgresql://host/db?schema=name. Default: a file.",
     ),
 ]
 
@@ -73,22 +80,25 @@ def new(
     project: Annotated[Path, typer.Argument(help="Folder to create.")],
     source: FromOption,
     tasks: TasksOption = None,
-    budget: Annotated[float | None, typer.Option("--budget", help="Total budget.")] = None,
-    hourly: Annotated[float | None, typer.Option("--hourly", help="Cost of an hour of annotation.")] = None,
-    currency: Annotated[str | None, typer.Option("--currency", help="Currency sign.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", metavar="B", help="Total budget.")] = None,
+    hourly: Annotated[
+        float | None, typer.Option("--hourly", metavar="B", help="Cost of an hour of annotation.")
+    ] = None,
+    currency: Annotated[str | None, typer.Option("--currency", metavar="SIGN", help="Currency sign.")] = None,
     price: PriceOption = None,
     strategy: StrategyOption = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="Number of rounds. Default: computed from the budget.")
+        int | None,
+        typer.Option("--rounds", metavar="N", min=1, help="Number of rounds. Default: computed from the budget."),
     ] = None,
     seed_items: SeedItemsOption = None,
     dev_items: DevItemsOption = None,
     learner: LearnerOption = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the project. Default: name of the folder.")
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the project. Default: name of the folder.")
     ] = None,
     forget_labels: ForgetLabelsOption = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")] = 0,
     ledger: LedgerOption = None,
     format: FormatOption = None,
     set: SetOption = None,

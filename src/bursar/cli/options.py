@@ -10,7 +10,9 @@ import typer
 from bursar.errors import ConfigError
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-RunOption = Annotated[Path | None, typer.Option("--run", help="Folder of the run. Default: runs/NAME.")]
+RunOption = Annotated[
+    Path | None, typer.Option("--run", metavar="FOLDER", help="Folder of the run. Default: runs/NAME.")
+]
 ProjectArgument = Annotated[Path, typer.Argument(help="Folder of the project, such as runs/demo.")]
 TrustOption = Annotated[
     bool,
@@ -23,6 +25,7 @@ ScoringEngineOption = Annotated[
     str,
     typer.Option(
         "--engine",
+        metavar="WHERE",
         help="Where to score large pools: here, processes (one per core), processes:4, ray (RAY_ADDRESS or this "
         "machine) or ray://host:port. The result is the same with every engine.",
     ),

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from bursar.oracle import SearchPlan, SearchState
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    app.command()(oracle)
-
-
 CampaignArgument = Annotated[
     Path, typer.Argument(help="TOML file of a campaign, or the folder of its run.", metavar="CAMPAIGN.toml|RUN")
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,7 +37,7 @@ FEATURES = {
 
 @app.command()
 def learn(
-    logs: Annotated[list[Path], typer.Argument(help="Training logs: Parquet files.", metavar="LOG…")],
+    logs: Annotated[list[Path], typer.Argument(help="Training logs: Parquet files.", metavar="LOG")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="POLICY.json", help="File to write the policy to.")],
     reward: Annotated[
         str | None,
@@ -121,8 +121,10 @@ def list_policies(as_json: JsonOption = False) -> None:
     if as_json:
         typer.echo(json.dumps({"policies": policies, "rewards": rewards}, ensure_ascii=False))
         return
-    print_table("Policies", ["policy", "how it divides training steps between tasks"], _rows(policies), numbers=False)
-    print_table("Rewards", ["reward", "value of a training step"], _rows(rewards), numbers=False)
+    print_table(
+        "Policies", ["policy", "how it divides training steps between tasks"], list(policies.items()), numbers=False
+    )
+    print_table("Rewards", ["reward", "value of a training step"], list(rewards.items()), numbers=False)
 
 
 # -- learning ---------------------------------------------------------------------------------------------------------
@@ -217,11 +219,10 @@ def _print(policy: Policy, learned: Mapping[str, Any] | None, title: str) -> Non
     typer.echo(f"{policy.name}: {_first_line(type(policy))}\n")
     shares, logged = _shares(policy), _table_of(learned, "shares")
     if shares is not None:
-        columns = ["task", "share", *(["in the logs"] if logged else [])]
-        rows = [
-            [task, _percent(share), *([_percent(logged.get(task))] if logged else [])] for task, share in shares.items()
-        ]
-        print_table(title, columns, rows)
+        rows = [[task, _percent(share), _percent(logged.get(task))] for task, share in shares.items()]
+        columns = ["task", "share", "in the logs"]
+        width = 3 if logged else 2
+        print_table(title, columns[:width], [row[:width] for row in rows])
         typer.echo("share: mean share of training steps; each step draws its task at random.")
         if logged:
             typer.echo("in the logs: its share in the trainings that the policy was learned from.")
@@ -233,7 +234,7 @@ def _print(policy: Policy, learned: Mapping[str, Any] | None, title: str) -> Non
     else:
         settings = {key: json.dumps(value) for key, value in policy.describe().items() if key != "policy"}
         if settings:
-            print_table(title, ["setting", "value"], _rows(settings))
+            print_table(title, ["setting", "value"], list(settings.items()))
         typer.echo("The share of steps per task depends on the training, so it is not known in advance.")
     if learned is not None:
         _print_provenance(learned)
@@ -291,10 +292,5 @@ def _percent(share: Any) -> str:
     return f"{100 * share:.1f} %" if isinstance(share, int | float) else "–"
 
 
-def _rows(table: Mapping[str, str]) -> list[list[str]]:
-    return [[name, value] for name, value in table.items()]
-
-
 def _first_line(thing: Any) -> str:
-    lines: Iterable[str] = (thing.__doc__ or "").strip().splitlines()
-    return next(iter(lines), "")
+    return (thing.__doc__ or "").strip().partition("\n")[0]

@@ -26,13 +26,6 @@ WorkersOption = Annotated[
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Random seed. Default: the campaign's.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    app.command()(demo)
-    app.command()(run)
-    app.command()(report)
-
-
 def demo(
     folder: RunOption = None,
     fresh: FreshOption = False,

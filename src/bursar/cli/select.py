@@ -25,11 +25,6 @@ SCORELESS = ("par", "ind")
 UNWEIGHTED = ("max", "min")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command()(select)
-
-
 ScoresArgument = Annotated[
     Path,
     typer.Argument(
@@ -108,7 +103,7 @@ def select(
     combine: CombineOption = None,
     spend: SpendOption = None,
     weights: WeightsOption = None,
-    in_items: Annotated[bool, typer.Option("--items", help="Count the budget in items instead of costs.")] = (False),
+    in_items: Annotated[bool, typer.Option("--items", help="Count the budget in items instead of costs.")] = False,
     at_most: AtMostOption = None,
     at_least: AtLeastOption = None,
     per_group: PerGroupOption = None,
@@ -283,7 +278,9 @@ def _as_json(chosen: Selection, spent: Decimal, seconds: float) -> dict[str, Any
 
 def _bought(chosen: Selection, spent: Decimal, budget: Decimal, in_items: bool) -> str:
     """Describe what was selected and what it costs."""
-    items, labels = _many(len(chosen), "item"), _many(int(chosen.tasks.sum()), "label")
+    from bursar.report.wording import counted
+
+    items, labels = counted(len(chosen), "item"), counted(int(chosen.tasks.sum()), "label")
     if in_items:
         return f"{items} of {_shown(budget)}, {labels}, {_shown(spent)} spent"
     return f"{items}, {labels}, {_shown(spent)} of {_shown(budget)} spent"
@@ -299,10 +296,6 @@ def _quality(recipe: Strategy, certificate: Certificate | None) -> str:
         return "no guarantee for equal shares"
     gap = 100 * certificate.gap
     return f"at most {gap:.2f} % below the optimum" if gap >= 0.01 else "less than 0.01 % below the optimum"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _shown(number: Decimal) -> str:

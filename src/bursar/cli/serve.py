@@ -10,28 +10,29 @@ import typer
 from bursar.cli.options import ProjectArgument, ScoringEngineOption, TrustOption
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command to the command line."""
-    app.command()(serve)
-
-
 def serve(
     project: ProjectArgument,
     port: Annotated[
-        int | None, typer.Option("--port", "-p", min=0, max=65535, help="Port. Default: 8000, or the next free one.")
+        int | None,
+        typer.Option("--port", "-p", metavar="N", min=0, max=65535, help="Port. Default: 8000, or the next free one."),
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for all networks."),
+        typer.Option(
+            "--host",
+            metavar="IP",
+            help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for all networks.",
+        ),
     ] = "127.0.0.1",
     public: Annotated[
         str | None,
-        typer.Option("--public", help="Public address of the server, if it is behind a proxy."),
+        typer.Option("--public", metavar="URL", help="Public address of the server, if it is behind a proxy."),
     ] = None,
     per_address: Annotated[
         int,
         typer.Option(
             "--connections-per-address",
+            metavar="N",
             min=1,
             help="Open connections allowed per client address. A browser uses up to six.",
         ),
