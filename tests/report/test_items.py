@@ -44,9 +44,8 @@ def test_the_task_with_spans_is_marked_before_one_that_tags_every_word():
 
 
 def test_confidences_beyond_their_range_still_fit_their_bar():
-    assert (
-        shown_item(example({"intent": "music", "slots": []}, confidence=1.2), make_corpus()).predictions[0].confidence == 1
-    )
+    shown = shown_item(example({"intent": "music", "slots": []}, confidence=1.2), make_corpus())
+    assert shown.predictions[0].confidence == 1
 
 
 words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=6), max_size=200)

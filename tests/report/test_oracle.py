@@ -117,7 +117,13 @@ def test_what_is_unusual_is_told_and_nothing_else():
             )
         )
     )
-    for said in ("half of the test items", "no development items", "Task tree", "UDJS is left out", "MT-AVG 10 and random 14"):
+    for said in (
+        "half of the test items",
+        "no development items",
+        "Task tree",
+        "UDJS is left out",
+        "MT-AVG 10 and random 14",
+    ):
         assert said in words
 
 
