@@ -240,13 +240,13 @@ def run_campaign(
         run.pin()
         watchers = {arm: watch(arm) or NullObserver() for arm in run.arms}
 
-        def callback(event: tuple[str, str, tuple[Any, ...]]) -> None:
+        def forward(event: tuple[str, str, tuple[Any, ...]]) -> None:
             arm, what, arguments = event
             getattr(watchers[arm], what)(*arguments)
 
         workers = workers if engine is THIS_PROCESS else 1
         here = run if workers <= 1 else None
-        run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, callback)
+        run_all([_Arm(here, run.folder, arm, run.trust, engine) for arm in run.arms], workers, forward)
     if run.config.oracle is None:
         return run.result()
     try:

@@ -11,6 +11,8 @@ from bursar.registry import Registry
 from bursar.report.tables import Table
 from bursar.web.dashboard_now import Section
 
+__all__ = ["PANELS", "Panel", "RunView", "Section", "panel", "table_section"]
+
 
 @dataclass(frozen=True)
 class RunView:
