@@ -29,9 +29,9 @@ from bursar.learners import lockstep
 from bursar.learners.lockstep import FitJob, Trained
 from bursar.learners.lockstep.words import word_vectors
 from bursar.ragged import FloatArray, IntArray
-from bursar.simulation.related import Related, related_corpus, unit_codes
 from bursar.tasks import Tagging
 from bursar.tasks.schemes import spans_of_codes
+from experiments.related import Related, related_corpus, unit_codes
 from experiments.studies.laws_network import MultitaskTagger
 
 SIZE = 100  # of word vectors

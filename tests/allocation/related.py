@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from bursar.simulation import assistant_corpus
-from bursar.simulation.related import adjusted_mutual_information, related_corpus, unit_codes
+from experiments.related import adjusted_mutual_information, related_corpus, unit_codes
 
 
 def related(task, amis, items=200, seed=0):

@@ -155,7 +155,7 @@ def test_relations_are_left_out_with_a_reason():
     codes = np.arange(30) % 3
     found = relatedness(corpus_of({"links": links, "class": classes(codes), "other": classes(codes, "xyz")}), draws=5)
     assert found.tasks == ["class", "other"]
-    assert "pairs of spans" in found.left_out["links"]
+    assert "no single label code per unit" in found.left_out["links"]
 
 
 def test_only_items_with_both_labels_count_and_few_of_them_are_refused():

@@ -8,7 +8,7 @@ import pytest
 from bursar.errors import ConfigError, SchemaError
 from bursar.laws.observations import Observations
 from bursar.simulation import assistant_corpus
-from bursar.simulation.related import unit_codes
+from experiments.related import unit_codes
 from experiments.studies.laws_trainings import Material, Setting, drawn_tasks, network_of, targets_of, trained
 
 

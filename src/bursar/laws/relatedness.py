@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, gammaln
 
 from bursar.corpus import Corpus
 from bursar.errors import ConfigError, SchemaError
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
-from bursar.simulation.related import expected_mutual_information
 
 FEWEST_ITEMS = 20  # labelled for both tasks
 MOST_ITEMS = 5_000  # used; more would only take longer
 SHUFFLES = 50  # of items, to measure chance
+WIDE = 12.0  # standard deviations about the mean that an expected mutual information is summed over
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,26 @@ def mutual_information(table: FloatArray) -> float:
     """The mutual information of a contingency table."""
     shares = table / max(table.sum(), 1.0)
     return max(0.0, _entropy(shares.sum(axis=1)) + _entropy(shares.sum(axis=0)) - _entropy(shares))
+
+
+def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
+    """The expected mutual information of two random labellings with these counts.
+
+    The count of a label pair is then hypergeometric; the sum covers its non-negligible range.
+    """
+    total, expected = int(rows.sum()), 0.0
+    for a in rows.tolist():
+        for b in columns.tolist():
+            mean = a * b / total
+            spread = np.sqrt(mean * (1 - a / total) * (total - b) / max(1, total - 1))
+            low = max(1, a + b - total, int(mean - WIDE * spread - WIDE))
+            high = min(a, b, int(mean + WIDE * spread + 4 * WIDE))
+            n = np.arange(low, high + 1)
+            logs = gammaln(a + 1) + gammaln(b + 1) + gammaln(total - a + 1) + gammaln(total - b + 1)
+            logs = logs - gammaln(total + 1) - gammaln(n + 1) - gammaln(a - n + 1) - gammaln(b - n + 1)
+            chances = np.exp(logs - gammaln(total - a - b + n + 1))
+            expected += float((n / total * np.log(total * n / (a * b)) * chances).sum())
+    return expected
 
 
 def adjusted(table: FloatArray, chance: float) -> float:

@@ -1,6 +1,5 @@
-"""Synthetic corpora and environments for experiments with known ground truth."""
+"""The built-in corpus, with every label known."""
 
 from bursar.simulation.assistant import assistant_corpus
-from bursar.simulation.card import data_card
 
-__all__ = ["assistant_corpus", "data_card"]
+__all__ = ["assistant_corpus"]

@@ -2,10 +2,18 @@
 
 from pathlib import Path
 
-from bursar.simulation import assistant_corpus, data_card
-from bursar.simulation.card import tree_depth
+import pytest
+
+from bursar.simulation import assistant_corpus
+from experiments.data_card import data_card, tree_depth
+from experiments.novelty import mentions_of, unseen_share
 
 CARD = Path(__file__).parents[2] / "docs" / "builtin-corpus.md"
+
+
+@pytest.fixture(scope="module")
+def default_corpus():
+    return assistant_corpus()
 
 
 def test_the_committed_card_is_the_one_of_the_default_corpus(default_corpus):
@@ -26,8 +34,6 @@ def test_the_depth_of_a_chain_is_its_length():
 
 
 def test_test_holds_slot_values_that_train_never_shows(default_corpus):
-    from bursar.simulation.novelty import mentions_of, unseen_share
-
     mentions = mentions_of(default_corpus)
     assert 0.08 < unseen_share(mentions) < 0.25
     assert unseen_share([m for m in mentions if m.kind == "song"]) > 0.5

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import entr, gammaln
+from scipy.special import entr
 
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, SchemaError
+from bursar.laws.relatedness import expected_mutual_information
 from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged, offsets_of
 from bursar.random_streams import rng
 from bursar.tasks import Classification, Tagging, Task
 
-WIDE = 12.0  # standard deviations about the mean that an expected mutual information is summed over
 HALVINGS = 60  # steps of the bisection for α
 BELOW_ONE = 1 - 2.0**-32  # keeps a draw plus its row number below the next row
 
@@ -292,26 +292,6 @@ def ami_of_counts(table: IntArray) -> float:
     if abs(largest) <= tiny:  # every unit has a label of its own
         return 1.0
     return float((mutual - chance) / largest)
-
-
-def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
-    """The expected mutual information of two random labellings with these counts.
-
-    The count of a label pair is then hypergeometric; the sum covers its non-negligible range.
-    """
-    total, expected = int(rows.sum()), 0.0
-    for a in rows.tolist():
-        for b in columns.tolist():
-            mean = a * b / total
-            spread = np.sqrt(mean * (1 - a / total) * (total - b) / max(1, total - 1))
-            low = max(1, a + b - total, int(mean - WIDE * spread - WIDE))
-            high = min(a, b, int(mean + WIDE * spread + 4 * WIDE))
-            n = np.arange(low, high + 1)
-            logs = gammaln(a + 1) + gammaln(b + 1) + gammaln(total - a + 1) + gammaln(total - b + 1)
-            logs = logs - gammaln(total + 1) - gammaln(n + 1) - gammaln(a - n + 1) - gammaln(b - n + 1)
-            chances = np.exp(logs - gammaln(total - a - b + n + 1))
-            expected += float((n / total * np.log(total * n / (a * b)) * chances).sum())
-    return expected
 
 
 def expected_ami(alpha: float, shares: FloatArray, labels: int) -> float:

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from bursar.corpus import CorpusBuilder, read, write
 from bursar.errors import ConfigError, SchemaError
 from bursar.simulation import assistant_corpus
-from bursar.simulation.related import (
+from experiments.related import (
     adjusted_mutual_information,
     alpha_for,
     draw_labels,

@@ -9,11 +9,11 @@ import numpy as np
 
 from bursar.corpus import Corpus
 from bursar.ragged import IntArray
-from bursar.simulation.novelty import Mention, mentions_of, near_duplicates_of, normalised_words, unseen_share
+from experiments.novelty import Mention, mentions_of, near_duplicates_of, normalised_words, unseen_share
 
 MADE = """\
 Bursar has a built-in corpus, so that experiments, tests and benchmarks need no download and every label is known.
-`bursar.simulation.assistant_corpus()` generates it; `bursar.simulation.data_card(corpus)` writes this page from it.
+`bursar.simulation.assistant_corpus()` generates it; `experiments.data_card.data_card(corpus)` writes this page from it.
 
 ## How it is made
 
