@@ -12,7 +12,7 @@ from scipy.stats import norm, pearsonr, spearmanr
 from bursar.errors import LabelError
 from bursar.ragged import Ragged
 from bursar.tasks import Regression
-from bursar.tasks.heads.items import Normal
+from bursar.tasks.heads.normal import Normal
 
 
 def scores(task: Regression, gold: object, guess: object) -> dict[str, float]:

@@ -81,9 +81,8 @@ def dump(value: Any) -> str | None:
 
 def _task(corpus: Corpus, item: str, name: str) -> str:
     if name not in corpus.schema:
-        raise LedgerError(
-            f"item {item!r}: there is no task {name!r}", fix=f"this corpus has {', '.join(corpus.schema)}"
-        )
+        known = ", ".join(corpus.schema)
+        raise LedgerError(f"item {item!r}: there is no task {name!r}", fix=f"this corpus has {known}")
     return name
 
 

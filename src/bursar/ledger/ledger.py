@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -105,18 +106,9 @@ class Ledger:
         check_submission(self.corpus, submission)
         self.check(submission.annotations)
         item = submission.annotations[0].item
-        head = {
-            "key": submission.key,
-            "digest": submission.digest,
-            "round": submission.round,
-            "purpose": submission.purpose,
-            "annotator": submission.annotator,
-            "role": submission.role,
-        }
+        head = {name: getattr(submission, name) for name in ("key", "digest", "round", "purpose", "annotator", "role")}
         said = [{"item": a.item, "task": a.task, "label": dump(a.label)} for a in submission.annotations]
-        paid = [
-            {"item": c.item, "what": c.what, "estimate": c.estimate, "actual": c.actual} for c in submission.charges
-        ]
+        paid = [asdict(charge) for charge in submission.charges]
         took = [{"item": item, "what": what, "seconds": float(seconds)} for what, seconds in submission.timings]
         parts: dict[sa.Table, list[dict[str, Any]]] = {tables.entries: said, tables.charges: paid, tables.timings: took}
         s = tables.submissions.c
@@ -186,22 +178,19 @@ class Ledger:
     def decisions(self, kind: type[D]) -> list[D]:
         """All decisions of one kind, by round."""
         d = tables.decisions.c
-        with self._reading() as connection:
-            rows = connection.execute(sa.select(d.round, d.body).where(d.kind == kind.kind).order_by(d.round)).all()
-        return [kind.decoded(row.round, row.body) for row in rows]
+        query = sa.select(d.round, d.body).where(d.kind == kind.kind).order_by(d.round)
+        return [kind.decoded(round, body) for round, body in self._rows(query)]
 
     def decided(self, kind: type[Decision]) -> list[int]:
         """The rounds that have a decision of this kind."""
         d = tables.decisions.c
-        with self._reading() as connection:
-            return list(connection.execute(sa.select(d.round).where(d.kind == kind.kind).order_by(d.round)).scalars())
+        return self._column(sa.select(d.round).where(d.kind == kind.kind).order_by(d.round))
 
     def keys(self, round: int | None = None) -> set[str]:
         """The keys of all submissions, or of one round's."""
         s = tables.submissions.c
         query = sa.select(s.key) if round is None else sa.select(s.key).where(s.round == round)
-        with self._reading() as connection:
-            return set(connection.execute(query).scalars())
+        return set(self._column(query))
 
     def spent(self, round: int | None = None, purpose: str | None = None) -> int:
         """Money spent, in whole units: in all, in one round, or for one purpose."""
@@ -211,15 +200,13 @@ class Ledger:
             query = query.where(s.round == round)
         if purpose is not None:
             query = query.where(s.purpose == purpose)
-        with self._reading() as connection:
-            return int(connection.execute(query).scalar_one())
+        return int(self._column(query)[0])
 
     def spent_on(self, items: Iterable[str]) -> int:
         """Money spent on these items."""
         wanted = set(items)
         c = tables.charges.c
-        with self._reading() as connection:
-            rows = connection.execute(sa.select(c.item, sa.func.sum(c.actual)).group_by(c.item)).all()
+        rows = self._rows(sa.select(c.item, sa.func.sum(c.actual)).group_by(c.item))
         return sum(int(amount) for item, amount in rows if item in wanted)
 
     def charged(self) -> dict[str, dict[str, int]]:
@@ -227,23 +214,18 @@ class Ledger:
         s, c = tables.submissions.c, tables.charges.c
         query = sa.select(s.key, c.what, c.actual).join_from(tables.charges, tables.submissions).order_by(c.id)
         found: dict[str, dict[str, int]] = {}
-        with self._reading() as connection:
-            for key, what, actual in connection.execute(query):
-                paid = found.setdefault(key, {})
-                paid[what] = paid.get(what, 0) + int(actual)
+        for key, what, actual in self._rows(query):
+            paid = found.setdefault(key, {})
+            paid[what] = paid.get(what, 0) + int(actual)
         return found
 
     def spending(self) -> list[SpendingLine]:
         """Money by round, purpose and task (or reading)."""
         s, c = tables.submissions.c, tables.charges.c
         sums = (sa.func.sum(c.estimate), sa.func.sum(c.actual), sa.func.count(c.item.distinct()), sa.func.count())
-        query = (
-            sa.select(s.round, s.purpose, c.what, *sums)
-            .join_from(tables.submissions, tables.charges)
-            .group_by(s.round, s.purpose, c.what)
-        )
-        with self._reading() as connection:
-            rows = sorted(tuple(row) for row in connection.execute(query))  # by code point, as databases differ
+        by = (s.round, s.purpose, c.what)
+        query = sa.select(*by, *sums).join_from(tables.submissions, tables.charges).group_by(*by)
+        rows = sorted(tuple(row) for row in self._rows(query))  # by code point, as databases differ
         return [SpendingLine(*row[:3], *map(int, row[3:])) for row in rows]
 
     # -- reading: annotations --------------------------------------------------------------------------------------
@@ -258,13 +240,11 @@ class Ledger:
             query = query.where(s.round == round)
         if purposes is not None:
             query = query.where(s.purpose.in_(list(purposes)))
-        with self._reading() as connection:
-            return list(dict.fromkeys(connection.execute(query).scalars()))
+        return list(dict.fromkeys(self._column(query)))
 
     def annotators(self) -> list[str]:
         """The names of everyone who has submitted anything, sorted."""
-        with self._reading() as connection:
-            return sorted(connection.execute(sa.select(tables.submissions.c.annotator).distinct()).scalars())
+        return sorted(self._column(sa.select(tables.submissions.c.annotator).distinct()))
 
     def answers(self, item: str | None = None) -> list[Answer]:
         """Every answer ever submitted, for all items or one, in order of recording."""
@@ -292,8 +272,7 @@ class Ledger:
         """All timings, in order of recording."""
         s, t = tables.submissions.c, tables.timings.c
         query = sa.select(t.item, t.what, t.seconds, s.annotator, s.round).join_from(tables.timings, tables.submissions)
-        with self._reading() as connection:
-            return [Timing(*row) for row in connection.execute(query.order_by(t.id))]
+        return [Timing(*row) for row in self._rows(query.order_by(t.id))]
 
     def skips(self, item: str | None = None, undone: bool = False) -> list[Skip]:
         """All skips, of all items or one, in order of recording; undone ones only if ``undone``."""
@@ -313,8 +292,7 @@ class Ledger:
         """
         s, e = tables.submissions.c, tables.entries.c
         query = sa.select(e.item, e.task, e.label, s.role).join_from(tables.entries, tables.submissions)
-        with self._reading() as connection:
-            held = current_labels(tuple(row) for row in connection.execute(query.order_by(e.id)))
+        held = current_labels(tuple(row) for row in self._rows(query.order_by(e.id)))
         if ids is not None:
             wanted = set(ids)
             held = {place: label for place, label in held.items() if place[0] in wanted}
@@ -347,6 +325,13 @@ class Ledger:
         with self._store.translate_errors(), self._store.reader.connect() as connection:
             yield connection
 
+    def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        with self._reading() as connection:
+            return connection.execute(query).all()
+
+    def _column(self, query: sa.Select[Any]) -> list[Any]:
+        return [row[0] for row in self._rows(query)]
+
 
 def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
     d = tables.decisions.c
@@ -363,6 +348,4 @@ def _undone(connection: sa.Connection) -> dict[str, dict[str, Any]]:
 
 
 def _used_before(key: str, what: str) -> LedgerError:
-    return LedgerError(
-        f"the key {key!r} was used before for another {what}", fix="send a correction under a key of its own"
-    )
+    return LedgerError(f"the key {key!r} was used before for another {what}", fix="send a correction under its own key")

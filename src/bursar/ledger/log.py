@@ -25,13 +25,13 @@ LEDGER, SUBMISSION, SKIP, DECISION = "ledger", "submission", "skip", "decision"
 # later is not part of these digests.
 PARTS: dict[str, dict[sa.Table, tuple[str, tuple[str, ...]]]] = {
     SUBMISSION: {
-        tables.submissions: ("id", ("id", "key", "digest", "round", "purpose", "annotator", "created_at", "role")),
-        tables.entries: ("submission", ("id", "submission", "item", "task", "label")),
-        tables.charges: ("submission", ("id", "submission", "item", "what", "estimate", "actual")),
+        tables.submissions: ("id", (*tables.CONTENT[tables.submissions], "created_at", "role")),
+        tables.entries: ("submission", tables.CONTENT[tables.entries]),
+        tables.charges: ("submission", tables.CONTENT[tables.charges]),
         tables.timings: ("submission", ("id", "submission", "item", "what", "seconds")),
     },
-    SKIP: {tables.skips: ("id", ("id", "key", "item", "round", "task", "annotator", "reason", "created_at"))},
-    DECISION: {tables.decisions: ("id", ("id", "round", "kind", "body", "created_at"))},
+    SKIP: {tables.skips: ("id", (*tables.CONTENT[tables.skips], "created_at"))},
+    DECISION: {tables.decisions: ("id", (*tables.CONTENT[tables.decisions], "created_at"))},
 }
 BATCH = 1000  # entries read at once
 _FIRST = sa.select(tables.log.c.digest).where(tables.log.c.id == 0).scalar_subquery()
@@ -135,11 +135,9 @@ def digest_at(connection: sa.Connection, entry: int) -> str | None:
 def last_loss(connection: sa.Connection) -> int:
     """The newest entry that accepts a loss; 0 if none does."""
     d, g = tables.decisions.c, tables.log.c
-    query = sa.select(sa.func.max(g.id)).where(
-        g.kind == DECISION, g.record.in_(sa.select(d.id).where(d.kind == LossAccepted.kind).scalar_subquery())
-    )
-    known = connection.execute(sa.select(d.id).where(d.kind == LossAccepted.kind).limit(1)).scalar()
-    return 0 if known is None else int(connection.execute(query).scalar() or 0)
+    numbers = connection.execute(sa.select(d.id).where(d.kind == LossAccepted.kind)).scalars().all()
+    query = sa.select(sa.func.max(g.id)).where(g.kind == DECISION, g.record.in_(numbers))
+    return int(connection.execute(query).scalar() or 0) if numbers else 0
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,11 @@ def audit_log(connection: sa.Connection, first: int = 1) -> Audit:
     logged: dict[str, set[int]] = {kind: set() for kind in PARTS}
     for entry, found in _walk(connection, first):
         if entry["id"] != number + 1:
-            problems.append(_gap(number + 1, entry["id"] - 1))
+            first_gone, last_gone = number + 1, entry["id"] - 1
+            one = first_gone == last_gone
+            problems.append(
+                f"entry {first_gone} is missing" if one else f"entries {first_gone} to {last_gone} are missing"
+            )
             before = None
         number, kind, record = entry["id"], entry["kind"], entry["record"]
         if kind == DECISION and first == 1 and _accepts(found, content):
@@ -184,19 +186,12 @@ def _walk(connection: sa.Connection, first: int) -> Iterator[tuple[dict[str, Any
     while True:
         query = sa.select(tables.log).where(g.id >= first).order_by(g.id).limit(BATCH)
         entries = [dict(row) for row in connection.execute(query).mappings()]
-        yield from _contents(connection, entries)
+        held = {kind: _records(connection, kind, [e["record"] for e in entries if e["kind"] == kind]) for kind in PARTS}
+        for entry in entries:
+            yield entry, held.get(entry["kind"], {}).get(entry["record"])
         if len(entries) < BATCH:
             return
         first = entries[-1]["id"] + 1
-
-
-def _contents(
-    connection: sa.Connection, entries: Sequence[dict[str, Any]]
-) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Entries with the content of their records, in a few queries."""
-    held = {kind: _records(connection, kind, [e["record"] for e in entries if e["kind"] == kind]) for kind in PARTS}
-    for entry in entries:
-        yield entry, held.get(entry["kind"], {}).get(entry["record"])
 
 
 def _records(connection: sa.Connection, kind: str, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -231,7 +226,3 @@ def _unlogged(connection: sa.Connection, logged: Mapping[str, set[int]]) -> list
         for number in connection.execute(sa.select(next(iter(parts)).c.id).order_by(sa.text("id"))).scalars()
         if number not in logged[kind]
     ]
-
-
-def _gap(first: int, last: int) -> str:
-    return f"entry {first} is missing" if first == last else f"entries {first} to {last} are missing"

@@ -10,16 +10,7 @@ import sqlalchemy as sa
 from bursar.errors import LedgerError
 from bursar.ledger.decisions import LossAccepted
 from bursar.ledger.head import HeadFile
-from bursar.ledger.log import (
-    Head,
-    audit_log,
-    digest_at,
-    head_of,
-    last_loss,
-    record_decision,
-    relog,
-    running_number,
-)
+from bursar.ledger.log import Head, audit_log, digest_at, head_of, last_loss, record_decision, relog, running_number
 from bursar.ledger.migrations import migrate, version_of
 from bursar.ledger.places import Store, holds_ledger, is_url, open_store, public_url, read_only, read_url
 
@@ -47,7 +38,8 @@ def find_loss(place: str | Path, file: HeadFile, begun: bool = False) -> str | N
     if found is None:
         with read_only(place) as connection:
             found = _compare(connection, known)
-    return None if found is None else f"{_shown(place)} {found}: this project had {_entries(known.entry)}"
+    entries = f"{known.entry:,} entr{'y' if known.entry == 1 else 'ies'}"
+    return None if found is None else f"{_shown(place)} {found}: this project had {entries}"
 
 
 def _without_head(place: str | Path, file: HeadFile, begun: bool) -> str | None:
@@ -113,11 +105,9 @@ def note_head(store: Store, file: HeadFile | None) -> None:
 def how_to_restore(place: str | Path, file: HeadFile) -> str:
     """A fix for the user: restore the ledger, or continue without the lost entries."""
     name = Path(place).name
-    restore = (
-        "restore the database from a newer backup"
-        if is_url(place)
-        else f"put a backup of {name} back, with {name}-wal if there is one"
-    )
+    restore = f"put a backup of {name} back, with {name}-wal if there is one"
+    if is_url(place):
+        restore = "restore the database from a newer backup"
     return f"{restore}; to go on without what is lost: bursar check {file.path.parent} --accept-loss"
 
 
@@ -157,7 +147,3 @@ def _gone(place: str | Path) -> str | None:
 
 def _shown(place: str | Path) -> str:
     return public_url(read_url(str(place))) if is_url(place) else str(place)
-
-
-def _entries(count: int) -> str:
-    return f"{count:,} entr{'y' if count == 1 else 'ies'}"

@@ -14,15 +14,7 @@ from bursar.ledger import schema
 from bursar.ledger.log import begin_log
 from bursar.ledger.places import Store
 
-APPEND_ONLY = [
-    schema.submissions,
-    schema.entries,
-    schema.charges,
-    schema.decisions,
-    schema.timings,
-    schema.skips,
-    schema.log,
-]
+APPEND_ONLY = [table for table in schema.metadata.tables.values() if table is not schema.versions]
 SAME = {  # conditions, besides equal ids, under which rows count as the same row
     schema.submissions: "key = NEW.key",
     schema.decisions: "(round = NEW.round AND kind = NEW.kind)",
@@ -87,7 +79,6 @@ def version_of(connection: sa.Connection, where: str = "the ledger") -> int:
         return 0
     version = connection.execute(sa.select(sa.func.max(schema.versions.c.version))).scalar() or 0
     if version > len(STEPS):
-        raise LedgerError(
-            f"{where}: this ledger has version {version}, newer than this Bursar's {len(STEPS)}", fix="upgrade Bursar"
-        )
+        message = f"{where}: this ledger has version {version}, newer than this Bursar's {len(STEPS)}"
+        raise LedgerError(message, fix="upgrade Bursar")
     return int(version)

@@ -123,10 +123,8 @@ def check_server(store: Store) -> None:
             fix="create one with: createdb --encoding=UTF8 --template=template0 NAME",
         )
     if fsync != "on":
-        raise LedgerError(
-            f"{store.where}: the server runs with fsync = {fsync}, so a power failure could lose committed data",
-            fix="turn fsync on",
-        )
+        message = f"{store.where}: the server runs with fsync = {fsync}, so a power failure could lose committed data"
+        raise LedgerError(message, fix="turn fsync on")
 
 
 # -- URLs --------------------------------------------------------------------------------------------------------------
@@ -153,9 +151,8 @@ postgresql://name@host/database?schema=spring
     except (sa.exc.ArgumentError, ValueError):
         raise LedgerError("the ledger's URL cannot be read", fix=f"write it as {EXAMPLE}") from None
     if url.drivername not in ("postgresql", "postgresql+psycopg", "postgres"):
-        raise LedgerError(
-            f"a ledger cannot be kept at {url.drivername}://", fix=f"give a file, or a URL such as {EXAMPLE}"
-        )
+        fix = f"give a file, or a URL such as {EXAMPLE}"
+        raise LedgerError(f"a ledger cannot be kept at {url.drivername}://", fix=fix)
     if "@" in (url.host or ""):
         raise LedgerError("the ledger's URL has an @ too many", fix="write the @ of a password as %40")
     left_empty = re.search(r"[?&]schema=?(&|$)", text)  # the URL parser drops it

@@ -7,117 +7,83 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ExcludeConstraint
-from sqlalchemy.schema import Constraint
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 
-def _unique_key() -> list[Constraint]:
+def _table(name: str, *parts: sa.schema.SchemaItem) -> sa.Table:
+    """A table of numbered rows."""
+    return sa.Table(name, metadata, sa.Column("id", sa.Integer, primary_key=True, autoincrement=False), *parts)
+
+
+def _texts(*names: str) -> list[sa.Column[str]]:
+    return [sa.Column(name, sa.Text, nullable=False) for name in names]
+
+
+def _integer(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.Integer, nullable=False)
+
+
+def _submission() -> sa.Column[int]:
+    return sa.Column("submission", sa.Integer, sa.ForeignKey("submissions.id"), nullable=False)
+
+
+def _unique_key() -> list[sa.Constraint]:
     """No two rows have the same key."""
-    return [
-        UniqueConstraint("key").ddl_if(dialect="sqlite"),
-        ExcludeConstraint(("key", "="), using="hash").ddl_if(dialect="postgresql"),
-    ]
+    excluded = ExcludeConstraint(("key", "="), using="hash")
+    return [sa.UniqueConstraint("key").ddl_if(dialect="sqlite"), excluded.ddl_if(dialect="postgresql")]
 
 
-versions = Table(
-    "versions",
-    metadata,
-    Column("version", Integer, primary_key=True),
-    Column("applied_at", Text, nullable=False),
-)
-submissions = Table(
+versions = sa.Table("versions", metadata, sa.Column("version", sa.Integer, primary_key=True), *_texts("applied_at"))
+submissions = _table(
     "submissions",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("key", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("round", Integer, nullable=False),
-    Column("purpose", Text, nullable=False),
-    Column("annotator", Text, nullable=False),
-    Column("created_at", Text, nullable=False),
-    Column("role", Text, nullable=False, server_default="answer"),
-    CheckConstraint("role IN ('answer', 'overlap', 'adjudication', 'correction')"),
+    *_texts("key", "digest"),
+    _integer("round"),
+    *_texts("purpose", "annotator", "created_at"),
+    sa.Column("role", sa.Text, nullable=False, server_default="answer"),
+    sa.CheckConstraint("role IN ('answer', 'overlap', 'adjudication', 'correction')"),
     *_unique_key(),
 )
-entries = Table(
+entries = _table(
     "entries",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("submission", Integer, ForeignKey("submissions.id"), nullable=False),
-    Column("item", Text, nullable=False),
-    Column("task", Text, nullable=False),
-    Column("label", Text),  # JSON; NULL retracts earlier labels
-    Index("ix_entries_submission", "submission"),
-    Index("ix_entries_item", "item", postgresql_using="hash"),
+    _submission(),
+    *_texts("item", "task"),
+    sa.Column("label", sa.Text),  # JSON; NULL retracts earlier labels
+    sa.Index("ix_entries_submission", "submission"),
+    sa.Index("ix_entries_item", "item", postgresql_using="hash"),
 )
-charges = Table(
+charges = _table(
     "charges",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("submission", Integer, ForeignKey("submissions.id"), nullable=False),
-    Column("item", Text, nullable=False),
-    Column("what", Text, nullable=False),
-    Column("estimate", BigInteger, nullable=False),
-    Column("actual", BigInteger, nullable=False),
-    Index("ix_charges_submission", "submission"),
+    _submission(),
+    *_texts("item", "what"),
+    *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("estimate", "actual")),
+    sa.Index("ix_charges_submission", "submission"),
 )
-decisions = Table(
-    "decisions",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("round", Integer, nullable=False),
-    Column("kind", Text, nullable=False),  # one of each kind per round
-    Column("body", Text, nullable=False),  # JSON
-    Column("created_at", Text, nullable=False),
-    UniqueConstraint("round", "kind"),
+decisions = _table(  # one of each kind per round; the body is JSON
+    "decisions", _integer("round"), *_texts("kind", "body", "created_at"), sa.UniqueConstraint("round", "kind")
 )
-timings = Table(
+timings = _table(
     "timings",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("submission", Integer, ForeignKey("submissions.id"), nullable=False),
-    Column("item", Text, nullable=False),
-    Column("what", Text, nullable=False),
-    Column("seconds", Double, nullable=False),
-    UniqueConstraint("submission", "what"),
+    _submission(),
+    *_texts("item", "what"),
+    sa.Column("seconds", sa.Double, nullable=False),
+    sa.UniqueConstraint("submission", "what"),
 )
-skips = Table(
+skips = _table(
     "skips",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("key", Text, nullable=False),
-    Column("item", Text, nullable=False),
-    Column("round", Integer, nullable=False),
-    Column("task", Text),  # NULL: all tasks
-    Column("annotator", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("created_at", Text, nullable=False),
-    Index("ix_skips_item", "item", postgresql_using="hash"),
+    *_texts("key", "item"),
+    _integer("round"),
+    sa.Column("task", sa.Text),  # NULL: all tasks
+    *_texts("annotator", "reason", "created_at"),
+    sa.Index("ix_skips_item", "item", postgresql_using="hash"),
     *_unique_key(),
 )
-log = Table(  # every submission, skip and decision in the order of recording; entry 0 is the ledger itself
-    "log",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("kind", Text, nullable=False),  # ledger, submission, skip or decision
-    Column("record", Integer, nullable=False),  # its number there; 0 for the ledger
-    Column("digest", Text, nullable=False),  # of the record and the digest before; of the ledger: its random id
-)
+# Every submission, skip and decision in the order of recording; entry 0 is the ledger itself. ``record`` is the number
+# of the record among its kind (0 for the ledger). The digest is of the record and the digest before; that of the ledger
+# is its random id.
+log = _table("log", *_texts("kind"), _integer("record"), *_texts("digest"))
 # The columns that make up a ledger's contents: no times or seconds. Roles are in the digests.
 CONTENT = {
     submissions: ("id", "key", "digest", "round", "purpose", "annotator"),

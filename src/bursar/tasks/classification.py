@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.marks import Control
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio
-
-if TYPE_CHECKING:
-    from bursar.tasks.heads import Head
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Classification(Task):
     kind = "classification"
     width = 1
     metric = "accuracy"
-    styles = ("linear",)
+    styles = {"linear": "bursar.tasks.heads.linear:ItemHead"}
     counted = "item"
     prices = {"per_item": 3}  # paper 1, section 7: ts = 3
     code_columns = {"labels": (0,)}
@@ -71,12 +68,6 @@ class Classification(Task):
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
         return self.tally(gold, guess)[:, 0]
-
-    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
-        from bursar.tasks.heads.items import ItemHead
-
-        self.style_of(style)
-        return ItemHead(self, width, dropout)
 
     @property
     def classes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.marks import Control, Marks
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, ratio
-
-if TYPE_CHECKING:
-    from bursar.tasks.heads import Head
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Parsing(Task):
     kind = "parsing"
     width = 2
     metric = "las"
-    styles = ("biaffine",)
+    styles = {"biaffine": "bursar.tasks.heads.trees:TreeHead"}
     counted = "word"
     prices = {"per_item": 0, "per_word": 1}
     code_columns = {"labels": (1,)}
@@ -123,12 +120,6 @@ class Parsing(Task):
         _, heads, words_ = self.tally(gold, guess).T
         return np.where(words_ > 0, ratio(heads, words_), 1.0)
 
-    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
-        from bursar.tasks.heads.trees import TreeHead
-
-        self.style_of(style)
-        return TreeHead(self, width, dropout)
-
     def codes(self, labels: Ragged, words: IntArray) -> IntArray:
         return labels.values[:, 1].astype(np.int64)
 
@@ -159,9 +150,8 @@ def best_tree(probabilities: FloatArray, single_root: bool = True) -> IntArray:
 
     n = len(probabilities)
     scores = np.full((n + 1, n + 1), -np.inf)
-    scores[1:][~np.eye(n, n + 1, 1, dtype=bool)] = (
-        np.log(np.maximum(probabilities, 1e-30)).ravel() - 1
-    )  # 0 would count as no arc
+    arcs = ~np.eye(n, n + 1, 1, dtype=bool)
+    scores[1:][arcs] = np.log(np.maximum(probabilities, 1e-30)).ravel() - 1  # 0 would count as no arc
     if single_root:  # a penalty so large that a tree has only the one root arc it needs
         scores[1:, 0] -= 100.0 * (n + 1)
     scores[0] = np.nan

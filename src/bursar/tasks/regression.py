@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,6 @@ from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Estimates
 from bursar.tasks.marks import Control
 from bursar.tasks.task import KINDS, Row, Task, Vocabulary, ratio
-
-if TYPE_CHECKING:
-    from bursar.tasks.heads import Head
 
 BINS = 5  # in which numbers are compared with the labels of other tasks
 
@@ -41,7 +38,7 @@ class Regression(Task):
     width = 1
     dtype: ClassVar[Any] = np.float64
     metric = "pearson"
-    styles = ("normal",)
+    styles = {"normal": "bursar.tasks.heads.normal:NormalHead"}
     counted = "item"
     prices = {"per_item": 3}
     code_columns = {}
@@ -66,9 +63,8 @@ class Regression(Task):
         if not _is_number(value):
             raise LabelError(f"a score must be a number, not {value!r}")
         if not self.low <= value <= self.high:
-            raise LabelError(
-                f"the score {value} is outside {self.low} to {self.high}", fix="correct it, or change the task's range"
-            )
+            message = f"the score {value} is outside {self.low} to {self.high}"
+            raise LabelError(message, fix="correct it, or change the task's range")
         return [(float(value),)]
 
     def value(self, rows: NDArray[Any]) -> float:
@@ -113,12 +109,6 @@ class Regression(Task):
         """
         error: FloatArray = np.abs(gold.values[:, 0] - guess.values[:, 0]) / (self.high - self.low)
         return np.clip(1 - float(np.sqrt(12 * np.pi / 2)) * error, 0, 1)
-
-    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
-        from bursar.tasks.heads.items import NormalHead
-
-        self.style_of(style)
-        return NormalHead(self, width, dropout)
 
     def targets(self, labels: Ragged, words: IntArray) -> FloatArray:
         """The numbers themselves."""

@@ -4,30 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from bursar.errors import LabelError, SchemaError
-from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.ragged import Ragged
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.marks import Arrow, Control, Marks
 from bursar.tasks.schemes import Span
-from bursar.tasks.task import (
-    KINDS,
-    Row,
-    Task,
-    Vocabulary,
-    f1_of_counts,
-    f1_scores,
-    matched_counts,
-    row_overlap,
-    rows_of_choices,
-    span_of,
-)
-
-if TYPE_CHECKING:
-    from bursar.tasks.heads import Head
+from bursar.tasks.task import KINDS, Row, Task, Vocabulary, rows_of_choices, span_of
 
 
 @dataclass(frozen=True)
@@ -49,8 +35,7 @@ class Relations(Task):
 
     kind = "relations"
     width = 7
-    metric = "f1"
-    styles = ("pairs",)
+    styles = {"pairs": "bursar.tasks.heads.spans:PairHead"}
     counted = "relation"
     prices = {"per_item": 0, "per_relation": 1}
     code_columns = {"labels": (6,), "entity_types": (2, 5)}
@@ -76,9 +61,8 @@ class Relations(Task):
                     ends = (*source, types.code(first), *target, types.code(second))
                     rows.append((*ends, vocabulary["labels"].code(label)))
                 case _:
-                    raise LabelError(
-                        f"a relation must be [[start, end, type], [start, end, type], label], not {entry!r}"
-                    )
+                    form = "[[start, end, type], [start, end, type], label]"
+                    raise LabelError(f"a relation must be {form}, not {entry!r}")
         return rows
 
     def value(self, rows: NDArray[Any]) -> list[Any]:
@@ -117,18 +101,6 @@ class Relations(Task):
     def from_marks(self, marks: Marks, words: int) -> list[Any]:
         return [[[*marks.spans[source]], [*marks.spans[target]], label] for source, target, label in marks.arrows]
 
-    def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
-        return matched_counts(gold, guess)
-
-    def score(self, totals: FloatArray) -> FloatArray:
-        return f1_of_counts(totals)
-
-    def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
-        return f1_scores(self.tally(gold, guess).sum(axis=0))
-
-    def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
-        return row_overlap(gold, guess)
-
     def partner(self, tasks: Mapping[str, Task]) -> str | None:
         """The tagging task that finds the spans: one whose labels are this task's entity types."""
         for name, task in tasks.items():
@@ -138,12 +110,6 @@ class Relations(Task):
             f"task {self.name!r}: relations need a task for the entities they link, and there is none",
             fix=f"add a tagging task with the labels {', '.join(self.entity_types)}",
         )
-
-    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
-        from bursar.tasks.heads.spans import PairHead
-
-        self.style_of(style)
-        return PairHead(self, width, dropout)
 
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         assert isinstance(beliefs, Beliefs)

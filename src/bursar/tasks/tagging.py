@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,7 @@ from bursar.ragged import FloatArray, IntArray, Ragged, offsets_of
 from bursar.tasks.beliefs import AnyBeliefs, Beliefs
 from bursar.tasks.marks import Control, Marks
 from bursar.tasks.schemes import codes_of_spans, overlapping, spans_of_codes
-from bursar.tasks.task import (
-    KINDS,
-    Row,
-    Task,
-    Vocabulary,
-    class_f1,
-    f1_of_counts,
-    f1_scores,
-    matched_counts,
-    ratio,
-    row_overlap,
-    rows_of_choices,
-    span_of,
-)
-
-if TYPE_CHECKING:
-    from bursar.tasks.heads import Head
+from bursar.tasks.task import KINDS, Row, Task, Vocabulary, class_f1, ratio, rows_of_choices, span_of
 
 
 @dataclass(frozen=True)
@@ -54,8 +38,12 @@ class Tagging(Task):
 
     kind = "tagging"
     width = 3
-    metric = "f1"
-    styles = ("linear", "crf", "lstm", "spans")
+    styles = {
+        "linear": "bursar.tasks.heads.linear:WordHead",
+        "crf": "bursar.tasks.heads.crf:CrfHead",
+        "lstm": "bursar.tasks.heads.feedback:FeedbackHead",
+        "spans": "bursar.tasks.heads.spans:SpanHead",
+    }
     counted = "span"
     prices = {"per_item": 0, "per_span": 1}  # paper 1, section 7: tp = 1
     code_columns = {"labels": (2,)}
@@ -143,14 +131,8 @@ class Tagging(Task):
             return [marks.spans[at][2] for at in marks.span_of_each_word(words)]
         return [[*span] for span in marks.spans]
 
-    def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
-        return matched_counts(gold, guess)
-
-    def score(self, totals: FloatArray) -> FloatArray:
-        return f1_of_counts(totals)
-
     def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
-        scores = f1_scores(self.tally(gold, guess).sum(axis=0))
+        scores = super().evaluate(gold, guess, words)
         try:
             tags = self.targets(gold, words), self.targets(guess, words)
         except LabelError:  # nested spans have no tags
@@ -164,31 +146,13 @@ class Tagging(Task):
 
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
         """The share of words with the right tag; for overlapping spans, the overlap of the two sets of spans."""
-        found = row_overlap(gold, guess)
+        found = super().accuracies(gold, guess, words)
         flat = np.flatnonzero(~(overlapping(gold, words) | overlapping(guess, words)))
         lengths = words[flat]
         right = self.targets(gold.take(flat), lengths) == self.targets(guess.take(flat), lengths)
         hits = np.bincount(np.repeat(np.arange(len(flat)), lengths), weights=right, minlength=len(flat))
         found[flat] = np.where(lengths > 0, ratio(hits, lengths), 1.0)
         return found
-
-    def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
-        match self.style_of(style):
-            case "crf":
-                from bursar.tasks.heads.crf import CrfHead
-
-                return CrfHead(self, width, dropout)
-            case "lstm":
-                from bursar.tasks.heads.feedback import FeedbackHead
-
-                return FeedbackHead(self, width, dropout)
-            case "spans":
-                from bursar.tasks.heads.spans import SpanHead
-
-                return SpanHead(self, width, dropout)
-        from bursar.tasks.heads.words import WordHead
-
-        return WordHead(self, width, dropout)
 
     def units(self, words: IntArray) -> IntArray:
         return words

@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -68,7 +69,7 @@ class Task(ABC):
     """A named annotation task. Subclasses are the task kinds, one file each.
 
     ``tally`` counts per item and ``score`` turns summed counts into the main score, so that the score of any subset of
-    items (a split, an audit slice, a bootstrap sample) is a sum and one division.
+    items (a split, an audit slice, a bootstrap sample) is a sum and one division. By default it is the F1 of rows.
     """
 
     name: str
@@ -77,11 +78,11 @@ class Task(ABC):
     kind: ClassVar[str]
     width: ClassVar[int]  # numbers in a label row
     dtype: ClassVar[Any] = np.int32
-    metric: ClassVar[str]  # the name of the main score
+    metric: ClassVar[str] = "f1"  # the name of the main score
     counted: ClassVar[str]  # what the annotation cost grows with: span, word, relation, item
     prices: ClassVar[Mapping[str, float]]  # default prices: per_item and per_<counted>
     vocabularies: ClassVar[tuple[str, ...]] = ("labels",)  # the fields that hold label names
-    styles: ClassVar[tuple[str, ...]]  # available heads, the default first
+    styles: ClassVar[Mapping[str, str]]  # what makes each style of head, as ``module:class``; the default first
     code_columns: ClassVar[Mapping[str, tuple[int, ...]]]  # vocabulary to the columns of a row that hold its codes
     of_words: ClassVar[bool] = False  # whether units are words, spans or pairs of spans, rather than items
     seconds: ClassVar[tuple[float, float]] = (3.0, 3.0)  # guessed annotation time per item and per ``counted``
@@ -158,17 +159,19 @@ class Task(ABC):
         return marks.single()
 
     # -- scores ------------------------------------------------------------------------------------------------
-    @abstractmethod
     def tally(self, gold: Ragged, guess: Ragged) -> FloatArray:
         """The counts that ``score`` needs, per item: (items, counts)."""
+        return matched_counts(gold, guess)
 
-    @abstractmethod
     def score(self, totals: FloatArray) -> FloatArray:
         """The main score of summed tallies: (..., counts) to (...)."""
+        return ratio(2 * totals[..., 0], totals[..., 1] + totals[..., 2])
 
-    @abstractmethod
     def evaluate(self, gold: Ragged, guess: Ragged, words: IntArray) -> dict[str, float]:
         """All scores of this kind by name, for items with these numbers of words."""
+        totals = matched_counts(gold, guess).sum(axis=0)
+        precision, recall = (float(ratio(totals[0], count)) for count in totals[1:])
+        return {"f1": float(self.score(totals)), "precision": precision, "recall": recall}
 
     # -- cost --------------------------------------------------------------------------------------------------
     def count(self, labels: Ragged) -> IntArray:
@@ -181,17 +184,27 @@ class Task(ABC):
         """Whether a label may be empty (no spans); choice 0 of a prediction then means "none"."""
         return False
 
-    @abstractmethod
     def head(self, width: int, style: str | None = None, dropout: float = 0.1) -> Head:
         """Make the part of a model that turns encoder vectors into predictions for this task."""
+        if style is not None and style not in self.styles:
+            message = f"task {self.name!r}: no {self.kind} head of style {style!r}"
+            raise SchemaError(message, fix=f"use {', '.join(self.styles)}")
+        module, _, maker = (self.styles[style] if style else next(iter(self.styles.values()))).rpartition(":")
+        made: Head = getattr(import_module(module), maker)(self, width, dropout)
+        return made
 
     @abstractmethod
     def decode(self, beliefs: AnyBeliefs) -> Ragged:
         """Decode predictions to label rows; several passes are averaged."""
 
-    @abstractmethod
     def accuracies(self, gold: Ragged, guess: Ragged, words: IntArray) -> FloatArray:
-        """The accuracy of each guess from 0 to 1, which its confidence should equal (paper 1, section 5.5)."""
+        """The accuracy of each guess from 0 to 1, which its confidence should equal (paper 1, section 5.5).
+
+        By default, the Jaccard overlap of the rows; 1 if both are empty.
+        """
+        both, guessed, real = matched_counts(gold, guess).T
+        either = guessed + real - both
+        return np.where(either > 0, ratio(both, either), 1.0)
 
     def partner(self, tasks: Mapping[str, Task]) -> str | None:
         """The task whose spans this one needs, without which it cannot be trained; ``None`` if it needs none."""
@@ -213,14 +226,6 @@ class Task(ABC):
     def codes(self, labels: Ragged, words: IntArray) -> IntArray:
         """A label code for every word (``of_words``) or item, to compare tasks by how their labels go together."""
         return self.targets(labels, words)
-
-    def style_of(self, style: str | None) -> str:
-        """Check the requested style of head; ``None`` gives the default."""
-        if style is not None and style not in self.styles:
-            raise SchemaError(
-                f"task {self.name!r}: no {self.kind} head of style {style!r}", fix=f"use {', '.join(self.styles)}"
-            )
-        return style or self.styles[0]
 
 
 KINDS: Registry[type[Task]] = Registry("task kind", "bursar.tasks")
@@ -290,13 +295,6 @@ def matched_counts(gold: Ragged, guess: Ragged) -> FloatArray:
     return np.stack(counts, axis=1).astype(np.float64)
 
 
-def row_overlap(gold: Ragged, guess: Ragged) -> FloatArray:
-    """Per item, the Jaccard overlap of the rows of gold and guess; 1 if both are empty."""
-    both, guessed, real = matched_counts(gold, guess).T
-    either = guessed + real - both
-    return np.where(either > 0, ratio(both, either), 1.0)
-
-
 def rows_of_choices(beliefs: Beliefs, best: IntArray) -> Ragged:
     """The spans of the units whose best choice is not 0 (none), each with the chosen label."""
     assert beliefs.subjects is not None
@@ -311,20 +309,6 @@ def ratio(numerator: Any, denominator: Any) -> FloatArray:
     numerator, denominator = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
     out: FloatArray = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
     return out
-
-
-def f1_of_counts(totals: FloatArray) -> FloatArray:
-    """F1 of (matched, guessed, gold) counts."""
-    return ratio(2 * totals[..., 0], totals[..., 1] + totals[..., 2])
-
-
-def f1_scores(totals: FloatArray) -> dict[str, float]:
-    """F1, precision and recall of summed (matched, guessed, gold) counts."""
-    return {
-        "f1": float(f1_of_counts(totals)),
-        "precision": float(ratio(totals[0], totals[1])),
-        "recall": float(ratio(totals[0], totals[2])),
-    }
 
 
 def class_f1(gold: IntArray, guess: IntArray, classes: int) -> tuple[float, float]:

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from bursar.ragged import IntArray, Ragged, offsets_of
 from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Encoded, apply
-from bursar.tasks.heads.words import TaggingHead
+from bursar.tasks.heads.head import Encoded, Head, apply
 
 if TYPE_CHECKING:
     from bursar.tasks.tagging import Tagging
@@ -122,7 +121,7 @@ class Chain(NamedTuple):
         return torch.log_softmax(prefixes + suffixes - self.words, dim=1)
 
 
-class CrfHead(TaggingHead):
+class CrfHead(Head):
     """Scores for each word's tags and for transitions; sequences that IOB2 forbids have probability 0.
 
     Predictions are exact marginals of each word. So a guess is the best tag of each word (the least expected number of
@@ -130,6 +129,7 @@ class CrfHead(TaggingHead):
     conlleval's rule.
     """
 
+    tags_words = True
     impossible_start: Tensor  # (tags,)
     impossible_transitions: Tensor  # (tags, tags)
 

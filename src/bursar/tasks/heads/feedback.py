@@ -12,8 +12,7 @@ from torch.nn.functional import cross_entropy
 from bursar.ragged import IntArray, Ragged
 from bursar.tasks.beliefs import Beliefs
 from bursar.tasks.heads.crf import Steps
-from bursar.tasks.heads.head import Dropout, Encoded
-from bursar.tasks.heads.words import TaggingHead
+from bursar.tasks.heads.head import Dropout, Encoded, Head
 
 if TYPE_CHECKING:
     from bursar.tasks.tagging import Tagging
@@ -30,11 +29,13 @@ class Reading(NamedTuple):
     temperature: float = 1.0
 
 
-class FeedbackHead(TaggingHead):
+class FeedbackHead(Head):
     """An LSTM cell that reads a word and the previous tag: the gold tag in training, else its own best tag.
 
     The probabilities of a word are therefore conditioned on the tags chosen before it.
     """
+
+    tags_words = True
 
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         super().__init__(task, dropout)

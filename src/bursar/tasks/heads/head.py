@@ -46,6 +46,11 @@ class Head(nn.Module, ABC):
 
     tags_words = False  # whether every word gets one tag, so that spans must not overlap
 
+    def __init__(self, task: Any, dropout: float) -> None:
+        super().__init__()
+        self.task = task
+        self.dropout = Dropout(dropout)
+
     def prepare(self, labels: Ragged, words: IntArray) -> None:
         """Inspect the labels of all training items once, before training."""
 
@@ -53,9 +58,9 @@ class Head(nn.Module, ABC):
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Any:
         """Scores for every unit of every item; ``spans`` are those of the partner task, if there is one."""
 
-    @abstractmethod
     def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        """Label rows of items with these numbers of words in the form that ``loss`` needs."""
+        """Label rows of items with these numbers of words in the form that ``loss`` needs: a code for every unit."""
+        return Ragged(self.task.targets(labels, words), offsets_of(self.task.units(words)))
 
     @abstractmethod
     def loss(self, output: Any, targets: Ragged, smoothing: float) -> Tensor:

@@ -17,7 +17,7 @@ from torch.nn.functional import gelu
 from bursar.errors import SchemaError
 from bursar.ragged import IntArray, Ragged, flat_positions, offsets_of
 from bursar.tasks.beliefs import Beliefs
-from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
+from bursar.tasks.heads.head import Encoded, Head, apply
 from bursar.tasks.task import keys_of
 
 if TYPE_CHECKING:
@@ -151,12 +151,10 @@ class SpanHead(ChoiceHead):
                 f"task {task.name!r}: a label for every word leaves no spans to find",
                 fix="use another style of head, such as 'linear'",
             )
-        super().__init__()
-        self.task = task
+        super().__init__(task, dropout)
         self.register_buffer("longest", torch.tensor(1))
         self.words = nn.Linear(width, 3 * width)  # a word as the first, the last and any word of a span
         self.lengths = _embedding(LONGEST, width)
-        self.dropout = Dropout(dropout)
         self.output = nn.Linear(width, 1 + len(task.labels))
         with torch.no_grad():
             self.output.bias[0] += NONE_AT_FIRST
@@ -183,12 +181,11 @@ class PairHead(ChoiceHead):
     columns = (0, 1, 3, 4)
 
     def __init__(self, task: Relations, width: int, dropout: float) -> None:
-        super().__init__()
-        self.task, self.width = task, width
+        super().__init__(task, dropout)
+        self.width = width
         self.words = nn.Linear(width, 5 * width)  # a word as first or last of the one or the other, or between
         self.types = _embedding(len(task.entity_types), 2 * width)
         self.gaps = _embedding(2 * (len(GAPS) + 1), width)
-        self.dropout = Dropout(dropout)
         self.output = nn.Linear(width, 1 + len(task.labels))
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> SpanScores:

@@ -40,9 +40,7 @@ class TreeHead(Head):
     """Scores for the head of each word, and for the label of the arc."""
 
     def __init__(self, task: Parsing, width: int, dropout: float) -> None:
-        super().__init__()
-        self.task = task
-        self.dropout = Dropout(dropout)
+        super().__init__(task, dropout)
         self.root = nn.Parameter(torch.zeros(width))
         self.dependent, self.head = (nn.Linear(width, ARC_WIDTH + LABEL_WIDTH) for _ in range(2))
         self.within = Dropout(dropout)

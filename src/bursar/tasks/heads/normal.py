@@ -1,4 +1,4 @@
-"""Heads for whole items: a class, or a number with its uncertainty."""
+"""The head for a number and its uncertainty."""
 
 from __future__ import annotations
 
@@ -9,41 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, softplus
+from torch.nn.functional import softplus
 
 from bursar.ragged import IntArray, Ragged
-from bursar.tasks.beliefs import Beliefs, Estimates
-from bursar.tasks.heads.head import Dropout, Encoded, Head, apply
+from bursar.tasks.beliefs import Estimates
+from bursar.tasks.heads.head import Encoded, Head, apply
 
 if TYPE_CHECKING:
-    from bursar.tasks.classification import Classification
     from bursar.tasks.regression import Regression
-
-
-class ItemHead(Head):
-    """Logits for each item."""
-
-    def __init__(self, task: Classification, width: int, dropout: float) -> None:
-        super().__init__()
-        self.task = task
-        self.dropout = Dropout(dropout)
-        self.output = nn.Linear(width, len(task.labels))
-
-    def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Tensor:
-        return apply(self.output, self.dropout(encoded.items))
-
-    def targets(self, labels: Ragged, words: IntArray) -> Ragged:
-        return Ragged(self.task.targets(labels, words), labels.offsets)
-
-    def loss(self, output: Tensor, targets: Ragged, smoothing: float) -> Tensor:
-        return cross_entropy(output, torch.from_numpy(targets.values), label_smoothing=smoothing)
-
-    def with_temperature(self, output: Tensor, temperature: float) -> Tensor:
-        return output / temperature
-
-    def predict_proba(self, outputs: Sequence[Tensor]) -> Beliefs:
-        probabilities = torch.stack([torch.softmax(output, dim=-1) for output in outputs])
-        return Beliefs.of(probabilities.numpy(), np.ones(len(outputs[0]), dtype=np.int64))
 
 
 class Normal(NamedTuple):
@@ -60,9 +33,7 @@ class NormalHead(Head):
     BIN = 0.1  # width of a bin, relative to the range
 
     def __init__(self, task: Regression, width: int, dropout: float) -> None:
-        super().__init__()
-        self.task = task
-        self.dropout = Dropout(dropout)
+        super().__init__(task, dropout)
         self.output = nn.Linear(width, 2)
 
     def forward(self, encoded: Encoded, spans: Ragged | None = None) -> Normal:
