@@ -22,6 +22,7 @@ from bursar.corpus import FORMATS, Corpus, CorpusBuilder, guess_format, read, wr
 from bursar.errors import BursarError, DataError
 from tests.corpus import corpora
 from tests.corpus.corpora import Contract, filled, lines_of
+from tests.same import differences
 
 Change = tuple[str, float, int, bytes]
 
@@ -114,7 +115,7 @@ def check_round_trip(name: str, corpus: Corpus) -> None:
         assert guess_format(path).name == name
         again = read(path)
     order = (lambda c: c) if CONTRACTS[name].single_file or name in ("glue", "argilla") else by_split
-    assert order(corpus).differences(again) == []
+    assert not differences(order(corpus), again)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -338,7 +339,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(name: str, tmp_p
     for file in data_files(path):
         file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
     assert guess_format(path).name == name
-    assert before.differences(read(path, name)) == []
+    assert not differences(before, read(path, name))
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in ("npz", "huggingface", "jsonl")])

@@ -6,6 +6,7 @@ import pytest
 
 from bursar.corpus import CorpusBuilder, read, write
 from bursar.errors import BursarError, ConfigError, DataError
+from tests.same import differences
 
 FOUR = """-DOCSTART- -X- -X- O
 
@@ -77,7 +78,7 @@ def test_a_file_is_converted_by_reading_it_and_writing_another_scheme(scheme: st
     out = tmp_path / "out" / "train.conll"
     write(corpus, out, "conll", scheme=scheme)
     assert [line.split()[1] for line in out.read_text().splitlines() if line] == tags.split()
-    assert corpus.equals(read(out))
+    assert not differences(corpus, read(out))
 
 
 def test_io_refuses_neighbours_that_it_cannot_tell_apart(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_a_word_with_a_blank_needs_tabs(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no way to write 'New York'"):
         write(corpus, tmp_path / "out", "conll")
     write(corpus, tmp_path / "tabs", "conll", separator="\t")
-    assert corpus.equals(read(tmp_path / "tabs"))
+    assert not differences(corpus, read(tmp_path / "tabs"))
 
 
 @pytest.mark.parametrize(
@@ -161,4 +162,4 @@ def test_a_compressed_file_is_read_and_written(tmp_path: Path) -> None:
     corpus = read(put(tmp_path, FOUR))
     write(corpus, tmp_path / "train.txt.gz", "conll")
     assert (tmp_path / "train.txt.gz").read_bytes()[:2] == b"\x1f\x8b"
-    assert corpus.equals(read(tmp_path / "train.txt.gz"))
+    assert not differences(corpus, read(tmp_path / "train.txt.gz"))

@@ -24,6 +24,7 @@ from bursar.web.labelstudio.client import Studio
 from bursar.web.labelstudio.sync import Sync
 from bursar.web.labelstudio.tasks import annotations_in, design_for
 from bursar.web.labelstudio.webhook import WebhookListener
+from tests.same import differences
 from tests.web.annotating import write_project
 from tests.web.label_studio_server import EXECUTABLE, NAME, PASSWORD, Server
 from tests.web.small import make_project, right
@@ -279,7 +280,7 @@ def test_a_corpus_goes_there_in_a_file_and_its_export_is_read_as_the_same(tmp_pa
     (tmp_path / "back").mkdir()
     (tmp_path / "back" / "project-1.json").write_bytes(exported.content)
     again = read(tmp_path / "back" / "project-1.json", config=str(tmp_path / "there" / "tasks.xml"))
-    assert corpus.differences(again.take(again.positions(corpus.ids.tolist()))) == []
+    assert not differences(corpus, again.take(again.positions(corpus.ids.tolist())))
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,9 +33,6 @@ class Labels:
     def take(self, items: IntArray) -> Labels:
         return Labels(self.present[items], self.rows.take(items))
 
-    def equals(self, other: Labels) -> bool:
-        return np.array_equal(self.present, other.present) and self.rows.equals(other.rows)
-
     @staticmethod
     def none(items: int, task: Task) -> Labels:
         """No label for any item."""
@@ -60,6 +58,7 @@ class Item:
     id: str
     split: str
     text: str | None
+    spans: list[tuple[int, int]]  # start and end of each word, in characters
     words: list[str]
     pair: str | None
     image: NDArray[Any] | None
@@ -98,13 +97,14 @@ class Corpus:
 
     def __getitem__(self, item: int) -> Item:
         text = self.texts.strings[item] if self.texts is not None else None
-        pair = self.pairs.strings[item] if self.pairs is not None else None
+        spans = [(start, end) for start, end in self.texts.spans[item].tolist()] if self.texts is not None else []
         return Item(
             id=self.ids[item],
             split=self.splits[self.split_codes[item]],
             text=text,
-            words=self.texts.words(item) if self.texts is not None else [],
-            pair=pair or None,
+            spans=spans,
+            words=[text[start:end] for start, end in spans] if text is not None else [],
+            pair=(self.pairs.strings[item] or None) if self.pairs is not None else None,
             image=self.images[item] if self.images is not None else None,
             group=self.groups[item] or None if self.groups is not None else None,
             labels={
@@ -196,9 +196,8 @@ class Corpus:
 
     def with_labels(self, labels: Mapping[str, Labels]) -> Corpus:
         """The same items with these labels and no others."""
-        return replace(
-            self, labels=dict(labels), schema={name: self.schema[name] for name in labels}, _positions=self._positions
-        )
+        schema = {name: self.schema[name] for name in labels}
+        return replace(self, labels=dict(labels), schema=schema, _positions=self._positions)
 
     def digest(self) -> str:
         """A digest of the contents: equal corpora have equal digests."""
@@ -218,30 +217,6 @@ class Corpus:
     def unlabelled(self) -> Corpus:
         """The same items without labels, as a strategy may see a pool."""
         return self.with_labels({name: Labels.none(len(self), task) for name, task in self.schema.items()})
-
-    def equals(self, other: Corpus) -> bool:
-        """Whether items, splits and labels are the same; internal codes may differ."""
-        return len(self) == len(other) and not self.differences(other)
-
-    def differences(self, other: Corpus, most: int = 3) -> list[str]:
-        """Describe how two corpora differ, for tests and file conversion."""
-        if len(self) != len(other):
-            return [f"{len(self)} items against {len(other)}"]
-        found: list[str] = []
-        if set(self.schema) != set(other.schema):
-            found.append(f"tasks {sorted(self.schema)} against {sorted(other.schema)}")
-        for at in range(len(self)):
-            mine, yours = self[at], other[at]
-            found += [
-                f"item {mine.id!r}: {what} {getattr(mine, what)!r} against {getattr(yours, what)!r}"
-                for what in ("id", "split", "text", "words", "pair", "group", "labels")
-                if getattr(mine, what) != getattr(yours, what)
-            ]
-            if not np.array_equal(mine.image, yours.image):  # type: ignore[arg-type]
-                found.append(f"item {mine.id!r}: another image")
-            if len(found) >= most:
-                break
-        return found[:most]
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
@@ -282,27 +257,20 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         else None,
         groups=_join_groups(parts),
     )
-    _refuse_doubles(merged)
+    doubles = [id for id, count in Counter(merged.ids).items() if count > 1]
+    if doubles:
+        raise DataError("this id is in two of the files", item=doubles[0], fix="give every item a unique id")
     return merged
 
 
 def _join_texts(columns: Sequence[Texts | None], parts: Sequence[Corpus]) -> Texts | None:
     if all(column is None for column in columns):
         return None
-    return Texts.concatenate(
-        [Texts.blank(len(part)) if column is None else column for column, part in zip(columns, parts, strict=True)]
-    )
+    pairs = zip(columns, parts, strict=True)
+    return Texts.concatenate([Texts.blank(len(part)) if column is None else column for column, part in pairs])
 
 
 def _join_groups(parts: Sequence[Corpus]) -> Strings | None:
     if all(part.groups is None for part in parts):
         return None
     return Strings.concatenate([Strings.of([""] * len(p)) if p.groups is None else p.groups for p in parts])
-
-
-def _refuse_doubles(corpus: Corpus) -> None:
-    seen: set[str] = set()
-    for id in corpus.ids.tolist():
-        if id in seen:
-            raise DataError("this id is in two of the files", item=id, fix="give every item a unique id")
-        seen.add(id)

@@ -67,12 +67,8 @@ class Texts:
 
     @staticmethod
     def concatenate(parts: Sequence[Texts]) -> Texts:
-        return Texts(
-            Strings.concatenate([part.strings for part in parts]), Ragged.concatenate([part.spans for part in parts])
-        )
-
-    def equals(self, other: Texts) -> bool:
-        return self.strings.equals(other.strings) and self.spans.equals(other.spans)
+        strings = Strings.concatenate([part.strings for part in parts])
+        return Texts(strings, Ragged.concatenate([part.spans for part in parts]))
 
     @staticmethod
     def blank(items: int) -> Texts:

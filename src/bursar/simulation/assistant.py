@@ -59,7 +59,9 @@ def assistant_corpus(
         text, words = render(sentence, asks, manner)
         rows = _rows(intent, sentence, manner, codes)
         builder.add(f"a-{number + 1:06d}", split=split, text=text, words=words, group=intent.domain, rows=rows)
-    return _with_all_splits(builder.build())
+    corpus = builder.build()
+    codes = np.array([SPLITS.index(name) for name in corpus.splits], dtype=np.int16)
+    return replace(corpus, splits=SPLITS, split_codes=codes[corpus.split_codes])  # even if a small one lacks some
 
 
 def source_of(number: int, seed: int, near_duplicates: float) -> int:
@@ -109,12 +111,6 @@ def _urgency(intent: Intent, sentence: Fragment, dice: Dice) -> float:
     meant = 1 / (1 + exp(-5 * (intent.urgency + sentence.urgency - 0.45)))
     jitter = (dice.random() + dice.random() + dice.random() - 1.5) * 2 * URGENCY_NOISE
     return round(min(max(meant + jitter, 0.0), 1.0), 3)
-
-
-def _with_all_splits(corpus: Corpus) -> Corpus:
-    """The same corpus with the splits train, dev and test in this order, even if a small one lacks some."""
-    codes = np.array([SPLITS.index(name) for name in corpus.splits], dtype=np.int16)
-    return replace(corpus, splits=SPLITS, split_codes=codes[corpus.split_codes])
 
 
 def _check(items: int, shares: Sequence[float], noise: float, near_duplicates: float) -> None:

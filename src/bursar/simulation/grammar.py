@@ -80,11 +80,6 @@ class Fragment:
     spans: list[Span] = field(default_factory=list)
     urgency: float = 0.0
 
-    def attach(self, children: Iterable[tuple[int, str]], head: int) -> None:
-        for child, label in children:
-            self.heads[child] = head
-            self.labels[child] = label
-
     def append(self, other: Fragment) -> int:
         """Append another piece's words; return the new position of its first word."""
         base = len(self.words)
@@ -199,7 +194,8 @@ class Grammar:
                 top = at
             else:
                 children.append((at, part.label))
-        piece.attach(children, top)
+        for child, label in children:
+            piece.heads[child], piece.labels[child] = top, label
         return top
 
     def _write_part(self, part: Part, piece: Fragment, dice: Dice, clause: Fragment | None) -> int:
@@ -213,7 +209,10 @@ class Grammar:
         if type(part) is Group:
             return self.write(part.phrase, piece, dice, clause)
         if type(part) is Hole and clause is not None:
-            return _write_clause(clause, part.gerund, piece)
+            head = piece.append(clause) + clause.heads.index(-1)
+            if part.gerund:
+                piece.words[head] = gerund_of(piece.words[head])
+            return head
         raise ValueError(f"nothing can be written for {part}")
 
     def _write_symbol(self, part: Reference, piece: Fragment, dice: Dice) -> int:
@@ -228,13 +227,6 @@ class Grammar:
         if part.kind:
             piece.spans.append(Span(start, len(piece.words), part.kind, part.role))
         return head
-
-
-def _write_clause(clause: Fragment, gerund: bool, piece: Fragment) -> int:
-    head = piece.append(clause) + clause.heads.index(-1)
-    if gerund:
-        piece.words[head] = gerund_of(piece.words[head])
-    return head
 
 
 DOUBLED = frozenset("set put get stop skip cut dim plan shut let run drop begin tag".split())

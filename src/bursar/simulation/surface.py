@@ -18,16 +18,14 @@ def render(sentence: Fragment, question: bool, dice: Dice) -> tuple[str, list[tu
     if lower:
         words[:] = [word.lower() for word in words]
     else:
-        words[:] = [_proper(word) for word in words]
+        words[:] = ["I" + word[1:] if word == "i" or word.startswith("i'") else word for word in words]
         words[0] = words[0][0].upper() + words[0][1:]
     length = len(words)
     if not dice.chance(BARE if lower else FORGOTTEN):
-        _add_mark(sentence, "?" if question else "!" if sentence.urgency > 0.3 and dice.chance(0.4) else ".")
+        words.append("?" if question else "!" if sentence.urgency > 0.3 and dice.chance(0.4) else ".")
+        sentence.heads.append(sentence.heads.index(-1))
+        sentence.labels.append("punct")
     return _join_words(words, glued=length)
-
-
-def _proper(word: str) -> str:
-    return "I" + word[1:] if word == "i" or word.startswith("i'") else word
 
 
 def _agree_articles(words: list[str]) -> None:
@@ -37,12 +35,6 @@ def _agree_articles(words: list[str]) -> None:
             after = words[at + 1].lower()
             vowel = (after[0] in VOWELS and after not in A_DESPITE) or after in AN_DESPITE
             words[at] = words[at][0] + ("n" if vowel else "")
-
-
-def _add_mark(sentence: Fragment, mark: str) -> None:
-    sentence.words.append(mark)
-    sentence.heads.append(sentence.heads.index(-1))
-    sentence.labels.append("punct")
 
 
 def _join_words(words: list[str], glued: int) -> tuple[str, list[tuple[int, int]]]:

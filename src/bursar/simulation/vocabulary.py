@@ -27,17 +27,8 @@ from bursar.simulation.notation import Part, Phrase, Reference, parse
 
 HERE = Path(__file__).parent
 DOMAINS = (  # in the order in which intents are drawn
-    "alarm",
-    "timer",
-    "music",
-    "weather",
-    "calendar",
-    "messages",
-    "home",
-    "travel",
-    "shopping",
-    "restaurant",
-)
+    "alarm timer music weather calendar messages home travel shopping restaurant"
+).split()
 LINE_EXPONENT = 1.5  # of the Zipf weights of an intent's lines
 
 
@@ -72,16 +63,14 @@ def read_table(name: str) -> dict[str, Any]:
 @cache
 def intents() -> tuple[Intent, ...]:
     """All intents, domain by domain."""
-    return tuple(
-        _intent(name, domain, **entry) for domain in DOMAINS for name, entry in read_table(f"domains/{domain}").items()
-    )
-
-
-def _intent(name: str, domain: str, weight: float, urgency: float, lines: str) -> Intent:
-    templates = tuple(
-        Template(parse(line.removeprefix("=")), framed=not line.startswith("=")) for line in lines.strip().splitlines()
-    )
-    return Intent(name, domain, weight, urgency, templates, zipf(len(templates), LINE_EXPONENT))
+    found = []
+    for domain in DOMAINS:
+        for name, entry in read_table(f"domains/{domain}").items():
+            lines = entry["lines"].strip().splitlines()
+            templates = tuple(Template(parse(line.lstrip("=")), framed=not line.startswith("=")) for line in lines)
+            cumulative = zipf(len(templates), LINE_EXPONENT)
+            found.append(Intent(name, domain, entry["weight"], entry["urgency"], templates, cumulative))
+    return tuple(found)
 
 
 @cache
@@ -101,11 +90,8 @@ def frames() -> tuple[tuple[Phrase, ...], tuple[float, ...]]:
 def english() -> Grammar:
     """The symbols that all domains share. Do not modify the result."""
     grammar = Grammar()
-    kinds: dict[str, Callable[..., None]] = {
-        "lines": grammar.define,
-        "compounds": grammar.compounds,
-        "names": grammar.names,
-    }
+    kinds: dict[str, Callable[..., None]]
+    kinds = {"lines": grammar.define, "compounds": grammar.compounds, "names": grammar.names}
     for path in sorted((HERE / "words").glob("*.toml")):
         table = read_table(f"words/{path.stem}")
         for name, entry in table.items():

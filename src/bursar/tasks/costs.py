@@ -158,14 +158,10 @@ def _in_units(name: str, given: Mapping[str, float], defaults: Mapping[str, floa
             raise ConfigError(f"costs.{name}.{key} = {price!r} is not a price", fix="use a number from 0 up")
         steps = Decimal(str(price)) / unit
         if steps > MOST_UNITS:
-            raise ConfigError(
-                f"costs.{name}.{key} = {price} is more than {MOST_UNITS:,} units of {unit}",
-                fix="set costs.unit to a larger amount",
-            )
+            message = f"costs.{name}.{key} = {price} is more than {MOST_UNITS:,} units of {unit}"
+            raise ConfigError(message, fix="set costs.unit to a larger amount")
         if steps != int(steps):
-            raise ConfigError(
-                f"costs.{name}.{key} = {price} is not a whole number of units of {unit}",
-                fix="set costs.unit to the smallest amount in use, such as 0.01",
-            )
+            message = f"costs.{name}.{key} = {price} is not a whole number of units of {unit}"
+            raise ConfigError(message, fix="set costs.unit to the smallest amount in use, such as 0.01")
         units[key] = int(steps)
     return units

@@ -57,6 +57,5 @@ def _check_options(format: str, function: Callable[..., object], options: Iterab
     known = [name for name in signature(function).parameters if name not in ("corpus", "path")]
     for option in options:
         if option not in known:
-            raise ConfigError(
-                f"format {format!r} has no option {option!r} here", fix=f"it has {', '.join(known) or 'none'}"
-            )
+            fix = f"it has {', '.join(known) or 'none'}"
+            raise ConfigError(f"format {format!r} has no option {option!r} here", fix=fix)

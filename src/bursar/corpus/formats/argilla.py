@@ -29,6 +29,7 @@ from bursar.corpus.formats.characters import (
     check_word_spans,
     in_characters,
     in_words,
+    read_span,
 )
 from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
@@ -178,23 +179,12 @@ def _answer(
         return {}
     value = options.pick(given, f"responses to {name!r}")
     if isinstance(task, Tagging):
-        return {name: _spans(name, value, to_words)}
+        return {name: [read_span(span, to_words) for span in (value if isinstance(value, list) else [value])]}
     if isinstance(task, Classification) and isinstance(value, list):
         if len(value) > 1:
             raise LabelError(f"an item has one class, and {name!r} has {len(value)} here")
         return {name: value[0]} if value else {}
     return {name: value}
-
-
-def _spans(name: str, value: Any, to_words: ToWords) -> list[Any]:
-    spans = []
-    for span in value if isinstance(value, list) else [value]:
-        match span:
-            case {"start": start, "end": end, "label": label}:
-                spans.append([*to_words(start, end), label])
-            case _:
-                raise LabelError(f"a span of {name!r} must have start, end and label, not {span!r}")
-    return spans
 
 
 def _read_word_spans(words: Any, text: str) -> WordSpans:
@@ -208,13 +198,11 @@ def _read_word_spans(words: Any, text: str) -> WordSpans:
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = (), user: str = NO_USER) -> None:
     """Write the folder of a dataset. ``user`` is the id of the Argilla user who gives the labels."""
     checks = WriteChecks(corpus, "argilla", lose)
-    checks.texts_only()
+    checks.refuse("images")
     questions = [_written_question(checks, task) for task in corpus.schema.values()]
     names = ["text", "pair"] if corpus.pairs is not None else ["text"]
-    fields = [
-        {"name": n, "title": n, "required": n == "text", "settings": {"type": "text", "use_markdown": False}}
-        for n in names
-    ]
+    plain = {"type": "text", "use_markdown": False}
+    fields = [{"name": name, "title": name, "required": name == "text", "settings": plain} for name in names]
     settings = {"guidelines": None, "allow_extra_metadata": True, "fields": fields, "questions": questions}
     with ExitStack() as stack:
         records, about, dataset = (stack.enter_context(replacing(path / name)) for name in (RECORDS, SETTINGS, DATASET))
@@ -245,21 +233,19 @@ def _written_question(checks: WriteChecks, task: Task) -> dict[str, Any]:
 def _written(checks: WriteChecks, at: int, user: str) -> dict[str, Any]:
     corpus = checks.corpus
     item = corpus[at]
-    assert corpus.texts is not None
-    words_at = [(start, end) for start, end in corpus.texts.spans[at].tolist()]
     metadata = {"split": item.split} | ({"group": item.group} if item.group is not None else {})
-    if words_at != find_words(item.text or ""):
-        metadata["words"] = " ".join(f"{start}-{end}" for start, end in words_at)
+    if item.spans != find_words(item.text or ""):
+        metadata["words"] = " ".join(f"{start}-{end}" for start, end in item.spans)
     fields = {"text": item.text} | ({"pair": item.pair or ""} if corpus.pairs is not None else {})
-    responses = {task: [{"value": _value(checks, item, task, words_at), "user_id": user}] for task in item.labels}
+    responses = {task: [{"value": _value(checks, item, task), "user_id": user}] for task in item.labels}
     return {"id": item.id, "fields": fields, "metadata": metadata, "responses": responses, "suggestions": {}}
 
 
-def _value(checks: WriteChecks, item: Item, task: str, words_at: WordSpans) -> Any:
+def _value(checks: WriteChecks, item: Item, task: str) -> Any:
     label = item.labels[task]
     match checks.corpus.schema[task]:
         case Tagging():
-            ends = [(in_characters(words_at, start, end), kind) for start, end, kind in label]
+            ends = [(in_characters(item.spans, start, end), kind) for start, end, kind in label]
             return [{"start": start, "end": end, "label": kind} for (start, end), kind in ends]
         case Regression():
             if label % 1:

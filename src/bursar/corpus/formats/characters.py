@@ -99,10 +99,17 @@ def in_words(text: str, words_at: WordSpans, start: Any, end: Any, cut: str = "r
         raise LabelError(f"{said} holds no word")
     for word in (words_at[first], words_at[last - 1]):
         if cut != "widen" and not (start <= word[0] and word[1] <= end):
-            raise LabelError(
-                f"{said} cuts the word {_short(text[word[0] : word[1]])} in two", fix="cut = widen takes whole words"
-            )
+            message = f"{said} cuts the word {_short(text[word[0] : word[1]])} in two"
+            raise LabelError(message, fix="cut = widen takes whole words")
     return first, last
+
+
+def read_span(span: Any, to_words: ToWords) -> list[Any]:
+    """A span in words from an object with start and end in characters, and a label."""
+    match span:
+        case {"start": start, "end": end, "label": label}:
+            return [*to_words(start, end), label]
+    raise LabelError(f"a span must have start, end and label, not {span!r}")
 
 
 def _short(text: str) -> str:

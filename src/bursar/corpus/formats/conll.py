@@ -150,13 +150,10 @@ def write(
     A corpus with tasks other than ``entities`` or those of CoNLL-2003 needs ``columns``, for writing and reading.
     """
     if scheme not in SCHEMES or separator not in (" ", "\t"):
-        raise ConfigError(
-            f"scheme = {scheme!r}, separator = {separator!r}", fix=f"use one of {SCHEMES}, and a space or a tab"
-        )
+        fix = f"use one of {SCHEMES}, and a space or a tab"
+        raise ConfigError(f"scheme = {scheme!r}, separator = {separator!r}", fix=fix)
     checks = WriteChecks(corpus, "conll", lose)
-    checks.texts_only()
-    checks.no_pairs()
-    checks.single_blanks()
+    checks.refuse("images", "pairs", "spacing")
     names = _columns_to_write(checks, columns)
     with checks.writing(path, SUFFIXES, {"dev": "valid"}) as files:
         for split, file in files:

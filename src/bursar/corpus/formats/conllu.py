@@ -83,8 +83,7 @@ def _labels(reader: FileReader, found: Sentence) -> dict[str, Any]:
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder with one file per split, or one file. Write entities as a layer with the format ``iob2``."""
     checks = WriteChecks(corpus, "conllu", lose)
-    checks.texts_only()
-    checks.no_pairs()
+    checks.refuse("images", "pairs")
     checks.tasks(TASKS)
     with checks.writing(path, SUFFIXES) as files:
         for split, file in files:

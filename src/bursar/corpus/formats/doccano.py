@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import ToWords, WordSpans, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.characters import ToWords, check_cut, check_word_spans, in_characters, in_words
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
 from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
@@ -151,25 +151,22 @@ def _relations(relations: Any, entities: list[tuple[Any, list[Any]]]) -> list[An
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write all splits to one file."""
     checks = WriteChecks(corpus, "doccano", lose)
-    checks.texts_only()
-    checks.no_pairs()
+    checks.refuse("images", "pairs")
     checks.tasks([LABEL, ENTITIES, RELATIONS], needed=["entities"] if "relations" in corpus.schema else [])
     if {"label", "relations"} <= set(corpus.schema):
         raise checks.error("has no project for classes and relations at once", fix="leave one of these tasks out")
-    assert corpus.texts is not None
-    words_at = (spans.tolist() for spans in corpus.texts.spans)
-    write_json_lines(path, (_written(checks, *pair) for pair in zip(checks.items(), words_at, strict=True)))
+    write_json_lines(path, (_written(checks, item) for item in checks.items()))
 
 
-def _written(checks: WriteChecks, item: Item, words_at: WordSpans) -> dict[str, Any]:
+def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
     """An item under the keys of a doccano project with these tasks."""
     tasks = set(checks.corpus.schema)
-    spans = [[*in_characters(words_at, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
+    spans = [[*in_characters(item.spans, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
     record: dict[str, Any] = {"id": item.id, "split": item.split, "text": item.text}
     if item.group is not None:
         record["group"] = item.group
-    if [*map(tuple, words_at)] != find_words(item.text or ""):
-        record["words"] = words_at
+    if item.spans != find_words(item.text or ""):
+        record["words"] = item.spans
     if "label" in item.labels:
         record["cats" if "entities" in tasks else "label"] = [item.labels["label"]]
     if "entities" in item.labels and "relations" not in tasks:

@@ -126,9 +126,7 @@ def _relation(entry: Any, sentence: range, types: dict[tuple[int, int], set[Any]
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder with one file per split, or one file. Consecutive items of one group are a document."""
     checks = WriteChecks(corpus, "dygie", lose)
-    checks.texts_only()
-    checks.no_pairs()
-    checks.single_blanks()
+    checks.refuse("images", "pairs", "spacing")
     checks.tasks([ENTITIES, RELATIONS])
     with checks.writing(path, SUFFIXES) as files:
         for split, file in files:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -20,20 +21,8 @@ from bursar.errors import DataError, LabelError
 from bursar.registry import Registry
 from bursar.tasks.schemes import Span, spans_of_tags, split_tag
 
-SPLIT_NAMES = {
-    "train": "train",
-    "training": "train",
-    "dev": "dev",
-    "valid": "dev",
-    "validation": "dev",
-    "val": "dev",
-    "eval": "dev",
-    "testa": "dev",
-    "test": "test",
-    "testing": "test",
-    "testb": "test",
-    "t10k": "test",
-}
+SYNONYMS = {"train": "train training", "dev": "dev valid validation val eval testa", "test": "test testing testb t10k"}
+SPLIT_NAMES = {name: split for split, names in SYNONYMS.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
@@ -64,12 +53,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                 try:
                     line = raw.decode()
                 except UnicodeDecodeError as wrong:
-                    raise DataError(
-                        f"byte {wrong.start + 1} of the line is not UTF-8",
-                        path=path,
-                        line=number,
-                        fix="save the file as UTF-8",
-                    ) from None
+                    message = f"byte {wrong.start + 1} of the line is not UTF-8"
+                    raise DataError(message, path=path, line=number, fix="save the file as UTF-8") from None
                 yield number, line.rstrip("\n").removesuffix("\r")
     except (OSError, EOFError, zlib.error) as wrong:
         raise DataError(f"cannot be read: {wrong}", path=path) from None
@@ -77,17 +62,10 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def head_of(path: Path, lines: int = 20) -> list[str]:
     """The first lines, for guessing a format; empty if it is not a readable text file."""
-    if not path.is_file():
-        return []
-    found: list[str] = []
     try:
-        for number, line in numbered_lines(path):
-            found.append(line)
-            if number >= lines:
-                break
+        return [line for _, line in islice(numbered_lines(path), lines)] if path.is_file() else []
     except DataError:
         return []
-    return found
 
 
 def split_of(name: str) -> str | None:

@@ -156,9 +156,7 @@ def _label(reader: FileReader, cell: str, is_score: bool) -> str | float:
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write one folder per task in ``path``, each with one file per split; files always have a header."""
     checks = WriteChecks(corpus, "glue", lose)
-    checks.texts_only()
-    checks.no_groups()
-    checks.found_words()
+    checks.refuse("images", "groups", "words")
     checks.tasks([_task(name, task.kind == "regression") for name, task in corpus.schema.items()])
     checks.known_splits(checks.splits())
     contents: dict[Path, list[Item]] = {}

@@ -56,9 +56,8 @@ def _datasets() -> Any:
 
 def sniff(path: Path) -> bool:
     """A folder that ``save_to_disk`` wrote."""
-    return (path / "dataset_dict.json").is_file() or (
-        (path / "dataset_info.json").is_file() and (path / "state.json").is_file()
-    )
+    alone = all((path / name).is_file() for name in ("dataset_info.json", "state.json"))
+    return alone or (path / "dataset_dict.json").is_file()
 
 
 # -- reading --------------------------------------------------------------------------------------------------------
@@ -273,7 +272,7 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder for ``datasets.load_from_disk``, with one dataset per split."""
     datasets = _datasets()
     checks = WriteChecks(corpus, "huggingface", lose)
-    checks.texts_only()
+    checks.refuse("images")
     features = _features(checks, datasets)
     codes = {name: {label: code for code, label in enumerate(_names(task))} for name, task in corpus.schema.items()}
     description = json.dumps({"bursar_tasks": {name: task.describe() for name, task in corpus.schema.items()}})
@@ -302,10 +301,8 @@ def _features(checks: WriteChecks, datasets: Any) -> Any:
     corpus = checks.corpus
     string = datasets.Value("string")
     columns: dict[str, Any] = {"id": string, "text": string}
-    if (
-        any(isinstance(task, Tagging) for task in corpus.schema.values())
-        or next(checks.other_words(), None) is not None
-    ):
+    tagged = any(isinstance(task, Tagging) for task in corpus.schema.values())
+    if tagged or next(checks.other_words(), None) is not None:
         columns["tokens"] = datasets.Sequence(string)
     if corpus.pairs is not None:
         columns["pair"] = string

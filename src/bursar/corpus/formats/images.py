@@ -116,7 +116,7 @@ def write_idx(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> N
     images = _images_of(checks)
     if images.dtype != np.uint8:
         raise checks.error(f"holds images of bytes, not of {images.dtype}", corpus.ids[0], fix="write npz")
-    checks.no_groups()
+    checks.refuse("groups")
     checks.tasks([LABEL])
     splits = checks.splits()
     checks.known_splits(splits)
@@ -156,7 +156,7 @@ def _images_of(checks: WriteChecks) -> NDArray[Any]:
     images = checks.corpus.images
     if images is None:
         raise checks.error(
-            "holds images, not texts", checks.corpus.ids[0], fix="write jsonl or another format of texts"
+            "holds images, not texts", checks.corpus.ids[0], fix="write a format of texts, such as jsonl"
         )
     return images
 

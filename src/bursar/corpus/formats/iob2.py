@@ -123,8 +123,7 @@ class EntityLayer:
 def write(corpus: Corpus, path: Path, drop: str | Collection[str] = DROPPED, lose: str | Collection[str] = ()) -> None:
     """Write a folder with one file per split, or one file."""
     checks = WriteChecks(corpus, "iob2", lose)
-    checks.texts_only()
-    checks.no_pairs()
+    checks.refuse("images", "pairs")
     checks.tasks([ENTITIES], needed=["entities"])
     dropped = parse_names(drop)
     with checks.writing(path, SUFFIXES) as files:

@@ -80,7 +80,8 @@ def _read_item(reader: FileReader, record: dict[str, Any]) -> None:
         raise reader.error("labels must map task names to labels", item=id)
     for name, value in labels.items():
         if name not in reader:
-            reader.add_task(name, {"kind": _kind_of(reader, name, value, id)} | _every_word(value))
+            every_word = {"every_word": True} if isinstance(value, list) and value and isinstance(value[0], str) else {}
+            reader.add_task(name, {"kind": _kind_of(reader, name, value, id)} | every_word)
     words = get("words")
     try:  # quicker than a context manager, for every item
         words = None if words is None else check_word_spans(words, text or "")
@@ -103,12 +104,8 @@ def _image(reader: FileReader, value: Any, id: str) -> np.ndarray[Any, Any]:
         image = np.array(value)
     except ValueError:
         image = np.array(None)
-    if (
-        image.dtype.kind not in "iu"
-        or image.ndim not in (2, 3)
-        or image.min(initial=0) < 0
-        or image.max(initial=0) > 255
-    ):
+    numbers = image.dtype.kind in "iu" and image.ndim in (2, 3)
+    if not numbers or image.min(initial=0) < 0 or image.max(initial=0) > 255:
         raise reader.error("an image must be rows of numbers from 0 to 255, all of one length", item=id)
     return image.astype(np.uint8)
 
@@ -117,13 +114,8 @@ def _kind_of(reader: FileReader, name: str, value: Any, id: str) -> str:
     for kind in KINDS:
         if KINDS[kind].recognises(value):
             return kind
-    raise reader.error(
-        f"task {name!r}: {value!r} is no label of a known kind", item=id, fix="state the schema on line 1"
-    )
-
-
-def _every_word(value: Any) -> dict[str, bool]:
-    return {"every_word": True} if isinstance(value, list) and value and isinstance(value[0], str) else {}
+    message = f"task {name!r}: {value!r} is no label of a known kind"
+    raise reader.error(message, item=id, fix="state the schema on line 1")
 
 
 def write(corpus: Corpus, path: Path) -> None:
@@ -140,7 +132,7 @@ def _written(corpus: Corpus, at: int) -> dict[str, Any]:
     item = corpus[at]
     record: dict[str, Any] = {"id": item.id, "split": item.split}
     if corpus.texts is not None:
-        record |= {"text": item.text, "words": corpus.texts.spans[at].tolist()}
+        record |= {"text": item.text, "words": item.spans}
     if item.pair is not None:
         record["pair"] = item.pair
     if item.image is not None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bursar.corpus.builder import CorpusBuilder
-from bursar.corpus.corpus import Corpus, Item
+from bursar.corpus.corpus import Corpus
 from bursar.corpus.formats.characters import AnnotationOptions, check_word_spans
 from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_lines, parse_names, replacing
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
@@ -141,10 +141,8 @@ def _announce(builder: CorpusBuilder, control: str, type: Any) -> None:
         return
     kind = USUAL_KINDS.get(str(type).capitalize())
     if kind is None or type != str(type).lower():
-        raise builder.error(
-            f"control {control!r} gives results of type {type!r}, which are no labels of a known kind",
-            fix=f"skip = {control}",
-        )
+        message = f"control {control!r} gives results of type {type!r}, which are no labels of a known kind"
+        raise builder.error(message, fix=f"skip = {control}")
     wide = {"low": -WIDEST, "high": WIDEST} if kind == "regression" else {}
     builder.add_task(control, make_task(control, {"kind": kind} | wide))
 
@@ -178,15 +176,8 @@ def _read_task(
             said.append(labels_of(design, results, tasks, text, words_at, options.cut))
     with builder.locating(id):
         labels = options.pick(said, "annotations") if said else {}
-    builder.add(
-        id,
-        split=strings["split"] or "train",
-        text=text,
-        words=words_at,
-        pair=strings["pair"],
-        group=strings["group"],
-        labels=labels,
-    )
+    about = strings | {"split": strings["split"] or "train"}
+    builder.add(id, text=text, words=words_at, labels=labels, **about)
 
 
 def _check_controls(
@@ -230,7 +221,7 @@ def _annotations(builder: CorpusBuilder, task: dict[str, Any], id: str | None) -
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder with tasks.json and tasks.xml, or a .json file with its configuration next to it."""
     checks = WriteChecks(corpus, "label-studio", lose)
-    checks.texts_only()
+    checks.refuse("images")
     file_path = path if path.suffix == ".json" else path / "tasks.json"
     try:
         design = design_of(corpus.schema)
@@ -252,20 +243,15 @@ def _fits(design: Design, corpus: Corpus, at: int) -> bool:
         return True
     item = corpus[at]
     try:
-        results_of(design, item.labels, item.text or "", _word_spans(corpus, at))
+        results_of(design, item.labels, item.text or "", item.spans)
     except LabelError:
         return False
     return all(design.ends[name] in item.labels for name in design.ends if name in item.labels)
 
 
-def _word_spans(corpus: Corpus, at: int) -> list[tuple[int, int]]:
-    assert corpus.texts is not None
-    return [(start, end) for start, end in corpus.texts.spans[at].tolist()]
-
-
 def _task(checks: WriteChecks, design: Design, corpus: Corpus, at: int) -> dict[str, Any]:
     item = corpus[at]
-    text, words_at = item.text or "", _word_spans(corpus, at)
+    text, words_at = item.text or "", item.spans
     data: dict[str, Any] = {"id": item.id, "split": item.split, "text": text}
     if corpus.pairs is not None:
         data["pair"] = item.pair or ""
@@ -278,20 +264,13 @@ def _task(checks: WriteChecks, design: Design, corpus: Corpus, at: int) -> dict[
     results = results_of(design, item.labels, text, words_at)
     if answered(design, results) != set(item.labels):
         data["tasks"] = [*item.labels]
-    _check_back(checks, design, item, results, words_at)
-    return {"data": data, "annotations": [{"result": results}]}
-
-
-def _check_back(
-    checks: WriteChecks, design: Design, item: Item, results: list[Result], words_at: list[tuple[int, int]]
-) -> None:
-    """Reject labels that would not read back as the same."""
-    try:
-        same = labels_of(design, results, item.labels, item.text or "", words_at) == item.labels
+    try:  # would the labels read back as the same?
+        same = labels_of(design, results, item.labels, text, words_at) == item.labels
     except LabelError:
         same = False
     if not same:
         raise checks.error("has no way to write these labels", item)
+    return {"data": data, "annotations": [{"result": results}]}
 
 
 FORMATS.add("label-studio", Format("label-studio", "Label Studio's tasks and annotations", sniff, read, write))

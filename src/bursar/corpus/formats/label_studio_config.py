@@ -78,9 +78,8 @@ def _control(view: xml.Element, design: Design, task: Task, asked: bool) -> None
     control = control_of(task)
     labels = getattr(task, control.labels) if control.labels else ()
     if asked and control.labels and not labels:
-        raise SchemaError(
-            f"task {task.name!r} states no labels, and Label Studio has to show them", fix="list them in the schema"
-        )
+        message = f"task {task.name!r} states no labels, and Label Studio has to show them"
+        raise SchemaError(message, fix="list them in the schema")
     xml.SubElement(view, "Header", value=task.name, size="5")
     attributes = {"name": task.name, "toName": design.object} | dict(control.attributes(task))
     tag = xml.SubElement(view, control.tag, attributes)

@@ -137,9 +137,8 @@ class _Answers:
             raise LabelError(f"the arrow from {ids[0]!r} to {ids[1]!r} points in direction {direction!r}")
         common = [c for c in controls if all(any(id == known for known, _ in self.regions.get(c, ())) for id in ids)]
         if len(common) != 1:
-            raise LabelError(
-                f"the arrow from {ids[0]!r} to {ids[1]!r} does not link two regions of one task that has relations"
-            )
+            what = "does not link two regions of one task that has relations"
+            raise LabelError(f"the arrow from {ids[0]!r} to {ids[1]!r} {what}")
         source, target = ids if direction == "right" else ids[::-1]
         return common[0], str(source), str(target)
 

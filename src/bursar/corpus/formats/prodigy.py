@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import ToWords, WordSpans, check_cut, check_word_spans, in_characters, in_words
+from bursar.corpus.formats.characters import (
+    ToWords,
+    WordSpans,
+    check_cut,
+    check_word_spans,
+    in_characters,
+    in_words,
+    read_span,
+)
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
 from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
@@ -99,7 +107,7 @@ def _labels(reader: FileReader, record: dict[str, Any], to_words: ToWords) -> di
     if spans is not None and "entities" in reader:
         if not isinstance(spans, list):
             raise LabelError(f"spans must be a list, not {spans!r}")
-        labels["entities"] = [_span(span, to_words) for span in spans]
+        labels["entities"] = [read_span(span, to_words) for span in spans]
     if relations is not None and "relations" in reader:
         if not isinstance(relations, list):
             raise LabelError(f"relations must be a list, not {relations!r}")
@@ -107,17 +115,10 @@ def _labels(reader: FileReader, record: dict[str, Any], to_words: ToWords) -> di
     return labels
 
 
-def _span(span: Any, to_words: ToWords) -> list[Any]:
-    match span:
-        case {"start": start, "end": end, "label": label}:
-            return [*to_words(start, end), label]
-    raise LabelError(f"a span must have start, end and label, not {span!r}")
-
-
 def _relation(relation: Any, to_words: ToWords) -> list[Any]:
     match relation:
         case {"head_span": head, "child_span": child, "label": label}:
-            return [_span(head, to_words), _span(child, to_words), label]
+            return [read_span(head, to_words), read_span(child, to_words), label]
     raise LabelError(f"a relation must have head_span, child_span and label, not {relation!r}")
 
 
@@ -125,16 +126,13 @@ def _relation(relation: Any, to_words: ToWords) -> list[Any]:
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write all splits to one file. Items with every label are accepted; the others are left to annotate in Prodigy."""
     checks = WriteChecks(corpus, "prodigy", lose)
-    checks.texts_only()
-    checks.no_pairs()
+    checks.refuse("images", "pairs")
     checks.tasks([LABEL, ENTITIES, RELATIONS])
-    assert corpus.texts is not None
-    words_at = (spans.tolist() for spans in corpus.texts.spans)
-    write_json_lines(path, (_written(checks, *pair) for pair in zip(checks.items(), words_at, strict=True)))
+    write_json_lines(path, (_written(checks, item) for item in checks.items()))
 
 
-def _written(checks: WriteChecks, item: Item, words_at: WordSpans) -> dict[str, Any]:
-    text, schema = item.text or "", checks.corpus.schema
+def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
+    text, schema, words_at = item.text or "", checks.corpus.schema, item.spans
     meta = {"id": item.id, "split": item.split} | ({"group": item.group} if item.group is not None else {})
     tokens = [
         {"text": text[start:end], "start": start, "end": end, "id": n, "ws": text[end : end + 1].isspace()}

@@ -135,9 +135,8 @@ def text_of(reader: FileReader, found: Sentence) -> tuple[str, Spans]:
         text = "".join(spaced).removesuffix(" ")
     spans = align(text, [(token.form, token.words) for token in found.tokens])
     if spans is None:
-        raise reader.error(
-            "its words do not add up to its text", item=found.comments.get("sent_id"), fix="correct or remove '# text'"
-        )
+        fix = "correct or remove '# text'"
+        raise reader.error("its words do not add up to its text", item=found.comments.get("sent_id"), fix=fix)
     return text, spans
 
 

@@ -89,10 +89,7 @@ def _rows(folder: Path) -> Iterator[tuple[int, str, str, str]]:
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder for each of train, dev and test, with the three files in it."""
     checks = WriteChecks(corpus, "slots", lose)
-    checks.texts_only()
-    checks.no_pairs()
-    checks.no_groups()
-    checks.single_blanks()
+    checks.refuse("images", "pairs", "groups", "spacing")
     checks.tasks(TASKS, needed=("intent", "slots"))
     splits = checks.splits()
     checks.known_splits(splits)

@@ -111,8 +111,7 @@ def write_parse(intent: str, words: Sequence[str], slots: Sequence[Span]) -> str
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder with train.tsv, eval.tsv and test.tsv, or one file."""
     checks = WriteChecks(corpus, "topv2", lose)
-    checks.texts_only()
-    checks.no_pairs()
+    checks.refuse("images", "pairs")
     checks.tasks(TASKS, needed=("intent", "slots"))
     with checks.writing(path, SUFFIXES, {"dev": "eval"}) as files:
         for split, file in files:

@@ -31,9 +31,8 @@ CELL = re.compile(r"(.+):(O|[BIESLU]-[^:]+)", re.DOTALL)
 def sniff(path: Path) -> bool:
     """Lines on which every word has a tag."""
     lines = [line for line in first_lines(path, SUFFIXES) if line.strip(" \t")]
-    return bool(lines) and all(
-        all(CELL.fullmatch(cell) for cell in blank_cells(line.partition(ENDING)[0])) for line in lines
-    )
+    cells = (cell for line in lines for cell in blank_cells(line.partition(ENDING)[0]))
+    return bool(lines) and all(CELL.fullmatch(cell) for cell in cells)
 
 
 def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
@@ -69,10 +68,7 @@ def _read_file(reader: FileReader) -> None:
 def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
     """Write a folder with the files train, valid and test, or one file."""
     checks = WriteChecks(corpus, "wordtag", lose)
-    checks.texts_only()
-    checks.no_pairs()
-    checks.no_groups()
-    checks.single_blanks()
+    checks.refuse("images", "pairs", "groups", "spacing")
     checks.tasks([ENTITIES, INTENT], needed=["entities"])
     with checks.writing(path, SUFFIXES, {"dev": "valid"}) as files:
         for split, file in files:

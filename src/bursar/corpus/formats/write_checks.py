@@ -23,11 +23,17 @@ from bursar.corpus.corpus import SPLITS, Corpus, Item
 from bursar.corpus.formats.format import IdCounter, parse_names, replacing, split_files, split_of
 from bursar.corpus.words import find_words
 from bursar.errors import ConfigError, DataError, LabelError
-from bursar.ragged import IntArray
 from bursar.tasks import Task
 from bursar.tasks.schemes import spans_of_tags, tags_of_spans
 
 LOSSES = ("ids", "groups", "spacing", "words")
+LACKS = {  # what a format may lack: the message and the fix for a corpus that has it
+    "images": ("holds texts, not images", "write npz, idx or jsonl"),
+    "pairs": ("holds no second text", None),
+    "groups": ("holds no groups", "lose = groups"),
+    "spacing": ("stores words separated by single spaces, and this text has other spaces", "lose = spacing"),
+    "words": ("does not store words, and these are not the ones that the rule finds", "lose = words"),
+}
 
 
 class UnknownTaskError(DataError):
@@ -77,41 +83,28 @@ class WriteChecks:
         return DataError(f"{self.format} {message}", item=item.id if isinstance(item, Item) else item, fix=fix)
 
     # -- items ------------------------------------------------------------------------------------------------------
-    def texts_only(self) -> None:
-        if self.corpus.texts is None:
-            raise self.error("holds texts, not images", self.corpus.ids[0], fix="write npz, idx or jsonl")
+    def refuse(self, *lacks: str) -> None:
+        """Refuse a corpus with something that the format lacks: images, pairs, groups, spacing or words."""
+        for what in lacks:
+            at = None if what in self.lose else next(self._having(what), None)
+            if at is not None:
+                message, fix = LACKS[what]
+                raise self.error(message, self.corpus.ids[at], fix=fix)
 
-    def no_pairs(self) -> None:
-        if self.corpus.pairs is not None:
-            self._refuse_first(self.corpus.pairs.strings.offsets, "holds no second text")
-
-    def no_groups(self) -> None:
-        if self.corpus.groups is not None and "groups" not in self.lose:
-            self._refuse_first(self.corpus.groups.offsets, "holds no groups", fix="lose = groups")
-
-    def _refuse_first(self, offsets: IntArray, message: str, fix: str | None = None) -> None:
-        filled = np.flatnonzero(np.diff(offsets))
-        if len(filled):
-            raise self.error(message, self.corpus.ids[int(filled[0])], fix=fix)
-
-    def single_blanks(self) -> None:
-        """The text must be its words separated by single spaces."""
-        if self.corpus.texts is None or "spacing" in self.lose:
-            return
-        for at, words in enumerate(self.corpus.texts.all_words()):
-            if " ".join(words) != self.corpus.texts.strings[at]:
-                raise self.error(
-                    "stores words separated by single spaces, and this text has other spaces",
-                    self.corpus.ids[at],
-                    fix="lose = spacing",
-                )
-
-    def found_words(self) -> None:
-        """The words must be those that are found by rule."""
-        other = None if "words" in self.lose else next(self.other_words(), None)
-        if other is not None:
-            message = "does not store words, and these are not the ones that the rule finds"
-            raise self.error(message, self.corpus.ids[other], fix="lose = words")
+    def _having(self, what: str) -> Iterator[int]:
+        """The positions of items that have it."""
+        texts, pairs, groups = self.corpus.texts, self.corpus.pairs, self.corpus.groups
+        match what:
+            case "images" if texts is None:
+                yield 0
+            case "pairs" if pairs is not None:
+                yield from np.flatnonzero(np.diff(pairs.strings.offsets)).tolist()
+            case "groups" if groups is not None:
+                yield from np.flatnonzero(np.diff(groups.offsets)).tolist()
+            case "spacing" if texts is not None:
+                yield from (at for at, words in enumerate(texts.all_words()) if " ".join(words) != texts.strings[at])
+            case "words":
+                yield from self.other_words()
 
     def other_words(self) -> Iterator[int]:
         """The positions of items whose words are not those found by rule."""
@@ -131,9 +124,8 @@ class WriteChecks:
 
     def group(self, item: Item, expected: str | None) -> None:
         if item.group != expected and "groups" not in self.lose:
-            raise self.error(
-                f"cannot keep group {item.group!r}: it would be read as {expected!r}", item, fix="lose = groups"
-            )
+            message = f"cannot keep group {item.group!r}: it would be read as {expected!r}"
+            raise self.error(message, item, fix="lose = groups")
 
     def cell(self, item: Item, value: str, forbidden: str = " ") -> str:
         """Check a value between separators: not empty, one line, none of ``forbidden`` in it."""
@@ -158,9 +150,7 @@ class WriteChecks:
     def label(self, item: Item, task: str) -> Any:
         """The label of an item, for formats in which every item has one."""
         if task not in item.labels:
-            raise self.error(
-                f"cannot leave task {task!r} unlabelled", item, fix="corpus.take(…) the items that are labelled"
-            )
+            raise self.error(f"cannot leave task {task!r} unlabelled", item, fix="corpus.take(…) the labelled items")
         return item.labels[task]
 
     def tags(self, item: Item, task: str, scheme: str = "IOB2") -> list[str]:
@@ -171,9 +161,8 @@ class WriteChecks:
         except LabelError as wrong:
             raise self.error(f"cannot hold task {task!r}: {wrong.message}", item, fix=wrong.fix) from None
         if spans_of_tags(tags) != spans:
-            raise self.error(
-                f"in scheme {scheme} cannot separate adjacent spans of one type", item, fix="use IOB1, IOB2 or BIOES"
-            )
+            message = f"in scheme {scheme} cannot separate adjacent spans of one type"
+            raise self.error(message, item, fix="use IOB1, IOB2 or BIOES")
         return tags
 
     # -- files ------------------------------------------------------------------------------------------------------
@@ -202,7 +191,9 @@ class WriteChecks:
             return
         self.known_splits(splits)
         files = {split: path / f"{(names or {}).get(split, split)}{suffixes[0]}" for split in splits}
-        self.check_no_other_files(path, suffixes, files.values())
+        others = {file for _, file in split_files(path, suffixes)} if path.is_dir() else set()
+        if others := others - set(files.values()):  # they would be read as part of this corpus
+            raise DataError("a file of another corpus is in this folder", path=min(others), fix="use an empty folder")
         yield from sorted(files.items(), key=lambda pair: SPLITS.index(pair[0]))
 
     def splits(self) -> list[str]:
@@ -214,13 +205,6 @@ class WriteChecks:
             if split not in SPLITS:
                 item = self.corpus.ids[int(self.corpus.in_split(split)[0])]
                 raise self.error(f"has files for train, dev and test, not for a split {split!r}", item)
-
-    def check_no_other_files(self, folder: Path, suffixes: Sequence[str], files: Iterable[Path]) -> None:
-        """Reject a folder with files of another corpus, which would be read as part of this one."""
-        others = {file for _, file in split_files(folder, suffixes)} if folder.is_dir() else set()
-        others -= set(files)
-        if others:
-            raise DataError("a file of another corpus is in this folder", path=min(others), fix="use an empty folder")
 
     def items(self, split: str | None = None) -> Iterator[Item]:
         """The items of a split, or all."""
