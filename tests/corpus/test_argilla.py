@@ -100,7 +100,7 @@ def test_questions_of_other_kinds_are_skipped_by_name(tmp_path: Path) -> None:
     [
         ({"fields": {"other": "x"}}, r"no text field 'text'.*one of: other"),
         ({"fields": 7}, "must be objects"),
-        ({"fields": {"text": "x", "pair": 7}}, "must be strings"),
+        ({"fields": {"text": "x", "pair": 7}}, "pair must be a string"),
         ({"metadata": {"words": "0-99"}}, "words must be"),
         ({"metadata": {"words": [1]}}, "words must be"),
         ({"responses": {"intent": 7}}, "must be a list of objects"),

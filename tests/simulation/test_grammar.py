@@ -8,8 +8,7 @@ from bursar.simulation.grammar import Dice, Fragment, Grammar
 from bursar.simulation.noise import SHORTEST_TYPO, Noise, disturb, misspell
 from bursar.simulation.notation import parse
 from bursar.simulation.relations import relations_of
-from bursar.simulation.sentence import make_clause, make_sentence
-from bursar.simulation.surface import render
+from bursar.simulation.sentence import make_clause, make_sentence, render
 from bursar.simulation.vocabulary import dependency_labels, english, intents
 
 

@@ -69,6 +69,7 @@ class CorpusBuilder:
         self._pairs: list[str] = []
         self._groups: list[str] = []
         self._images: list[NDArray[Any]] = []
+        self.split = "train"  # of items that do not name theirs
         self.path: Path | None = None
         self.line: int | None = None
         for name, task in (schema or {}).items():
@@ -88,6 +89,13 @@ class CorpusBuilder:
             yield
         except (LabelError, SchemaError) as wrong:
             raise self.error(wrong.message, item=item, fix=wrong.fix) from None
+
+    def strings(self, item: str, split: Any, **values: Any) -> dict[str, Any]:
+        """The split and other values of an item, which must be strings or missing."""
+        for key, value in (("split", split), *values.items()):
+            if not isinstance(value, str | None):
+                raise self.error(f"{key} must be a string, not {value!r}", item=item)
+        return values | {"split": split or self.split}
 
     def add_task(self, name: str, task: Mapping[str, Any] | Task) -> None:
         """Add a task. Items added before it have no label for it."""
@@ -197,16 +205,10 @@ class CorpusBuilder:
             schema={name: task for name, (task, _) in built.items()},
             labels={name: labels for name, (_, labels) in built.items()},
             texts=texts if images is None else None,
-            pairs=_found_words(self._pairs) if any(self._pairs) else None,
+            pairs=Texts.of(self._pairs) if any(self._pairs) else None,
             images=images,
             groups=Strings.of(self._groups) if any(self._groups) else None,
         )
-
-
-def _found_words(texts: Sequence[str]) -> Texts:
-    spans = [find_words(text) for text in texts]
-    flat = np.array([end for words in spans for word in words for end in word], dtype=np.int32)
-    return Texts(Strings.of(texts), Ragged(flat.reshape(-1, 2), offsets_of([len(words) for words in spans])))
 
 
 def without_labels(task: Task) -> dict[str, Any]:

@@ -230,31 +230,23 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     shapes = {None if part.images is None else part.images.shape[1:] for part in parts}
     if len(shapes) > 1:
         raise DataError("images of different sizes, or images and texts, cannot be in one corpus")
-    labels = {
-        name: Labels.concatenate(
-            [
-                recode(part.labels[name], part.schema[name], task)
-                if name in part.schema
-                else Labels.none(len(part), task)
-                for part in parts
-            ]
-        )
-        for name, task in schema.items()
-    }
-    codes = [np.array([splits.index(name) for name in part.splits], dtype=np.int16) for part in parts]
+
+    def column(part: Corpus, name: str) -> Labels:
+        if name not in part.schema:
+            return Labels.none(len(part), schema[name])
+        return recode(part.labels[name], part.schema[name], schema[name])
+
+    codes = [np.array([splits.index(part.splits[c]) for c in part.split_codes], dtype=np.int16) for part in parts]
+    images = [part.images for part in parts if part.images is not None]
     merged = Corpus(
         ids=Strings.concatenate([part.ids for part in parts]),
-        split_codes=np.concatenate(
-            [code[part.split_codes] if len(part) else part.split_codes for code, part in zip(codes, parts, strict=True)]
-        ),
+        split_codes=np.concatenate(codes),
         splits=splits,
         schema=schema,
-        labels=labels,
+        labels={name: Labels.concatenate([column(part, name) for part in parts]) for name in schema},
         texts=_join_texts([part.texts for part in parts], parts),
         pairs=_join_texts([part.pairs for part in parts], parts),
-        images=np.concatenate([part.images for part in parts if part.images is not None])
-        if None not in shapes
-        else None,
+        images=np.concatenate(images) if images else None,
         groups=_join_groups(parts),
     )
     doubles = [id for id, count in Counter(merged.ids).items() if count > 1]
@@ -267,7 +259,7 @@ def _join_texts(columns: Sequence[Texts | None], parts: Sequence[Corpus]) -> Tex
     if all(column is None for column in columns):
         return None
     pairs = zip(columns, parts, strict=True)
-    return Texts.concatenate([Texts.blank(len(part)) if column is None else column for column, part in pairs])
+    return Texts.concatenate([Texts.of([""] * len(part)) if column is None else column for column, part in pairs])
 
 
 def _join_groups(parts: Sequence[Corpus]) -> Strings | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bursar.ragged import IntArray, Ragged, Strings
+from bursar.ragged import IntArray, Ragged, Strings, offsets_of
 
 # Letters and digits with inner apostrophes, hyphens and points are one word; every other mark is a word.
 WORD = re.compile(r"\w+(?:['’.\-]\w+)*|[^\w\s]")
@@ -71,6 +71,8 @@ class Texts:
         return Texts(strings, Ragged.concatenate([part.spans for part in parts]))
 
     @staticmethod
-    def blank(items: int) -> Texts:
-        nothing = np.zeros(items + 1, dtype=np.int64)
-        return Texts(Strings(np.zeros(0, np.uint8), nothing), Ragged(np.zeros((0, 2), np.int32), nothing))
+    def of(texts: Sequence[str]) -> Texts:
+        """Texts whose words are found by rule."""
+        spans = [find_words(text) for text in texts]
+        flat = np.array([end for words in spans for word in words for end in word], dtype=np.int32)
+        return Texts(Strings.of(texts), Ragged(flat.reshape(-1, 2), offsets_of([len(words) for words in spans])))

@@ -29,7 +29,7 @@ from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray, IntArray, Ragged
 from bursar.random_streams import rng
-from bursar.tasks.groups import groups_of
+from bursar.tasks.task import groups_of
 
 if TYPE_CHECKING:
     from bursar.laws.advice import Laws

@@ -15,8 +15,8 @@ from bursar.errors import ConfigError, LearnerError
 from bursar.learners.encoders.encoder import Encoder
 from bursar.learners.settings import NeuralSettings
 from bursar.tasks import Tagging, Task
-from bursar.tasks.groups import groups_of
 from bursar.tasks.heads import Encoded, Head
+from bursar.tasks.task import groups_of
 
 
 def make_models(encoder: Encoder, tasks: Mapping[str, Task], settings: NeuralSettings) -> list[SharedModel]:

@@ -139,8 +139,7 @@ class Ledger:
             known = connection.execute(sa.select(*columns).where(tables.skips.c.key == skip.key)).mappings().first()
             if known is None:
                 (number,) = next_numbers(connection, tables.skips)
-                written = {"id": number, **row, "created_at": tables.now()}
-                record(connection, SKIP, {tables.skips: [written]})
+                record(connection, SKIP, {tables.skips: [{"id": number, **row, "created_at": tables.now()}]})
             elif dict(known) != row:
                 raise _used_before(skip.key, "skip")
         return Receipt(skip.key, repeated=known is not None)
@@ -335,8 +334,7 @@ class Ledger:
 
 def _decision(connection: sa.Connection, round: int, kind: str) -> str | None:
     d = tables.decisions.c
-    found: str | None = connection.execute(sa.select(d.body).where(d.round == round, d.kind == kind)).scalar()
-    return found
+    return connection.execute(sa.select(d.body).where(d.round == round, d.kind == kind)).scalar()
 
 
 def _undone(connection: sa.Connection) -> dict[str, dict[str, Any]]:

@@ -70,10 +70,8 @@ def record(connection: sa.Connection, kind: str, written: Rows) -> None:
     for table, rows in written.items():
         if rows:
             connection.execute(table.insert(), rows)
-    content = {
-        table.name: [_plain(table, names, row) for row in written.get(table, ())]
-        for table, (_, names) in PARTS[kind].items()
-    }
+    parts = PARTS[kind].items()
+    content = {table.name: [_plain(table, names, row) for row in written.get(table, ())] for table, (_, names) in parts}
     _append(connection, kind, next(iter(written.values()))[0]["id"], content)
 
 
@@ -128,8 +126,7 @@ def head_of(connection: sa.Connection) -> Head:
 
 def digest_at(connection: sa.Connection, entry: int) -> str | None:
     """The digest of an entry; ``None`` if it is missing."""
-    found: str | None = connection.execute(sa.select(tables.log.c.digest).where(tables.log.c.id == entry)).scalar()
-    return found
+    return connection.execute(sa.select(tables.log.c.digest).where(tables.log.c.id == entry)).scalar()
 
 
 def last_loss(connection: sa.Connection) -> int:
@@ -160,11 +157,8 @@ def audit_log(connection: sa.Connection, first: int = 1) -> Audit:
     logged: dict[str, set[int]] = {kind: set() for kind in PARTS}
     for entry, found in _walk(connection, first):
         if entry["id"] != number + 1:
-            first_gone, last_gone = number + 1, entry["id"] - 1
-            one = first_gone == last_gone
-            problems.append(
-                f"entry {first_gone} is missing" if one else f"entries {first_gone} to {last_gone} are missing"
-            )
+            one, last = entry["id"] == number + 2, entry["id"] - 1
+            problems.append(f"entry {last} is missing" if one else f"entries {number + 1} to {last} are missing")
             before = None
         number, kind, record = entry["id"], entry["kind"], entry["record"]
         if kind == DECISION and first == 1 and _accepts(found, content):

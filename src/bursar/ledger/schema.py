@@ -31,7 +31,6 @@ def _submission() -> sa.Column[int]:
 
 
 def _unique_key() -> list[sa.Constraint]:
-    """No two rows have the same key."""
     excluded = ExcludeConstraint(("key", "="), using="hash")
     return [sa.UniqueConstraint("key").ddl_if(dialect="sqlite"), excluded.ddl_if(dialect="postgresql")]
 

@@ -15,8 +15,7 @@ from bursar.errors import ConfigError
 from bursar.simulation.grammar import Dice, Fragment, running_shares
 from bursar.simulation.noise import Noise, disturb
 from bursar.simulation.relations import relation_labels, relations_of
-from bursar.simulation.sentence import make_clause, make_sentence
-from bursar.simulation.surface import render
+from bursar.simulation.sentence import make_clause, make_sentence, render
 from bursar.simulation.vocabulary import Intent, dependency_labels, intent_shares, intents, slot_types
 from bursar.tasks import Classification, Parsing, Regression, Relations, Tagging, Task
 from bursar.tasks.task import Row

@@ -54,7 +54,6 @@ def _nearest(sentence: Fragment, span: Span, targets: list[Span], shared: bool) 
 
 
 def _way_up(sentence: Fragment, span: Span) -> list[int]:
-    """The words from a span's head word to the root."""
     at = next(a for a in range(span.start, span.end) if not span.start <= sentence.heads[a] < span.end)
     way = []
     while at >= 0:

@@ -261,6 +261,21 @@ def _label_names(task: str, field: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def groups_of(tasks: Mapping[str, Task]) -> list[list[str]]:
+    """Task names in groups that must be trained together, in the order of their first tasks.
+
+    >>> from bursar.tasks import Classification, Relations, Tagging
+    >>> entities, intent = Tagging("entities", ("a", "b")), Classification("intent", ("x", "y"))
+    >>> links = Relations("links", ("in",), entity_types=("a", "b"))
+    >>> groups_of({"links": links, "intent": intent, "entities": entities})
+    [['entities', 'links'], ['intent']]
+    """
+    partners = {name: task.partner(tasks) for name, task in tasks.items()}
+    leaders = {name: partner or name for name, partner in partners.items()}
+    led = {leader: [name for name in tasks if leaders[name] == leader != name] for leader in leaders.values()}
+    return [[leader, *others] for leader, others in led.items()]
+
+
 # -- shared kernels ----------------------------------------------------------------------------------------------
 def span_of(value: Any, words: int, what: str = "span") -> tuple[int, int]:
     """Read the start and end (exclusive) of a span, and check that they are within the item."""

@@ -25,7 +25,6 @@ from bursar.corpus.corpus import Corpus, Item
 from bursar.corpus.formats.characters import (
     AnnotationOptions,
     ToWords,
-    WordSpans,
     check_word_spans,
     in_characters,
     in_words,
@@ -99,7 +98,6 @@ def _read_settings(builder: CorpusBuilder, path: Path, skip: Collection[str]) ->
 
 
 def _read_json(builder: CorpusBuilder, path: Path) -> Any:
-    """A file of one JSON object."""
     text = "\n".join(line for _, line in numbered_lines(path))
     builder.at(path, 1)
     try:
@@ -148,13 +146,11 @@ def _read_record(
     fields, metadata, responses = (record.get(key) or {} for key in ("fields", "metadata", "responses"))
     if not all(isinstance(part, dict) for part in (fields, metadata, responses)):
         raise builder.error("fields, metadata and responses must be objects", item=id)
-    text, pair = fields.get(field), fields.get("pair")
+    text = fields.get(field)
     if not isinstance(text, str):
         known = ", ".join(key for key, value in fields.items() if isinstance(value, str)) or "none"
         raise builder.error(f"it has no text field {field!r}", item=id, fix=f"text = one of: {known}")
-    split, group = metadata.get("split"), metadata.get("group")
-    if not all(isinstance(value, str | None) for value in (pair, split, group)):
-        raise builder.error("pair, split and group must be strings", item=id)
+    strings = builder.strings(id, metadata.get("split"), pair=fields.get("pair"), group=metadata.get("group"))
     with builder.locating(id):
         words_at = find_words(text) if "words" not in metadata else _read_word_spans(metadata["words"], text)
         to_words = partial(in_words, text, words_at, cut=options.cut)
@@ -162,7 +158,7 @@ def _read_record(
         for task, answers in responses.items():
             if task not in options.skip and answers:
                 labels |= _answer(builder, task, answers, to_words, options)
-    builder.add(id, split=split or "train", text=text, words=words_at, pair=pair, group=group, labels=labels)
+    builder.add(id, text=text, words=words_at, labels=labels, **strings)
 
 
 def _answer(
@@ -179,7 +175,8 @@ def _answer(
         return {}
     value = options.pick(given, f"responses to {name!r}")
     if isinstance(task, Tagging):
-        return {name: [read_span(span, to_words) for span in (value if isinstance(value, list) else [value])]}
+        spans = value if isinstance(value, list) else [value]
+        return {name: [read_span(span, to_words, f"a span of {name!r}") for span in spans]}
     if isinstance(task, Classification) and isinstance(value, list):
         if len(value) > 1:
             raise LabelError(f"an item has one class, and {name!r} has {len(value)} here")
@@ -187,7 +184,7 @@ def _answer(
     return {name: value}
 
 
-def _read_word_spans(words: Any, text: str) -> WordSpans:
+def _read_word_spans(words: Any, text: str) -> list[list[int]]:
     """Parse ``0-4 5-7``, since metadata are strings."""
     cells = words.split() if isinstance(words, str) else [words]
     pairs = [re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", str(cell)) for cell in cells]

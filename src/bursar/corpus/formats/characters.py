@@ -104,12 +104,12 @@ def in_words(text: str, words_at: WordSpans, start: Any, end: Any, cut: str = "r
     return first, last
 
 
-def read_span(span: Any, to_words: ToWords) -> list[Any]:
+def read_span(span: Any, to_words: ToWords, what: str = "a span") -> list[Any]:
     """A span in words from an object with start and end in characters, and a label."""
     match span:
         case {"start": start, "end": end, "label": label}:
             return [*to_words(start, end), label]
-    raise LabelError(f"a span must have start, end and label, not {span!r}")
+    raise LabelError(f"{what} must have start, end and label, not {span!r}")
 
 
 def _short(text: str) -> str:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -77,64 +77,56 @@ def _cells(line: str) -> list[str]:
     return blank_cells(line)
 
 
+def _kind(numbered: tuple[int, list[str]]) -> str:
+    """What a line is: blank (empty), the start of a document, or a word."""
+    cells = numbered[1]
+    return "" if not cells else DOCUMENT if cells[0] == DOCUMENT else WORD
+
+
 def _read_file(reader: FileReader, columns: Sequence[str] | None) -> None:
-    sentences = _Sentences(reader, columns or ())
-    for line in reader.lines():
-        cells = _cells(line)
-        if not cells:
-            sentences.close()
-        elif cells[0] == DOCUMENT:
-            sentences.close()
-            sentences.group = reader.next_id(f"{reader.split}-doc")
-        else:
-            sentences.add(cells)
-    sentences.close()
-
-
-@dataclass
-class _Sentences:
-    """Collects the lines of a sentence and adds it to the corpus when it ends."""
-
-    reader: FileReader
-    names: Sequence[str]  # of the columns; empty before the first line if they depend on its width
+    names: Sequence[str] = ()  # of the columns, from the first sentence on
     group: str | None = None
-    rows: list[list[str]] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)  # the line of each row
-    declared: bool = False
+    numbered = ((reader.line or 1, _cells(line)) for line in reader.lines())
+    for kind, found in groupby(numbered, _kind):
+        if kind == DOCUMENT:
+            for _ in found:
+                group = reader.next_id(f"{reader.split}-doc")
+        elif kind == WORD:
+            rows = [*found]
+            names = names or _declare(reader, columns, *rows[0])
+            _read_sentence(reader, names, rows, group)
 
-    def add(self, cells: list[str]) -> None:
-        if not self.declared:
-            self.declare(len(cells))
-        if len(cells) != len(self.names) or "" in cells:
-            raise self.reader.error(f"expected {len(self.names)} cells ({', '.join(self.names)}), not {cells}")
-        self.rows.append(cells)
-        self.lines.append(self.reader.line or 1)
 
-    def declare(self, width: int) -> None:
-        if width < 2:
-            raise self.reader.error("expected a word and its tag", fix="separate them by a tab or a space")
-        self.declared = True
-        self.names = self.names or (CONLL2003 if width == 4 else (WORD, *[SKIPPED] * (width - 2), "entities"))
-        for name in (name for name in self.names if name not in (WORD, SKIPPED)):
-            stated = self.reader.task(name)
-            every_word = stated.every_word if isinstance(stated, Tagging) else name in EVERY_WORD
-            self.reader.declare(Tagging(name, every_word=every_word))
+def _declare(reader: FileReader, columns: Sequence[str] | None, line: int, cells: list[str]) -> Sequence[str]:
+    """Add the tasks of the columns; return the names of all columns."""
+    reader.line, width = line, len(cells)
+    if width < 2:
+        raise reader.error("expected a word and its tag", fix="separate them by a tab or a space")
+    names = columns or (CONLL2003 if width == 4 else (WORD, *[SKIPPED] * (width - 2), "entities"))
+    for name in (name for name in names if name not in (WORD, SKIPPED)):
+        stated = reader.task(name)
+        every_word = stated.every_word if isinstance(stated, Tagging) else name in EVERY_WORD
+        reader.declare(Tagging(name, every_word=every_word))
+    return names
 
-    def close(self) -> None:
-        if not self.rows:
-            return
-        columns = dict(zip(self.names, zip(*self.rows, strict=True), strict=True))
-        columns.pop(SKIPPED, None)
-        self.reader.line = self.lines[0]
-        text, words = join_tokens(columns.pop(WORD))
-        labels: dict[str, Any] = {}
-        for name, tags in columns.items():
-            task = self.reader.task(name)
-            every_word = isinstance(task, Tagging) and task.every_word
-            labels[name] = list(tags) if every_word else spans_at(self.reader, tags, self.lines)
-        id, split = self.reader.next_id(), self.reader.split
-        self.reader.add(id, split=split, text=text, words=words, group=self.group, labels=labels)
-        self.rows, self.lines = [], []
+
+def _read_sentence(
+    reader: FileReader, names: Sequence[str], rows: list[tuple[int, list[str]]], group: str | None
+) -> None:
+    for reader.line, cells in rows:
+        if len(cells) != len(names) or "" in cells:
+            raise reader.error(f"expected {len(names)} cells ({', '.join(names)}), not {cells}")
+    columns = dict(zip(names, zip(*(cells for _, cells in rows), strict=True), strict=True))
+    columns.pop(SKIPPED, None)
+    lines = [line for line, _ in rows]
+    reader.line = lines[0]
+    text, words = join_tokens(columns.pop(WORD))
+    labels: dict[str, Any] = {}
+    for name, tags in columns.items():
+        task = reader.task(name)
+        every_word = isinstance(task, Tagging) and task.every_word
+        labels[name] = list(tags) if every_word else spans_at(reader, tags, lines)
+    reader.add(reader.next_id(), split=reader.split, text=text, words=words, group=group, labels=labels)
 
 
 def write(

@@ -75,13 +75,11 @@ def _read_item(reader: FileReader, record: dict[str, Any], spans: bool, cut: str
     id = str(name)
     if not isinstance(text, str):
         raise reader.error("an item needs a text", item=id)
-    split, group = record.get("split"), record.get("group")
-    if not isinstance(split, str | None) or not isinstance(group, str | None):
-        raise reader.error("split and group must be strings", item=id)
+    strings = reader.strings(id, split=record.get("split"), group=record.get("group"))
     with reader.locating(id):
         words_at = find_words(text) if "words" not in record else check_word_spans(record["words"], text)
         labels = _labels(record, spans, partial(in_words, text, words_at, cut=cut))
-    reader.add(id, split=split or reader.split, text=text, words=words_at, group=group, labels=labels)
+    reader.add(id, text=text, words=words_at, labels=labels, **strings)
 
 
 def _labels(record: dict[str, Any], spans: bool, to_words: ToWords) -> dict[str, Any]:
@@ -107,7 +105,6 @@ def _labels(record: dict[str, Any], spans: bool, to_words: ToWords) -> dict[str,
 
 
 def _class(classes: Any) -> str | None:
-    """The class of an item; ``None`` if it has none."""
     match classes:
         case str():
             return classes
@@ -159,7 +156,6 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
 
 
 def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
-    """An item under the keys of a doccano project with these tasks."""
     tasks = set(checks.corpus.schema)
     spans = [[*in_characters(item.spans, start, end), kind] for start, end, kind in item.labels.get("entities", [])]
     record: dict[str, Any] = {"id": item.id, "split": item.split, "text": item.text}

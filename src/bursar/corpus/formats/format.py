@@ -108,7 +108,6 @@ class FileReader(CorpusBuilder):
     def __init__(self, schema: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
         self.file = Path()  # the file that is being read
-        self.split = "train"  # its split
         self.prefix = "line"  # of ids made from line numbers
         self.counter = IdCounter()
 

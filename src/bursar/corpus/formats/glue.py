@@ -78,7 +78,6 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _task_folders(path: Path) -> list[Path]:
-    """The folders of tasks in or at a path."""
     if not path.is_dir():
         return []
     return [path] if _files(path) else [f for f in sorted(path.iterdir()) if f.is_dir() and _files(f)]

@@ -95,7 +95,6 @@ def read(
 
 
 def _load(path: Path, config: str | None) -> dict[str, Any]:
-    """The datasets of a folder or of the hub, by split."""
     datasets = _datasets()
     try:
         on_disk = path.exists()
@@ -128,7 +127,6 @@ def _schema_of(description: str) -> dict[str, Any] | None:
 
 
 def _inner(feature: Any) -> Any:
-    """The element type of a list; ``None`` if it is not a list."""
     return feature[0] if isinstance(feature, list) and feature else getattr(feature, "feature", None)
 
 
@@ -252,7 +250,6 @@ def _read_item(
 
 
 def _label(builder: CorpusBuilder, id: str, task: str, value: Any, names: list[str] | None) -> Any:
-    """A value of a column as a label; ``None`` if there is none."""
     if value is None or (value == NO_LABEL and names is not None):
         return None
     if names is None:

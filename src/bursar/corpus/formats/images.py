@@ -225,7 +225,6 @@ def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _pick_images(reader: FileReader, arrays: Mapping[str, NDArray[Any]], chosen: str | None) -> NDArray[Any]:
-    """The chosen array, or the largest that can be images."""
     fit = {name: a for name, a in arrays.items() if a.ndim in (3, 4) and a.dtype.kind in "uif" and a.size}
     if chosen is not None and chosen not in fit:
         raise reader.error(f"there is no array of images called {chosen!r}", fix=f"it has {', '.join(fit) or 'none'}")

@@ -39,6 +39,8 @@ from bursar.corpus.words import find_words
 from bursar.errors import DataError, LabelError, SchemaError
 from bursar.tasks import make_task
 
+Tasks = list[tuple[int, dict[str, Any]]]  # each with the line it begins on
+
 
 def sniff(path: Path) -> bool:
     """An array whose first object has Label Studio's data."""
@@ -81,13 +83,7 @@ def read(
 
 
 # -- tasks ----------------------------------------------------------------------------------------------------------
-def _design(
-    builder: CorpusBuilder,
-    path: Path,
-    tasks: list[tuple[int, dict[str, Any]]],
-    config: str | None,
-    skip: Collection[str],
-) -> Design:
+def _design(builder: CorpusBuilder, path: Path, tasks: Tasks, config: str | None, skip: Collection[str]) -> Design:
     """The design from the configuration or inferred from the results; the schema takes precedence."""
     beside = Path(config) if config is not None else path.with_suffix(".xml")
     if config is not None or beside.is_file():
@@ -116,9 +112,7 @@ def _read_config(builder: CorpusBuilder, path: Path) -> Design:
         raise builder.error(f"not a labelling configuration: {wrong}") from None
 
 
-def _guess(
-    builder: CorpusBuilder, path: Path, tasks: list[tuple[int, dict[str, Any]]], skip: Collection[str]
-) -> dict[str, str]:
+def _guess(builder: CorpusBuilder, path: Path, tasks: Tasks, skip: Collection[str]) -> dict[str, str]:
     """Add a task for every control with results; return the controls between which relations are drawn."""
     ends: dict[str, str] = {}
     for line, task in tasks:
@@ -162,33 +156,22 @@ def _read_task(
     if not isinstance(text, str):
         known = ", ".join(key for key, value in data.items() if isinstance(value, str)) or "none"
         raise builder.error(f"its data has no text called {design.text!r}", item=id, fix=f"text = one of: {known}")
-    strings = {key: data.get(name) for key, name in (("pair", design.pair), ("group", "group"), ("split", "split"))}
-    for key, value in strings.items():
-        if not isinstance(value, str | None):
-            raise builder.error(f"{key} must be a string, not {value!r}", item=id)
+    about = builder.strings(id, pair=data.get(design.pair), group=data.get("group"), split=data.get("split"))
     with builder.locating(id):
         words_at = find_words(text) if "words" not in data else check_word_spans(data["words"], text)
     said: list[dict[str, Any]] = []
     for results in _annotations(builder, task, id):
-        _check_controls(builder, design, results, id, options.skip)
+        for result in results:  # none is dropped silently
+            relation = result.get("type") == "relation"
+            control = "relation" if relation else str(result.get("from_name"))
+            if control not in options.skip and not (design.arrows if relation else control in design.schema):
+                raise builder.error(f"the control {control!r} belongs to no task", item=id, fix=f"skip = {control}")
         tasks = _tasks(builder, design, data, results, id)
         with builder.locating(id):
             said.append(labels_of(design, results, tasks, text, words_at, options.cut))
     with builder.locating(id):
         labels = options.pick(said, "annotations") if said else {}
-    about = strings | {"split": strings["split"] or "train"}
     builder.add(id, text=text, words=words_at, labels=labels, **about)
-
-
-def _check_controls(
-    builder: CorpusBuilder, design: Design, results: list[Result], id: str, skip: Collection[str]
-) -> None:
-    """Every result must belong to a task or to a skipped control, so that none is dropped silently."""
-    for result in results:
-        relation = result.get("type") == "relation"
-        control = "relation" if relation else str(result.get("from_name"))
-        if control not in skip and not (design.arrows if relation else control in design.schema):
-            raise builder.error(f"the control {control!r} belongs to no task", item=id, fix=f"skip = {control}")
 
 
 def _tasks(builder: CorpusBuilder, design: Design, data: dict[str, Any], results: list[Result], id: str) -> list[str]:

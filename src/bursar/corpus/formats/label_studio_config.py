@@ -152,7 +152,6 @@ def read_config(view: xml.Element) -> Design:
 
 
 def _task(name: str, tag: xml.Element, about: Mapping[str, Any], relations: list[str]) -> Task:
-    """The task of a control, from its tag and our attribute."""
     labels = _labels(tag, OPTIONS[tag.tag])
     kind = about.get("kind")
     control = KINDS[kind].control if isinstance(kind, str) and kind in KINDS else None

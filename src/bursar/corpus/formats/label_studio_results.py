@@ -225,7 +225,6 @@ def _regions(
 
 
 def _arrows(design: Design, answers: _Answers) -> dict[str, list[tuple[str, str, Result]]]:
-    """The arrows of each task: source, target, result."""
     owners = design.arrows
     found: dict[str, list[tuple[str, str, Result]]] = {}
     for arrow in answers.arrows if owners else ():

@@ -19,15 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bursar.corpus.corpus import Corpus, Item
-from bursar.corpus.formats.characters import (
-    ToWords,
-    WordSpans,
-    check_cut,
-    check_word_spans,
-    in_characters,
-    in_words,
-    read_span,
-)
+from bursar.corpus.formats.characters import ToWords, check_cut, check_word_spans, in_characters, in_words, read_span
 from bursar.corpus.formats.format import FORMATS, FileReader, Format, read_files
 from bursar.corpus.formats.json_files import first_line_object, json_lines, write_json_lines
 from bursar.corpus.formats.write_checks import WriteChecks
@@ -68,9 +60,7 @@ def _read_item(reader: FileReader, record: dict[str, Any], cut: str) -> None:
     id = str(about["id"]) if type(about.get("id")) in (str, int) else reader.line_id()
     if not isinstance(text, str):
         raise reader.error("an item needs a text", item=id)
-    split, group = about.get("split"), about.get("group")
-    if not isinstance(split, str | None) or not isinstance(group, str | None):
-        raise reader.error("split and group must be strings", item=id)
+    strings = reader.strings(id, split=about.get("split"), group=about.get("group"))
     answer = record.get("answer")
     if answer is not None and answer not in ANSWERS:
         raise reader.error(f"the answer must be {', '.join(ANSWERS)}, not {answer!r}", item=id)
@@ -78,10 +68,10 @@ def _read_item(reader: FileReader, record: dict[str, Any], cut: str) -> None:
         words_at = find_words(text) if "tokens" not in record else _tokens(record["tokens"], text)
         to_words = partial(in_words, text, words_at, cut=cut)
         labels = _labels(reader, record, to_words) if answer in (None, "accept") else {}
-    reader.add(id, split=split or reader.split, text=text, words=words_at, group=group, labels=labels)
+    reader.add(id, text=text, words=words_at, labels=labels, **strings)
 
 
-def _tokens(tokens: Any, text: str) -> WordSpans:
+def _tokens(tokens: Any, text: str) -> list[list[int]]:
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         raise LabelError("tokens must be a list of objects")
     # spaCy makes tokens of repeated spaces; those are not words.
@@ -132,13 +122,13 @@ def write(corpus: Corpus, path: Path, lose: str | Collection[str] = ()) -> None:
 
 
 def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
-    text, schema, words_at = item.text or "", checks.corpus.schema, item.spans
+    text, schema = item.text or "", checks.corpus.schema
     meta = {"id": item.id, "split": item.split} | ({"group": item.group} if item.group is not None else {})
     tokens = [
         {"text": text[start:end], "start": start, "end": end, "id": n, "ws": text[end : end + 1].isspace()}
-        for n, (start, end) in enumerate(words_at)
+        for n, (start, end) in enumerate(item.spans)
     ]
-    if not all(text[start:end].strip() for start, end in words_at):
+    if not all(text[start:end].strip() for start, end in item.spans):
         raise checks.error("holds no word of blanks", item)
     record: dict[str, Any] = {"text": text, "tokens": tokens, "meta": meta}
     if "label" in schema:
@@ -146,14 +136,14 @@ def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
     if "label" in item.labels:
         record["accept"] = [item.labels["label"]]
     if "entities" in item.labels:
-        record["spans"] = [_marked(words_at, span) for span in item.labels["entities"]]
+        record["spans"] = [_marked(item, span) for span in item.labels["entities"]]
     if "relations" in item.labels:
         record["relations"] = [
             {
                 "head": head[1] - 1,
                 "child": child[1] - 1,
-                "head_span": _marked(words_at, head),
-                "child_span": _marked(words_at, child),
+                "head_span": _marked(item, head),
+                "child_span": _marked(item, child),
                 "label": label,
             }
             for head, child, label in item.labels["relations"]
@@ -161,8 +151,8 @@ def _written(checks: WriteChecks, item: Item) -> dict[str, Any]:
     return record | ({"answer": "accept"} if set(item.labels) == set(schema) else {})
 
 
-def _marked(words_at: WordSpans, span: list[Any]) -> dict[str, Any]:
-    start, end = in_characters(words_at, span[0], span[1])
+def _marked(item: Item, span: list[Any]) -> dict[str, Any]:
+    start, end = in_characters(item.spans, span[0], span[1])
     return {"start": start, "end": end, "token_start": span[0], "token_end": span[1] - 1, "label": span[2]}
 
 

@@ -62,7 +62,6 @@ def read(path: Path, schema: Mapping[str, Any] | None = None) -> Corpus:
 
 
 def _tagged(reader: FileReader, words: str, tags: str) -> tuple[str, list[str], list[Span]]:
-    """The id, the words and the spans of the next item."""
     id, tokens, tag_cells = reader.next_id(), blank_cells(words), blank_cells(tags)
     if not tokens or len(tokens) != len(tag_cells):
         raise reader.error(f"{len(tag_cells)} tags for {len(tokens)} words", item=id)

@@ -170,13 +170,7 @@ class CrfHead(Head):
         return -(log_marginals * possible / possible.sum(dim=1, keepdim=True)).sum()
 
     def with_temperature(self, output: Chain, temperature: float) -> Chain:
-        return Chain(
-            output.words / temperature,
-            output.start / temperature,
-            output.end / temperature,
-            output.transitions / temperature,
-            output.counts,
-        )
+        return Chain(*(scores / temperature for scores in output[:4]), output.counts)
 
     def predict_proba(self, outputs: Sequence[Chain]) -> Beliefs:
         probabilities = torch.stack([output.log_marginals(output.prefixes()).exp() for output in outputs])
@@ -184,7 +178,6 @@ class CrfHead(Head):
 
 
 def _reverse_items(words: Tensor, counts: IntArray) -> Tensor:
-    """Reverse the rows of each item."""
     bounds = offsets_of(counts)
     places = np.repeat(bounds[:-1] + bounds[1:] - 1, counts) - np.arange(len(words))
     return words.index_select(0, torch.from_numpy(places))

@@ -75,13 +75,10 @@ class TreeHead(Head):
         return Ragged(labels.values.astype(np.int64), labels.offsets)
 
     def loss(self, output: TreeScores, targets: Ragged, smoothing: float) -> Tensor:
-        words = int(output.counts.sum())
+        words, total = int(output.counts.sum()), self.root.sum() * 0.0
         if not words:
-            return self.root.sum() * 0.0
-        total = self.root.sum() * 0.0
-        for arcs, dependents, heads, items in zip(
-            output.arcs, output.dependents, output.heads, output.groups, strict=True
-        ):
+            return total
+        for arcs, dependents, heads, items in zip(*output[:4], strict=True):
             n = arcs.shape[1]
             gold = torch.from_numpy(targets.take(items).values.reshape(len(items), n, 2))
             total = total + n * len(items) * _arc_loss(arcs / output.temperature, gold[..., 0], smoothing)
