@@ -97,10 +97,8 @@ def _check_timings(corpus: Corpus, submission: Submission) -> None:
         return
     item, *others = dict.fromkeys(a.item for a in submission.annotations)
     if others:
-        raise LedgerError(
-            f"a submission with timings must have one item, and this one has {item!r} and {others[0]!r}",
-            fix="submit the items one by one",
-        )
+        message = f"a submission with timings must have one item, and this one has {item!r} and {others[0]!r}"
+        raise LedgerError(message, fix="submit the items one by one")
     names = [what for what, _ in submission.timings]
     for what, seconds in submission.timings:
         if what != READING and what not in corpus.schema:

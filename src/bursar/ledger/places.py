@@ -84,11 +84,11 @@ def read_only(place: str | Path) -> Iterator[sa.Connection]:
         store = open_store(place)
     else:
         file = f"file:{quote(str(Path(place).absolute()))}?mode=ro"
-        engine = sa.create_engine(
-            "sqlite://",
-            creator=lambda: sqlite3.connect(file, uri=True, timeout=PATIENCE, isolation_level=None),
-            poolclass=sa.pool.NullPool,
-        )
+
+        def connect() -> sqlite3.Connection:
+            return sqlite3.connect(file, uri=True, timeout=PATIENCE, isolation_level=None)
+
+        engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.pool.NullPool)
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
         store = Store(engine, engine, str(place))
     try:
@@ -158,10 +158,8 @@ postgresql://name@host/database?schema=spring
     left_empty = re.search(r"[?&]schema=?(&|$)", text)  # the URL parser drops it
     schema = "" if left_empty else url.query.get("schema", "any")
     if not isinstance(schema, str) or not _good_schema(schema):
-        raise LedgerError(
-            f"the ledger's URL names the schema {schema!r}",
-            fix=f"give one name of 1 to {LONGEST_SCHEMA} bytes that does not begin with pg_",
-        )
+        fix = f"give one name of 1 to {LONGEST_SCHEMA} bytes that does not begin with pg_"
+        raise LedgerError(f"the ledger's URL names the schema {schema!r}", fix=fix)
     return url.set(drivername="postgresql")
 
 

@@ -50,9 +50,8 @@ def _read_document(reader: FileReader, record: dict[str, Any]) -> None:
     sentences = _lists(reader, record.get("sentences"), "sentences", None)
     if not sentences:
         raise reader.error("the document has no sentences", item=key)
-    columns = {
-        name: _lists(reader, record[name], name, len(sentences)) for name in ("ner", "relations") if name in record
-    }
+    known = [name for name in ("ner", "relations") if name in record]
+    columns = {name: _lists(reader, record[name], name, len(sentences)) for name in known}
     if "ner" in columns:
         reader.declare(ENTITIES)
     if "relations" in columns:

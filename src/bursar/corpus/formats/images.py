@@ -155,9 +155,7 @@ def _idx_labels(checks: WriteChecks, split: str) -> NDArray[np.uint8] | None:
 def _images_of(checks: WriteChecks) -> NDArray[Any]:
     images = checks.corpus.images
     if images is None:
-        raise checks.error(
-            "holds images, not texts", checks.corpus.ids[0], fix="write a format of texts, such as jsonl"
-        )
+        raise checks.error("holds images, not texts", checks.corpus.ids[0], fix="write a format of texts as jsonl")
     return images
 
 

@@ -65,48 +65,42 @@ def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
 
 # -- an array -------------------------------------------------------------------------------------------------------
 def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of an array, each with its line number; errors name the line."""
+    """The objects of an array, each with its line number; errors name the line. An empty array is an error."""
     text = "\n".join(line for _, line in numbered_lines(path))
+
+    def error(message: str, fix: str | None = None) -> DataError:
+        return DataError(message, path=path, line=1 + text.count("\n", 0, at), fix=fix)
+
     at = _skip(text, 0)
-    if at == len(text):
+    if at < len(text) and text[at] != "[":
+        raise error("not a JSON array", fix="write [{…}, {…}, …]")
+    at, empty = _skip(text, at + 1), at == len(text)
+    if empty or text[at : at + 1] == "]":
         raise DataError("there is no item in it", path=path)
-    if text[at] != "[":
-        raise DataError("not a JSON array", path=path, line=_line(text, at), fix="write [{…}, {…}, …]")
-    line, counted = 1, 0
-    at = _skip(text, at + 1)
-    more = text[at : at + 1] != "]"
+    line, counted, more = 1, 0, True
     while more:
         line, counted = line + text.count("\n", counted, at), at
-        record, at = _object(path, text, at, line)
+        try:
+            record, at = _decode(text, at)
+        except ValueError as wrong:
+            raise DataError(f"not JSON: {wrong}", path=path, line=getattr(wrong, "lineno", line)) from None
+        if not isinstance(record, dict):
+            raise DataError("this element of the array is no object", path=path, line=line)
         yield line, record
         at = _skip(text, at)
         more = text[at : at + 1] == ","
         at = _skip(text, at + 1) if more else at
     if text[at : at + 1] != "]":
-        raise DataError("not JSON: the array does not go on or end here", path=path, line=_line(text, at))
+        raise error("not JSON: the array does not go on or end here")
     at = _skip(text, at + 1)
     if at < len(text):
-        raise DataError("there is more after the array", path=path, line=_line(text, at))
-
-
-def _object(path: Path, text: str, at: int, line: int) -> tuple[dict[str, Any], int]:
-    try:
-        record, end = _decode(text, at)
-    except ValueError as wrong:
-        raise DataError(f"not JSON: {wrong}", path=path, line=getattr(wrong, "lineno", line)) from None
-    if not isinstance(record, dict):
-        raise DataError("this element of the array is no object", path=path, line=line)
-    return record, end
+        raise error("there is more after the array")
 
 
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in BLANKS:
         at += 1
     return at
-
-
-def _line(text: str, at: int) -> int:
-    return 1 + text.count("\n", 0, at)
 
 
 def first_object(path: Path) -> dict[str, Any]:

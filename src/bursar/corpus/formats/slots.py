@@ -33,11 +33,8 @@ def _folders(path: Path) -> list[tuple[str, Path]]:
         return []
     if any((path / name).is_file() for name in FILES):
         return [(split_of(path.name) or "train", path)]
-    found = [
-        (split, folder)
-        for folder in sorted(path.iterdir())
-        if (split := split_of(folder.name)) and any((folder / name).is_file() for name in FILES)
-    ]
+    folders = [folder for folder in sorted(path.iterdir()) if any((folder / name).is_file() for name in FILES)]
+    found = [(split, folder) for folder in folders if (split := split_of(folder.name))]
     return sorted(found, key=lambda pair: SPLITS.index(pair[0]))
 
 

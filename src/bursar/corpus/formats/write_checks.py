@@ -170,31 +170,27 @@ class WriteChecks:
     def writing(
         self, path: Path, suffixes: Sequence[str], names: Mapping[str, str] | None = None
     ) -> Iterator[Iterator[tuple[str, IO[str]]]]:
-        """Open the file of each split for writing; the files replace older ones together, once all are complete."""
-        with ExitStack() as stack:
-            yield ((split, stack.enter_context(replacing(file))) for split, file in self.files(path, suffixes, names))
-
-    def files(
-        self, path: Path, suffixes: Sequence[str], names: Mapping[str, str] | None = None
-    ) -> Iterator[tuple[str, Path]]:
-        """The splits that have items, and the file of each.
+        """Open the file of each split that has items; the files replace older ones together, once all are complete.
 
         A path with a suffix is one file for one split; any other is a folder with one file per split, named with the
-        first of the ``suffixes`` of the format.
+        first of the ``suffixes`` of the format, and with its name for the split.
         """
         splits = self.splits()
         if path.suffix and not path.is_dir():
             if splits != [split_of(path.name) or "train"]:
                 what = f"is read as split {split_of(path.name) or 'train'!r}, and this corpus has {', '.join(splits)}"
                 raise self.error(f"file {path.name} {what}", fix="write to a folder")
-            yield splits[0], path
-            return
-        self.known_splits(splits)
-        files = {split: path / f"{(names or {}).get(split, split)}{suffixes[0]}" for split in splits}
-        others = {file for _, file in split_files(path, suffixes)} if path.is_dir() else set()
-        if others := others - set(files.values()):  # they would be read as part of this corpus
-            raise DataError("a file of another corpus is in this folder", path=min(others), fix="use an empty folder")
-        yield from sorted(files.items(), key=lambda pair: SPLITS.index(pair[0]))
+            files = {splits[0]: path}
+        else:
+            self.known_splits(splits)
+            splits.sort(key=SPLITS.index)
+            files = {split: path / f"{(names or {}).get(split, split)}{suffixes[0]}" for split in splits}
+            others = {file for _, file in split_files(path, suffixes)} if path.is_dir() else set()
+            if others := others - set(files.values()):  # they would be read as part of this corpus
+                fix = "use an empty folder"
+                raise DataError("a file of another corpus is in this folder", path=min(others), fix=fix)
+        with ExitStack() as stack:
+            yield ((split, stack.enter_context(replacing(file))) for split, file in files.items())
 
     def splits(self) -> list[str]:
         """The splits that have items."""

@@ -31,11 +31,8 @@ class Encoded(NamedTuple):
         if len(items) == len(self.counts) and (items == np.arange(len(items))).all():
             return self
         words = flat_positions(offsets_of(self.counts), items)
-        return Encoded(
-            self.items.index_select(0, torch.from_numpy(items)),
-            self.words.index_select(0, torch.from_numpy(words)),
-            self.counts[items],
-        )
+        chosen, their_words = torch.from_numpy(items), torch.from_numpy(words)
+        return Encoded(self.items.index_select(0, chosen), self.words.index_select(0, their_words), self.counts[items])
 
 
 class Head(nn.Module, ABC):

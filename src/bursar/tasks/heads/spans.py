@@ -147,10 +147,8 @@ class SpanHead(ChoiceHead):
 
     def __init__(self, task: Tagging, width: int, dropout: float) -> None:
         if task.every_word:
-            raise SchemaError(
-                f"task {task.name!r}: a label for every word leaves no spans to find",
-                fix="use another style of head, such as 'linear'",
-            )
+            message = f"task {task.name!r}: a label for every word leaves no spans to find"
+            raise SchemaError(message, fix="use another style of head, such as 'linear'")
         super().__init__(task, dropout)
         self.register_buffer("longest", torch.tensor(1))
         self.words = nn.Linear(width, 3 * width)  # a word as the first, the last and any word of a span
