@@ -1,15 +1,17 @@
 """The notation, the grammar that reads it, and the noise that is laid over it."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bursar.simulation.grammar import Dice, Fragment, Grammar
 from bursar.simulation.noise import SHORTEST_TYPO, Noise, disturb, misspell
-from bursar.simulation.notation import parse
+from bursar.simulation.notation import Phrase, Reference, Splice, parse
 from bursar.simulation.relations import relations_of
 from bursar.simulation.sentence import make_clause, make_sentence, render
-from bursar.simulation.vocabulary import dependency_labels, english, intents
+from bursar.simulation.vocabulary import dependency_labels, english, frames, intents
 
 
 def said(line: str, *, symbols: dict[str, str] | None = None, seed: int = 0) -> Fragment:
@@ -18,6 +20,28 @@ def said(line: str, *, symbols: dict[str, str] | None = None, seed: int = 0) -> 
         grammar.compounds(name, entries)
     grammar.write(parse(line), piece, Dice(seed, 0, 0))
     return piece
+
+
+def check(grammar: Grammar, phrases: Iterable[Phrase] = ()) -> None:
+    """Every symbol in use exists and has a head where it needs one, and no slot is in a slot."""
+
+    def phrases_of(symbol):
+        if symbol not in grammar.symbols:
+            raise ValueError(f"there is no symbol {symbol!r}")
+        return grammar.symbols[symbol].phrases
+
+    def used(phrases):
+        return [part for phrase in phrases for part in phrase.walk() if isinstance(part, Reference | Splice)]
+
+    def holds_slot(symbol):
+        return any(getattr(part, "kind", "") or holds_slot(part.symbol) for part in used(phrases_of(symbol)))
+
+    for part in used((*phrases, *(phrase for symbol in grammar.symbols for phrase in phrases_of(symbol)))):
+        for line, phrase in enumerate(phrases_of(part.symbol), start=1):
+            if (phrase.head is None) != isinstance(part, Splice):
+                raise ValueError(f"symbol {part.symbol!r}, line {line}: a phrase to splice has no head, all others one")
+        if getattr(part, "kind", "") and holds_slot(part.symbol):
+            raise ValueError(f"slot {part.kind!r} would hold another slot")
 
 
 def test_a_line_says_words_and_tree_at_once():
@@ -67,7 +91,7 @@ def test_a_grammar_that_does_not_fit_together_is_refused(define, complaint):
     for name, lines in define.items():
         grammar.define(name, lines)
     with pytest.raises(ValueError, match=complaint):
-        grammar.check()
+        check(grammar)
 
 
 def test_a_symbol_is_defined_once():
@@ -79,7 +103,7 @@ def test_a_symbol_is_defined_once():
 
 def test_all_lines_of_all_intents_fit_the_shared_symbols():
     lines = [template.phrase for intent in intents() for template in intent.templates]
-    english().check(lines)
+    check(english(), [*lines, *frames()[0]])
     assert all(phrase.head is not None for phrase in lines)
     assert {"root", "punct", "obj", "compound:prt"} <= set(dependency_labels())
 

@@ -136,30 +136,6 @@ class Grammar:
             raise ValueError(f"symbol {name!r} is defined twice")
         self.symbols[name] = Symbol(tuple(phrases), zipf(len(phrases), exponent), title)
 
-    def check(self, phrases: Iterable[Phrase] = ()) -> None:
-        """Check that every symbol in use exists and has a head where it needs one, and that no slot is in a slot."""
-        for phrase in (*phrases, *(p for s in self.symbols.values() for p in s.phrases)):
-            for part in phrase.walk():
-                if isinstance(part, Reference | Splice):
-                    self._check_symbol(part)
-
-    def _check_symbol(self, part: Reference | Splice) -> None:
-        if part.symbol not in self.symbols:
-            raise ValueError(f"there is no symbol {part.symbol!r}")
-        for line, phrase in enumerate(self.symbols[part.symbol].phrases, start=1):
-            if (phrase.head is None) != isinstance(part, Splice):
-                raise ValueError(f"symbol {part.symbol!r}, line {line}: a phrase to splice has no head, all others one")
-        if isinstance(part, Reference) and part.kind and self._holds_slot(part.symbol):
-            raise ValueError(f"slot {part.kind!r} would hold another slot")
-
-    def _holds_slot(self, symbol: str) -> bool:
-        return any(
-            isinstance(part, Reference | Splice)
-            and ((isinstance(part, Reference) and bool(part.kind)) or self._holds_slot(part.symbol))
-            for phrase in self.symbols[symbol].phrases
-            for part in phrase.walk()
-        )
-
     # -- writing -------------------------------------------------------------------------------------------------
     def choose(self, symbol: str, dice: Dice) -> Phrase:
         found = self.symbols[symbol]

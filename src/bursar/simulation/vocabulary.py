@@ -101,15 +101,13 @@ def english() -> Grammar:
                 entry["names"] = ",".join(f"{word.strip()}'s" for word in words)
             for kind in kinds.keys() & entry.keys():
                 kinds[kind](name, entry[kind], **options)
-    grammar.check()
     return grammar
 
 
 @cache
 def _parts() -> tuple[Part, ...]:
-    """Every part of every line and symbol, after checking the grammar."""
+    """Every part of every line and symbol."""
     lines = [template.phrase for intent in intents() for template in intent.templates]
-    english().check(lines)
     symbols = [phrase for symbol in english().symbols.values() for phrase in symbol.phrases]
     return tuple(part for phrase in (*lines, *frames()[0], *symbols) for part in phrase.walk())
 

@@ -34,7 +34,7 @@ from bursar.corpus.formats.format import FORMATS, Format, numbered_id, numbered_
 from bursar.corpus.formats.json_files import first_object, json_array, write_json_array
 from bursar.corpus.formats.write_checks import WriteChecks
 from bursar.corpus.words import find_words
-from bursar.errors import LabelError, SchemaError
+from bursar.errors import DataError, LabelError, SchemaError
 from bursar.tasks import Classification, Regression, Tagging, Task, make_task
 
 RECORDS, SETTINGS, DATASET = "records.json", ".argilla/settings.json", ".argilla/dataset.json"
@@ -65,6 +65,8 @@ def read(
     file = _records_file(path)
     builder = CorpusBuilder(schema)
     records = [*json_array(file)]
+    if not records:
+        raise DataError("there is no item in it", path=file)
     settings = file.parent / SETTINGS
     fields = _read_settings(builder, settings, options.skip) if settings.is_file() else []
     if (dataset := file.parent / DATASET).is_file():

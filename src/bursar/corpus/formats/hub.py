@@ -87,8 +87,10 @@ def read(
             if splits[name].features.get(column) != first.features[column] or len(table[column]) != len(ids[name]):
                 raise builder.error(f"column {column!r} of split {name!r} is not what it is in the first split")
         for at, id in enumerate(ids[name]):
-            row = {column: values[at] for column, values in table.items()}
-            _read_item(builder, id, SPLIT_NAMES.get(name, name), row, roles, tasks)
+            about = {role: table[column][at] for role, column in roles.items() if role != "id"}
+            labels = {task: _label(builder, id, task, table[task][at], names) for task, names in tasks.items()}
+            about["labels"] = {task: label for task, label in labels.items() if label is not None}
+            _read_item(builder, id, SPLIT_NAMES.get(name, name), about, roles.get("words"))
     if not len(builder):
         raise builder.error("there is no item in it")
     return builder.build()
@@ -215,38 +217,17 @@ def _ids(tables: Mapping[str, Mapping[str, list[Any]]], column: str | None) -> d
     return {name: [f"{SPLIT_NAMES.get(name, name)}-{id}" for id in ids] for name, ids in found.items()}
 
 
-def _read_item(
-    builder: CorpusBuilder,
-    id: str,
-    split: str,
-    row: Mapping[str, Any],
-    roles: Mapping[str, str],
-    tasks: Mapping[str, list[str] | None],
-) -> None:
-    text = row[roles["text"]] if "text" in roles else None
-    words = row[roles["words"]] if "words" in roles else None
-    if ("text" in roles and text is None) or ("words" in roles and (words is None or not all(words))):
+def _read_item(builder: CorpusBuilder, id: str, split: str, about: dict[str, Any], words_column: str | None) -> None:
+    text, words = about.get("text"), about.pop("words", None)
+    missing = words_column is not None and (words is None or not all(words))
+    if missing or ("text" in about and text is None):
         raise builder.error("a text or a word is missing or empty", item=id)
-    spans: list[tuple[int, int]] | None = None
     if words is not None:
-        text, spans = join_tokens(words) if text is None else (text, align_words(text, words))
-        if spans is None:
-            fix = f'columns = {{"words": "{roles["words"]}"}} leaves the text out'
+        about["text"], about["words"] = join_tokens(words) if text is None else (text, align_words(text, words))
+        if about["words"] is None:
+            fix = f'columns = {{"words": "{words_column}"}} leaves the text out'
             raise builder.error("the words are not those of the text", item=id, fix=fix)
-    labels: dict[str, Any] = {}
-    for name, names in tasks.items():
-        label = _label(builder, id, name, row[name], names)
-        if label is not None:
-            labels[name] = label
-    builder.add(
-        id,
-        split=split,
-        text=text,
-        words=spans,
-        pair=row[roles["pair"]] if "pair" in roles else None,
-        group=row[roles["group"]] if "group" in roles else None,
-        labels=labels,
-    )
+    builder.add(id, split=split, **about)
 
 
 def _label(builder: CorpusBuilder, id: str, task: str, value: Any, names: list[str] | None) -> Any:

@@ -65,19 +65,19 @@ def first_line_object(path: Path, suffixes: Sequence[str]) -> dict[str, Any]:
 
 # -- an array -------------------------------------------------------------------------------------------------------
 def json_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of an array, each with its line number; errors name the line. An empty array is an error."""
+    """The objects of an array, each with its line number; errors name the line."""
     text = "\n".join(line for _, line in numbered_lines(path))
 
     def error(message: str, fix: str | None = None) -> DataError:
         return DataError(message, path=path, line=1 + text.count("\n", 0, at), fix=fix)
 
     at = _skip(text, 0)
-    if at < len(text) and text[at] != "[":
-        raise error("not a JSON array", fix="write [{…}, {…}, …]")
-    at, empty = _skip(text, at + 1), at == len(text)
-    if empty or text[at : at + 1] == "]":
+    if at == len(text):
         raise DataError("there is no item in it", path=path)
-    line, counted, more = 1, 0, True
+    if text[at] != "[":
+        raise error("not a JSON array", fix="write [{…}, {…}, …]")
+    at = _skip(text, at + 1)
+    line, counted, more = 1, 0, text[at : at + 1] != "]"
     while more:
         line, counted = line + text.count("\n", counted, at), at
         try:

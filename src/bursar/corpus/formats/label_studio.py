@@ -72,6 +72,8 @@ def read(
         raise DataError(f"the folder must hold one .json file, not {len(files)}", path=path)
     builder = CorpusBuilder(schema)
     tasks = [*json_array(files[0])]
+    if not tasks:
+        raise DataError("there is no item in it", path=files[0])
     design = _design(builder, files[0], tasks, config, options.skip)
     design = replace(design, text=text or design.text)
     for number, (line, task) in enumerate(tasks, start=1):
