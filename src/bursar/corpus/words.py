@@ -57,10 +57,8 @@ class Texts:
     def all_words(self) -> list[list[str]]:
         """The words of every item, as tokenizers need them."""
         bounds, spans = self.spans.offsets.tolist(), self.spans.values.tolist()
-        return [
-            [text[a:b] for a, b in spans[start:end]]
-            for text, start, end in zip(self.strings.tolist(), bounds, bounds[1:], strict=False)
-        ]
+        items = zip(self.strings.tolist(), bounds, bounds[1:], strict=False)
+        return [[text[a:b] for a, b in spans[start:end]] for text, start, end in items]
 
     def take(self, items: IntArray) -> Texts:
         return Texts(self.strings.take(items), self.spans.take(items))

@@ -49,10 +49,8 @@ def _column(items: Corpus, name: str, held: Mapping[tuple[str, str], str]) -> La
     task = items.schema[name]
     vocabulary = task.closed_vocabularies()
     texts = [held.get((id, name)) for id in items.ids.tolist()]
-    rows = [
-        [] if text is None else task.rows(json.loads(text), words, vocabulary)
-        for text, words in zip(texts, items.words.tolist(), strict=True)
-    ]
+    sized = zip(texts, items.words.tolist(), strict=True)
+    rows = [[] if text is None else task.rows(json.loads(text), words, vocabulary) for text, words in sized]
     flat = np.array([row for item in rows for row in item], dtype=task.dtype).reshape(-1, task.width)
     present = np.array([text is not None for text in texts], dtype=bool)
     return Labels(present, Ragged(flat, offsets_of([len(item) for item in rows])))

@@ -75,10 +75,8 @@ class Parsing(Task):
         >>> Parsing("tree").show([[0, "root"], [1, "obj"]], ["wake", "me"])
         ['wake: root', 'me: obj of wake']
         """
-        return [
-            f"{word}: {label} of {words[head - 1]}" if head else f"{word}: {label}"
-            for word, (head, label) in zip(words, value, strict=False)
-        ]
+        arcs = zip(words, value, strict=False)
+        return [f"{word}: {label}" + (f" of {words[head - 1]}" if head else "") for word, (head, label) in arcs]
 
     def compared(self, value: Any, words: int) -> list[Hashable]:
         return [(head, label) for head, label in value]
@@ -183,20 +181,16 @@ def _are_trees(heads: IntArray, offsets: IntArray, single_root: bool) -> BoolArr
 
 def _word_in_a_loop(heads: list[int]) -> int:
     """The first word (from 1) whose chain of heads is a cycle; 0 if all reach the root."""
-    safe = [False] * (len(heads) + 1)
-    safe[0] = True
+    safe = {0}
     for word in range(1, len(heads) + 1):
-        path: list[int] = []
-        on_path: set[int] = set()
+        path: set[int] = set()
         at = word
-        while not safe[at]:
-            if at in on_path:
+        while at not in safe:
+            if at in path:
                 return word
-            path.append(at)
-            on_path.add(at)
+            path.add(at)
             at = heads[at - 1]
-        for seen in path:
-            safe[seen] = True
+        safe |= path
     return 0
 
 

@@ -160,7 +160,7 @@ def spans_at(reader: FileReader, tags: Sequence[str], lines: Iterable[int], item
         raise
 
 
-class IdCounter:
+class IdCounter(Counter[str]):
     """Numbers items without ids over all files of a corpus, by prefix.
 
     >>> counter = IdCounter()
@@ -168,12 +168,9 @@ class IdCounter:
     ('train-000001', 'train-000002', 'dev-000001')
     """
 
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-
     def next(self, prefix: str) -> str:
-        self._counts[prefix] += 1
-        return numbered_id(prefix, self._counts[prefix])
+        self[prefix] += 1
+        return numbered_id(prefix, self[prefix])
 
 
 def numbered_id(prefix: str, number: int) -> str:

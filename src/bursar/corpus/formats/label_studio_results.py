@@ -100,24 +100,17 @@ def results_of(design: Design, labels: Mapping[str, Any], text: str, words_at: W
                 raise LabelError(f"task {name!r}: {list(span)} is none of {control!r}")
             ids.append(f"{name}-{at}")
             known.setdefault(span, ids[-1])
-            results.append(_region(design, name, ids[-1], text, words_at, span))
-        arrows += [_arrow(ids[source], ids[target], label) for source, target, label in marks.arrows]
+            start, end = in_characters(words_at, span[0], span[1])
+            region = {"start": start, "end": end, "text": text[start:end], "labels": [span[2]]}
+            results.append(_result(design, ids[-1], name, "labels", region))
+        for source, target, label in marks.arrows:
+            arrow = {"type": "relation", "from_id": ids[source], "to_id": ids[target], "direction": "right"}
+            arrows.append(arrow if label is None else arrow | {"labels": [label]})
     return results + arrows
 
 
 def _result(design: Design, id: str, control: str, type: str, value: dict[str, Any]) -> Result:
     return {"id": id, "from_name": control, "to_name": design.object, "type": type, "value": value}
-
-
-def _region(design: Design, control: str, id: str, text: str, words_at: WordSpans, span: Span) -> Result:
-    start, end = in_characters(words_at, span[0], span[1])
-    value = {"start": start, "end": end, "text": text[start:end], "labels": [span[2]]}
-    return _result(design, id, control, "labels", value)
-
-
-def _arrow(source: str, target: str, label: str | None = None) -> Result:
-    labelled = {} if label is None else {"labels": [label]}
-    return {"type": "relation", "from_id": source, "to_id": target, "direction": "right"} | labelled
 
 
 # -- results to labels ----------------------------------------------------------------------------------------------

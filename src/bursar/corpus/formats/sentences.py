@@ -86,8 +86,8 @@ def _sentence(reader: FileReader, lines: list[tuple[int | None, str]], widths: r
                 tokens[-1].words.append(cells[1])
             else:
                 tokens.append(SurfaceToken(cells[1], [cells[1]], cells))
-        elif not inside and (last := _last_of_range(cells[0], len(rows) + 1)):
-            inside = last - len(rows)
+        elif not inside and (ends := RANGE.fullmatch(cells[0])) and int(ends[1]) == len(rows) + 1 <= int(ends[2]):
+            inside = int(ends[2]) - len(rows)
             tokens.append(SurfaceToken(cells[1], [], cells))
         elif not EMPTY_NODE.fullmatch(cells[0]):
             raise reader.error(f"expected word {len(rows) + 1}, not {cells[0]!r}")
@@ -95,12 +95,6 @@ def _sentence(reader: FileReader, lines: list[tuple[int | None, str]], widths: r
     if inside or not rows:
         raise reader.error("the sentence lacks words that it announces", item=found.comments.get("sent_id"))
     return found
-
-
-def _last_of_range(cell: str, first: int) -> int:
-    """The last word of a range such as ``1-2`` if the range begins at ``first``, else 0."""
-    bounds = RANGE.fullmatch(cell)
-    return int(bounds[2]) if bounds and int(bounds[1]) == first <= int(bounds[2]) else 0
 
 
 def _add_comment(reader: FileReader, found: Sentence, line: str) -> None:
