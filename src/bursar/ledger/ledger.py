@@ -324,7 +324,7 @@ class Ledger:
         with self._store.translate_errors(), self._store.reader.connect() as connection:
             yield connection
 
-    def _rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+    def _rows(self, query: sa.Select[Any]) -> Sequence[Any]:
         with self._reading() as connection:
             return connection.execute(query).all()
 

@@ -59,8 +59,8 @@ def assistant_corpus(
         rows = _rows(intent, sentence, manner, codes)
         builder.add(f"a-{number + 1:06d}", split=split, text=text, words=words, group=intent.domain, rows=rows)
     corpus = builder.build()
-    codes = np.array([SPLITS.index(name) for name in corpus.splits], dtype=np.int16)
-    return replace(corpus, splits=SPLITS, split_codes=codes[corpus.split_codes])  # even if a small one lacks some
+    places = np.array([SPLITS.index(name) for name in corpus.splits], dtype=np.int16)
+    return replace(corpus, splits=SPLITS, split_codes=places[corpus.split_codes])  # even if a small one lacks some
 
 
 def source_of(number: int, seed: int, near_duplicates: float) -> int:

@@ -170,7 +170,8 @@ class CrfHead(Head):
         return -(log_marginals * possible / possible.sum(dim=1, keepdim=True)).sum()
 
     def with_temperature(self, output: Chain, temperature: float) -> Chain:
-        return Chain(*(scores / temperature for scores in output[:4]), output.counts)
+        words, start, end, transitions = (scores / temperature for scores in output[:4])
+        return Chain(words, start, end, transitions, output.counts)
 
     def predict_proba(self, outputs: Sequence[Chain]) -> Beliefs:
         probabilities = torch.stack([output.log_marginals(output.prefixes()).exp() for output in outputs])
