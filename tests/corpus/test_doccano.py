@@ -81,7 +81,7 @@ def test_files_of_a_folder_are_splits_and_lines_without_ids_are_named_by_place(t
         ({"text": 7, "label": ["x"]}, "needs a text"),
         ({"label": ["x"]}, "needs a text"),
         ({"id": True, "text": "a"}, "id must be"),
-        ({"text": "a", "split": 7}, "split and group"),
+        ({"text": "a", "split": 7}, "must be a string, not"),
         ({"text": "a", "words": [[0, 2]]}, "words must be"),
         ({"text": "a", "label": ["x", "y"]}, "one class, and this one has 2"),
         ({"text": "a", "label": [7]}, "classes must be"),

@@ -70,7 +70,7 @@ def test_an_accepted_line_without_marks_says_that_there_are_none(tmp_path: Path)
     [
         ({"text": None, "spans": []}, "needs a text"),
         ({"answer": "yes"}, "the answer must be"),
-        ({"meta": {"id": "u2", "split": 7}}, "split and group"),
+        ({"meta": {"id": "u2", "split": 7}}, "must be a string, not"),
         ({"tokens": 7}, "tokens must be"),
         ({"tokens": [{"text": "Ada"}]}, "words must be"),
         ({"tokens": [{"text": "Ada", "start": 0, "end": 99}]}, "words must be"),
