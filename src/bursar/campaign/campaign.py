@@ -20,13 +20,7 @@ from bursar.campaign.audit import AuditPlan
 from bursar.campaign.checks import check_served, check_split, strategy_in_use
 from bursar.campaign.confidence_summary import confidence_summary
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.decisions import (
-    CampaignBegun,
-    CampaignEnded,
-    RoundPrices,
-    RoundSelection,
-    RoundWaits,
-)
+from bursar.campaign.decisions import CampaignBegun, CampaignEnded, RoundPrices, RoundSelection, RoundWaits
 from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models

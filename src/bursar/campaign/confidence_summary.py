@@ -16,11 +16,7 @@ EXAMPLES = 8
 
 
 def confidence_summary(
-    round: int,
-    pool: Corpus,
-    confidence: FloatArray,
-    guesses: Mapping[str, Ragged],
-    chosen: Selection,
+    round: int, pool: Corpus, confidence: FloatArray, guesses: Mapping[str, Ragged], chosen: Selection
 ) -> ConfidenceSummary:
     """Histograms per task of the pool and of what was chosen from it, and the most and least certain items."""
     names = list(pool.schema)

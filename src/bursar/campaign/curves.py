@@ -81,8 +81,7 @@ def saved(curve: Curve, random_curve: Curve) -> Savings:
         raise ValueError("savings are shares of money: curves must start with some spent")
     mine, other = (money, _rising(score)), (random_money, _rising(random_score))
     return Savings(
-        at_arm_end=_saving(mine, other, float(mine[1][-1])),
-        at_random_end=_saving(mine, other, float(other[1][-1])),
+        at_arm_end=_saving(mine, other, float(mine[1][-1])), at_random_end=_saving(mine, other, float(other[1][-1]))
     )
 
 

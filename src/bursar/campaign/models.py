@@ -95,13 +95,7 @@ class Models:
         # A learner without steps need not know that there are policies.
         steered: dict[str, Any] = {} if self.policy is None else {"policy": self.policy, "log": log}
         fit = partial(
-            learner.fit,
-            annotated,
-            dev=dev,
-            seed=self.config.seed,
-            checkpoint=checkpoint,
-            progress=progress,
-            **steered,
+            learner.fit, annotated, dev=dev, seed=self.config.seed, checkpoint=checkpoint, progress=progress, **steered
         )
         try:
             return fit()

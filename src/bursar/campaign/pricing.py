@@ -56,11 +56,7 @@ class Pricing:
 
 
 def prices_of(
-    model: CostModel,
-    tasks: Sequence[Task],
-    items: Corpus,
-    labels: Mapping[str, Ragged],
-    typical: Mapping[str, float],
+    model: CostModel, tasks: Sequence[Task], items: Corpus, labels: Mapping[str, Ragged], typical: Mapping[str, float]
 ) -> Prices:
     """Prices by the labels at hand, gold or predicted; for a task without any, by what is typical, rounded up."""
     usual = {task.name: np.full(len(items), int(np.ceil(typical[task.name]))) for task in tasks}

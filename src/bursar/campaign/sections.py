@@ -9,13 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from bursar.curriculum.policy import Policy, make_policy, read_policy
 from bursar.errors import ConfigError, LedgerError

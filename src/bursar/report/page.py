@@ -35,12 +35,7 @@ from bursar.report.oracle import (
     oracle_words,
     search_words,
 )
-from bursar.report.run_charts import (
-    confidence_charts,
-    drawn_slices,
-    learning_charts,
-    spending_chart,
-)
+from bursar.report.run_charts import confidence_charts, drawn_slices, learning_charts, spending_chart
 from bursar.report.spending import round_rows, spending_words
 from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words

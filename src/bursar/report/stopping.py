@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bursar.campaign.results import RunResult, StoppingAdvice
-from bursar.report.charts import (
-    Axis,
-    Band,
-    Chart,
-    Mark,
-    Point,
-    Polyline,
-    Rule,
-    money_axis,
-    score_axis,
-    thing_look,
-)
+from bursar.report.charts import Axis, Band, Chart, Mark, Point, Polyline, Rule, money_axis, score_axis, thing_look
 from bursar.report.spending import round_name
 from bursar.report.tables import Table
 from bursar.report.wording import THIN, Money, Scale, counted, mean_scale, percent, round_phrase, sentence
@@ -111,10 +100,7 @@ def _forecast_chart(result: RunResult) -> Chart | None:
     if ahead.curve is not None and ahead.ahead is not None:
         coming, fitted = ahead.ahead, points(ahead.curve.money, ahead.curve.score)
         dashed, low, high = (points(coming.money, scores) for scores in (coming.score, coming.low, coming.high))
-        lines = [
-            Polyline("", "arm-1", fitted, shape="none"),
-            Polyline("", "arm-1", dashed, "dash", "none"),
-        ]
+        lines = [Polyline("", "arm-1", fitted, shape="none"), Polyline("", "arm-1", dashed, "dash", "none")]
         bands = [Band("arm-1", [at.x for at in low], [at.y or 0.0 for at in low], [at.y or 0.0 for at in high])]
         scored += [*fitted, *dashed, *low, *high]
         last = scale.between(coming.low[-1], coming.high[-1])
