@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.curves import RANDOM
 from bursar.campaign.decisions import AuditPredictions, RoundRecord, ShadowScores, WatchedPredictions
 from bursar.campaign.models import Models
 from bursar.campaign.observers import Watcher
 from bursar.campaign.round_candidates import judged
 from bursar.campaign.round_plan import Known, bought_for, round_to
-from bursar.campaign.savings import LEAST_SHARE, RANDOM
+from bursar.campaign.savings import LEAST_SHARE
 from bursar.campaign.splits import DataSplits
 from bursar.campaign.state import AT_RANDOM
 from bursar.campaign.stopping import agreement

@@ -11,20 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bursar.campaign.advisers import ORACLE, ReviewCallback, reviewer
 from bursar.campaign.annotators import GoldAnnotator
 from bursar.campaign.audit import audit_scores, audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
 from bursar.campaign.config import CONFIG_FILE, CampaignConfig, parse_config
-from bursar.campaign.curves import area
+from bursar.campaign.curves import mean_scores
 from bursar.campaign.decisions import CampaignBegun, ConfidenceSummary, RoundRecord, RoundSelection, SplitDecision
 from bursar.campaign.ledgers import has_ledger, open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.observers import NullObserver, Watcher
-from bursar.campaign.results import ArmResult, CorpusSummary, MeanScores, RunResult, TaskSummary
+from bursar.campaign.results import ArmResult, CorpusSummary, RunResult, TaskSummary
 from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.sections import BUILTIN
 from bursar.campaign.splits import DataSplits, load_parts
@@ -33,7 +31,6 @@ from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
-from bursar.tasks import Task
 
 
 class Run:
@@ -183,10 +180,10 @@ class Run:
                 source=self.config.corpus.source, pool=len(parts.pool), dev=len(parts.dev), test=len(parts.test)
             ),
             arms=arms,
-            comparison=_comparison(arms, self.arms, schema),
             oracle=reviewer().answer(self),
         )
-        return found.model_copy(update={"saved": saved_against_random(found)})
+        more = {"comparison": mean_scores(found, self.arms), "saved": saved_against_random(found)}
+        return found.model_copy(update=more)
 
     def _arm_result(self, arm: str) -> ArmResult:
         campaign = self.campaign(arm)
@@ -295,27 +292,6 @@ def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:
     if config.corpus.source == BUILTIN or not source.exists():
         return config
     return config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(source)})})
-
-
-def _comparison(arms: Mapping[str, ArmResult], order: list[str], schema: Mapping[str, Task]) -> dict[str, MeanScores]:
-    """The mean over tasks of the area under each arm's money curve, as a share of the largest possible."""
-    curves = {}
-    for arm in order:
-        rounds = arms[arm].tested if arm in arms else []
-        if len(rounds) < 2:
-            return {}
-        money = np.array([r.spent for r in rounds], dtype=float)
-        curves[arm] = (
-            money,
-            {name: np.array([r.test[name][task.metric] for r in rounds]) for name, task in schema.items()},
-        )
-    low = max(money[0] for money, _ in curves.values())
-    high = min(money[-1] for money, _ in curves.values())
-    found = {}
-    for arm, (money, scores) in curves.items():
-        areas = {name: area(money, score, low, high) for name, score in scores.items()}
-        found[arm] = MeanScores(area=areas, mean=float(np.mean(list(areas.values()))))
-    return found
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.curves import RANDOM
 from bursar.campaign.results import RunResult
 from bursar.oracle.comparison import BEYOND_LUCK, OrderComparison, OrderScores
 from bursar.oracle.judge_registry import PROBE
 from bursar.ragged import FloatArray
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
-from bursar.report.curves import RANDOM
 from bursar.report.tables import Table
 from bursar.report.wording import THIN, Scale, arm_name, counted, listed, metric_name, percent, sentence
 

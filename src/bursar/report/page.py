@@ -18,13 +18,13 @@ from markupsafe import Markup
 
 from bursar.campaign import Run
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.curves import curves_of
 from bursar.campaign.results import RunResult
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.laws.joint_vs_single import current_together
 from bursar.report.calibration import calibration_table, calibration_words, reliability_charts, reliability_table
 from bursar.report.charts import Chart, thing_look
-from bursar.report.curves import curves_of
 from bursar.report.items import ShownItem, shown_item
 from bursar.report.oracle import (
     oracle_cautions,

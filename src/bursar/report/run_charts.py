@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.curves import LearningCurve, curves_of
 from bursar.campaign.results import AuditScores, RunResult, ScoreInterval
 from bursar.ledger import SpendingLine
 from bursar.ledger.records import READING
@@ -26,7 +27,6 @@ from bursar.report.charts import (
     score_axis,
     thing_look,
 )
-from bursar.report.curves import LearningCurve, curves_of
 from bursar.report.spending import WHY, by_round, round_name
 from bursar.report.wording import (
     Money,

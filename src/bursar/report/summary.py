@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from bursar.campaign.curves import RANDOM, CurveComparison, compare, curves_of
 from bursar.campaign.results import RunResult
-from bursar.report.curves import RANDOM, CurveComparison, baseline, compare, curves_of
 from bursar.report.saved import LITTLE, TITLE, saved_tile, saved_words, saving
 from bursar.report.spending import bought_words, items_of, labels_of, open_round
 from bursar.report.wording import (
@@ -82,6 +82,12 @@ def final_scores(result: RunResult) -> list[FinalScore]:
         part = main.audit[-1].scores[name]
         found.append(FinalScore(name, metric, part.score, part.interval))
     return found
+
+
+def baseline(result: RunResult) -> str | None:
+    """The strategy to compare with: random if it was run, else the first other one."""
+    others = [arm for arm in result.arms if arm != result.strategy]
+    return RANDOM if RANDOM in others else next(iter(others), None)
 
 
 def comparison_of(result: RunResult) -> CurveComparison | None:

@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
 
+from bursar.campaign.curves import curves_of
 from bursar.campaign.results import RunResult, TaskSummary
 from bursar.campaign.sections import BUILTIN
 from bursar.corpus import Corpus
-from bursar.report.curves import curves_of
 from bursar.report.spending import items_of, labels_of, round_name
 from bursar.report.wording import THIN, Money, Scale, arm_name, counted, mean_scale, sentence, strategy_name
 
