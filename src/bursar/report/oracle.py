@@ -31,6 +31,17 @@ PARTS = ("test", "validation")
 COLUMNS = ("Order", "Test items", "Of the way", "Validation items", "Of the way")
 
 
+def oracle_section(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of the report's section about the best order, beside its chart."""
+    return {
+        "words": oracle_words(answer),
+        "note": oracle_note(answer),
+        "made": [search_words(answer), *oracle_cautions(answer)],
+        "table": oracle_table(answer),
+        "orders": len(answer["random_curves"]),
+    }
+
+
 def oracle_of(result: RunResult) -> Mapping[str, Any] | None:
     """The oracle's answer about a run, if any."""
     found = result.oracle
