@@ -24,7 +24,7 @@ def points_of(curve: Curve) -> tuple[FloatArray, FloatArray]:
     if money.ndim != 1 or money.shape != score.shape or not len(money):
         raise ValueError(f"a curve needs one score for each amount of money, not {score.shape} and {money.shape}")
     if not np.isfinite(score).all() or not (np.diff(money, prepend=-np.inf) >= 0).all():
-        raise ValueError("a curve's scores must be finite and its money must never fall")
+        raise ValueError("a curve needs finite scores, and money that never falls")
     return money, score
 
 
