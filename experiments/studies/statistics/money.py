@@ -22,7 +22,7 @@ def points_of(curve: Curve) -> tuple[FloatArray, FloatArray]:
     """The money and the scores of a curve, checked."""
     money, score = (np.asarray(values, dtype=float) for values in curve)
     if money.ndim != 1 or money.shape != score.shape or not len(money):
-        raise ValueError(f"a curve needs one score for each amount of money, not {score.shape} and {money.shape}")
+        raise ValueError(f"a curve needs as many scores as amounts of money, not {score.shape} and {money.shape}")
     if not np.isfinite(score).all() or not (np.diff(money, prepend=-np.inf) >= 0).all():
         raise ValueError("a curve needs finite scores, and money that never falls")
     return money, score
