@@ -71,12 +71,13 @@ class CampaignConfig(Section):
             return self
         chosen, wrong = make_strategy(self.strategy.name), None
         if not chosen.keeps_limits:
-            wrong, fix = f"strategy {chosen.name} cannot keep to the limits of a split", "use UDJS or UDJS+BLP_AL"
+            wrong, fix = f"strategy {chosen.name} cannot keep to limits, as a split needs", "use UDJS or UDJS+BLP_AL"
         elif not chosen.by_label:
             wrong = f"strategy {chosen.name} buys items for all tasks at once, so the money cannot be split"
             fix = "use UDJS, UDJS+BLP_AL or COVER-LABELS, which buy label by label"
         elif self.budget.counts == "items":
-            wrong, fix = "a budget in items cannot be split between tasks", 'use budget.counts = "money"'
+            wrong = "a budget in items cannot be split, as a second label of an item costs nothing"
+            fix = 'use budget.counts = "money"'
         if wrong:
             raise ConfigError(f"allocation: {wrong}", fix=f"{fix}, or remove [allocation]")
         return self
