@@ -87,7 +87,7 @@ def _case(run: Run, random: Mapping[str, Any]) -> Case:
         "before": savings_before(slices, tasks),
     }
     ends = {name: (one.low, one.saved, one.high) for name, one in said.items() if one is not None}
-    return Case(run["unit"], truth["saved"], ends, scores[-1])
+    return Case(run["unit"], truth.saved, ends, scores[-1])
 
 
 # -- how good an estimate is ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bursar.campaign.sections import StoppingSection
-from bursar.campaign.stopping import DEFAULTS, KnownRound, stopped_at
+from bursar.campaign.stopping import DEFAULTS, KnownRound, advice_by_round
 from experiments.studies import granularity
 from experiments.studies.arms import SHORT, Arm, Setup, run_arm
 from experiments.studies.findings import Answer, Cell, Findings, Table
@@ -228,7 +228,9 @@ def _stops(groups: Groups, settings: StoppingSection = DEFAULTS) -> list[dict[st
     """For every long campaign: where the advice would have stopped it, and what that would have cost."""
     found = []
     for member in groups.get(LONG, Outcomes([])):
-        stop = stopped_at([KnownRound(r["spent"], r["dev"], r["agreement"]) for r in member.rounds], settings=settings)
+        rounds = [KnownRound(r["spent"], r["dev"], r["agreement"]) for r in member.rounds]
+        advised = advice_by_round(rounds, settings=settings)
+        stop = next((at for at, advice in enumerate(advised) if advice.stop), None)
         found.append({"cell": member.where, "stop": stop, **regret(stop, member.curve())})
     return found
 

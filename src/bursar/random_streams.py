@@ -52,6 +52,18 @@ STREAMS = {
     "judged items": Stream(137),
     # strategies: bursar.selection
     "strategy": Stream(None),
+    # campaigns: bursar.campaign
+    "pool items": Stream(1),
+    "dev items": Stream(2),
+    "test items": Stream(3),
+    "seed items": Stream(11),  # none, or the round that draws more
+    "audit reserve": Stream(17),
+    "watched items": Stream(17),
+    "start candidates": Stream(23),
+    "audit intervals": Stream(None),
+    "savings interval": Stream(None),
+    # annotation projects: bursar.annotation
+    "item order": Stream(19),
     # task policies: bursar.curriculum
     "reward reservoir": Stream(23),
     # synthetic tasks: bursar.simulation

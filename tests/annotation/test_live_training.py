@@ -107,7 +107,7 @@ def test_a_child_that_cannot_go_on_says_why(tmp_path):
         live.next_round()
     assert live.state().phase == "failed"
     assert "still has 12 open items" in live.state().why
-    with pytest.raises(ConfigError, match="nothing would be changed"):
+    with pytest.raises(ConfigError, match="nothing would change"):
         live.preview({"budget": {"rounds": 2}})
     live.close()
 

@@ -77,7 +77,7 @@ def test_a_change_that_cannot_be_made_is_refused_like_a_file_that_cannot_be_run(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"budget": {"rounds": 5}}, "nothing would be changed"),
+        ({"budget": {"rounds": 5}}, "nothing would change"),
         ({"costs": {"mood": {"per_item": 1}}}, "costs.mood"),
         ({"costs": {"slots": {"per_word": 1}}}, "costs.slots.per_word"),
         ({"strategy": {"name": "MT-EC-mood"}}, "mood"),
@@ -227,7 +227,7 @@ def test_a_refused_change_leaves_no_trace(live):
     before = live.ledger.fingerprint()
     with pytest.raises(ConfigError, match=r"budget\.per_round"):
         live.settings.change({"budget": {"per_round": 0}}, "lead")
-    with pytest.raises(ConfigError, match="nothing would be changed"):
+    with pytest.raises(ConfigError, match="nothing would change"):
         live.settings.change({"budget": {"rounds": 1}}, "lead")
     assert live.ledger.fingerprint() == before
 

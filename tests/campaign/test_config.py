@@ -38,7 +38,7 @@ def test_a_file_that_is_not_there_not_toml_or_not_text_is_refused_by_name(tmp_pa
     with pytest.raises(ConfigError, match="no such file"):
         load_config(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("budget = [")
-    with pytest.raises(ConfigError, match=r"bad\.toml is not TOML"):
+    with pytest.raises(ConfigError, match=r"bad\.toml is not valid TOML"):
         load_config(tmp_path / "bad.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=r"bytes\.toml"):
@@ -55,13 +55,13 @@ WHOLE = 'name = "spring"\ntasks = ["intent", "slots"]\n\n[budget]\nper_round = 5
         (b"\n \n", "is empty"),
         (b"# tasks = ['intent']\n# nothing else\n", "is empty"),
         (WHOLE[:16].encode(), "names no tasks and no corpus"),
-        (WHOLE[:35].encode(), "is not TOML, or not all of it"),
-        (WHOLE[:-5].rstrip(" =5").encode(), "is not TOML, or not all of it"),
+        (WHOLE[:35].encode(), "is not valid TOML"),
+        (WHOLE[:-5].rstrip(" =5").encode(), "is not valid TOML"),
         (b"tasks = []\n[corpus]\n", "names no tasks and no corpus"),
         (b"[budget]\nrounds = 3\n", "names no tasks and no corpus"),
         (bytes(range(256)), "cannot be read as text"),
-        (b"\x00" * 40, "is not TOML"),
-        (b"tasks = " + b"[" * 5000, "is not TOML"),
+        (b"\x00" * 40, "is not valid TOML"),
+        (b"tasks = " + b"[" * 5000, "is not valid TOML"),
     ],
 )
 def test_a_file_that_is_empty_cut_off_or_no_campaign_is_refused_with_what_it_needs(tmp_path, content, said):

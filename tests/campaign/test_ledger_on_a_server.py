@@ -68,7 +68,7 @@ def test_a_run_does_not_begin_anew_because_its_ledger_is_looked_for_elsewhere(tm
     place = place_for_ledger("postgresql")
     run_campaign(Run(tmp_path / "run", config_of(budget=BUDGET)))
     moved = Run(tmp_path / "run", config_of(budget=BUDGET, ledger={"url": place.place}))
-    with pytest.raises(ConfigError, match="ledger somewhere else"):
+    with pytest.raises(ConfigError, match="ledger in another place"):
         run_campaign(moved)
     assert not Ledger.exists(place.place)
 

@@ -182,7 +182,7 @@ def test_tasks_with_too_few_labels_to_tell_anything_from_share_the_money(tmp_pat
 
 def test_money_below_the_cheapest_label_ends_the_campaign_and_says_so(tmp_path):
     campaign = run(tmp_path, config(budget={"seed_items": 24, "per_round": 1, "rounds": 2}, audit={"share": 0.0}))
-    assert campaign.ended == "nothing that is left can be afforded"
+    assert campaign.ended == "the remaining items are too expensive"
     campaign.close()
 
 

@@ -141,7 +141,7 @@ def test_strategies_get_the_evidence_that_they_look_at(run, tmp_path_factory, na
     )
     assert all(len(entries) for number, entries in bought_by(campaign).items() if number)
     if name == "ST-EC-intent":
-        assert len(campaign.models._make().models) == 2
+        assert len(campaign.models.untrained().models) == 2
 
 
 def test_output_matching_keeps_labels_in_proportion(run):

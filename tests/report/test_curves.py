@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.report.curves import LearningCurve, baseline, compare, curves_of
+from bursar.campaign.curves import LearningCurve, compare, curves_of
+from bursar.report.summary import baseline
 from tests.report.results import make_result
 
 

@@ -56,7 +56,7 @@ def test_where_nothing_can_be_told_it_says_why():
         "Not known yet: fewer than three rounds have a score, too few to see a curve."
     ]
     (words,) = stopping_words(advised(STEEP, dev=False))
-    assert "neither development items nor audit slices" in words
+    assert "no development items and no audit slices" in words
     (chart,) = stopping_charts(advised(STEEP, dev=False))
     assert chart.title == "Agreement with the previous model"
     assert stopping_charts(advised(STEEP[:1], dev=False)) == []

@@ -1,7 +1,6 @@
 """What a study may say of its scores: tests, win percentages, areas, savings. Arrays in, numbers for JSON out."""
 
-from bursar.campaign.curves import saved
-from experiments.studies.statistics.money import areas, regret, saved_interval
+from experiments.studies.statistics.money import areas, regret, saved, saved_interval
 from experiments.studies.statistics.paired import PairedTest, compare_all, holm, paired_test, spread
 from experiments.studies.statistics.tables import agreement_with, table4, wins
 

@@ -11,11 +11,74 @@ from typing import TypedDict
 import numpy as np
 from scipy import special
 
-from bursar.campaign.curves import Curve, area, points_of, saved
+from bursar.campaign.curves import Curve, area, money_for, rising
 from bursar.ragged import FloatArray
 from experiments.studies.statistics.paired import cluster_means
 
 DRAWS = 2000
+
+
+def points_of(curve: Curve) -> tuple[FloatArray, FloatArray]:
+    """The money and the scores of a curve, checked."""
+    money, score = (np.asarray(values, dtype=float) for values in curve)
+    if money.ndim != 1 or money.shape != score.shape or not len(money):
+        raise ValueError(f"a curve needs as many scores as amounts of money, not {score.shape} and {money.shape}")
+    if not np.isfinite(score).all() or not (np.diff(money, prepend=-np.inf) >= 0).all():
+        raise ValueError("a curve needs finite scores, and money that never falls")
+    return money, score
+
+
+class Saving(TypedDict):
+    """What an arm and random needed for one score."""
+
+    score: float
+    money: float
+    random_money: float
+    saved: float  # 1 − money / random_money
+    bound: str  # "exact"; "at least" or "at most" that, where one of them has no such score on its curve
+
+
+class Savings(TypedDict):
+    """What was saved at the scores that the two ended with."""
+
+    at_arm_end: Saving
+    at_random_end: Saving
+
+
+def saved(curve: Curve, random_curve: Curve) -> Savings:
+    """The share of the money that an arm saved against random at equal score, at the end of either curve.
+
+    ``at_arm_end``: what would random need for the score that the arm ends with? ``at_random_end``: what did the arm
+    need for the score that random ends with? Both curves are first made to rise by isotonic regression, so that lucky
+    and unlucky rounds count as noise. A curve's end costs all that was spent on it; a lower score costs the money at
+    which the curve first reaches it.
+
+    Where random never reaches the arm's end, it needs more than it spent, and "at least" so much was saved; that is 0
+    when both spent the same. The other way of asking then has the exact answer. An arm that already starts above the
+    score needs less than it started with, so again "at least"; the reverse of either is "at most".
+
+    >>> found = saved(([100, 200, 300], [0.5, 0.7, 0.8]), ([100, 200, 300], [0.5, 0.6, 0.7]))
+    >>> found["at_random_end"]["money"], round(found["at_random_end"]["saved"], 3), found["at_random_end"]["bound"]
+    (200.0, 0.333, 'exact')
+    >>> found["at_arm_end"]["saved"], found["at_arm_end"]["bound"]
+    (0.0, 'at least')
+    """
+    (money, score), (random_money, random_score) = points_of(curve), points_of(random_curve)
+    if money[0] <= 0 or random_money[0] <= 0:
+        raise ValueError("savings are shares of money: curves must start with some spent")
+    mine, other = (money, rising(score)), (random_money, rising(random_score))
+    return Savings(
+        at_arm_end=_saving(mine, other, float(mine[1][-1])),
+        at_random_end=_saving(mine, other, float(other[1][-1])),
+    )
+
+
+def _saving(mine: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray], score: float) -> Saving:
+    money, random_money = money_for(score, *mine), money_for(score, *other)
+    i_need, it_needs = (int(score > scores[-1]) - int(score < scores[0]) for _, scores in (mine, other))
+    # At its own end a curve's money is exact, so at most one of the two is a bound.
+    bound = {(0, 0): "exact", (0, 1): "at least", (-1, 0): "at least"}.get((i_need, it_needs), "at most")
+    return Saving(score=score, money=money, random_money=random_money, saved=1 - money / random_money, bound=bound)
 
 
 def areas(curves: Mapping[str, Curve]) -> dict[str, float]:

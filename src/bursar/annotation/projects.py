@@ -29,6 +29,7 @@ from bursar.corpus.builder import recode
 from bursar.errors import ConfigError, SchemaError
 from bursar.ledger import Annotation, Submission
 from bursar.ragged import BoolArray, IntArray
+from bursar.random_streams import rng
 from bursar.tasks import KINDS, Task, make_task
 
 DATA_FILE, CAMPAIGN_FILE = "data.jsonl", "campaign.toml"
@@ -156,7 +157,7 @@ def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
         parts[labelled] = GIVEN
         if len(labelled) >= FEWEST_HELD_OUT and not np.isin(parts, list(HELD_OUT)).any():
             order = corpus.by_id(labelled)
-            order = np.random.default_rng([seed, 19]).permutation(order)
+            order = rng(seed, "item order").permutation(order)
             for part, (share, most) in HELD_OUT.items():
                 count = min(most, int(share * len(labelled)))
                 parts[order[:count]], order = part, order[count:]

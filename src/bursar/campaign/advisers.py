@@ -1,8 +1,7 @@
-"""What a campaign asks of its advisers, and how it finds them.
+"""The protocols of a campaign's advisers, and how these are found.
 
-Advisers read campaigns, so they lie above this package, and nothing here imports them. Each owns the table of the
-campaign's file that has its name. Ours are named below and imported when first asked for. They are no entry points:
-those are found in the metadata of an installed package, and a checkout on the path has none.
+Advisers read campaigns, so this package must not import them: they are registered by name and imported on first use.
+They are no entry points, as a checkout that is not installed has none. Each owns the table of its name in the file.
 """
 
 from __future__ import annotations
@@ -23,61 +22,58 @@ if TYPE_CHECKING:
     from bursar.campaign.runs import Run
     from bursar.campaign.state import RoundSettings
 
-ALLOCATION, ORACLE = "allocation", "oracle"  # names of advisers, of their tables, and of what they say in results
+ALLOCATION, ORACLE = "allocation", "oracle"  # names of advisers, their tables, and their parts of a result
 
-ReviewCallback = Callable[[Any, Any], None]  # takes where a review is and its plan, both of the reviewer's own types
+ReviewCallback = Callable[[Any, Any], None]  # takes the state of a review and its plan, of the reviewer's own types
 
 
 class Adviser(Protocol):
     """Reads campaigns and gives advice. Its settings are a table of the campaign's file."""
 
     @property
-    def section(self) -> type[Section]:
-        """The table, which checks itself."""
+    def section(self) -> type[Section]: ...
 
 
 class RoundSplit(Protocol):
     """A round's money, divided between the tasks."""
 
-    def decision(self, round: int) -> SplitDecision:
-        """As it is written to the ledger."""
+    def decision(self, round: int) -> SplitDecision: ...
 
     def select(self, terms: RoundSettings, pool: Candidates, money: int, seed: int) -> tuple[Selection, dict[str, int]]:
-        """What the strategy selects within the split, and how many labels of each task that may be at most."""
+        """The strategy's selection within the split, and the maximum number of labels of each task."""
 
 
 class Allocator(Adviser, Protocol):
-    """Divides each round's money between the tasks, by what labels of each are worth."""
+    """Divides each round's money between the tasks, by the value of their labels."""
 
     def splits(self, settings: Section) -> bool:
         """Whether these settings ask for any split."""
 
     def check(self, config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
-        """Refuse settings that no money could be divided by between these tasks."""
+        """Refuse settings that do not fit the tasks."""
 
     def check_learner(self, config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
-        """Refuse settings that the campaign's learner cannot measure labels by, before anything is bought."""
+        """Refuse settings whose measurements the learner does not support."""
 
     def label_value(
         self, config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, *, seed: int, progress: Progress
     ) -> LabelValue:
-        """What labels are worth. ``drawn`` are the annotated items that no model chose."""
+        """Measure the value of labels. ``drawn`` are the annotated items that no model selected."""
 
-    def split(self, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> RoundSplit:
-        """Divide the money for labels of this pool by what labels are worth."""
+    def split(self, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> RoundSplit: ...
 
 
 class Reviewer(Adviser, Protocol):
     """Judges a finished run. Its answer is part of the run's result."""
 
     def check(self, run: Run) -> None:
-        """Refuse a run that could never be reviewed by its settings, before anything is bought."""
+        """Refuse a run that cannot be reviewed under its settings."""
 
     def review(self, run: Run, progress: Progress, callback: ReviewCallback | None) -> None:
-        """Find the answer about a finished run by its settings, and keep it beside the run."""
+        """Review a finished run by its settings, and save the answer in its folder."""
 
     def answer(self, run: Run) -> dict[str, Any] | None:
-        """The answer that is kept beside a run; ``None`` if there is none about the run as it is now."""
+        """The saved answer about a run; ``None`` if there is none about its present state."""
 
 
 ADVISERS: Registry[Adviser] = Registry("adviser", "bursar.advisers")
@@ -86,10 +82,10 @@ ADVISERS.add_lazily(ORACLE, "bursar.oracle.adviser:ADVISER")
 
 
 def allocator() -> Allocator:
-    """Who divides a round's money."""
+    """The adviser that divides a round's money."""
     return cast(Allocator, ADVISERS[ALLOCATION])
 
 
 def reviewer() -> Reviewer:
-    """Who judges a finished run."""
+    """The adviser that judges a finished run."""
     return cast(Reviewer, ADVISERS[ORACLE])

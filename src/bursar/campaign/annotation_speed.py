@@ -1,9 +1,8 @@
-"""How long annotation takes, from the seconds that were measured, and what that makes it cost.
+"""Estimates annotation speed from measured seconds, and the prices that follow from it.
 
-Reading takes so many seconds an item and so many a word; a task so many an item and so many for each thing that it
-counts. Both are fitted by least squares under which no rate is negative, weighed so that a minute's error on an item
-of a minute counts as much as a second's on an item of a second. What took far longer than usual for its length was a
-pause and does not count. While little was measured, the rates stay close to those that the configured prices stand for.
+Seconds are linear in a count: of words for reading, of labels or words for a task. The line is fitted by non-negative
+least squares on relative errors. Times far above the line are pauses and are left out. With few measurements, the rates
+stay close to those of the configured prices.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from bursar.errors import ConfigError
 from bursar.ragged import FloatArray
 from bursar.tasks import CostModel, Task
 
-TRUST = 20  # measurements that the configured prices are worth
-LONG = 4.0  # times the usual; what took longer counts as if it had taken so long
-PAUSE = 8.0  # times the usual; what took longer was a pause, and is left out
-SHORTEST = 0.25  # of the median: an item of which nothing was expected is expected to take so long
-TINY = 1e-9  # seconds: nothing is expected to take less
+TRUST = 20  # weight of the configured prices, in measurements
+LONG = 4.0  # times the expected seconds; longer times are cut to this
+PAUSE = 8.0  # times the expected seconds; longer times are pauses
+SHORTEST = 0.25  # of the median: the least expected time
+TINY = 1e-9  # seconds
 ITERATIONS = 20
 HOUR = 3600
 FINEST = 0.1  # seconds that the smallest amount of money may stand for
@@ -31,26 +30,25 @@ FINEST = 0.1  # seconds that the smallest amount of money may stand for
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds an item, and seconds for each thing that is counted, with their standard errors where they are known."""
+    """Seconds per item and per count, with standard errors if known."""
 
     per_item: float
     per_count: float
     observations: int = 0
-    paused: int = 0  # of those, how many were left out as pauses
+    paused: int = 0  # observations left out as pauses
     item_error: float | None = None
     count_error: float | None = None
 
     def seconds(self, counts: FloatArray) -> FloatArray:
-        """How long items with so many things to count are expected to take."""
+        """The expected seconds of items with these counts."""
         return self.per_item + self.per_count * counts
 
     def as_json(self) -> dict[str, Any]:
-        """For a page."""
         return {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
 def rate_of(seconds: FloatArray, counts: FloatArray, usual: tuple[float, float] = (0.0, 0.0)) -> Rate:
-    """The rate that was measured, drawn towards the usual one as far as measurements are few.
+    """The measured rate, shrunk towards the usual one if there are few measurements.
 
     >>> words = np.array([4.0, 8, 12, 16, 20] * 200)
     >>> found = rate_of(1 + 0.5 * words, words)
@@ -80,7 +78,7 @@ def rate_of(seconds: FloatArray, counts: FloatArray, usual: tuple[float, float] 
 
 
 def _expected(line: FloatArray, counts: FloatArray, seconds: FloatArray) -> FloatArray:
-    """What the line says of each item, and no less than a part of what items take."""
+    """The line's seconds for each item, at least a share of the median."""
     expected: FloatArray = np.maximum(line[0] + line[1] * counts, max(SHORTEST * float(np.median(seconds)), TINY))
     return expected
 
@@ -88,9 +86,9 @@ def _expected(line: FloatArray, counts: FloatArray, seconds: FloatArray) -> Floa
 def _fitted(
     seconds: FloatArray, counts: FloatArray, weights: FloatArray, towards: FloatArray
 ) -> tuple[FloatArray, tuple[float | None, float | None]]:
-    """Weighed least squares of a line that nowhere falls, and its standard errors whatever the noise.
+    """A weighted non-negative least-squares line, with the weight of one measurement on a given line.
 
-    One measurement's weight draws it towards a given line: what the items cannot decide stays as it is there.
+    The standard errors are robust to unequal noise.
     """
     rows = np.stack([np.ones_like(counts), counts], axis=1) * weights[:, None]
     wanted = seconds * weights
@@ -109,7 +107,7 @@ def _fitted(
 
 
 def non_negative(square: FloatArray, moment: FloatArray) -> FloatArray:
-    """The two numbers from 0 up that minimise x'Ax/2 − b'x: both if they may be, else the better of one alone.
+    """The two non-negative numbers that minimise x'Ax/2 − b'x.
 
     >>> non_negative(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([3.0, 0.0])).tolist()
     [1.5, 0.0]
@@ -126,7 +124,7 @@ def non_negative(square: FloatArray, moment: FloatArray) -> FloatArray:
 
 # -- money -------------------------------------------------------------------------------------------------------------
 def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[str, tuple[float, float]]:
-    """The seconds that prices stand for, at so much an hour: of reading and of every task, an item and a count."""
+    """The seconds per item and per count that prices imply at an hourly rate, for reading and every task."""
     second = float(costs.unit) * HOUR / hourly
     rates = {"reading": (costs.reading["per_item"] * second, costs.reading["per_word"] * second)}
     for task in tasks:
@@ -139,7 +137,7 @@ def usual_rates(costs: CostModel, tasks: Sequence[Task], hourly: float) -> dict[
 def prices_at(
     rates: Mapping[str, Rate], tasks: Sequence[Task], hourly: float, unit: Decimal
 ) -> dict[str, dict[str, float]]:
-    """Prices in money for rates in seconds, each a whole number of the smallest amount, as a campaign states them."""
+    """Prices in money for rates in seconds, in multiples of the smallest amount."""
 
     def money(seconds: float) -> float:
         return float(round(Decimal(str(seconds)) * Decimal(str(hourly)) / HOUR / unit) * unit)
@@ -155,7 +153,7 @@ def prices_at(
 
 
 def check_unit(costs: CostModel, hourly: float) -> None:
-    """Refuse a smallest amount too large to express the price of a few seconds."""
+    """Refuse a smallest amount that is too large for the price of a few seconds."""
     if float(costs.unit) * HOUR > FINEST * hourly:
         raise ConfigError(
             f"costs.measured: costs.unit = {costs.unit} is more than {FINEST} seconds cost at {hourly:g} an hour",

@@ -1,8 +1,9 @@
-"""Who answers: in a simulation, the gold labels."""
+"""Annotators: in a simulation, the gold labels answer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bursar.corpus import Corpus
@@ -16,16 +17,14 @@ class Annotator(Protocol):
 
     def annotate(self, item: str, tasks: Sequence[str]) -> dict[str, Any]:
         """Labels by task, as JSON."""
-        ...
 
 
+@dataclass
 class GoldAnnotator:
-    """Knows all the answers."""
+    """Answers with the labels of a corpus."""
 
+    corpus: Corpus
     name = "gold"
-
-    def __init__(self, corpus: Corpus) -> None:
-        self.corpus = corpus
 
     def annotate(self, item: str, tasks: Sequence[str]) -> dict[str, Any]:
         labels = self.corpus[int(self.corpus.positions([item])[0])].labels

@@ -1,12 +1,9 @@
-"""The audit slice: random items bought every round, for unbiased scores and an estimate of what was saved.
+"""Audit slices: random items bought every round, for unbiased scores and an estimate of the savings.
 
-Items that a strategy picks are unlike the pool, and what it leaves is unlike it too. So a random part of the pool is
-set aside before the campaign begins, the strategy never sees it, and every round buys a few items of it, a number that
-is fixed beforehand. The model of a round answers for its slice before the slice's labels are known: a plain average
-over slices is an unbiased score. The labels then join the training set; nothing is wasted.
-
-A second model, the shadow, is trained on random items alone (seed items and slices so far) and answers for the same
-slices: ``savings`` compares the two.
+Neither the items that a strategy selects nor those that it leaves are a random sample. So a random reserve is set aside
+before the campaign begins, and every round buys a fixed number of items from it. The round's model predicts them before
+they are labelled, which gives an unbiased score; then their labels join the training set. A second model, the shadow,
+is trained on random items only (seed items and earlier slices) and predicts the same slices: ``savings`` compares both.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from bursar.campaign.results import AuditScores, ScoreInterval
 from bursar.corpus import Corpus
 from bursar.ledger import Ledger
 from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.random_streams import rng
 from bursar.tasks import Task
 
 DRAWS = 2000
@@ -31,42 +29,40 @@ FEWEST_FOR_INTERVAL = 10  # resampling fewer items than this says nothing
 
 @dataclass(frozen=True, eq=False)
 class AuditPlan:
-    """The items set aside, in the random order in which they are bought."""
+    """The reserve, in the random order in which its items are bought."""
 
     reserve: IntArray
     count: int  # items a round
 
     @classmethod
     def of(cls, config: CampaignConfig, corpus: Corpus, pool: IntArray, typical_price: float) -> AuditPlan:
-        """Draw the reserve: as many items as the share of the money buys at a typical price, at least one a round.
+        """Draw the reserve: what the share of the money buys at a typical price, at least one item a round.
 
-        ``pool`` is what the seed items leave: they are random too, so what they leave is as good as all.
+        ``pool`` is without the seed items: they are random, so the rest is an unbiased sample too.
         """
         rounds, share, money = config.budget.rounds, config.audit.share, config.budget.per_round
         if config.strategy.make().once:  # all rounds in one
             rounds, money = min(rounds, 1), money * rounds
-        elif config.audit.rounds is not None:  # more than there will be, unless the budget is raised
+        elif config.audit.rounds is not None:  # leaves room for a raised budget
             rounds = config.audit.rounds
         if share == 0 or rounds == 0:
             return cls(np.zeros(0, dtype=np.int64), 0)
         typical = 1.0 if config.budget.counts == "items" else typical_price * float(config.costs.unit)
         count = max(1, round(share * money / max(typical, 1e-9)))
         count = min(count, len(pool) // (2 * rounds))
-        rng = np.random.default_rng([config.seed, 17])
-        return cls(rng.permutation(corpus.by_id(pool))[: count * rounds], count)
+        return cls(rng(config.seed, "audit reserve").permutation(corpus.by_id(pool))[: count * rounds], count)
 
     def slice(self, round: int) -> IntArray:
         """The items of one round's slice; rounds count from 1."""
         return self.reserve[(round - 1) * self.count : round * self.count]
 
     def outside_reserve(self, pool: IntArray) -> IntArray:
-        """What the strategy may choose from."""
         return np.setdiff1d(pool, self.reserve)
 
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """One round's audit: what was spent before it, and the tallies of its items for both models."""
+    """One round's audit: the money spent before it, and the tallies of its items for both models."""
 
     round: int
     spent: int
@@ -76,7 +72,7 @@ class Slice:
 
 
 def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
-    """The slices that have been answered, with both models' tallies; what was declined or given up is left out."""
+    """The labelled slices, with both models' tallies; declined and abandoned items are left out."""
     spent = {record.round: record.spent for record in ledger.decisions(RoundRecord)}
     declined = {(skip.round, skip.item) for skip in ledger.skips()}
     closed = set(ledger.decided(RoundClosed))
@@ -97,30 +93,24 @@ def audit_slices(ledger: Ledger, tasks: Mapping[str, Task]) -> list[Slice]:
 
 
 def _tally(task: Task, gold: Corpus, ids: Sequence[str], values: Sequence[Any]) -> FloatArray:
-    """The tallies of the items whose label still stands; one may have been taken back since."""
+    """The tallies of the items that still have a label; one may have been retracted since."""
     guess = dict(zip(ids, values, strict=True))
     known = np.flatnonzero(gold.labels[task.name].present)
     rows = [task.encode(guess[gold.ids[at]], int(gold.words[at])) for at in known.tolist()]
     return task.tally(gold.labels[task.name].rows.take(known), Ragged.of(rows, task.width, task.dtype))
 
 
-def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task], seed: int = 0) -> list[AuditScores]:
-    """Per slice, each task's score, with a 90 % bootstrap interval where there are items enough for one."""
-    rng = np.random.default_rng(seed)
-    rows = []
+def audit_scores(slices: Sequence[Slice], tasks: Mapping[str, Task]) -> list[AuditScores]:
+    """The score of each slice and task, with a 90 % bootstrap interval if there are enough items."""
+    generator, rows = rng(0, "audit intervals"), []
     for part in slices:
         scores = {}
         for name, tally in part.model.items():
             low = high = None
-            if len(tally) >= FEWEST_FOR_INTERVAL:
-                low, high = np.quantile(tasks[name].score(_resampled(tally, rng)), [0.05, 0.95]).tolist()
+            if (size := len(tally)) >= FEWEST_FOR_INTERVAL:
+                totals = generator.multinomial(size, np.full(size, 1 / size), DRAWS).astype(float) @ tally
+                low, high = np.quantile(tasks[name].score(totals), [0.05, 0.95]).tolist()
             scores[name] = ScoreInterval(score=float(tasks[name].score(tally.sum(axis=0))), low=low, high=high)
         items = max(len(tally) for tally in part.model.values())
         rows.append(AuditScores(round=part.round - 1, spent=part.spent, items=items, scores=scores))
     return rows
-
-
-def _resampled(tally: FloatArray, rng: np.random.Generator) -> FloatArray:
-    size = len(tally)
-    totals: FloatArray = rng.multinomial(size, np.full(size, 1 / size), DRAWS).astype(float) @ tally
-    return totals

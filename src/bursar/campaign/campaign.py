@@ -1,8 +1,7 @@
-"""A campaign: ask what to annotate, take the answers, and go on until the money, the pool or the patience ends.
+"""A campaign: rounds of asking for labels and training on them, until the budget, the pool or the patience ends.
 
-Everything that is decided is written to the ledger before it is acted upon, and everything that is computed depends
-on the ledger and the seed alone. So a campaign can be killed anywhere: run it again and it goes on as if nothing had
-happened, with the same rounds, the same selections and the same spending.
+Every decision is written to the ledger before it is acted upon, and every computation depends only on the ledger and
+the seed. So a campaign can be killed at any time: run again, it continues with the same selections and spending.
 """
 
 from __future__ import annotations
@@ -18,15 +17,8 @@ from bursar.campaign.advisers import allocator
 from bursar.campaign.annotators import Annotator
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.checks import check_served, check_split, strategy_in_use
-from bursar.campaign.confidence_summary import confidence_summary
 from bursar.campaign.config import CampaignConfig
-from bursar.campaign.decisions import (
-    CampaignBegun,
-    CampaignEnded,
-    RoundPrices,
-    RoundSelection,
-    RoundWaits,
-)
+from bursar.campaign.decisions import CampaignBegun, CampaignEnded, RoundPrices, RoundSelection, RoundWaits
 from bursar.campaign.ledgers import open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.models import Models
@@ -35,7 +27,7 @@ from bursar.campaign.pool_scoring import PoolScoring
 from bursar.campaign.pricing import Pricing
 from bursar.campaign.round_candidates import check_features
 from bursar.campaign.round_models import RoundModels
-from bursar.campaign.round_plan import Known, Offer, certificate_record, selected_items
+from bursar.campaign.round_plan import Known, Offer, certificate_record, confidence_summary, selected_items
 from bursar.campaign.round_planner import RoundPlanner
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts, too_few
 from bursar.campaign.start import Start
@@ -45,7 +37,7 @@ from bursar.compute import THIS_PROCESS, Engine
 from bursar.corpus.corpus import Labels
 from bursar.errors import ConfigError, InfeasibleError
 from bursar.learners import Learner
-from bursar.ledger import Answer, Decision, Receipt, Submission
+from bursar.ledger import Answer, Decision, Receipt
 from bursar.tasks import CostModel
 
 Outcome = Literal["opened", "ended", "waiting"]
@@ -54,11 +46,10 @@ Outcome = Literal["opened", "ended", "waiting"]
 class Campaign:
     """One strategy spending one budget on one corpus, in a folder that holds its ledger.
 
-    ``ask`` and ``tell`` are all that an annotator needs, simulated or not; ``run`` is the loop of the two. Campaigns
-    that run one after the other may share a ``learner``, and with it what it remembers of the items' frozen layers.
-    ``lock=False`` is for a process that works for another one, which holds the folder. ``trust`` loads saved models
-    that could run code, which are refused otherwise: give it where you know who made the folder. ``engine`` says where
-    large pools are scored; enter it first, and its workers stay for all rounds. It changes no result.
+    Annotators, simulated or not, need only ``ask`` and ``tell``; ``run`` loops over the two. Consecutive campaigns may
+    share a ``learner`` with its cache of frozen layers. ``lock=False`` is for a worker of the process that holds the
+    folder's lock. ``trust`` allows saved models that could run code. ``engine`` scores large pools without changing a
+    result; enter it first to keep its workers for all rounds.
     """
 
     def __init__(
@@ -104,18 +95,17 @@ class Campaign:
         self._trained = RoundModels(
             config, self.parts, self.ledger, lambda: self.models, self.audit, watched, self.watcher, folder / "logs"
         )
-        self.offered: Callable[[Offer, Learner], None] | None = None  # called with a round before it is open
+        self.offered: Callable[[Offer, Learner], None] | None = None  # called with each round before it is opened
         self._shares_lock = not lock
         self._lock: Lock | None = None
         self._begun = False
 
     @property
     def costs(self) -> CostModel:
-        """The prices in force."""
         return self.terms.costs
 
     def close(self) -> None:
-        """Let go of the ledger and the folder."""
+        """Release the ledger and the folder."""
         self.ledger.close()
         self._begun = False
         if self._lock is not None:
@@ -123,10 +113,7 @@ class Campaign:
             self._lock = None
 
     def begin(self) -> None:
-        """Before anything is written: be the only one at work, and on the campaign that it was started with.
-
-        The seed items are chosen at once: they need no model.
-        """
+        """Take the lock, check that the settings and the corpus are unchanged, and select the seed items."""
         if not self._shares_lock:
             self._lock = self._lock or Lock(self.folder / "lock")
             if self.ledger.own():
@@ -154,7 +141,7 @@ class Campaign:
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
     def ask(self) -> Round | None:
-        """What to annotate next: the rest of the open round, or a new round. ``None`` when the campaign is over."""
+        """What to annotate next: the rest of the open round or a new one; ``None`` when the campaign is over."""
         self.begin()
         pending = self.pending(self.rounds_opened)
         if not pending:
@@ -164,48 +151,43 @@ class Campaign:
         return Round(self.rounds_opened, pending)
 
     def tell(self, answers: Mapping[str, Mapping[str, Any]], annotator: str = "somebody") -> list[Receipt]:
-        """Answers by item and task. Each item is one submission, on disk when its receipt is given.
+        """Submit answers by item and task; each item is on disk when its receipt is returned.
 
-        An answer may be sent again at any time, also when its round is over: it is recorded and charged once.
+        An answer may be sent again at any time, even after its round: it is recorded and charged once.
         """
         self.begin()
-        return [self.ledger.submit(self._submission(item, labels, annotator)) for item, labels in answers.items()]
-
-    def _submission(self, item: str, labels: Mapping[str, Any], annotator: str) -> Submission:
-        want = self.state.asked(item, labels)
-        submission = self.state.submission(want, Answer(item, labels, annotator))
-        asked = self.corpus.take(self.corpus.positions([item]))
-        self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
-        return submission
+        receipts = []
+        for item, labels in answers.items():
+            want = self.state.asked(item, labels)
+            submission = self.state.submission(want, Answer(item, labels, annotator))
+            asked = self.corpus.take(self.corpus.positions([item]))
+            self.models.check(asked.with_labels({task: Labels.of(asked, task, labels[task]) for task in want.tasks}))
+            receipts.append(self.ledger.submit(submission))
+        return receipts
 
     def run(self, annotator: Annotator) -> None:
-        """Ask and tell until it is over."""
+        """Ask and tell until the campaign is over."""
         while ask := self.ask():
             for done, want in enumerate(ask.items, start=1):
                 self.tell({want.id: annotator.annotate(want.id, want.tasks)}, annotator.name)
                 self.watcher.stage(ask.round, "annotating", done / len(ask))
 
-    # -- where we are ------------------------------------------------------------------------------------------------
     @property
     def rounds_opened(self) -> int:
-        """The number of the newest round that has a selection; −1 before the first."""
         return self.state.rounds_opened
 
     def pending(self, round: int) -> tuple[ItemRequest, ...]:
-        """What a round asked for and still waits for."""
         return self.state.pending(round)
 
     @property
     def ended(self) -> str | None:
-        """Why the campaign is over; ``None`` while it is not."""
         return self.state.ended
 
     # -- from round to round -----------------------------------------------------------------------------------------
     def advance(self) -> Outcome:
-        """Conclude the newest round with what is known of it, and open the next one unless the campaign is over.
+        """Conclude the newest round with the answers so far, and open the next one unless the campaign is over.
 
-        While items are open the end is not decided: what they leave of the money may be enough for another round.
-        That the rest is waited for is decided once, and from then on it is.
+        The campaign cannot end while items are pending, as their final cost may leave money for another round.
         """
         outcome = self._advance()
         self.scoring.forget()
@@ -215,11 +197,12 @@ class Campaign:
         self.begin()
         self.state.look_again()
         self._take_up(self.state.terms())
-        round = self.rounds_opened
-        known = self.known()
-        if self.ended is None and (missing := known.unlabelled_tasks) and (items := self._more_items(round + 1, known)):
-            self.watcher.stage(round, f"no label for {', '.join(missing)} yet: more items at random", 1.0)
-            return self._open([items])
+        round, known = self.rounds_opened, self.known()
+        if self.ended is None and (missing := known.unlabelled_tasks):  # no model can be trained
+            free, _ = self.planner.free(known)
+            if items := self.start.more(round + 1, free, self.terms, self.ledger.spent()):
+                self.watcher.stage(round, f"no label for {', '.join(missing)} yet: more items at random", 1.0)
+                return self._open([items])
         self._trained.conclude(round, known)
         if self.ended is not None:
             return "ended"
@@ -230,7 +213,7 @@ class Campaign:
             decisions, why = [], wrong.message
         if decisions:
             return self._open(decisions)
-        why = why or "nothing that is left can be afforded"
+        why = why or "the remaining items are too expensive"
         if known.asked:
             if self.ledger.decision(RoundWaits, round) is None:
                 self.ledger.decide(RoundWaits(round=round, reason=why))
@@ -238,14 +221,8 @@ class Campaign:
         self.ledger.decide(CampaignEnded(round=round, reason=why, setting_changes=self.terms.changes))
         return "ended"
 
-    def _more_items(self, round: int, known: Known) -> RoundSelection | None:
-        """Other random items, where so few were answered that no model can be trained; ``None`` if there are none."""
-        free, _ = self.planner.free(known)
-        return self.start.more(round, free, self.terms, self.ledger.spent())
-
     def _open(self, decisions: Sequence[Decision]) -> Outcome:
-        """All of it is one decision: a round is open altogether or not at all."""
-        self.ledger.decide(*decisions)
+        self.ledger.decide(*decisions)  # in one transaction: a round is opened as a whole or not at all
         self.state.look_again()
         return "opened"
 
@@ -254,22 +231,21 @@ class Campaign:
         self.models = self.models.under(terms.config)
 
     def known(self) -> Known:
-        """What the ledger says now; all that a round is decided by is looked at once, whoever may write meanwhile."""
-        asked = self.state.open()  # before the labels: what is answered in between is in one of the two
+        """The ledger as it is now, read once per round, as others may write to it meanwhile."""
+        asked = self.state.open()  # before the labels, so that an answer in between is in at least one of the two
         bought = self.ledger.view()
         if not self.config.budget.dev_items:
             dev = self.corpus.take(self.parts.dev) if len(self.parts.dev) else None
             return Known(asked, self.state.declined(), bought, bought, dev)
-        aside = {
-            w.id for r in range(self.rounds_opened + 1) for w in self.state.wanted(r).values() if w.purpose == "dev"
-        }
+        wanted = [want for round in range(self.rounds_opened + 1) for want in self.state.wanted(round).values()]
+        aside = {want.id for want in wanted if want.purpose == "dev"}
         is_aside = np.array([item in aside for item in bought.ids.tolist()], dtype=bool)
         dev, rest = (bought.take(np.flatnonzero(part)) for part in (is_aside, ~is_aside))
         usable = all(column.present.any() for column in dev.labels.values())
         return Known(asked, self.state.declined(), bought, rest, dev if usable else None)
 
     def _next_round(self, round: int, known: Known) -> list[Decision]:
-        """What the next round buys, as decisions; none if there is nothing to buy."""
+        """The decisions that open the next round; empty if there is nothing to buy."""
         learner, _ = self._trained.main(round, known)
         split = partial(self.planner.split, round + 1, known)
         offer = self.planner.offer(round + 1, self.terms, known, learner, split=split)
@@ -289,10 +265,9 @@ class Campaign:
         if self.terms.prices is not None:
             decisions.append(RoundPrices(round=round + 1, prices=self.terms.prices))
         if len(offer.items) and self.terms.strategy.needs_model:
-            pool, scored = self.corpus.take(offer.items), offer.scored
-            decisions.append(confidence_summary(round, pool, scored.confidence, scored.guesses, offer.chosen))
+            decisions.append(confidence_summary(round, self.corpus.take(offer.items), offer.scored, offer.chosen))
         if self.offered is not None:
             self.offered(offer, learner)
-        if len(offer.audit):  # last, for the shadow takes the place of the model
+        if len(offer.audit):  # last, as the shadow replaces the model in memory
             decisions.append(self._trained.audit_predictions(round, learner, offer.audit, known))
         return decisions

@@ -17,25 +17,22 @@ LEAST = 'name at least the tasks, as in tasks = ["intent", "slots"], or a [corpu
 
 
 def load_config(path: str | Path) -> CampaignConfig:
-    """A campaign from its TOML file; relative paths are taken from the file's folder.
-
-    A file that names neither tasks nor a corpus is refused: it may be the wrong one, or what is left of one.
-    """
+    """A campaign from its TOML file, with relative paths taken from the file's folder."""
     path = Path(path)
     raw = _read(path)
-    if not raw.get("tasks") and not raw.get("corpus"):
+    if not raw.get("tasks") and not raw.get("corpus"):  # the wrong file, or an incomplete one
         what = "names no tasks and no corpus" if raw else "is empty"
         raise ConfigError(f"{path} {what}, so it is no campaign", fix=LEAST)
     raw.setdefault("name", path.stem)
     for name, table in raw.items():
         section = section_of(name) if isinstance(table, dict) else None
         for *tables, key in section.paths if section is not None else ():
-            _resolve(reduce(_table_in, tables, table), key, path.parent)
+            _resolve(reduce(_value_in, tables, table), key, path.parent)
     learner = raw.get("learner")
-    if isinstance(learner, dict) and is_file(policy := learner.get("policy")):
-        _resolve(learner, "policy", path.parent)
-    elif isinstance(learner, dict) and isinstance(policy, dict) and is_file(policy.get("name")):
-        _resolve(policy, "name", path.parent)
+    policy = _value_in(learner, "policy")
+    for table, key in ((learner, "policy"), (policy, "name")):
+        if is_file(_value_in(table, key)):
+            _resolve(table, key, path.parent)
     config = parse_config(raw, str(path))
     try:
         check_served(config)
@@ -45,25 +42,24 @@ def load_config(path: str | Path) -> CampaignConfig:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What is in the file, as a table."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file") from None
     except IsADirectoryError:
-        raise ConfigError(f"{path} is a folder, and no campaign's TOML file", fix=LEAST) from None
+        raise ConfigError(f"{path} is a folder, not a TOML file", fix=LEAST) from None
     except (OSError, UnicodeDecodeError) as wrong:
         raise ConfigError(f"{path} cannot be read as text: {wrong}", fix=LEAST) from None
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
-        raise ConfigError(f"{path} is not TOML, or not all of it: {wrong}", fix=LEAST) from None
+        raise ConfigError(f"{path} is not valid TOML: {wrong}", fix=LEAST) from None
 
 
-def _table_in(table: Any, key: str) -> Any:
+def _value_in(table: Any, key: str) -> Any:
     return table.get(key) if isinstance(table, dict) else None
 
 
 def _resolve(table: Any, key: str, folder: Path) -> None:
-    """A path relative to the campaign's file, made whole so that it holds from every folder."""
+    """Make a path that is relative to the campaign's file absolute."""
     if isinstance(table, dict) and isinstance(value := table.get(key), str) and value != BUILTIN:
         network, colon, file = value.rpartition(":")  # such as bilstm:vectors.txt
         if (folder / file).exists():

@@ -1,4 +1,4 @@
-"""Can a campaign's learner serve its strategies? Asked before anything is bought or trained."""
+"""Checks that a campaign's learner supports its strategies, before anything is bought or trained."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bursar.selection import STRATEGIES, Strategy
 from bursar.selection.strategy import split_name
 from bursar.tasks import Task
 
-SHOWN = 8  # names of strategies that would do
+SHOWN = 8  # names of suitable strategies in a message
 
 
 def check_arms(config: CampaignConfig, corpus: Corpus) -> None:
-    """Refuse a campaign if its strategy, or one that it is compared with, could not choose a round on this corpus."""
+    """Refuse a campaign if its strategy, or one that it is compared with, does not fit the learner or the corpus."""
     check_served(config)
     for name in (config.strategy.name, *config.compare):
         arm = config.arm(name)
@@ -27,7 +27,7 @@ def check_arms(config: CampaignConfig, corpus: Corpus) -> None:
 
 
 def check_served(config: CampaignConfig, *, beside: bool = True) -> None:
-    """Refuse a strategy that needs what the learner does not give; those ``beside`` it as well.
+    """Refuse a strategy that needs what the learner does not give, and with ``beside`` those it is compared with.
 
     >>> from bursar.campaign.config import parse_config
     >>> check_served(parse_config({"strategy": {"name": "BALD"}, "learner": {"name": "bilstm", "dropout": 0.5}}))
@@ -49,13 +49,13 @@ RANDOM, MT-R, ST-R, MT-AVG, MT-MAX, MT-MIN, MT-RRF, MT-PAR, …
 
 
 def check_split(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
-    """Refuse to split a round's money between these tasks where that cannot be done."""
+    """Refuse a split of the money that does not fit these tasks."""
     if config.splits:
         allocator().check(config, tasks)
 
 
 def strategy_in_use(config: CampaignConfig) -> Strategy:
-    """The campaign's strategy, or what it falls back to where the learner lacks what it asks for.
+    """The campaign's strategy, or its fallback if the learner lacks what it asks for.
 
     >>> from bursar.campaign.config import parse_config
     >>> strategy_in_use(parse_config({})).start, strategy_in_use(parse_config({"learner": {"name": "scikit"}})).start
@@ -70,7 +70,7 @@ def strategy_in_use(config: CampaignConfig) -> Strategy:
 
 
 def fallback_notice(config: CampaignConfig) -> str | None:
-    """What the strategy falls back to and why, as a sentence; ``None`` if it does not."""
+    """The strategy's fallback and the reason, as a sentence; ``None`` if it has no need of it."""
     made = config.strategy.make()
     if made.fallback is None or not (lacking := _missing(config, made)):
         return None
@@ -81,12 +81,11 @@ def fallback_notice(config: CampaignConfig) -> str | None:
 
 
 def _missing(config: CampaignConfig, strategy: Strategy) -> frozenset[str]:
-    """What the learner is not known to give of what a strategy asks for."""
     return strategy.asks - (gives(config.learner.name, config.learner.options) or frozenset())
 
 
 def lacks(config: CampaignConfig, strategy: Strategy) -> frozenset[str]:
-    """What a strategy needs and the campaign's learner does not give; nothing if the learner does not say."""
+    """What a strategy needs and the learner is known not to give."""
     given = gives(config.learner.name, config.learner.options)
     return frozenset() if given is None else strategy.asks - given
 

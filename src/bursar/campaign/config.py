@@ -1,4 +1,4 @@
-"""What a campaign is described by. What is wrong is said with the key and the fix."""
+"""The settings of a campaign. Errors name the key and a fix."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bursar.campaign.sections import (
 from bursar.errors import ConfigError
 from bursar.selection import make_strategy
 
-CONFIG_FILE = "campaign.json"  # in a run's folder: what the run was started with
+CONFIG_FILE = "campaign.json"  # in a run's folder: the settings that it was started with
 
 
 class CampaignConfig(Section):
@@ -33,8 +33,8 @@ class CampaignConfig(Section):
 
     name: str = Field(default="campaign", pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
     seed: int = Field(default=0, ge=0)
-    tasks: list[str] = Field(default_factory=list)  # all of the corpus's if empty
-    compare: list[str] = Field(default_factory=list)  # strategies to run beside, for comparison
+    tasks: list[str] = Field(default_factory=list)  # default: all of the corpus
+    compare: list[str] = Field(default_factory=list)  # strategies to compare with
     corpus: CorpusSection = CorpusSection()
     costs: CostsSection = CostsSection()
     budget: BudgetSection = BudgetSection()
@@ -59,7 +59,7 @@ class CampaignConfig(Section):
             if self.limits and not chosen.keeps_limits:
                 raise ConfigError(
                     f"strategy {chosen.name} cannot keep to limits",
-                    fix="use one that scores items, such as MT-AVG or UDJS, or take the limits away",
+                    fix="use one that scores items, such as MT-AVG or UDJS, or remove the limits",
                 )
         if self.budget.patience is not None and self.corpus.dev is None and not self.budget.dev_items:
             raise ConfigError("budget.patience needs development items", fix="name a split as corpus.dev")
@@ -69,22 +69,17 @@ class CampaignConfig(Section):
     def _can_be_split(self) -> CampaignConfig:
         if not self.splits:
             return self
-        chosen, away = make_strategy(self.strategy.name), "take [allocation] away"
+        chosen, wrong = make_strategy(self.strategy.name), None
         if not chosen.keeps_limits:
-            raise ConfigError(
-                f"allocation: strategy {chosen.name} cannot keep to limits, and a split is some",
-                fix=f"use UDJS or UDJS+BLP_AL, or {away}",
-            )
-        if not chosen.by_label:
-            raise ConfigError(
-                f"allocation: strategy {chosen.name} buys items for all tasks at once, so that nothing can be split",
-                fix=f"use UDJS, UDJS+BLP_AL or COVER-LABELS, which buy label by label, or {away}",
-            )
-        if self.budget.counts == "items":
-            raise ConfigError(
-                "allocation: where items are counted, a second label of an item costs nothing and nothing can be split",
-                fix=f'use budget.counts = "money", or {away}',
-            )
+            wrong, fix = f"strategy {chosen.name} cannot keep to limits, as a split needs", "use UDJS or UDJS+BLP_AL"
+        elif not chosen.by_label:
+            wrong = f"strategy {chosen.name} buys items for all tasks at once, so the money cannot be split"
+            fix = "use UDJS, UDJS+BLP_AL or COVER-LABELS, which buy label by label"
+        elif self.budget.counts == "items":
+            wrong = "a budget in items cannot be split, as a second label of an item costs nothing"
+            fix = 'use budget.counts = "money"'
+        if wrong:
+            raise ConfigError(f"allocation: {wrong}", fix=f"{fix}, or remove [allocation]")
         return self
 
     @property
@@ -94,21 +89,20 @@ class CampaignConfig(Section):
 
     @property
     def digest(self) -> str:
-        """A fingerprint of everything that a result depends on; no name, advice, oracle or place matters."""
+        """A fingerprint of all settings that a result depends on."""
         settings = self.model_dump(exclude={"name", "compare", "stopping", "oracle", "ledger"})
         settings["learner"] = self.learner.decisive
-        if self.budget.per_round == BudgetSection().per_round:  # 500, whether it was said, written down or left out
+        if self.budget.per_round == BudgetSection().per_round:  # 500 and 500.0 are the same
             settings["budget"]["per_round"] = BudgetSection().per_round
         if self.corpus.source != BUILTIN:
-            del settings["corpus"]["source"]  # a corpus may move; its contents have a fingerprint of their own
+            del settings["corpus"]["source"]  # a corpus may move; its contents have their own fingerprint
         text = json.dumps(settings, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     def arm(self, strategy: str) -> CampaignConfig:
         """The same campaign with another strategy, for comparison.
 
-        It needs no shadow, being compared already; a random one needs no audit slice, all of it is one. A strategy
-        that cannot be split between tasks spends as it always does.
+        It has no shadow; a random one has no audit, as all its items are random; the money is only split if it can be.
         """
         chosen = make_strategy(strategy)
         weights = self.strategy.weights if chosen.weighted else {}
@@ -118,7 +112,7 @@ class CampaignConfig(Section):
         share = self.audit.share if chosen.needs_model else 0.0
         audit = self.audit.model_copy(update={"share": share, "shadow": False})
         learner = self.learner
-        if chosen.alone and learner.log_steps:  # a model for each task chooses none
+        if chosen.alone and learner.log_steps:  # models of single tasks have no policy
             learner = learner.model_copy(update={"log_steps": False})
         ledger = self.ledger and self.ledger.for_arm(chosen.name)
         changed = {"strategy": mine, "compare": [], "audit": audit, "learner": learner, "ledger": ledger}
@@ -128,7 +122,7 @@ class CampaignConfig(Section):
 
 
 def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig:
-    """A campaign from a table, checked.
+    """A validated campaign from a table.
 
     >>> parse_config({"budget": {"per_round": -5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -150,7 +144,7 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
             section = section_of(str(first["loc"][0])) if len(first["loc"]) > 1 else None
             known = ", ".join(sorted((section or CampaignConfig).model_fields))
             raise ConfigError(f"{where}: {key} is no key", fix=f"use {known}") from None
-        given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # it may hold a password
+        given = "" if first["loc"][:1] == ("ledger",) else f" = {first.get('input')!r}"  # a URL may hold a password
         raise ConfigError(
             f"{where}: {key}{given}: {first['msg'].removeprefix('Value error, ')}",
             fix=f"for instance {key} = {_default_of(first['loc'])}",
@@ -158,7 +152,7 @@ def parse_config(raw: dict[str, Any], where: str = "campaign") -> CampaignConfig
 
 
 def section_of(name: str) -> type[Section] | None:
-    """The section of that name, whether or not it may be left out; ``None`` if it is no section."""
+    """The section of this name; ``None`` if there is none."""
     if name in (ALLOCATION, ORACLE):
         return ADVISERS[name].section
     field = CampaignConfig.model_fields.get(name)
@@ -167,7 +161,7 @@ def section_of(name: str) -> type[Section] | None:
 
 
 def _default_of(place: tuple[int | str, ...]) -> str:
-    """The default of a key, as an example of a value that works."""
+    """The default of a key, as an example of a valid value."""
     section = section_of(str(next(iter(place), "")))
     value: Any = CampaignConfig() if section is None else section.example()
     for part in place if section is None else place[1:]:

@@ -1,24 +1,104 @@
-"""Learning curves against money: their areas, and what one saved against another.
-
-A curve is a pair ``(money, score)``: what had been spent at each round, never falling, and the score then.
-"""
+"""Learning curves: scores against the money spent, and two strategies compared at equal money."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bursar.campaign.results import MeanScores, RunResult
 from bursar.ragged import FloatArray
 
-Curve = tuple[ArrayLike, ArrayLike]
+RANDOM = "RANDOM"
+
+Curve = tuple[ArrayLike, ArrayLike]  # the money spent at each round, never falling, and the score then
 
 
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """The test scores of one strategy by the money spent, interpolated linearly between rounds."""
+
+    arm: str
+    rounds: tuple[int, ...]
+    money: FloatArray  # (points,) in units, never falling
+    scores: Mapping[str, FloatArray]  # task to (points,)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Over the tasks: (points,)."""
+        mean: FloatArray = np.stack(list(self.scores.values()), axis=1).mean(axis=1)
+        return mean
+
+    def at(self, money: float) -> dict[str, float]:
+        return {name: float(np.interp(money, self.money, scores)) for name, scores in self.scores.items()}
+
+
+@dataclass(frozen=True)
+class CurveComparison:
+    """A strategy against another one, at the smaller of their two costs."""
+
+    other: str
+    money: float  # in units
+    mine: Mapping[str, float]
+    others: Mapping[str, float]
+    gain: float  # difference of the mean scores over tasks
+    saved: float  # share of the money at the score that both reach; negative if it cost more
+    from_the_start: bool  # the other never scored above the strategy's first point
+
+
+def curves_of(result: RunResult) -> dict[str, LearningCurve]:
+    """The curve of every strategy that has test scores."""
+    return {
+        arm: LearningCurve(
+            arm,
+            tuple(r.round for r in found.tested),
+            np.array([r.spent for r in found.tested], dtype=float),
+            {name: np.array([r.test[name][metric] for r in found.tested]) for name, metric in result.metrics.items()},
+        )
+        for arm, found in result.arms.items()
+        if found.tested
+    }
+
+
+def compare(mine: LearningCurve, other: LearningCurve) -> CurveComparison | None:
+    """Compare two strategies at equal cost; ``None`` if one of them has a single point.
+
+    >>> mine = LearningCurve("MT-AVG", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.9])})
+    >>> other = LearningCurve("RANDOM", (0, 1), np.array([100.0, 200]), {"intent": np.array([0.5, 0.7])})
+    >>> compare(mine, other).saved
+    0.25
+    """
+    saving = saved_at_equal_money((mine.money, mine.mean), (other.money, other.mean))
+    if saving is None:
+        return None
+    money = float(min(mine.money[-1], other.money[-1]))
+    gain = float(np.interp(money, mine.money, mine.mean) - np.interp(money, other.money, other.mean))
+    # The saving is read off monotone curves: a lucky round may give it the opposite sign of the gain.
+    saved = saving.saved if saving.saved * gain > 0 else 0.0
+    from_the_start = saving.money == mine.money[0]
+    return CurveComparison(other.arm, money, mine.at(money), other.at(money), gain, saved, from_the_start)
+
+
+def mean_scores(result: RunResult, arms: list[str]) -> dict[str, MeanScores]:
+    """The mean scores of these arms over the money that all have spent; empty until all have two scored rounds."""
+    curves = curves_of(result)
+    if any(arm not in curves or len(curves[arm].rounds) < 2 for arm in arms):
+        return {}
+    low = max(curve.money[0] for curve in curves.values())
+    high = min(curve.money[-1] for curve in curves.values())
+    found = {}
+    for arm, curve in curves.items():
+        areas = {name: area(curve.money, scores, low, high) for name, scores in curve.scores.items()}
+        found[arm] = MeanScores(area=areas, mean=float(np.mean(list(areas.values()))))
+    return found
+
+
+# -- curves as arrays --------------------------------------------------------------------------------------------------
 def area(money: ArrayLike, score: ArrayLike, low: float, high: float) -> float:
-    """The mean score between two amounts of money, by straight lines between the points.
-
-    Where there is nothing between the two amounts, the last score.
+    """The mean of a linearly interpolated curve between two amounts of money; its last score if they are equal.
 
     >>> area([0, 2, 4], [0.0, 0.5, 0.5], 0, 4), area([0, 2, 4], [0.0, 0.5, 0.5], 4, 4)
     (0.375, 0.5)
@@ -31,65 +111,41 @@ def area(money: ArrayLike, score: ArrayLike, low: float, high: float) -> float:
     return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(at)) / (high - low))
 
 
-def points_of(curve: Curve) -> tuple[FloatArray, FloatArray]:
-    """The money and the scores of a curve, checked."""
-    money, score = (np.asarray(values, dtype=float) for values in curve)
-    if money.ndim != 1 or money.shape != score.shape or not len(money):
-        raise ValueError(f"a curve is as many scores as amounts of money, not {score.shape} and {money.shape}")
-    if not np.isfinite(score).all() or not (np.diff(money, prepend=-np.inf) >= 0).all():
-        raise ValueError("a curve's scores are numbers and its money never falls")
-    return money, score
-
-
-class Saving(TypedDict):
-    """What an arm and random needed for one score."""
+class Saving(NamedTuple):
+    """The money that an arm and random needed for one score, and the share of random's that the arm saved."""
 
     score: float
     money: float
     random_money: float
-    saved: float  # 1 − money / random_money
-    bound: str  # "exact"; "at least" or "at most" that, where one of them has no such score on its curve
+    saved: float
 
 
-class Savings(TypedDict):
-    """What was saved at the scores that the two ended with."""
+def saved_at_equal_money(curve: Curve, random_curve: Curve) -> Saving | None:
+    """The money saved at the lower of the two final scores, with both curves cut where the shorter one ends.
 
-    at_arm_end: Saving
-    at_random_end: Saving
+    Both reach that score, so nothing is extrapolated. ``None`` if a curve is a single point or starts at no cost.
 
-
-def saved(curve: Curve, random_curve: Curve) -> Savings:
-    """The share of the money that an arm saved against random at equal score, in both ways of asking.
-
-    ``at_arm_end``: what would random need for the score that the arm ends with? ``at_random_end``: what did the arm
-    need for the score that random ends with? Both curves are first made to rise, by isotonic regression, so that a
-    lucky round or an unlucky one counts as the noise it is, and read by straight lines from then on. A curve's end
-    costs all that was spent on it; a lower score costs the money at which the curve first reaches it.
-
-    Where random never reaches the arm's end, it needs more than it spent, and "at least" so much was saved; that is 0
-    when both spent the same. The other way of asking then has the exact answer. An arm that already starts above the
-    score needs less than it started with, so again "at least"; the reverse of either is "at most".
-
-    >>> found = saved(([100, 200, 300], [0.5, 0.7, 0.8]), ([100, 200, 300], [0.5, 0.6, 0.7]))
-    >>> found["at_random_end"]["money"], round(found["at_random_end"]["saved"], 3), found["at_random_end"]["bound"]
-    (200.0, 0.333, 'exact')
-    >>> found["at_arm_end"]["saved"], found["at_arm_end"]["bound"]
-    (0.0, 'at least')
+    >>> found = saved_at_equal_money(([100, 200, 300], [0.5, 0.7, 0.8]), ([100, 200, 400], [0.5, 0.6, 0.8]))
+    >>> round(found.saved, 3), round(saved_at_equal_money(([1, 2], [0.5, 0.6]), ([1, 2], [0.5, 0.7])).saved, 3)
+    (0.333, -0.333)
     """
-    (money, score), (random_money, random_score) = points_of(curve), points_of(random_curve)
-    if money[0] <= 0 or random_money[0] <= 0:
-        raise ValueError("savings are shares of money: curves must start with some spent")
-    mine, other = (money, _rising(score)), (random_money, _rising(random_score))
-    return Savings(
-        at_arm_end=_saving(mine, other, float(mine[1][-1])),
-        at_random_end=_saving(mine, other, float(other[1][-1])),
-    )
+    both = [(np.asarray(money, dtype=float), np.asarray(score, dtype=float)) for money, score in (curve, random_curve)]
+    first, most = [money[0] for money, _ in both], min(money[-1] for money, _ in both)
+    if min(len(money) for money, _ in both) < 2 or most <= max(first) or min(first) <= 0:
+        return None
+    cut = []
+    for money, score in both:
+        before = money < most
+        cut.append((np.append(money[before], most), rising(np.append(score[before], np.interp(most, money, score)))))
+    lower = min(float(scores[-1]) for _, scores in cut)
+    mine, random = (money_for(lower, money, scores) for money, scores in cut)
+    return Saving(lower, mine, random, 1 - mine / random)
 
 
-def _rising(score: FloatArray) -> FloatArray:
-    """The never falling scores that are nearest by least squares: neighbours that fall are levelled to their mean.
+def rising(score: FloatArray) -> FloatArray:
+    """Isotonic regression: the nearest scores, by least squares, that never fall.
 
-    >>> _rising(np.array([0.5, 0.9, 0.5, 0.8])).tolist()
+    >>> rising(np.array([0.5, 0.9, 0.5, 0.8])).tolist()
     [0.5, 0.7, 0.7, 0.8]
     """
     levels: list[tuple[float, int]] = []
@@ -103,43 +159,12 @@ def _rising(score: FloatArray) -> FloatArray:
     return np.repeat([mean for mean, _ in levels], [count for _, count in levels])
 
 
-def _saving(mine: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray], score: float) -> Saving:
-    (money, i_need), (random_money, it_needs) = _needed(*mine, score), _needed(*other, score)
-    # At its own end a curve's money is exact, so at most one of the two is a bound.
-    bound = {(0, 0): "exact", (0, 1): "at least", (-1, 0): "at least"}.get((i_need, it_needs), "at most")
-    return Saving(score=score, money=money, random_money=random_money, saved=1 - money / random_money, bound=bound)
-
-
-def _needed(money: FloatArray, rising: FloatArray, score: float) -> tuple[float, int]:
-    """The money for a score, and 1 where more is needed than that, −1 where less is enough."""
-    if score >= rising[-1]:
-        return float(money[-1]), int(score > rising[-1])
-    if score <= rising[0]:
-        return float(money[0]), -int(score < rising[0])
-    at = int(np.searchsorted(rising, score))  # the first point that is as high
-    step = (score - rising[at - 1]) / (rising[at] - rising[at - 1])
-    return float(money[at - 1] + step * (money[at] - money[at - 1])), 0
-
-
-def saved_at_equal_money(curve: Curve, random_curve: Curve) -> Saving | None:
-    """What was saved where both have spent as much as the one that spent less, at the lower of their two ends.
-
-    That is the score that both reach, so nothing is cut off whoever is ahead. ``None`` while either is a single point,
-    or begins with labels that cost nothing.
-
-    >>> found = saved_at_equal_money(([100, 200, 300], [0.5, 0.7, 0.8]), ([100, 200, 400], [0.5, 0.6, 0.8]))
-    >>> round(found["saved"], 3), round(saved_at_equal_money(([1, 2], [0.5, 0.6]), ([1, 2], [0.5, 0.7]))["saved"], 3)
-    (0.333, -0.333)
-    """
-    both = [points_of(curve), points_of(random_curve)]
-    most = min(money[-1] for money, _ in both)
-    first = [money[0] for money, _ in both]
-    if min(len(money) for money, _ in both) < 2 or most <= max(first) or min(first) <= 0:
-        return None
-    ends = saved(*(_until(money, score, most) for money, score in both))
-    return min(ends["at_arm_end"], ends["at_random_end"], key=lambda end: end["score"])
-
-
-def _until(money: FloatArray, score: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
-    before = money < most
-    return np.append(money[before], most), np.append(score[before], np.interp(most, money, score))
+def money_for(score: float, money: FloatArray, scores: FloatArray) -> float:
+    """The money at which rising scores first reach a score; the nearest end of the curve if they do not cross it."""
+    if score >= scores[-1]:
+        return float(money[-1])
+    if score <= scores[0]:
+        return float(money[0])
+    at = int(np.searchsorted(scores, score))  # the first point that is as high
+    step = (score - scores[at - 1]) / (scores[at] - scores[at - 1])
+    return float(money[at - 1] + step * (money[at] - money[at - 1]))

@@ -1,4 +1,4 @@
-"""What a campaign decides, as its ledger records it: one class per kind of decision."""
+"""The decisions of a campaign as its ledger records them: one class per kind."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class RoundPrices(Decision):
 
 
 class LabelValue(JsonRecord):
-    """What labels were found to be worth."""
+    """The measured value of labels."""
 
     labels: dict[str, int]  # known so far
     rates: dict[str, tuple[float, float, float, float]]  # rate of decline, its interval, and the block it refers to
-    informs: dict[str, dict[str, tuple[float, float]]] = {}  # worth to another task, and its standard error
+    informs: dict[str, dict[str, tuple[float, float]]] = {}  # value for another task, and its standard error
     unknown: tuple[str, ...] = ()  # tasks whose rate is not known
     why: str | None = None
 
 
 class SplitDecision(Decision):
-    """How a round's budget was split between the tasks, and by what."""
+    """How a round's budget was split between the tasks, and why."""
 
     kind = "allocation"
     method: str
@@ -72,12 +72,12 @@ class SplitDecision(Decision):
     labels: dict[str, int]
     gain: float
     known: LabelValue
-    set_aside: bool = False  # what was measured between tasks was ignored: by it no label is worth anything
+    set_aside: bool = False  # effects between tasks were ignored, as by them no label would be worth anything
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
 class ReliabilityRecord(JsonRecord):
-    """How right a model is where it is how sure, in bins of confidence."""
+    """The accuracy of a model by bins of its confidence."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
@@ -88,7 +88,7 @@ class ReliabilityRecord(JsonRecord):
 
 
 class RoundRecord(Decision):
-    """What a round's model was trained on, and how it scores."""
+    """The training set and the scores of a round's model."""
 
     kind = "scores"
     spent: int
@@ -101,7 +101,7 @@ class RoundRecord(Decision):
 
 
 class ShadowScores(Decision):
-    """What the shadow of a round's model was trained on, and how it scores."""
+    """The training set and the scores of a round's shadow."""
 
     kind = "shadow"
     spent: int
@@ -110,7 +110,7 @@ class ShadowScores(Decision):
 
 
 class AuditPredictions(Decision):
-    """What both models predict for an audit slice before it is labelled."""
+    """Both models' predictions for an audit slice before it is labelled."""
 
     kind = "audit predictions"
     ids: tuple[str, ...]
@@ -120,14 +120,14 @@ class AuditPredictions(Decision):
 
 
 class WatchedPredictions(Decision):
-    """What a round's model predicts for the items that are followed from round to round."""
+    """A round's predictions for the watched items."""
 
     kind = "watched"
     predictions: dict[str, list[Any]]
 
 
 class ConfidenceExample(JsonRecord):
-    """An item with what the model predicts and how sure it is, by task."""
+    """An item with the model's prediction and confidence, by task."""
 
     id: str
     confidence: dict[str, float]
@@ -135,7 +135,7 @@ class ConfidenceExample(JsonRecord):
 
 
 class ConfidenceSummary(Decision):
-    """Histograms of a model's confidence in the pool and in what was chosen, and the most and least certain items."""
+    """Histograms of a model's confidence in the pool and in the chosen items, and the most and least certain items."""
 
     kind = "confidence"
     bins: int
@@ -148,10 +148,7 @@ class ConfidenceSummary(Decision):
 
 # -- the course of a campaign ------------------------------------------------------------------------------------------
 class SettingChange(Decision):
-    """Settings that were changed while the campaign ran. Its ``round`` is a running number, from 1.
-
-    The sender chooses the ``key``, so that a change that is sent twice is made once.
-    """
+    """Settings changed during a campaign. ``round`` is a running number from 1; a ``key`` is applied only once."""
 
     kind = "settings"
     changes: dict[str, Any]
@@ -161,12 +158,11 @@ class SettingChange(Decision):
 
     @property
     def number(self) -> int:
-        """Its running number."""
         return self.round
 
 
 class RoundClosed(Decision):
-    """A round does not wait any longer: these items return to the pool."""
+    """A round was closed early: these items return to the pool."""
 
     kind = "closed"
     by: str
@@ -174,7 +170,7 @@ class RoundClosed(Decision):
 
 
 class RoundWaits(Decision):
-    """The campaign ends, or goes on, when all answers of the round are in."""
+    """The campaign ends or continues once all answers of the round are in."""
 
     kind = "waits"
     reason: str
@@ -189,10 +185,9 @@ class CampaignEnded(Decision):
 
     @property
     def stored_kind(self) -> str:
-        """One end for each state of the settings."""
         return ended_under(self.setting_changes)
 
 
 def ended_under(setting_changes: int) -> str:
-    """The kind under which an end after so many setting changes is stored."""
+    """The stored kind of an end after a number of setting changes."""
     return CampaignEnded.kind if setting_changes == 0 else f"{CampaignEnded.kind} after {setting_changes} changes"

@@ -1,4 +1,4 @@
-"""Trained models by what they were trained on: the same set is never trained on twice."""
+"""Stores trained models by their training set, so that no set is trained on twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,22 @@ from typing import Any
 from bursar.campaign.config import CampaignConfig
 from bursar.corpus import Corpus
 from bursar.errors import CheckpointError, LabelError, LearnerError, UntrustedError
-from bursar.learners import FitReport, Learner, make_learner
+from bursar.learners import Learner, make_learner
 from bursar.learners.learner import Progress
 from bursar.tasks import Task
 from bursar.tasks.schemes import overlapping
 
 SHARERS = ("transformer", "bilstm", "cnn", "aoe", "image-cnn")  # learners whose tasks share a model
-TAGGERS = ("probe", "scikit")  # learners of ours that know words and their tags only
-PRETRAINED = "pretrained.safetensors"  # what the learner's encoder became by reading the pool
+TAGGERS = ("probe", "scikit")  # built-in learners that predict one tag per word
+PRETRAINED = "pretrained.safetensors"  # the learner's encoder after pretraining on the pool
 KEPT = 3  # models on disk: enough for a resumed round and its shadow
 
 
 class Models:
     """A folder of trained models, each under a digest of the annotated set, the learner's settings and the seed.
 
-    The folder may come from anybody: a model that could run code is refused, unless ``trust`` says that it may.
-    ``pool`` gives all items to choose from, for learners that read unlabelled ones before the first training.
+    Models that could run code are refused unless ``trust`` is set. ``pool`` gives the unlabelled items that learners
+    may pretrain on.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Models:
         self._fitted: tuple[str, float | None] | None = None
 
     def under(self, config: CampaignConfig) -> Models:
-        """The models of the same campaign with other settings; these ones where they make no difference."""
+        """The models of the campaign under changed settings; ``self`` if they make no difference."""
         if config.strategy.make().alone == self.config.strategy.make().alone:
             return self
         return Models(self.folder, config, self.tasks, trust=self.trust, pool=self.pool)
@@ -62,61 +62,42 @@ class Models:
     def fitted(
         self, annotated: Corpus, dev: Corpus | None, progress: Progress, log: Path | None = None
     ) -> tuple[Learner, float | None]:
-        """A learner trained on these items, and its best development score. It is this object's until the next call.
+        """A learner trained on these items, valid until the next call, and its best development score.
 
-        Where a training is needed, ``log`` is the file that its steps are written to.
+        If it is trained now, its steps are written to ``log``.
         """
-        digest = self._digest(annotated, dev)
-        learner = self._make()
+        digest, learner = self._digest(annotated, dev), self.untrained()
         if self._fitted is not None and self._fitted[0] == digest:
             return learner, self._fitted[1]
-        self._fitted = None  # if this one is not finished, the learner belongs to no model
+        self._fitted = None  # in case training is interrupted
         place = self.folder / digest
         best = self._load(place, learner)
         if best is None:
             if self.pool is not None and learner.adapts:
                 file = self.folder / PRETRAINED
                 learner.adapt(self.pool().unlabelled(), seed=self.config.seed, file=file, progress=progress)
-            report = self._fit(learner, annotated, dev, self.folder / f"{digest}.training", log, progress)
+            checkpoint = self.folder / f"{digest}.training"
+            settings: dict[str, Any] = {"seed": self.config.seed, "checkpoint": checkpoint, "progress": progress}
+            if self.policy is not None:  # learners without training steps need not accept one
+                settings |= {"policy": self.policy, "log": log}
+            try:
+                report = learner.fit(annotated, dev=dev, **settings)
+            except CheckpointError:  # train from the beginning
+                for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
+                    file.unlink()
+                report = learner.fit(annotated, dev=dev, **settings)
             best = (report.best_score,)
             self._save(place, learner, report.best_score)
         self._fitted = digest, best[0]
         return learner, best[0]
 
-    def _fit(
-        self,
-        learner: Learner,
-        annotated: Corpus,
-        dev: Corpus | None,
-        checkpoint: Path,
-        log: Path | None,
-        progress: Progress,
-    ) -> FitReport:
-        # A learner without steps need not know that there are policies.
-        steered: dict[str, Any] = {} if self.policy is None else {"policy": self.policy, "log": log}
-        fit = partial(
-            learner.fit,
-            annotated,
-            dev=dev,
-            seed=self.config.seed,
-            checkpoint=checkpoint,
-            progress=progress,
-            **steered,
-        )
-        try:
-            return fit()
-        except CheckpointError:  # nothing is lost with it but time
-            for file in checkpoint.parent.glob(f"{checkpoint.name}*"):
-                file.unlink()
-            return fit()
-
     def check(self, items: Corpus) -> None:
-        """Make the learner, so that what is wrong with it, its tasks or these labels is said before money is spent."""
-        self._make().check(items)
+        """Refuse a learner, tasks or labels that cannot be trained, before money is spent."""
+        self.untrained().check(items)
 
     @cached_property
     def may_nest(self) -> frozenset[str]:
-        """The tagging tasks whose spans may overlap: those trained over spans, where others are trained over tags."""
+        """The tagging tasks whose spans may overlap, because the learner predicts spans rather than tags."""
         learner = self.config.learner
         tagging = {name for name, task in self.tasks.items() if task.kind == "tagging"}
         if learner.name in SHARERS:
@@ -126,26 +107,23 @@ class Models:
         return frozenset() if learner.name in TAGGERS else frozenset(tagging)
 
     def check_label(self, items: Corpus) -> None:
-        """Refuse labels that cannot be trained on, without loading a learner of ours to find out."""
+        """Refuse labels that cannot be trained on, without loading a built-in learner."""
         for name in items.schema.keys() - self.may_nest:
             if items.schema[name].kind == "tagging" and overlapping(items.labels[name].rows, items.words).any():
                 raise LabelError(
-                    f"item {items.ids[0]!r}: spans of task {name!r} overlap, and the learner knows one tag a word",
-                    fix="mark spans that lie apart",
+                    f"item {items.ids[0]!r}: spans of task {name!r} overlap, and the learner predicts one tag per word",
+                    fix="mark spans that do not overlap",
                 )
         if self.config.learner.name not in (*SHARERS, *TAGGERS):
             self.check(items)
 
     def check_policy(self) -> None:
-        """Refuse a policy or a log of steps that trainings could do nothing with, before money is spent."""
+        """Refuse a policy or a log of steps that the learner cannot use, before money is spent."""
         if self.policy is not None:
-            self._make().check_policy(self.policy, self.config.learner.log_steps)
+            self.untrained().check_policy(self.policy, self.config.learner.log_steps)
 
     def untrained(self) -> Learner:
-        """The learner as it comes, or as it was trained last."""
-        return self._make()
-
-    def _make(self) -> Learner:
+        """The learner as it was made, or as it was trained last."""
         if self._learner is None:
             self._learner = make_learner(self.config.learner.name, self.tasks, self._options)
         return self._learner
@@ -159,22 +137,21 @@ class Models:
 
     @property
     def newest(self) -> str | None:
-        """The name of the model that was fitted last."""
+        """The name of the latest fitted model."""
         return None if self._fitted is None else self._fitted[0]
 
     def saved(self) -> SavedModel:
-        """The model that was fitted last, as it can be sent elsewhere."""
+        """The latest fitted model, for workers."""
         if self._fitted is None:
             raise LearnerError("no model has been fitted yet", fix="call fitted first")
         place = self.folder / self._fitted[0]
-        if not (place / "fit.json").is_file():  # somebody removed it
-            self._save(place, self._make(), self._fitted[1])
+        if not (place / "fit.json").is_file():  # removed from disk
+            self._save(place, self.untrained(), self._fitted[1])
         return SavedModel.read(place, self.config.learner.name, self._options, self.tasks, self.trust)
 
     def named(self, name: str) -> Learner | None:
-        """A model that was fitted before, if it is still there."""
-        learner = self._make()
-        self._fitted = None
+        """The model of this name, if it is still on disk."""
+        learner, self._fitted = self.untrained(), None
         found = self._load(self.folder / name, learner)
         if found is None:
             return None
@@ -192,26 +169,26 @@ class Models:
             "alone": self.config.strategy.make().alone,
             "seed": self.config.seed,
             "corpus": self.config.corpus.model_dump(),
-            "labels": _said(annotated),
+            "labels": _labels_of(annotated),
         }
-        if self.config.budget.dev_items and dev is not None:  # they were annotated here, and may be corrected
-            about["dev"] = _said(dev)
+        if self.config.budget.dev_items and dev is not None:  # annotated in this campaign, so they may be corrected
+            about["dev"] = _labels_of(dev)
         text = json.dumps(about, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     def _load(self, place: Path, learner: Learner) -> tuple[float | None] | None:
-        """Fill the learner from disk; ``None`` if it is not there or damaged. What could run code is refused."""
+        """Restore the learner from disk; ``None`` if the model is missing or damaged, so that it is trained again."""
         try:
             best = json.loads((place / "fit.json").read_text())["best"]
             restore(learner, place, self.trust)
         except UntrustedError:
             raise
-        except Exception:  # whatever a learner may raise over a damaged file: it is trained again
+        except Exception:  # learners may raise anything over a damaged file
             return None
         return (best,)
 
     def _save(self, place: Path, learner: Learner, best: float | None) -> None:
-        """Write a model whole or not at all, and forget the oldest."""
+        """Write a model atomically, and remove the oldest."""
         draft = place.with_name(f".{place.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
         learner.save(draft)
@@ -225,7 +202,7 @@ class Models:
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """A trained model as it can be sent elsewhere: its files, and how the learner that reads them is made."""
+    """A trained model to send to a worker: its files, and how to make its learner."""
 
     learner: str
     options: Mapping[str, Any]
@@ -237,29 +214,28 @@ class SavedModel:
     def read(
         cls, place: Path, learner: str, options: Mapping[str, Any], tasks: Mapping[str, Task], trust: bool = False
     ) -> SavedModel:
-        """From the folder that a learner of this name, with these options and tasks, was saved to."""
         files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
         return cls(learner, options, tasks, files, trust)
 
     @cached_property
     def kind(self) -> str:
-        """A digest of what the learner is made of: all but what it learned."""
+        """A digest of how the learner is made."""
         tasks = {name: task.describe() for name, task in self.tasks.items()}
         text = json.dumps([self.learner, dict(self.options), tasks], sort_keys=True, default=str)
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     @cached_property
     def digest(self) -> str:
-        """A digest of all of it: models that say the same have the same."""
+        """A digest of the model; models with equal predictions have the same."""
         found = hashlib.blake2b(self.kind.encode(), digest_size=12)
         for name, content in sorted(self.files.items()):
             found.update(f"{name} {len(content)} ".encode() + content)
         return found.hexdigest()
 
     def load(self) -> Learner:
-        """The learner; in a process that asks for the same one again it is there already."""
+        """The learner; the latest one stays loaded in this process."""
         digest, learner = _LOADED.pop(self.kind, ("", None))
-        _LOADED.clear()  # one at a time: each may hold a whole encoder
+        _LOADED.clear()  # one at a time, as each may hold a whole encoder
         learner = learner or make_learner(self.learner, self.tasks, self.options)
         if digest != self.digest:
             self._restore(learner)
@@ -282,19 +258,14 @@ class SavedModel:
                 ) from wrong
 
 
-_LOADED: dict[str, tuple[str, Learner]] = {}  # by kind, what this process has loaded and which model that is
+_LOADED: dict[str, tuple[str, Learner]] = {}  # in this process: the kind, digest and learner of the latest model
 
 
 def restore(learner: Learner, place: Path, trust: bool) -> None:
-    """Fill a learner from its files. One whose files carry no code need not know of trust."""
-    trusted: dict[str, Any] = {"trust": True} if trust and can_trust(learner) else {}
+    """Restore a learner from its files; those whose files cannot hold code need not accept ``trust``."""
+    trusted: dict[str, Any] = {"trust": True} if trust and "trust" in signature(learner.restore).parameters else {}
     learner.restore(place, **trusted)
 
 
-def can_trust(learner: Learner) -> bool:
-    """Whether a learner has files that may need trust: ``restore`` takes it then."""
-    return "trust" in signature(learner.restore).parameters
-
-
-def _said(items: Corpus) -> list[Any]:
+def _labels_of(items: Corpus) -> list[Any]:
     return sorted((items.ids[i], items[i].labels) for i in range(len(items)))

@@ -1,8 +1,7 @@
-"""What a model says of a pool: a shard of items at a time, here or on the workers of an engine.
+"""Scores a pool in shards of items, in this process or on the workers of an engine.
 
-A shard is the same items wherever it is scored, and a model says the same of them to the bit, so the engine changes the
-time and nothing else. Shards that are finished are kept until the round is decided: a run that was killed goes on with
-them.
+Shards do not depend on the engine and models predict the same to the bit, so the engine changes only the time. Finished
+shards are kept until the round is decided, so that a killed run continues with them.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from bursar.tasks import AnyBeliefs, Beliefs, Estimates
 from bursar.uncertainty import MEASURES, confidences
 
 SHARD = 1024  # items at most: a second or two of one core
-FEW = 4096  # items, times dropout passes, that are scored here: a worker needs about as long to start
+FEW = 4096  # items times dropout passes that are scored in this process: a worker takes about as long to start
 
 Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """How sure a model is of items, the labels that it would give, and its beliefs where a strategy wants them."""
+    """A model's confidence in items and its predicted labels; its beliefs and doubts if a strategy needs them."""
 
     confidence: FloatArray  # (items, tasks)
     guesses: Mapping[str, Ragged]
@@ -44,13 +43,11 @@ class Scored:
     doubts: Mapping[str, UnitDoubts] | None = None
 
     def take(self, items: IntArray) -> Scored:
-        """Some of the items, without the beliefs."""
+        """Some items, without beliefs and doubts."""
         return Scored(self.confidence[items], {name: rows.take(items) for name, rows in self.guesses.items()})
 
     @classmethod
     def concatenate(cls, parts: Sequence[Scored]) -> Scored:
-        """The items of all parts, one part after the other."""
-
         def joined(columns: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
             found = [column for column in columns if column is not None]
             names = found[0] if found else ()
@@ -66,7 +63,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Question:
-    """What a model is asked about every item: its scores, its vectors, or where items and words lie."""
+    """What to compute for every item: its scores, its vector, or the embeddings of it and its words."""
 
     ask: Literal["scores", "vectors", "embeddings"]
     measure: str = "entropy"  # of confidence
@@ -75,20 +72,19 @@ class Question:
 
     @property
     def passes(self) -> int:
-        """How often an item goes through the model."""
         return MEASURES[self.measure].passes if self.ask == "scores" else 1
 
     @property
     def stage(self) -> str:
-        """What observers see."""
+        """The name of the stage for observers."""
         return "scoring" if self.ask == "scores" else "reading"
 
 
 class PoolScoring:
-    """Asks the models of a campaign about many items, a shard at a time.
+    """Scores many items with a campaign's models, in shards.
 
-    ``engine`` says where: enter it first, and its workers stay for the whole run. ``saved`` gives the model that is
-    asked as its files. Finished shards are kept in ``folder`` until ``forget``; without one they are not kept.
+    ``engine`` runs the shards; enter it first to keep its workers for the whole run. ``saved`` gives the files of the
+    model. Finished shards are kept in ``folder``, if given, until ``forget``.
     """
 
     def __init__(
@@ -99,7 +95,7 @@ class PoolScoring:
     def scores(
         self, learner: Learner, strategy: Strategy, items: Corpus, seed: int, progress: Progress = no_progress
     ) -> Scored:
-        """How sure the model is of items, and what it would say of them."""
+        """The model's confidence in items, and its predicted labels."""
         needs = strategy.needs | ({"units"} if "doubt" in strategy.needs else set())
         keep = tuple(sorted(needs & {"beliefs", "units"}))
         parts = self._ask(learner, items, Question("scores", strategy.measure, seed, keep), progress)
@@ -107,13 +103,13 @@ class PoolScoring:
         return Scored.concatenate([_scored(items.schema, part) for part in parts] or [nothing])
 
     def vectors(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> NDArray[np.float32]:
-        """Where the model puts items."""
+        """The model's vectors of items."""
         if not len(items):
             return learner.vectors(items.unlabelled())
         return np.concatenate([part["vectors"] for part in self._ask(learner, items, Question("vectors"), progress)])
 
     def embeddings(self, learner: Learner, items: Corpus, progress: Progress = no_progress) -> Embeddings:
-        """Where items and their words lie before any training."""
+        """The embeddings of items and their words before training."""
         if not len(items):
             return learner.embeddings(items.unlabelled())
         parts = self._ask(learner, items, Question("embeddings"), progress)
@@ -125,12 +121,11 @@ class PoolScoring:
         )
 
     def forget(self) -> None:
-        """Remove the shards: what was asked for them is decided."""
+        """Remove the shards, once the round is decided."""
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _ask(self, learner: Learner, items: Corpus, question: Question, progress: Progress) -> list[Arrays]:
-        """What the model answers, shard after shard."""
         items = items.unlabelled()
         few = len(items) * question.passes <= FEW
         engine = THIS_PROCESS if few else self.engine
@@ -153,12 +148,12 @@ class PoolScoring:
 
 
 class _Watcher:
-    """Turns the progress of shards into that of all of them."""
+    """Sums the progress of shards."""
 
     def __init__(self, stage: str, progress: Progress) -> None:
         self.stage, self.progress = stage, progress
         self.total, self.finished_ones = 1, 0
-        self.begun_ones: dict[int, float] = {}  # shards by where they begin, and how far they are
+        self.begun_ones: dict[int, float] = {}  # progress of shards by their first item
 
     def begun(self, total: int, stored: int) -> None:
         self.total, self.finished_ones = max(1, total), stored
@@ -184,13 +179,13 @@ class _Watcher:
 
 # -- one shard -------------------------------------------------------------------------------------------------------
 def answer(unit: Unit, callback: ProgressCallback, *, load: Callable[[], Learner]) -> Arrays:
-    """What a model says of one shard: the work of a unit, wherever it runs."""
+    """Compute one shard: the work of a unit, in this process or in a worker."""
     learner, items, question = load(), unit["corpus"], Question(**unit["question"])
     reported = 0.0
 
     def progress(what: str, done: float) -> None:
         nonlocal reported
-        if round(done, 1) > reported:  # not every batch is news, least of all on another machine
+        if round(done, 1) > reported:  # not every batch: the callback may go to another machine
             reported = round(done, 1)
             callback(reported)
 
@@ -212,7 +207,6 @@ def answer(unit: Unit, callback: ProgressCallback, *, load: Callable[[], Learner
 
 
 def _scored(tasks: Mapping[str, Any], arrays: Arrays) -> Scored:
-    """The scores of a shard from its arrays."""
     return Scored(
         arrays["confidence"],
         _columns("guesses", tasks, arrays, Ragged) or {},
@@ -222,7 +216,7 @@ def _scored(tasks: Mapping[str, Any], arrays: Arrays) -> Scored:
 
 
 def _arrays(what: str, columns: Mapping[str, Any]) -> Arrays:
-    """Dataclasses of arrays, one a task, as arrays by name."""
+    """Dataclasses of arrays, one for each task, as arrays by name."""
     return {
         f"{what} {number} {field.name}": np.asarray(getattr(column, field.name))
         for number, column in enumerate(columns.values())
@@ -232,7 +226,7 @@ def _arrays(what: str, columns: Mapping[str, Any]) -> Arrays:
 
 
 def _columns(what: str, tasks: Mapping[str, Any], arrays: Arrays, *kinds: type) -> dict[str, Any] | None:
-    """The dataclasses again, each of the kind whose first field is there; ``None`` if there are none."""
+    """The inverse of ``_arrays``, each of the kind whose first field is present; ``None`` if there are none."""
     found: dict[str, Any] = {}
     for number, name in enumerate(tasks):
         for kind in kinds:

@@ -1,4 +1,4 @@
-"""What the items of a pool will cost, and what they did cost (errata 11)."""
+"""Estimated and actual costs of items (errata 11)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bursar.tasks.costs import counts_of
 
 
 class Pricing:
-    """Prices of a campaign's items: by gold labels where those are the rule, else by predicted ones."""
+    """Prices of a campaign's items, by gold or by predicted labels."""
 
     def __init__(self, config: CampaignConfig, parts: DataSplits) -> None:
         self.by_gold = config.costs.pricing == "gold"
@@ -28,7 +28,7 @@ class Pricing:
         self.corpus = parts.corpus
 
     def prices(self, items: IntArray, source: Learner | Mapping[str, Ragged], costs: CostModel) -> Prices:
-        """Prices of items; ``source`` predicts their labels, or holds them as predicted."""
+        """Prices of items; ``source`` is a learner or its predicted labels."""
         part = self.corpus.take(items)
         if self.by_gold:
             labels: Mapping[str, Ragged] = self.gold(items)
@@ -36,39 +36,30 @@ class Pricing:
             labels = source.predict(part.unlabelled()) if len(items) else {}
         else:
             labels = source
-        return prices_of(costs, self._tasks, part, labels, self._typical)
+        return prices_of(costs, list(self.corpus.schema.values()), part, labels, self._typical)
 
     def typical_price(self, items: IntArray, costs: CostModel) -> float:
-        """What an item costs on average for all tasks, before there is a model."""
+        """The mean price of an item for all tasks, before there is a model."""
         return float(self.prices(items, {}, costs).joint().mean()) if len(items) else 0.0
 
     def gold(self, items: IntArray) -> dict[str, Ragged]:
-        """The labels that the corpus holds."""
         return {name: column.rows.take(items) for name, column in self.corpus.labels.items()}
-
-    @property
-    def _tasks(self) -> list[Task]:
-        return list(self.corpus.schema.values())
 
     @cached_property
     def _typical(self) -> dict[str, float]:
-        return typical_counts(self._tasks, self.corpus.take(self.parts.dev))
+        return typical_counts(list(self.corpus.schema.values()), self.corpus.take(self.parts.dev))
 
 
 def prices_of(
-    model: CostModel,
-    tasks: Sequence[Task],
-    items: Corpus,
-    labels: Mapping[str, Ragged],
-    typical: Mapping[str, float],
+    model: CostModel, tasks: Sequence[Task], items: Corpus, labels: Mapping[str, Ragged], typical: Mapping[str, float]
 ) -> Prices:
-    """Prices by the labels at hand, gold or predicted; for a task without any, by what is typical, rounded up."""
+    """Prices by gold or predicted labels; for a task without any, by its typical count, rounded up."""
     usual = {task.name: np.full(len(items), int(np.ceil(typical[task.name]))) for task in tasks}
     return model.price(tasks, items.reading, usual | counts_of(tasks, labels))
 
 
 def typical_counts(tasks: Sequence[Task], items: Corpus) -> dict[str, float]:
-    """How much of what each task counts the labelled items hold on average; 1 where none is labelled."""
+    """The mean count per labelled item for each task; 1 if none is labelled."""
     found = {}
     for task in tasks:
         labels = items.labels[task.name]
@@ -80,7 +71,7 @@ def typical_counts(tasks: Sequence[Task], items: Corpus) -> dict[str, float]:
 def charges_of(
     model: CostModel, item: Corpus, answers: Sequence[Annotation], estimate: Mapping[str, int]
 ) -> tuple[Charge, ...]:
-    """What answering for one item cost: reading once, and each task by what the answer holds."""
+    """The charges for one item: reading once, and each task by its label."""
     tasks = [item.schema[answer.task] for answer in answers]
     words = int(item.words[0])
     counts = {
@@ -92,15 +83,9 @@ def charges_of(
     return tuple(Charge(item.ids[0], what, int(estimate.get(what, paid[what])), paid[what]) for what in paid)
 
 
-def estimates_of(prices: Prices, at: int, tasks: Sequence[str]) -> dict[str, int]:
-    """What one item is thought to cost, thing by thing."""
-    own = dict(zip(prices.tasks, prices.own[at].tolist(), strict=True))
-    return {READING: int(prices.reading[at])} | {name: own[name] for name in tasks}
-
-
-# -- what was measured -------------------------------------------------------------------------------------------------
+# -- measured times ----------------------------------------------------------------------------------------------------
 def measurements(ledger: Ledger) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Of reading and of every task: the seconds that each answer took, and how much of what is counted it held."""
+    """The seconds and the count of each answer, for reading and for every task."""
     corpus = ledger.corpus
     found: dict[str, list[tuple[float, float]]] = {what: [] for what in (READING, *corpus.schema)}
     words = dict(zip(corpus.ids.tolist(), corpus.reading.tolist(), strict=True))
@@ -120,9 +105,6 @@ def measurements(ledger: Ledger) -> dict[str, tuple[FloatArray, FloatArray]]:
 
 
 def measured_rates(ledger: Ledger, usual: Mapping[str, tuple[float, float]] | None = None) -> dict[str, Rate]:
-    """The pace of everybody together, of reading and of every task; ``usual`` is the one to begin with."""
-    usual = usual or {}
-    return {
-        what: rate_of(seconds, counts, usual.get(what, (0.0, 0.0)))
-        for what, (seconds, counts) in measurements(ledger).items()
-    }
+    """The speed of all annotators together, for reading and for every task; ``usual`` is the prior."""
+    found = measurements(ledger).items()
+    return {what: rate_of(seconds, counts, (usual or {}).get(what, (0.0, 0.0))) for what, (seconds, counts) in found}

@@ -44,14 +44,14 @@ class SavingsEstimate(JsonRecord):
     saved: float
     low: float
     high: float
-    known: bool  # whether the interval tells anything
-    needed: int | None = None  # audit labels that would, if it does not
+    known: bool  # whether the interval is informative
+    needed: int | None = None  # audit labels that would make it so
     items: int = 0  # audited
     slices: int = 0
 
 
 class SavedShare(JsonRecord):
-    """The one number: the share of the money saved against random labelling; ``None`` where it is not known."""
+    """The share of the money saved against random labelling; ``None`` if it is not known."""
 
     share: float | None = None
     low: float | None = None
@@ -64,8 +64,8 @@ class StoppingAdvice(JsonRecord):
     """Whether to buy another round, and its expected gain in score, from 0 to 1."""
 
     stop: bool
-    settled: bool | None = None  # None where that cannot be told
-    gain: float | None = None  # None where there is no curve to read it from
+    settled: bool | None = None  # None if unknown
+    gain: float | None = None  # None without a curve
     low: float | None = None
     high: float | None = None
     per_money: float | None = None  # the expected gain for a unit of money
@@ -82,7 +82,7 @@ class CurvePoints(JsonRecord):
 
 
 class Forecast(JsonRecord):
-    """The scores so far, the curve through them, and its next two rounds; no curve where none can be fitted."""
+    """The scores so far and, if one can be fitted, the curve through them and its next two rounds."""
 
     source: Literal["dev", "audit"]
     money: tuple[float, ...]

@@ -1,9 +1,10 @@
-"""The pool as a strategy sees it: what the model makes of it, what is bought already, what is allowed."""
+"""The pool as a strategy sees it: the features of items, the labels still free, and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from bursar.uncertainty.calibration import calibration_summary
 
 
 def judged(learner: Learner, test: Corpus) -> tuple[Scores, dict[str, ReliabilityRecord]]:
-    """The scores on test items, and how far the model's confidence in them can be trusted, per task."""
+    """The scores on test items, and the reliability of the model's confidence, by task."""
     if not len(test):
         return {}, {}
     beliefs = learner.predict_proba(test.unlabelled())
@@ -51,14 +52,15 @@ def pool_features_of(
     aside: Corpus,
     space: Callable[[], UnitSpace],
 ) -> PoolFeatures:
-    """What the strategy looks at beside confidence, of the pool and of what is in no pool; nothing it does not need."""
+    """The features that the strategy needs beside confidence, of the pool, of labelled and of development items."""
     needs = strategy.needs
     pool = corpus.take(items)
     mine = _item_features(needs, vectors, pool, {name: scored.guesses.get(name) for name in corpus.schema})
     if strategy.matching is None and "vectors" not in needs:
         others = ItemFeatures(), ItemFeatures()
     else:
-        others = tuple(_item_features(needs, vectors, part, _known(part)) for part in (labelled, aside))  # type: ignore[assignment]
+        gold = [{name: column.rows for name, column in part.labels.items()} for part in (labelled, aside)]
+        others = tuple(map(partial(_item_features, needs, vectors), (labelled, aside), gold))  # type: ignore[assignment]
     features = PoolFeatures(mine.words, mine.vectors, mine.labels, scored.beliefs, *others)
     if "doubt" in needs and scored.doubts is not None:
         features = replace(features, doubt=np.stack([scored.doubts[name].totals for name in corpus.schema], axis=1))
@@ -81,12 +83,8 @@ def _item_features(
     )
 
 
-def _known(items: Corpus) -> dict[str, Ragged]:
-    return {name: column.rows for name, column in items.labels.items()}
-
-
 def _codes(items: Corpus, labels: Mapping[str, Ragged | None]) -> IntArray:
-    """The label of every item and task that has one label an item; −1 where there is none."""
+    """The class of every item for each classification task, (items, tasks); −1 if it has none."""
     codes = np.full((len(items), len(items.schema)), -1, dtype=np.int64)
     for column, (name, task) in enumerate(items.schema.items()):
         rows = labels[name]
@@ -97,7 +95,7 @@ def _codes(items: Corpus, labels: Mapping[str, Ragged | None]) -> IntArray:
 
 
 def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: LimitsSection, has_groups: bool) -> None:
-    """Refuse at the door what no round could be chosen by."""
+    """Refuse strategies and limits that do not fit the tasks."""
     named = [strategy.task] if strategy.task is not None else []
     wanted = [("strategy.name", task) for task in named] + [("strategy.weights", task) for task in strategy.weights]
     wanted += [("limits.tasks", task) for task in limits.tasks]
@@ -122,7 +120,7 @@ def check_features(strategy: Strategy, tasks: Mapping[str, Task], limits: Limits
 
 # -- limits ----------------------------------------------------------------------------------------------------------
 def limits_of(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged], rounds: int = 1) -> Limits:
-    """The limits of a round, or of several taken together, on the items of a pool."""
+    """The limits of one or several rounds on the items of a pool."""
     names = list(pool.schema)
     sums = []
     for task, limit in section.tasks.items():
@@ -153,10 +151,7 @@ def _groups(section: LimitsSection, pool: Corpus, guesses: Mapping[str, Ragged],
 def open_labels(
     pool: Corpus, bought: Corpus, declined: Collection[tuple[str, str]] = (), asked: Collection[str] = ()
 ) -> BoolArray:
-    """For which tasks each item may still be bought: (items, tasks).
-
-    Not for those it has labels for, nor those that somebody declined; an item that is being asked about, for none.
-    """
+    """Which labels may still be bought, (items, tasks): not labelled, not declined, and no request for the item."""
     free = np.ones((len(pool), len(pool.schema)), dtype=bool)
     place = {item: at for at, item in enumerate(pool.ids.tolist())} if len(bought) or declined or asked else {}
     at = np.array([place.get(item, -1) for item in bought.ids.tolist()], dtype=np.int64)

@@ -1,19 +1,21 @@
-"""Trains and scores the models of a round: the campaign's own, and a shadow of random items alone."""
+"""Trains and scores the models of a round: the campaign's own, and a shadow trained on random items only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bursar.campaign.audit import AuditPlan
 from bursar.campaign.config import CampaignConfig
+from bursar.campaign.curves import RANDOM
 from bursar.campaign.decisions import AuditPredictions, RoundRecord, ShadowScores, WatchedPredictions
 from bursar.campaign.models import Models
 from bursar.campaign.observers import Watcher
 from bursar.campaign.round_candidates import judged
 from bursar.campaign.round_plan import Known, bought_for, round_to
-from bursar.campaign.savings import LEAST_SHARE, RANDOM
+from bursar.campaign.savings import LEAST_SHARE
 from bursar.campaign.splits import DataSplits
 from bursar.campaign.state import AT_RANDOM
 from bursar.campaign.stopping import agreement
@@ -24,41 +26,36 @@ from bursar.ragged import IntArray, Ragged
 
 
 class Shadow(NamedTuple):
-    """A model of random items alone, and what those cost."""
+    """A model trained on random items only, and their cost and number."""
 
     learner: Learner
     spent: int
     items: int
 
 
+@dataclass(eq=False)
 class RoundModels:
-    """The models of a campaign's rounds, what they score, and what they say of items before these are answered.
+    """The models of a campaign's rounds, their scores, and their predictions for unlabelled items."""
 
-    ``models`` gives the models under the settings in force. ``watched`` are items whose predictions are compared from
-    round to round. ``logs`` is the folder for the logs of training steps.
-    """
+    config: CampaignConfig
+    parts: DataSplits
+    ledger: Ledger
+    models: Callable[[], Models]  # under the settings in force
+    audit: AuditPlan
+    watched: IntArray  # items whose predictions are compared from round to round
+    watcher: Watcher
+    logs: Path  # folder for the logs of training steps
 
-    def __init__(
-        self,
-        config: CampaignConfig,
-        parts: DataSplits,
-        ledger: Ledger,
-        models: Callable[[], Models],
-        audit: AuditPlan,
-        watched: IntArray,
-        watcher: Watcher,
-        logs: Path,
-    ) -> None:
-        self.config, self.parts, self.corpus, self.ledger = config, parts, parts.corpus, ledger
-        self.models, self.audit, self.watched, self.watcher, self.logs = models, audit, watched, watcher, logs
+    def __post_init__(self) -> None:
+        self.corpus = self.parts.corpus
 
     def conclude(self, round: int, known: Known) -> None:
-        """Train and score the model of all that is known after a round; nothing if that has been done."""
+        """Train and score the model after a round, unless that has been done."""
         if self.ledger.decision(RoundRecord, round) is not None:
             return
         learner, best = self.main(round, known)
         test, trust = judged(learner, self.corpus.take(self.parts.test))
-        if not trust and known.dev is not None:  # flattering, for the training saw them; better than not to know
+        if not trust and known.dev is not None:  # optimistic, as training used them, but better than nothing
             trust = judged(learner, known.dev)[1]
         watched = self.corpus.take(self.watched).unlabelled()
         guesses = learner.predict(watched)
@@ -74,7 +71,7 @@ class RoundModels:
             agreement=None if earlier is None else agreement(watched, earlier.predictions, guesses),
         )
         decisions: list[Decision] = [WatchedPredictions(round=round, predictions=self._values(guesses)), record]
-        if test and (shadow := self.shadow(round, known)) is not None:  # last, for it takes the place of the model
+        if test and (shadow := self.shadow(round, known)) is not None:  # last, as it replaces the model in memory
             scores = shadow.learner.evaluate(self.corpus.take(self.parts.test))
             main = {task.name: round_to(scores[task.name][task.metric]) for task in self.corpus.schema.values()}
             decisions.append(ShadowScores(round=round, spent=shadow.spent, items=shadow.items, test=main))
@@ -82,12 +79,12 @@ class RoundModels:
         self.watcher.scored(record)
 
     def main(self, round: int, known: Known) -> tuple[Learner, float | None]:
-        """The model of all that is known, not a shadow's: the one whose steps are logged."""
+        """The campaign's model, trained on all annotated items; its steps are logged."""
         log = self.logs / f"round-{round:02}.parquet" if self.config.learner.log_steps else None
         return self._fitted(round, known.annotated, known.dev, log=log)
 
     def audit_predictions(self, round: int, learner: Learner, slice_: IntArray, known: Known) -> AuditPredictions:
-        """Predict the next round's audit slice with this round's models, before its labels are bought."""
+        """Predict the next round's audit slice before its labels are bought."""
         asked = self.corpus.take(slice_).unlabelled()
         mine, shadow = self._values(learner.predict(asked)), self.shadow(round, known)
         return AuditPredictions(
@@ -99,12 +96,12 @@ class RoundModels:
         )
 
     def shadow(self, round: int, known: Known) -> Shadow | None:
-        """A model of the random items alone, and what they cost; ``None`` if none is wanted or it would say nothing."""
+        """The shadow after a round; ``None`` if it is not needed or has too few items."""
         measured = len(self.parts.test) and RANDOM in map(str.upper, self.config.compare)  # by random's own curve
         if measured or not (self.config.audit.shadow and self.audit.count):
             return None
         items = bought_for(AT_RANDOM, known, self.ledger)
-        spent = self.ledger.spent_on(items.ids.tolist()) + self.ledger.spent(purpose="dev")  # random pays that, too
+        spent = self.ledger.spent_on(items.ids.tolist()) + self.ledger.spent(purpose="dev")  # random pays for that, too
         labelled = all(column.present.any() for column in items.labels.values())
         if not labelled or spent < LEAST_SHARE * self.ledger.spent():
             return None

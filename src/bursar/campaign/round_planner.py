@@ -1,8 +1,9 @@
-"""Plans what a round would buy: the audit slice, then what the strategy selects with the rest of the money."""
+"""Plans what a round would buy: the audit slice, then the strategy's selection with the rest of the money."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,21 +26,19 @@ from bursar.selection import Candidates
 SplitBudget = Callable[[RoundSettings, Candidates, int], RoundSplit]
 
 
+@dataclass(eq=False)
 class RoundPlanner:
-    """Plans rounds of one campaign. It decides nothing but the split of a round's money between tasks."""
+    """Plans rounds of one campaign. The only decision it records is the split of a round's money between tasks."""
 
-    def __init__(
-        self,
-        state: CampaignState,
-        pool: IntArray,
-        audit: AuditPlan,
-        pricing: Pricing,
-        scoring: PoolScoring,
-        watcher: Watcher,
-    ) -> None:
-        self.state, self.ledger, self.seed = state, state.ledger, state.config.seed
-        self.corpus, self.pool, self.audit = pricing.corpus, pool, audit
-        self.pricing, self.scoring, self.watcher = pricing, scoring, watcher
+    state: CampaignState
+    pool: IntArray
+    audit: AuditPlan
+    pricing: Pricing
+    scoring: PoolScoring
+    watcher: Watcher
+
+    def __post_init__(self) -> None:
+        self.ledger, self.seed, self.corpus = self.state.ledger, self.state.config.seed, self.pricing.corpus
         self._space: UnitSpace | None = None
 
     def offer(
@@ -51,10 +50,10 @@ class RoundPlanner:
         scored: tuple[IntArray, Scored] | None = None,
         split: SplitBudget | None = None,
     ) -> Offer:
-        """What a round would buy on these terms: the audit slice first, then the strategy's choice with the rest.
+        """What a round would buy under these settings: the audit slice, then the strategy's choice with the rest.
 
-        ``scored`` is what a model that is not at hand said of some items; only they are chosen from. ``split`` divides
-        the rest between the tasks where the settings say so.
+        ``scored`` are items with the scores of an earlier model; then only these are chosen from. ``split`` divides the
+        rest between the tasks if the settings ask for it.
         """
         budget = self.state.allowance(round, terms)
         by_item = terms.config.budget.counts == "items"
@@ -63,7 +62,7 @@ class RoundPlanner:
         slice_ = self.audit.slice(round)
         prices = self.pricing.prices(slice_, learner or {}, terms.costs)
         cost = len(prices) if by_item else int(prices.joint().sum())
-        if cost > budget:  # whole or not at all: a slice cut to its price would not be random
+        if cost > budget:  # whole or not at all: part of a slice, chosen by price, would not be random
             slice_, prices, cost = slice_[:0], prices.take(slice_[:0]), 0
         items, pool, found = self._candidates(terms, known, learner, round, scored)
         seed, caps = round_seed(self.seed, round), None
@@ -75,7 +74,7 @@ class RoundPlanner:
         return Offer(round, budget, slice_, prices, items, pool, found, chosen, measure, caps)
 
     def split(self, round: int, known: Known, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
-        """The split of a round's money, measured once and written down before anything is chosen by it."""
+        """The split of a round's money, recorded before it is used."""
         decided = self.ledger.decision(SplitDecision, round)
         worth = self.label_value(round, known, terms) if decided is None else decided.known
         split = allocator().split(terms, worth, pool, money)
@@ -84,7 +83,7 @@ class RoundPlanner:
         return split
 
     def label_value(self, round: int, known: Known, terms: RoundSettings) -> LabelValue:
-        """What labels are worth by all that is known before a round, measured now."""
+        """Measure the value of labels before a round."""
         drawn = bought_for(BY_NO_MODEL, known, self.ledger)
         items, _ = self.free(known)
         return allocator().label_value(
@@ -104,7 +103,7 @@ class RoundPlanner:
         round: int,
         earlier: tuple[IntArray, Scored] | None,
     ) -> tuple[IntArray, Candidates, Scored]:
-        """All that may still be bought, as positions in the corpus and as the strategy sees it."""
+        """The items that may still be bought: their positions in the corpus, the strategy's view, and their scores."""
         items, free = self.free(known)
         strategy, config = terms.strategy, terms.config
         if earlier is not None:
@@ -126,7 +125,7 @@ class RoundPlanner:
         return items, Candidates(pool.ids.tolist(), scored.confidence, prices, free, limits, features), scored
 
     def _unit_space(self, round: int, known: Known, learner: Learner | None) -> UnitSpace:
-        """Where units lie: found once, unless the learner can only say where its newest model puts items."""
+        """The vectors of units, computed once unless they depend on the newest model."""
         assert learner is not None
         if self._space is None or not self._space.lasting or not self._space.holds(known.bought):
             all_items = np.union1d(self.pool, self.corpus.positions(known.bought.ids.tolist()))
@@ -136,14 +135,14 @@ class RoundPlanner:
         return self._space
 
     def free(self, known: Known) -> tuple[IntArray, Any]:
-        """What a strategy may choose from, and for which tasks each: (items,) and (items, tasks)."""
+        """The items that a strategy may choose from, (items,), and for which tasks, (items, tasks)."""
         items = self.audit.outside_reserve(self.pool)
         free = open_labels(self.corpus.take(items), known.bought, known.declined, [want.id for want in known.asked])
         return items[free.any(axis=1)], free[free.any(axis=1)]
 
 
 def asks_the_model(terms: RoundSettings) -> bool:
-    """Whether anything about a round depends on what the model says of the pool."""
+    """Whether a round depends on the model's predictions for the pool."""
     group, strategy = terms.config.limits.group, terms.strategy
     by_guess = "labels" in strategy.needs or (group is not None and group.by.startswith("label:"))
     return strategy.needs_model or by_guess or terms.config.costs.pricing == "predicted"

@@ -1,17 +1,15 @@
-"""A run: a campaign in a folder, with the strategies that it is compared with, and all that a report needs."""
+"""A run: a campaign in a folder, the strategies that it is compared with, and their result."""
 
 from __future__ import annotations
 
 import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from bursar.campaign.advisers import ORACLE, ReviewCallback, reviewer
 from bursar.campaign.annotators import GoldAnnotator
@@ -19,12 +17,12 @@ from bursar.campaign.audit import audit_scores, audit_slices
 from bursar.campaign.campaign import Campaign
 from bursar.campaign.checks import check_arms
 from bursar.campaign.config import CONFIG_FILE, CampaignConfig, parse_config
-from bursar.campaign.curves import area
+from bursar.campaign.curves import mean_scores
 from bursar.campaign.decisions import CampaignBegun, ConfidenceSummary, RoundRecord, RoundSelection, SplitDecision
 from bursar.campaign.ledgers import has_ledger, open_ledger
 from bursar.campaign.lock import Lock
 from bursar.campaign.observers import NullObserver, Watcher
-from bursar.campaign.results import ArmResult, CorpusSummary, MeanScores, RunResult, TaskSummary
+from bursar.campaign.results import ArmResult, CorpusSummary, RunResult, TaskSummary
 from bursar.campaign.savings import saved_against_random, savings_of
 from bursar.campaign.sections import BUILTIN
 from bursar.campaign.splits import DataSplits, load_parts
@@ -33,13 +31,12 @@ from bursar.compute import THIS_PROCESS, Engine, ProgressCallback, run_all
 from bursar.errors import ConfigError
 from bursar.learners.learner import Progress, no_progress
 from bursar.ledger import Ledger
-from bursar.tasks import Task
 
 
 class Run:
-    """A folder with a campaign's ledger, its models and those of the strategies beside it.
+    """A folder with the ledgers and models of a campaign and of the strategies that it is compared with.
 
-    ``trust`` says that models which could run code may be loaded from it.
+    ``trust`` allows loading models that could run code.
     """
 
     def __init__(
@@ -52,7 +49,7 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path, *, trust: bool = False) -> Run:
-        """A run that was started before."""
+        """Open a run that was started before."""
         try:
             stored = json.loads((folder / CONFIG_FILE).read_text())
         except FileNotFoundError:
@@ -72,35 +69,31 @@ class Run:
 
     @property
     def arms(self) -> list[str]:
-        """The campaign's strategy and those beside it."""
+        """The campaign's strategy, then those that it is compared with."""
         others = [self.config.arm(name).strategy.name for name in self.config.compare]
         return list(dict.fromkeys([self.config.arm(self.config.strategy.name).strategy.name, *others]))
 
     def campaign(self, arm: str, watcher: Watcher | None = None, engine: Engine = THIS_PROCESS) -> Campaign:
-        """The campaign of one arm; ``engine`` says where its pool is scored."""
         config, folder = self.config_of(arm), self.folder_of(arm)
         return Campaign(config, folder, parts=self.parts, watcher=watcher, trust=self.trust, engine=engine)
 
     def open_ledger(self, arm: str) -> Ledger:
-        """An arm's ledger: in its folder, or on a server, where every arm has a schema of its own."""
         return open_ledger(self.config_of(arm), self.folder_of(arm), self.parts.corpus)
 
     def has_ledger(self, arm: str) -> bool:
-        """Whether an arm has or had a ledger."""
         return has_ledger(self.config_of(arm), self.folder_of(arm))
 
     def config_of(self, arm: str) -> CampaignConfig:
-        """The campaign of one arm as it is configured."""
         return self.config if arm == self.arms[0] else self.config.arm(arm)
 
     def folder_of(self, arm: str) -> Path:
-        """The run's own folder for the strategy, folders below for the others."""
+        """The run's own folder for its strategy, subfolders for the others."""
         return self.folder if arm == self.arms[0] else self.folder / "compare" / arm
 
-    # -- starting and going on ---------------------------------------------------------------------------------------
+    # -- starting and continuing -------------------------------------------------------------------------------------
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process at a time; the lock goes with the process, however it ends."""
+        """Allow one process at a time."""
         lock = Lock(self.folder / "run.lock", patience=0.5)
         try:
             yield
@@ -108,20 +101,20 @@ class Run:
             lock.release()
 
     def pin(self) -> None:
-        """Write down what this run is about, or refuse to go on with something else under its name."""
+        """Write the settings into the folder, or refuse to continue a run that was started with others."""
         path = self.folder / CONFIG_FILE
+        versions = {name: version(name) for name in ("bursar", "torch", "numpy")}
         mine: dict[str, Any] = {
             "campaign": self.config.model_dump(mode="json"),
             "digest": self.config.digest,
             "corpus": self.parts.fingerprint,
-            "versions": {name: version(name) for name in ("bursar", "torch", "numpy")}
-            | {"python": platform.python_version()},
+            "versions": versions | {"python": platform.python_version()},
         }
         stored = json.loads(path.read_text()) if path.exists() else None
         if stored is not None and stored["campaign"].get("ledger") != mine["campaign"].get("ledger"):
             raise ConfigError(
-                f"{self.folder} was started with its ledger somewhere else",
-                fix="say the same ledger.url as then, or choose another --run folder",
+                f"{self.folder} was started with its ledger in another place",
+                fix="use the same ledger.url, or choose another --run folder",
             )
         begun = self._begun()
         if stored is None or begun is None:
@@ -139,16 +132,13 @@ class Run:
                 f"{self.folder} was started with other settings: {changed}",
                 fix="choose another --run folder, or start anew with --fresh",
             )
-        if stored["campaign"] != mine["campaign"]:  # another name, other strategies beside it, other advice
+        if stored["campaign"] != mine["campaign"]:  # another name, comparison or advice, which change no result
             self._write_down(stored | {"campaign": mine["campaign"]})
 
     def _begun(self) -> CampaignBegun | None:
-        """What was decided first; ``None`` where nothing was, as in a campaign that was refused at the door."""
-        ledger = self.open_ledger(self.arms[0])
-        try:
+        """The first decision in the ledger; ``None`` if the campaign was refused before it."""
+        with closing(self.open_ledger(self.arms[0])) as ledger:
             return ledger.decision(CampaignBegun, 0)
-        finally:
-            ledger.close()
 
     def _write_down(self, about: dict[str, Any]) -> None:
         draft = self.folder / f"{CONFIG_FILE}.draft"
@@ -164,13 +154,11 @@ class Run:
 
     @property
     def versions(self) -> dict[str, str]:
-        """The versions that the run was started with."""
         stored = json.loads((self.folder / CONFIG_FILE).read_text())
         return dict(stored.get("versions", {}))
 
-    # -- what came of it ---------------------------------------------------------------------------------------------
+    # -- the result --------------------------------------------------------------------------------------------------
     def result(self) -> RunResult:
-        """Everything a report shows."""
         arms = {arm: self._arm_result(arm) for arm in self.arms if arm == self.arms[0] or self.has_ledger(arm)}
         schema, parts = self.parts.corpus.schema, self.parts
         found = RunResult(
@@ -183,14 +171,13 @@ class Run:
                 source=self.config.corpus.source, pool=len(parts.pool), dev=len(parts.dev), test=len(parts.test)
             ),
             arms=arms,
-            comparison=_comparison(arms, self.arms, schema),
             oracle=reviewer().answer(self),
         )
-        return found.model_copy(update={"saved": saved_against_random(found)})
+        more = {"comparison": mean_scores(found, self.arms), "saved": saved_against_random(found)}
+        return found.model_copy(update=more)
 
     def _arm_result(self, arm: str) -> ArmResult:
-        campaign = self.campaign(arm)
-        try:
+        with closing(self.campaign(arm)) as campaign:
             ledger, tasks, state = campaign.ledger, campaign.corpus.schema, campaign.state
             audit = audit_scores(audit_slices(ledger, tasks), tasks)
             rounds = ledger.decisions(RoundRecord)
@@ -212,8 +199,6 @@ class Run:
                 skips=len(ledger.skips()),
                 ended=campaign.ended,
             )
-        finally:
-            campaign.close()
 
 
 def run_campaign(
@@ -225,13 +210,11 @@ def run_campaign(
     progress: Progress = no_progress,
     callback: ReviewCallback | None = None,
 ) -> RunResult:
-    """Run, or go on with, every arm of a simulated campaign, so many at a time; what came of it.
+    """Start or continue every arm of a simulated campaign, ``workers`` at a time, and return the result.
 
-    With an ``engine`` the pool is scored by its workers, and arms run one after the other. Enter it first, and its
-    workers stay for the whole run.
-
-    Where the campaign has an oracle section, the search for the best order follows; ``progress`` and ``callback``
-    report it. If the run turns out to have nothing to compare, the result says why.
+    With an ``engine``, its workers score the pool and arms run one after the other; enter it first to keep its workers
+    for the whole run. If the campaign has an oracle section, the search for the best order follows, reported to
+    ``progress`` and ``callback``; if there is nothing to compare, the result says why.
     """
     check_arms(run.config, run.parts.corpus)
     if run.config.oracle is not None:
@@ -258,7 +241,7 @@ def run_campaign(
 
 @dataclass
 class _Arm:
-    """One arm as a unit of work; in another process it opens the run for itself."""
+    """One arm as a unit of work; another process opens the run for itself."""
 
     run: Run | None
     folder: Path
@@ -268,16 +251,13 @@ class _Arm:
 
     def __call__(self, callback: ProgressCallback) -> None:
         run = self.run or Run.open(self.folder, trust=self.trust)
-        campaign = run.campaign(self.name, _ArmObserver(self.name, callback), self.engine)
-        try:
+        with closing(run.campaign(self.name, _ArmObserver(self.name, callback), self.engine)) as campaign:
             campaign.run(GoldAnnotator(run.parts.corpus))
-        finally:
-            campaign.close()
 
 
 @dataclass
 class _ArmObserver:
-    """A watcher that passes on what it sees, with the name of the arm."""
+    """A watcher that forwards events with the name of the arm."""
 
     arm: str
     callback: ProgressCallback
@@ -290,39 +270,18 @@ class _ArmObserver:
 
 
 def _beside(folder: Path, config: CampaignConfig) -> CampaignConfig:
-    """The campaign with its corpus found in the run's folder, if it is there: a project takes its data with it."""
+    """The campaign with its corpus in the run's folder, if there is one there: projects hold their own data."""
     source = folder / config.corpus.source
     if config.corpus.source == BUILTIN or not source.exists():
         return config
     return config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(source)})})
 
 
-def _comparison(arms: Mapping[str, ArmResult], order: list[str], schema: Mapping[str, Task]) -> dict[str, MeanScores]:
-    """The mean over tasks of the area under each arm's money curve, as a share of the largest possible."""
-    curves = {}
-    for arm in order:
-        rounds = arms[arm].tested if arm in arms else []
-        if len(rounds) < 2:
-            return {}
-        money = np.array([r.spent for r in rounds], dtype=float)
-        curves[arm] = (
-            money,
-            {name: np.array([r.test[name][task.metric] for r in rounds]) for name, task in schema.items()},
-        )
-    low = max(money[0] for money, _ in curves.values())
-    high = min(money[-1] for money, _ in curves.values())
-    found = {}
-    for arm, (money, scores) in curves.items():
-        areas = {name: area(money, score, low, high) for name, score in scores.items()}
-        found[arm] = MeanScores(area=areas, mean=float(np.mean(list(areas.values()))))
-    return found
-
-
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """The settings of a campaign that results depend on and that are others now."""
+    """The changed settings that results depend on."""
     found = []
-    of_no_matter = {"": ("name", "compare", "stopping", "oracle", "ledger"), "learner.": ("log_steps",)}.get(prefix, ())
-    for key in sorted({*old, *new} - {*of_no_matter}):
+    ignored = {"": ("name", "compare", "stopping", "oracle", "ledger"), "learner.": ("log_steps",)}.get(prefix, ())
+    for key in sorted({*old, *new} - {*ignored}):
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
             found += differences(a, b, f"{prefix}{key}.")

@@ -1,12 +1,11 @@
-"""Estimates what a strategy saved against random labelling, from models that are trained on random items alone.
+"""Estimates the savings of a strategy against random labelling, from models trained on random items only.
 
-No campaign spends all its money twice. But random seed items and audit slices are a random sample, and every round
-trains a second model, the shadow, on them alone. Errors of either kind of model fall about as powers of money. So
-the shadows' errors, continued to all the money, say what random labelling would have reached; and where the strategy's
-own curve had that error, less money was enough. In logarithms this is a linear regression with five coefficients:
-random's error at the end, the gap to the strategy's, both exponents, and a bend. The way from a shadow's money to all
-the money is long and errors are noisy, so the coefficients have priors, taken from campaigns on development sets (study
-``audit``). The posterior is a normal distribution, and its interval is as wide as what is not known.
+Seed items and audit slices are a random sample, and every round trains a second model, the shadow, on them alone.
+Errors of both kinds of model fall roughly as powers of money. Extrapolated to all the money, the shadows' errors show
+what random labelling would have reached; the savings follow from the money at which the strategy's own curve had that
+error. In logarithms this is a Bayesian linear regression with five coefficients: random's error at the end, the gap to
+the strategy's, both exponents, and a bend. Shadows are small and errors noisy, so the coefficients have priors, from
+campaigns on development sets (study ``audit``).
 """
 
 from __future__ import annotations
@@ -18,36 +17,36 @@ from typing import NamedTuple
 import numpy as np
 
 from bursar.campaign.audit import Slice, audit_slices
-from bursar.campaign.curves import saved_at_equal_money
+from bursar.campaign.curves import RANDOM, compare, curves_of
 from bursar.campaign.decisions import RoundRecord, ShadowScores
 from bursar.campaign.results import RunResult, SavedShare, SavingsEstimate
 from bursar.campaign.state import START
 from bursar.ledger import Ledger
 from bursar.ragged import BoolArray, FloatArray, IntArray
+from bursar.random_streams import rng
 from bursar.tasks import Task
 
 FEWEST_ITEMS = 20  # for an error that means anything
 A_LOT = 0.25  # of the money, saved or lost
 DRAWS = 4000
 LEAST_ERROR = 0.01  # an error of 0 on a few items is luck, and has no logarithm
-LEAST_SHARE = 1 / 12  # of the money: from a shadow of fewer items there is no telling where its curve goes
+LEAST_SHARE = 1 / 12  # of the money: the error of a smaller shadow cannot be extrapolated
 LEAST_EXPONENT = 0.05  # a curve that does not fall says nothing about money
-MOST_LOST = -9.0  # random would need a tenth: further out there are no data
-RANDOM = "RANDOM"
-CHOSEN = ("strategy", START)  # purposes of a ledger for which items are chosen, not drawn
+MOST_LOST = -9.0  # ten times random's cost: there are no data further out
+CHOSEN = ("strategy", START)  # purposes in the ledger for which items are selected, not drawn
 TEST = 0  # the sample of test items; slices have the numbers of their rounds
 Row = tuple[float, float, float, float, int, int]  # of ``Points``, in the order of its fields
 
 
 class Prior(NamedTuple):
-    """What is believed of log errors before a campaign is looked at: means and standard deviations."""
+    """The prior of log errors: means and standard deviations."""
 
     exponent: tuple[float, float] = (0.25, 0.12)  # of random's curve
     difference: tuple[float, float] = (0.0, 0.03)  # from random's exponent to the strategy's
     gap: tuple[float, float] = (0.03, 0.15)  # from the strategy's log error to random's, with all the money
     bend: tuple[float, float] = (0.01, 0.04)  # of both curves: most flatten a little
-    luck: float = 0.05  # of one training on 60 items or more: which items were drawn, where training began
-    spread: float = 0.5  # of an error's variance, relative to that of a share: tasks and parts of items average out
+    luck: float = 0.05  # of training on 60 items or more: the items drawn, the initial weights
+    spread: float = 0.5  # an error's variance relative to that of a share: tasks and units average out
     alike: float = 0.7  # correlation of two models' errors on the same items
 
 
@@ -60,20 +59,18 @@ class Points:
 
     money: FloatArray  # spent on the items that the model was trained on
     items: FloatArray
-    chosen: FloatArray  # share of that money for which the strategy chose, as a part of the last model's share
+    chosen: FloatArray  # share of that money spent by the strategy, relative to the last model's share
     error: FloatArray  # 1 − the mean score of the tasks
-    sample: IntArray  # which items it was measured on
-    measured: FloatArray  # and how many those are
+    sample: IntArray  # the sample that it was measured on
+    measured: FloatArray  # items in the sample
 
     def __len__(self) -> int:
         return len(self.money)
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Points:
-        """From rows in the order of the fields."""
-        money, items, chosen, error, sample, measured = (np.array(column) for column in zip(*rows, strict=True))
-        money, items, chosen, error, measured = (c.astype(np.float64) for c in (money, items, chosen, error, measured))
-        return cls(money, items, chosen, error, sample, measured)
+        kinds = (float, float, float, float, int, float)
+        return cls(*(np.array(column, dtype=kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)))
 
     @property
     def mine(self) -> BoolArray:
@@ -81,7 +78,6 @@ class Points:
         return self.chosen > 0
 
     def take(self, which: BoolArray) -> Points:
-        """Some of the points."""
         return Points(**{name: column[which] for name, column in vars(self).items()})
 
 
@@ -94,7 +90,7 @@ class Belief(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredRound:
-    """A round's scores, and what had been spent until then: in all, and on items that the strategy chose."""
+    """A round's scores, and the money spent until then: in all, and on items that the strategy selected."""
 
     round: int
     spent: int
@@ -104,7 +100,7 @@ class ScoredRound:
 
 
 def savings_of(ledger: Ledger, tasks: Mapping[str, Task], test_items: int) -> SavingsEstimate | None:
-    """What a campaign saved, from its ledger; see ``savings``."""
+    """The savings of a campaign, from its ledger; see ``savings``."""
     shadows = ledger.decisions(ShadowScores)
     return savings(scored_rounds(ledger), shadows, audit_slices(ledger, tasks), tasks, test_items)
 
@@ -127,9 +123,7 @@ def savings(
 ) -> SavingsEstimate | None:
     """The share of the money saved against random labelling, with a 90 % interval; ``None`` if too little is known.
 
-    Of the money ``spent`` until each round, so much went to ``chosen`` items. Models are compared on the test items if
-    there are any, else on the audit slices. ``known`` says whether that tells anything, see ``is_known``. If it does
-    not, ``needed`` is about how many audit labels would; ``None`` where the campaign's money buys too few.
+    Models are compared on the test items if there are any, else on the audit slices.
     """
     if not rounds or not rounds[0].spent:
         return None
@@ -147,7 +141,7 @@ def savings(
 
 
 def savings_by(points: Points, spent: float, begun: float) -> SavingsEstimate | None:
-    """The same from errors of models, with what was spent in all and at the start."""
+    """The same from errors of models, and the money spent in all and at the start."""
     points = points.take(points.mine | (points.money >= LEAST_SHARE * spent))
     if not points.mine.any():
         return None
@@ -158,16 +152,17 @@ def savings_by(points: Points, spent: float, begun: float) -> SavingsEstimate | 
 
 
 def saved_against_random(result: RunResult) -> SavedShare | None:
-    """The one number of a run's result: the ``share`` saved, ``None`` where it is not known; none for random itself.
+    """The share of the money saved: from the test curves if random was run, else estimated from the audit.
 
-    It is read off the ``curves`` where random ran beside the strategy and both were tested, and is the ``audit``'s
-    estimate otherwise.
+    ``None`` for random itself.
     """
     if result.strategy == RANDOM:
         return None
-    measured = _by_curves(result)
-    if measured is not None:
-        return SavedShare(share=measured, by="curves")
+    curves = curves_of(result)
+    if result.strategy in curves and RANDOM in curves:
+        compared = compare(curves[result.strategy], curves[RANDOM])
+        if compared is not None:
+            return SavedShare(share=compared.saved, by="curves")
     found = result.main.savings
     if found is None:
         return SavedShare(by="audit")
@@ -175,25 +170,8 @@ def saved_against_random(result: RunResult) -> SavedShare | None:
     return SavedShare(share=share, low=found.low, high=found.high, by="audit", needed=found.needed)
 
 
-def _by_curves(result: RunResult) -> float | None:
-    """By the mean over tasks on test items. Who ended higher cannot have needed more: then it is about as much."""
-    curves = []
-    for arm in (result.strategy, RANDOM):
-        rounds = result.arms[arm].tested if arm in result.arms else []
-        if not rounds:
-            return None
-        scores = [np.mean([r.test[name][metric] for name, metric in result.metrics.items()]) for r in rounds]
-        curves.append(([float(r.spent) for r in rounds], scores))
-    found = saved_at_equal_money(*curves)
-    if found is None:
-        return None
-    most = min(money[-1] for money, _ in curves)
-    gain = np.subtract(*(np.interp(most, money, score) for money, score in curves))
-    return found["saved"] if found["saved"] * gain > 0 else 0.0
-
-
 def is_known(low: float, high: float) -> bool:
-    """Whether an interval says anything: it does not if it holds both nothing and a lot, saved or lost.
+    """Whether an interval is informative: it must not contain both nothing and a lot, saved or lost.
 
     >>> is_known(0.05, 0.6), is_known(-0.1, 0.15), is_known(-0.1, 0.4)
     (True, True, False)
@@ -205,7 +183,7 @@ def is_known(low: float, high: float) -> bool:
 def _on_test_items(
     rounds: Sequence[ScoredRound], shadows: Sequence[ShadowScores], tasks: Mapping[str, Task], items: int
 ) -> list[Row]:
-    """Every round's model, and its shadow unless that is the same one: all there was then was random."""
+    """Every round's model, and its shadow unless all items were random, when both are the same."""
     rows: list[Row] = []
     for record in rounds:
         error = 1 - float(np.mean([record.test[name][task.metric] for name, task in tasks.items()]))
@@ -219,7 +197,7 @@ def _on_test_items(
 
 
 def _on_slices(slices: Sequence[Slice], tasks: Mapping[str, Task], price: float) -> list[Row]:
-    """The errors of both models on slices, one after the other taken together until they hold items enough."""
+    """The errors of both models on consecutive slices, pooled until they have enough items."""
     rows: list[Row] = []
     group: list[Slice] = []
     for part in slices:
@@ -244,11 +222,10 @@ def _size(part: Slice) -> int:
 
 
 def noise_of(points: Points, spent: float, prior: Prior = PRIOR) -> FloatArray:
-    """The covariance of log errors, (points, points): from the items to measure on, and from those to learn from.
+    """The covariance of log errors, (points, points): from the items measured on, and from those trained on.
 
-    Models that are measured on the same items err on the same ones. Models of one kind share the items they learned
-    from, as every round adds to the last. The luck of random's models is noise: the question is what random labelling
-    gives on average. The strategy's last model is what it is, so luck is what the earlier ones differ from it by.
+    Errors on the same items are correlated, and so are models of one kind, as each round adds to the training items of
+    the last. Random's expected error is wanted, but the strategy's last model is given: its luck is not noise.
     """
     same_sample = points.sample[:, None] == points.sample
     error = np.clip(points.error, LEAST_ERROR, 1 - LEAST_ERROR)
@@ -264,11 +241,11 @@ def noise_of(points: Points, spent: float, prior: Prior = PRIOR) -> FloatArray:
     return found
 
 
-# -- what follows from them ------------------------------------------------------------------------------------------
+# -- the regression --------------------------------------------------------------------------------------------------
 def predict_proba(points: Points, spent: float, prior: Prior = PRIOR) -> Belief:
     """Bayesian linear regression of log errors on log money, which is 0 at the end of the campaign.
 
-    The gap grows with the share of the money for which the strategy chose: there is none where all items are random.
+    The gap is proportional to the share of the money spent by the strategy.
 
     >>> rows = [(m, m / 10, 1.0, 8 * m**-0.5, TEST, 9999) for m in (1000, 2000, 4000)]
     >>> rows += [(m, m / 10, 0.0, 10 * m**-0.5, TEST, 9999) for m in (1000, 2000, 3000)]
@@ -285,12 +262,11 @@ def predict_proba(points: Points, spent: float, prior: Prior = PRIOR) -> Belief:
 
 
 def interval_of(belief: Belief, begun: float) -> tuple[float, float, float]:
-    """The 5 %, 50 % and 95 % quantiles of the share saved; ``begun`` is the share of the money that came first.
+    """The 5 %, 50 % and 95 % quantiles of the share saved, read off the curve of whichever is ahead.
 
-    Ahead of random, the strategy had random's last error when it had spent less. Behind, random would have had the
-    strategy's. Either is read off the curve of the one that is ahead.
+    ``begun`` is the share of the money spent on the start.
     """
-    draws = np.random.default_rng(0).multivariate_normal(belief.mean, belief.covariance, DRAWS)
+    draws = rng(0, "savings interval").multivariate_normal(belief.mean, belief.covariance, DRAWS)
     gap, exponent, mine = draws[:, 1], draws[:, 2], draws[:, 2] + draws[:, 3]
     ahead = 1 - np.maximum(np.exp(-gap / np.maximum(mine, LEAST_EXPONENT)), begun)
     behind = 1 - np.exp(np.minimum(-gap / np.maximum(exponent, LEAST_EXPONENT), np.log(1 - MOST_LOST)))
@@ -299,9 +275,9 @@ def interval_of(belief: Belief, begun: float) -> tuple[float, float, float]:
 
 
 def labels_needed(points: Points, spent: float, begun: float) -> int | None:
-    """About how many audit labels tell a lot from nothing in a campaign like this; ``None`` if its money buys too few.
+    """About how many audit labels would tell a lot from nothing; ``None`` if the campaign's money buys too few.
 
-    The same rounds are imagined with slices of more and more items, each round's shadow trained on those so far.
+    The same rounds are simulated with larger and larger slices.
     """
     mean, chosen = predict_proba(points, spent).mean, points.take(points.mine)
     mean[1] = -np.log(1 - A_LOT) * max(mean[2] + mean[3], LEAST_EXPONENT)  # as if a lot had been saved
@@ -316,13 +292,9 @@ def labels_needed(points: Points, spent: float, begun: float) -> int | None:
         if (sample != TEST).any():
             sample, measured = np.arange(1, rounds + 1), np.full(rounds, count / rounds)
         shadows = Points(money, money / price, np.zeros(rounds), error, sample, measured)
-        both = joined(replace(chosen, sample=sample, measured=measured), shadows)
+        mine = replace(chosen, sample=sample, measured=measured)
+        both = Points(*(np.concatenate(c) for c in zip(vars(mine).values(), vars(shadows).values(), strict=True)))
         both = both.take(both.mine | (both.money >= LEAST_SHARE * spent))
         if interval_of(Belief(mean, predict_proba(both, spent).covariance), begun / spent)[0] > 0:
             return int(np.ceil(count))
     return None
-
-
-def joined(some: Points, others: Points) -> Points:
-    """The points of both."""
-    return Points(*(np.concatenate(both) for both in zip(vars(some).values(), vars(others).values(), strict=True)))

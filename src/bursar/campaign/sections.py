@@ -1,7 +1,4 @@
-"""The tables of a campaign's file, key by key. What is wrong is said with the key and the fix.
-
-Those of advisers are theirs: ``[allocation]`` and ``[oracle]``.
-"""
+"""The tables of a campaign's file, except ``[allocation]`` and ``[oracle]``, which belong to advisers."""
 
 from __future__ import annotations
 
@@ -9,13 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from bursar.curriculum.policy import Policy, make_policy, read_policy
 from bursar.errors import ConfigError, LedgerError
@@ -29,14 +20,14 @@ BUILTIN = "builtin"  # the name of the corpus that comes with the package
 
 
 class Section(BaseModel):
-    """A table of the file: unknown keys are errors, values are never quietly changed into another type."""
+    """A table of the file: unknown keys are errors, and values are not converted to other types."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
     paths: ClassVar[tuple[tuple[str, ...], ...]] = ()  # keys of files, each with the tables that it is in
 
     @classmethod
     def example(cls) -> Self:
-        """Settings that work, from which messages take their examples."""
+        """Valid settings, as examples in messages."""
         return cls()
 
 
@@ -66,12 +57,12 @@ class CostsSection(Section):
     pricing: Literal["gold", "predicted"] = "gold"  # what is counted before buying (errata 11)
     reserve: float = Field(default=0.1, ge=0, le=10)  # kept back for overruns when prices are predicted
     hourly: float | None = Field(default=None, gt=0, le=1e6)  # what an hour of annotation costs
-    measured: bool = Field(default=False, strict=True)  # prices follow the seconds that annotators take
+    measured: bool = Field(default=False, strict=True)  # prices follow the measured seconds
 
     @model_validator(mode="after")
     def _has_a_rate(self) -> CostsSection:
         if self.measured and self.hourly is None:
-            raise ConfigError("costs.measured: seconds have no price", fix="say what an hour costs: costs.hourly = 20")
+            raise ConfigError("costs.measured needs the price of an hour", fix="for instance costs.hourly = 20")
         return self
 
     @property
@@ -79,7 +70,7 @@ class CostsSection(Section):
         return dict(self.model_extra or {})
 
     def model(self, tasks: Iterable[Task]) -> CostModel:
-        """The prices of these tasks, defaults included."""
+        """The prices of these tasks, including defaults."""
         return CostModel.of(list(tasks), self.prices, unit=self.unit, currency=self.currency)
 
 
@@ -100,8 +91,8 @@ class StrategySection(Section):
     """How items are chosen."""
 
     name: str = "AUTO"
-    start: str | None = None  # how the items before the first model are chosen; the strategy's own way if not given
-    weights: dict[str, int | float] = Field(default_factory=dict)  # β of tasks, where the strategy takes them
+    start: str | None = None  # how the first items are selected; by default the strategy's own way
+    weights: dict[str, int | float] = Field(default_factory=dict)  # β of tasks, if the strategy uses them
     bins: str = "length"  # of matching: length, cluster or label:TASK
     bin_count: int = Field(default=BINS, gt=0)
 
@@ -140,14 +131,14 @@ class Pace(Section):
 
 
 class HoursLimit(Section):
-    """How many hours an annotator has in a round, and how long each task takes them."""
+    """The hours of an annotator in a round, and the speed at each task."""
 
     at_most: float = Field(ge=0)
     tasks: dict[str, Pace]
 
 
 class LimitsSection(Section):
-    """What a round must keep to beside its money."""
+    """Limits of a round beside its money."""
 
     tasks: dict[str, TaskLimit] = Field(default_factory=dict)
     group: GroupLimit | None = None
@@ -158,18 +149,18 @@ class LimitsSection(Section):
 
 
 class LearnerSection(Section):
-    """What is trained; every other key is an option of that learner."""
+    """The learner; all other keys are its options."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     paths = (("encoder",),)
     name: str = "transformer"
-    policy: dict[str, Any] | None = None  # which task each training step is spent on: all of it, not where it came from
-    log_steps: bool = Field(default=False, strict=True)  # write down every step that the policy decided
+    policy: dict[str, Any] | None = None  # the description of the task policy of training steps
+    log_steps: bool = Field(default=False, strict=True)  # log every step that the policy decided
 
     @field_validator("policy", mode="before")
     @classmethod
     def _described(cls, given: object) -> dict[str, Any] | None:
-        """From a name, a file, a table with a name, or what ``describe`` gave."""
+        """From a name, a file, a table with a name, or a description."""
         try:
             if given is None:
                 return None
@@ -200,35 +191,35 @@ class LearnerSection(Section):
 
     @property
     def task_policy(self) -> Policy | None:
-        """The policy that trainings are led by; ``None`` where every step trains all tasks."""
+        """The policy of training steps; ``None`` if every step trains all tasks."""
         return None if self.policy is None else read_policy(self.policy)
 
     @property
     def decisive(self) -> dict[str, Any]:
-        """All of it that a model depends on."""
-        return {key: value for key, value in self.model_dump().items() if key != "log_steps"}
+        """All settings that a model depends on."""
+        return self.model_dump(exclude={"log_steps"})
 
 
 class AuditSection(Section):
-    """The random slice that keeps scores honest."""
+    """The random slice for unbiased scores."""
 
     share: float = Field(default=0.1, ge=0, lt=1)  # of each round's money
-    shadow: bool = True  # also train on random items alone, to tell what was saved against random
-    rounds: int | None = Field(default=None, gt=0)  # that slices are set aside for; budget.rounds if not given
+    shadow: bool = True  # also train on random items only, to estimate the savings against random
+    rounds: int | None = Field(default=None, gt=0)  # rounds to reserve slices for; default: budget.rounds
 
 
 class StoppingSection(Section):
-    """When another round is not worth its money. This is advice: it changes no result and ends no campaign."""
+    """When to advise against another round. Advice changes no result and ends no campaign."""
 
-    least_gain: float = Field(default=0.005, gt=0, lt=1)  # of score, that a round's money must bring
-    judge_by: Literal["high", "mean"] = "high"  # what must be less than that: the upper end of the gain, or its mean
-    interval: float = Field(default=0.9, gt=0, lt=1)  # how likely the gain lies within its interval
-    agreement: float = Field(default=0.99, gt=0, le=1)  # with the last round's model, of predictions that have settled
-    settled_rounds: int = Field(default=3, gt=0)  # rounds in a row, for every task
+    least_gain: float = Field(default=0.005, gt=0, lt=1)  # in score, that a round must bring
+    judge_by: Literal["high", "mean"] = "high"  # compared with that: the upper end of the gain's interval, or its mean
+    interval: float = Field(default=0.9, gt=0, lt=1)  # probability of the gain's interval
+    agreement: float = Field(default=0.99, gt=0, le=1)  # with the previous model, of settled predictions
+    settled_rounds: int = Field(default=3, gt=0)  # in a row, for every task
 
 
 class LedgerSection(Section):
-    """The server that keeps the ledger, where that is not a file in the run's folder. It changes no result."""
+    """The server of the ledger, if that is not a file in the run's folder. It changes no result."""
 
     url: str
 
@@ -242,7 +233,7 @@ class LedgerSection(Section):
         if secret:
             raise ConfigError(
                 "ledger.url holds a password, which would be copied with the campaign",
-                fix="leave it out of the URL; it is taken from PGPASSWORD or from the file ~/.pgpass",
+                fix="remove it from the URL and set PGPASSWORD or write it to ~/.pgpass",
             )
         return given
 
@@ -251,5 +242,5 @@ class LedgerSection(Section):
         return cls(url=EXAMPLE)
 
     def for_arm(self, arm: str) -> LedgerSection:
-        """The ledger of a strategy that is compared: in a schema of its own."""
+        """The ledger of a compared strategy, in its own schema."""
         return LedgerSection(url=sibling_url(self.url, arm))

@@ -1,4 +1,4 @@
-"""Items, tasks and prices as JSON, for whoever shows them to people."""
+"""Items, tasks and prices as JSON, for pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shown_item(corpus: Corpus, id: str) -> dict[str, Any]:
 
 
 def shown_tasks(tasks: Mapping[str, Task], may_nest: Collection[str]) -> list[dict[str, Any]]:
-    """All tasks as their schema has them; of tagging also whether spans may overlap."""
+    """The tasks of a schema, and for tagging whether spans may overlap."""
     return [
         {"name": name, "form": task.form}
         | task.describe()
@@ -43,6 +43,6 @@ def shown_tasks(tasks: Mapping[str, Task], may_nest: Collection[str]) -> list[di
 
 
 def shown_prices(costs: CostModel) -> dict[str, dict[str, float]]:
-    """What reading and each task cost, in money."""
+    """The prices of reading and of each task, in money."""
     table = {"reading": costs.reading} | dict(costs.own)
     return {what: {key: float(costs.money(units)) for key, units in own.items()} for what, own in table.items()}

@@ -1,8 +1,8 @@
-"""What may be changed while a campaign runs: its budget, prices, strategy and limits, from the next round on.
+"""Changes to a running campaign: its budget, prices, strategy and limits, from the next round on.
 
-A change is a table like the campaign's file with only what is new in it; ``null`` takes a key back to its default.
-Every change is a numbered decision in the ledger. A round says how many of them it was decided under, so what was in
-force when is never in doubt, and a change that comes while a round is being decided counts for the one after it.
+A change is a table like the campaign's file with only the new values; ``null`` resets a key to its default. Changes are
+numbered decisions in the ledger, and every round records how many were in force. A change that arrives while a round is
+being decided applies to the one after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIXED = {
 def changed_config(
     config: CampaignConfig, changes: Sequence[Mapping[str, Any]], where: str = "the change"
 ) -> CampaignConfig:
-    """The campaign after some changes, one after the other, checked like the campaign's own file.
+    """The campaign after some changes, checked like the campaign's file.
 
     >>> plain = parse_config({"strategy": {"weights": {"intent": 0.4, "slots": 0.6}}})
     >>> after = changed_config(plain, [{"budget": {"per_round": 800}}, {"strategy": {"weights": {"slots": 1}}}])
@@ -50,9 +50,9 @@ strategy, limits or allocation
 
 
 def check_changed_config(before: CampaignConfig, after: CampaignConfig, corpus: Corpus) -> None:
-    """Refuse what could not be gone on with on this corpus, in the words of a campaign that could not be started."""
+    """Refuse settings that the campaign could not continue with on this corpus."""
     if after.digest == before.digest:
-        raise ConfigError("nothing would be changed", fix="say what is to be another than it is")
+        raise ConfigError("nothing would change", fix="give at least one new value")
     tasks = list(corpus.schema.values())
     strategy = after.strategy.make()
     check_served(after, beside=False)
@@ -64,13 +64,13 @@ def check_changed_config(before: CampaignConfig, after: CampaignConfig, corpus: 
         check_unit(costs, after.costs.hourly)
     if strategy.once != before.strategy.make().once:
         raise ConfigError(
-            f"strategy {after.strategy.name}: a campaign cannot turn to or from spending all its money at once",
-            fix="use BLP_AL in place of BLP",
+            f"strategy {after.strategy.name}: a running campaign cannot start or stop spending all its money at once",
+            fix="use BLP_AL instead of BLP",
         )
 
 
 def differences(before: CampaignConfig, after: CampaignConfig) -> list[dict[str, Any]]:
-    """What one campaign's settings have another value of than another's, key by key; ``None`` where one has none.
+    """The differences between two campaigns' settings, key by key; ``None`` where one has no value.
 
     >>> plain = parse_config({})
     >>> differences(plain, changed_config(plain, [{"budget": {"per_round": 800}}]))
@@ -94,21 +94,17 @@ def _leaves(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> dict[tuple
 def _check_allowed(change: Any, where: str) -> None:
     if not isinstance(change, Mapping) or not change:
         raise ConfigError(f"{where} is no table of settings", fix='for instance {"budget": {"per_round": 800}}')
-    sections = f"{', '.join(list(FIXED)[:-1])} or {list(FIXED)[-1]}"
     for section, values in change.items():
-        if section not in FIXED:
-            raise ConfigError(f"{where}: {section} is fixed once a campaign has begun", fix=f"change {sections}")
-        if not isinstance(values, Mapping):
+        if section in FIXED and not isinstance(values, Mapping):
             raise ConfigError(f"{where}: {section} = {values!r} is no table", fix=f"for instance {section} = {{ … }}")
-        for key in values:
-            if key in FIXED[section]:
-                raise ConfigError(
-                    f"{where}: {section}.{key} is fixed once a campaign has begun", fix=f"change {sections}"
-                )
+        keys = [f"{section}.{key}" for key in values if key in FIXED[section]] if section in FIXED else [section]
+        if keys:
+            sections = f"{', '.join(list(FIXED)[:-1])} or {list(FIXED)[-1]}"
+            raise ConfigError(f"{where}: {keys[0]} is fixed once a campaign has begun", fix=f"change {sections}")
 
 
 def _merged(table: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with the values of another put into it, key by key; null takes a key out."""
+    """A table updated key by key with the values of another; null removes a key."""
     merged = dict(table)
     for key, value in change.items():
         if value is None:

@@ -1,8 +1,7 @@
-"""Which items to label before there is a model.
+"""Selects the items to label before there is a model.
 
-A random start repeats what is common and misses what is rare. A covering start buys items that lie near as much of the
-pool as possible: sentences for tasks on whole items, words for tasks on words. The encoder as it comes says what is
-near.
+A random start repeats common items and misses rare ones. A covering start selects items that are close to as much of
+the pool as possible, in the untrained encoder's space: of sentences for tasks on items, of words for tasks on words.
 """
 
 from __future__ import annotations
@@ -22,39 +21,31 @@ from bursar.corpus import Corpus
 from bursar.learners import Learner
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import IntArray
+from bursar.random_streams import rng
 from bursar.selection import Candidates, ItemFeatures, PoolFeatures, make_strategy
 from bursar.tasks import Prices
 
-CANDIDATES = 5_000  # items that are read for a start: a random sample of a larger pool
+CANDIDATES = 5_000  # items that a covering start chooses from: a random sample of a larger pool
 
 
 class Start:
-    """The items before the first model: drawn at random when a campaign is opened, or chosen to cover the pool."""
+    """Selects the items before the first model: at random, drawn on opening, or so that they cover the pool."""
 
     def __init__(self, config: CampaignConfig, pool: IntArray, pricing: Pricing, typical_price: float) -> None:
         self.config, self.pool, self.pricing, self.typical_price = config, pool, pricing, typical_price
         self.corpus = pricing.corpus
         count = config.budget.seed_items + config.budget.dev_items
-        rng = np.random.default_rng([config.seed, 11])
-        self.drawn: IntArray = rng.choice(self.corpus.by_id(pool), count, replace=False)
-
-    @property
-    def dev(self) -> IntArray:
-        """Those of the drawn items that are set aside as development items."""
-        return self.drawn[self.config.budget.seed_items :]
+        self.drawn: IntArray = rng(config.seed, "seed items").choice(self.corpus.by_id(pool), count, replace=False)
+        self.dev = self.drawn[config.budget.seed_items :]  # set aside as development items
 
     def first(
         self, terms: RoundSettings, models: Models, audit: AuditPlan, watcher: Watcher, spent: int
     ) -> RoundSelection:
-        """The first selection: items for all tasks, drawn or chosen to cover the pool, then development items."""
-        if terms.strategy.start != "cover" or self.corpus.texts is None:
-            return self.selection(0, self.drawn, terms, spent)
-        learner = models.untrained()
-        if not learner.pretrained:
-            return self.selection(0, self.drawn, terms, spent)
+        """The first selection: seed items for all tasks, then development items."""
         count, seed = self.config.budget.seed_items, round_seed(self.config.seed, 0)
         free = np.setdiff1d(audit.outside_reserve(self.pool), self.dev)
-        if len(free) <= count:
+        covers = terms.strategy.start == "cover" and self.corpus.texts is not None and len(free) > count
+        if not covers or not (learner := models.untrained()).pretrained:
             return self.selection(0, self.drawn, terms, spent)
         free = start_candidates(self.corpus.by_id(free), seed)
         by_item = self.config.budget.counts == "items"
@@ -72,32 +63,27 @@ class Start:
         return self.selection(0, np.concatenate([chosen, self.dev]), terms, spent, START)
 
     def more(self, round: int, free: IntArray, terms: RoundSettings, spent: int) -> RoundSelection | None:
-        """A selection of other random items, where so few were answered that no model can be trained.
-
-        ``None`` if there are none, or none can be paid for.
-        """
+        """More random items, if too few were answered to train a model; ``None`` if none are left or affordable."""
         count = min(len(free), self.config.budget.seed_items)
         if not count:
             return None
-        rng = np.random.default_rng([self.config.seed, 11, round])
-        selection = self.selection(round, rng.choice(self.corpus.by_id(free), count, replace=False), terms, spent)
+        drawn = rng(self.config.seed, "seed items", round).choice(self.corpus.by_id(free), count, replace=False)
+        selection = self.selection(round, drawn, terms, spent)
         return selection if selection.items else None
 
     def selection(
         self, round: int, items: IntArray, terms: RoundSettings, spent: int, purpose: str = "seed"
     ) -> RoundSelection:
-        """Items for all tasks, as far as the money goes."""
+        """These items for all tasks, as far as the money goes."""
         aside = set(self.dev.tolist())
         prices = self.pricing.prices(items, {}, terms.costs)
         if terms.config.budget.total is not None:
             affordable = np.cumsum(prices.joint()) <= terms.costs.units(terms.config.budget.total) - spent
             items, prices = items[affordable], prices.take(np.flatnonzero(affordable))
-        selected = [
-            entry.model_copy(update={"purpose": "dev"}) if item in aside else entry
-            for item, entry in zip(
-                items.tolist(), selected_items(self.corpus, items, prices, None, purpose), strict=True
-            )
-        ]
+        selected = selected_items(self.corpus, items, prices, None, purpose)
+        for at, item in enumerate(items.tolist()):
+            if item in aside:
+                selected[at] = selected[at].model_copy(update={"purpose": "dev"})
         return RoundSelection(round=round, items=tuple(selected))
 
 
@@ -105,7 +91,7 @@ def start_candidates(items: IntArray, seed: int) -> IntArray:
     """The items that a covering start chooses from: all of a pool, or a random sample of a large one."""
     if len(items) <= CANDIDATES:
         return items
-    return np.sort(np.random.default_rng([seed, 23]).choice(items, CANDIDATES, replace=False))
+    return np.sort(rng(seed, "start candidates").choice(items, CANDIDATES, replace=False))
 
 
 def covering_start(
@@ -120,10 +106,7 @@ def covering_start(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> IntArray:
-    """Those of the ``items`` of a corpus that cover the others best, within a budget; both are positions.
-
-    What lies near ``labelled`` items, which have labels already, need not be covered again.
-    """
+    """The ``items`` that cover the others best within a budget, beside ``labelled`` ones; all are positions."""
     read = corpus.take(np.union1d(items, labelled))
     space = UnitSpace(lambda part: learner.embeddings(part.unlabelled(), progress=progress), read)
     pool, known = corpus.take(items), corpus.take(labelled)

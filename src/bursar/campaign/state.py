@@ -1,4 +1,4 @@
-"""The state of a campaign, read from its ledger: what is asked and answered, the settings, and the money left.
+"""The state of a campaign, read from its ledger: requests and answers, settings, and the money left.
 
 Nothing here needs a model, so a server can use it while another process trains.
 """
@@ -31,19 +31,18 @@ from bursar.ledger.records import OVERLAP
 from bursar.selection import Strategy
 from bursar.tasks import CostModel
 
-START = "start"  # items before the first model that were chosen, not drawn
-SEEDS = ("seed", START, "dev")  # what is bought before the first round's money counts
+START = "start"  # items before the first model that were selected, not drawn
+SEEDS = ("seed", START, "dev")  # bought before the first round
 GIVEN = "given"  # labels that came with the corpus, and cost nothing
-AT_RANDOM = ("seed", "audit")  # purposes for which items are drawn, not chosen
-BY_NO_MODEL = (*AT_RANDOM, START)  # and those that cover the pool: no model's doubt chose them
-
+AT_RANDOM = ("seed", "audit")  # purposes for which items are drawn, not selected
+BY_NO_MODEL = (*AT_RANDOM, START)
 
 PriceTable = dict[str, dict[str, float]]  # of reading and of each task, in money
 
 
 @dataclass(frozen=True)
 class ItemRequest:
-    """One item that a round wants annotated: for which tasks, why, and what that is thought to cost."""
+    """An item that a round asks to annotate: for which tasks, why, and its estimated cost."""
 
     id: str
     tasks: tuple[str, ...]
@@ -53,13 +52,13 @@ class ItemRequest:
 
     @property
     def key(self) -> str:
-        """The key that its answer goes under: whoever answers, and however often, it is bought once."""
+        """The key of its submission: whoever answers, and however often, it is bought once."""
         return f"round {self.round}: {self.id}"
 
 
 @dataclass(frozen=True)
 class Round:
-    """What a round asks for and has no answers to yet."""
+    """The items of a round that are not answered yet."""
 
     round: int
     items: tuple[ItemRequest, ...]
@@ -70,24 +69,24 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class RoundSettings:
-    """What a round is decided by: the settings in force, and the strategy and prices that follow from them."""
+    """The settings in force in a round, and the strategy and prices that follow from them."""
 
     config: CampaignConfig
     strategy: Strategy
     costs: CostModel
-    changes: int = 0  # how many setting changes are in force
-    prices: PriceTable | None = None  # measured, in money; None where the settings' own hold
+    changes: int = 0  # number of setting changes in force
+    prices: PriceTable | None = None  # measured, in money; None if the configured prices hold
 
 
 class CampaignState:
-    """What a ledger says of its campaign. What is decided never changes, so that much is read only once."""
+    """A campaign as its ledger records it. Decisions never change, so they are read only once."""
 
     def __init__(self, config: CampaignConfig, ledger: Ledger) -> None:
         self.config = config
         self.ledger = ledger
         self.tasks = list(ledger.corpus.schema.values())
         self.first_terms = self.terms_under(config, 0, None)
-        self._newest = -1  # round that has a selection, as far as is known
+        self._newest = -1  # cached: the newest round that has a selection
         self._selected: dict[int, dict[str, ItemRequest]] = {}
         self._terms: dict[int, RoundSettings] = {}
 
@@ -100,11 +99,11 @@ class CampaignState:
         return self._newest
 
     def look_again(self) -> None:
-        """A round may have been opened by somebody else."""
+        """Read the newest round again: another process may have opened one."""
         self._newest = -1
 
     def wanted(self, round: int) -> dict[str, ItemRequest]:
-        """What a round asks for, by item."""
+        """The requests of a round, by item."""
         if round not in self._selected:
             decided = self.ledger.decision(RoundSelection, round)
             if decided is None:
@@ -115,7 +114,7 @@ class CampaignState:
         return self._selected[round]
 
     def pending(self, *rounds: int) -> tuple[ItemRequest, ...]:
-        """What these rounds asked for and still wait for: not answered, skipped or given up."""
+        """The requests of these rounds that are not answered, skipped or returned to the pool."""
         answered, closed = self.ledger.keys(), set(self.ledger.decided(RoundClosed))
         declined = {(skip.round, skip.item) for skip in self.ledger.skips()}
         return tuple(
@@ -127,11 +126,11 @@ class CampaignState:
         )
 
     def open(self) -> tuple[ItemRequest, ...]:
-        """What all rounds still wait for, the oldest first."""
+        """The pending requests of all rounds, oldest first."""
         return self.pending(*range(self.rounds_opened + 1))
 
     def declined(self) -> set[tuple[str, str]]:
-        """Items and tasks that were skipped, and are not asked about again."""
+        """Skipped items and tasks, which are not asked about again."""
         return {
             (skip.item, task)
             for skip in self.ledger.skips()
@@ -139,56 +138,48 @@ class CampaignState:
         }
 
     def check_undo(self, key: str, terms: RoundSettings) -> None:
-        """Refuse to undo a skip whose item is asked about for other tasks, or which there is no money for.
-
-        Where its round is closed, its item returns to the pool and costs nothing yet.
-        """
+        """Refuse to undo a skip if its item is open for other tasks, or too expensive to ask about again."""
         skip = next((skip for skip in self.ledger.skips() if skip.key == key), None)
         if skip is None:
-            return  # it was undone before; or there is none, as the ledger will say
+            return  # undone before, or the ledger will refuse it
         if any(want.id == skip.item for want in self.open()):
             raise LedgerError(f"item {skip.item!r} is asked about for other tasks", fix="ask again when it is answered")
         want = self.wanted(skip.round).get(skip.item)
         if want is None or skip.round in self.ledger.decided(RoundClosed):
-            return
+            return  # its item returns to the pool and costs nothing yet
         if want.purpose in SEEDS and terms.config.budget.total is None:
-            return  # what comes before the rounds is paid beside their money
+            return  # seed items are paid apart from the rounds
         last = max(self.rounds_opened, terms.config.budget.rounds)
         if self.allowance(last, terms) < _price(want, terms):
-            raise LedgerError(
-                f"no money is left to ask about item {skip.item!r} again", fix="raise the budget under Decide first"
-            )
+            fix = "raise the budget under Decide first"
+            raise LedgerError(f"no money is left to ask about item {skip.item!r} again", fix=fix)
 
     def complete(self, waiting: int, terms: RoundSettings) -> bool:
-        """Whether the newest round is far enough for the next one, with so many items that all rounds wait for."""
-        if not waiting:
-            return True
-        round = self.rounds_opened
-        enough = waiting <= terms.config.budget.ahead * len(self.wanted(round))
-        return enough and self.ledger.decision(RoundWaits, round) is None
+        """Whether the next round may be prepared while this many items of all rounds are pending."""
+        few = waiting <= terms.config.budget.ahead * len(self.wanted(self.rounds_opened))
+        return not waiting or (few and self.ledger.decision(RoundWaits, self.rounds_opened) is None)
 
     # -- answers -----------------------------------------------------------------------------------------------------
     def asked(self, item: str, tasks: Collection[str]) -> ItemRequest:
-        """What a round asked that this answers: of an item, for these tasks; the newest such round."""
-        asked_in = [r for r in range(self.rounds_opened, -1, -1) if item in self.wanted(r)]
-        if not asked_in:
+        """The newest request for this item and these tasks."""
+        rounds = range(self.rounds_opened, -1, -1)
+        found = [want for round in rounds if (want := self.wanted(round).get(item)) is not None]
+        if not found:
             raise ConfigError(f"no round asks about item {item!r}")
         # An item may be asked about in several rounds, for other tasks each time.
-        round = next((r for r in asked_in if set(self.wanted(r)[item].tasks) == set(tasks)), asked_in[0])
-        want = self.wanted(round)[item]
+        want = next((want for want in found if set(want.tasks) == set(tasks)), found[0])
         if set(tasks) != set(want.tasks):
+            answered = ", ".join(tasks) or "nothing"
             raise ConfigError(
-                f"item {item!r} was asked about for {', '.join(want.tasks)}, and answered for "
-                f"{', '.join(tasks) or 'nothing'}",
+                f"item {item!r} was asked about for {', '.join(want.tasks)}, and answered for {answered}",
                 fix="answer for all of those tasks at once",
             )
         return want
 
     def submission(self, want: ItemRequest, answer: Answer) -> Submission:
-        """An answer as the ledger takes it, with what it costs at the prices of the round that asked for it."""
-        annotations = answer.annotations(want.tasks)
+        """An answer with its cost, at the prices of the round that asked for it."""
+        annotations, corpus = answer.annotations(want.tasks), self.ledger.corpus
         self.ledger.check(annotations)
-        corpus = self.ledger.corpus
         item = corpus.take(corpus.positions([want.id]))
         charges = charges_of(self.terms_of(want.round).costs, item, annotations, want.estimate)
         key, purpose = want.key, want.purpose
@@ -199,11 +190,10 @@ class CampaignState:
 
     # -- settings ----------------------------------------------------------------------------------------------------
     def setting_changes(self) -> list[SettingChange]:
-        """The changes of settings since the campaign began."""
         return self.ledger.decisions(SettingChange)
 
     def history(self) -> list[dict[str, Any]]:
-        """What was changed when and by whom, and from which round on it counts."""
+        """The setting changes: what changed, when, by whom, and from which round on it applies."""
         counts = {round: self.terms_of(round).changes for round in range(self.rounds_opened + 1)}
         made_so_far = self.setting_changes()
         steps = [self.settings(number) for number in range(len(made_so_far) + 1)]
@@ -220,32 +210,31 @@ class CampaignState:
         ]
 
     def settings(self, changes: int | None = None) -> CampaignConfig:
-        """The campaign's settings after so many changes, or all."""
+        """The settings after this many changes, by default all of them."""
         made = [change.changes for change in self.setting_changes()][:changes]
         return changed_config(self.config, made) if made else self.config
 
     def strategies(self) -> list[str]:
-        """The strategies that have chosen a round, one after the other; the first one before there is any."""
+        """The strategies that have selected rounds, in order; before the first round, the configured one."""
         names = [self.terms_of(round).strategy.name for round in range(1, self.rounds_opened + 1)]
         return [name for name, _ in groupby(names or [self.config.strategy.make().name])]
 
     def terms(self) -> RoundSettings:
-        """What the next round would be decided by."""
+        """The settings of the next round."""
         changes = len(self.ledger.decided(SettingChange))
         return self.measured(self.settings(changes), changes)
 
     def terms_of(self, round: int) -> RoundSettings:
-        """What a round was decided by."""
+        """The settings under which a round was decided."""
         if round not in self._terms:
             selection, prices = self.ledger.decision(RoundSelection, round), self.ledger.decision(RoundPrices, round)
-            number = 0 if selection is None else selection.setting_changes
-            self._terms[round] = self.terms_under(
-                self.settings(number), number, None if prices is None else prices.prices
-            )
+            number = selection.setting_changes if selection else 0
+            measured = prices.prices if prices else None
+            self._terms[round] = self.terms_under(self.settings(number), number, measured)
         return self._terms[round]
 
     def measured(self, config: CampaignConfig, number: int) -> RoundSettings:
-        """The terms that settings make, with the prices that were measured if those are to hold."""
+        """The round settings of a configuration, with measured prices if it asks for them."""
         costs = config.costs
         if not costs.measured or costs.hourly is None:
             return self.terms_under(config, number, None)
@@ -254,7 +243,7 @@ class CampaignState:
         return self.terms_under(config, number, prices_at(rates, self.tasks, costs.hourly, model.unit))
 
     def terms_under(self, config: CampaignConfig, number: int, prices: PriceTable | None) -> RoundSettings:
-        """The terms that settings and prices make."""
+        """The round settings of a configuration, at these prices if given."""
         costs = config.costs.model(self.tasks)
         if prices is not None:
             costs = CostModel.of(self.tasks, prices, unit=config.costs.unit, currency=config.costs.currency)
@@ -262,14 +251,12 @@ class CampaignState:
 
     # -- money -------------------------------------------------------------------------------------------------------
     def allowance(self, round: int, terms: RoundSettings) -> int:
-        """What may be spent by the end of a round and has not been: what one round saves, the next may spend.
+        """What may still be spent by the end of a round, including what earlier rounds left over.
 
-        In whole units of money, or in items where the budget counts those. What is asked and open counts as spent.
+        In units of money, or in items if the budget counts those. Pending requests count as spent.
         """
-        budget = terms.config.budget
-        by_item = budget.counts == "items"
-        if by_item:
-            seeds, spent = (self.items_bought(SEEDS), self.items_bought())
+        if terms.config.budget.counts == "items":
+            seeds, spent = self.items_bought(SEEDS), self.items_bought()
         else:
             seeds, spent = sum(self.ledger.spent(purpose=p) for p in SEEDS), self.ledger.spent()
         for want in self.open():
@@ -277,28 +264,21 @@ class CampaignState:
             spent += price
             seeds += price if want.purpose in SEEDS else 0
         free = seeds + self._income(round, terms) - spent
-        if budget.total is None:
-            return free
-        return min(free, (int(budget.total) if by_item else terms.costs.units(budget.total)) - spent)
+        total = terms.config.budget.total
+        return free if total is None else min(free, _units(total, terms) - spent)
 
     def whole_budget(self, terms: RoundSettings) -> int:
-        """What the whole campaign may cost under these settings, beside what comes before its first round."""
+        """What the whole campaign may cost under these settings, apart from its seed items."""
         budget = terms.config.budget
-        if budget.total is None:
-            return self._income(budget.rounds, terms)
-        return int(budget.total) if budget.counts == "items" else terms.costs.units(budget.total)
+        return self._income(budget.rounds, terms) if budget.total is None else _units(budget.total, terms)
 
     def _income(self, round: int, terms: RoundSettings) -> int:
-        """The money of all rounds up to this one, each by the settings that it was decided under."""
-
-        def of(terms: RoundSettings) -> int:
-            money = terms.config.budget.per_round
-            return int(money) if terms.config.budget.counts == "items" else terms.costs.units(money)
-
+        """The money of all rounds up to this one, each by the settings under which it was decided."""
         if terms.strategy.once:
-            return terms.config.budget.rounds * of(terms)
-        opened = range(1, min(round, self.rounds_opened + 1))
-        return sum(of(self.terms_of(r)) for r in opened) + (round - len(opened)) * of(terms)
+            return terms.config.budget.rounds * _units(terms.config.budget.per_round, terms)
+        opened = [self.terms_of(r) for r in range(1, min(round, self.rounds_opened + 1))]
+        income = sum(_units(each.config.budget.per_round, each) for each in opened)
+        return income + (round - len(opened)) * _units(terms.config.budget.per_round, terms)
 
     def items_bought(self, purposes: Iterable[str] | None = None) -> int:
         """How many items were paid for, for some purposes or all."""
@@ -306,7 +286,7 @@ class CampaignState:
 
     @property
     def ended(self) -> str | None:
-        """Why the campaign is over under the settings in force; ``None`` while it is not."""
+        """Why the campaign is over under the settings in force; ``None`` while it runs."""
         stored_kind = ended_under(len(self.ledger.decided(SettingChange)))
         end = self.ledger.decision(CampaignEnded, self.rounds_opened, stored_kind)
         return None if end is None else end.reason
@@ -327,5 +307,10 @@ class CampaignState:
 
 
 def _price(want: ItemRequest, terms: RoundSettings) -> int:
-    """What an answer is thought to cost: money, or one item where the budget counts those."""
+    """The estimated cost of a request: money, or one item if the budget counts those."""
     return 1 if terms.config.budget.counts == "items" else sum(want.estimate.values())
+
+
+def _units(amount: float, terms: RoundSettings) -> int:
+    """An amount of the budget in units of money, or in items if the budget counts those."""
+    return int(amount) if terms.config.budget.counts == "items" else terms.costs.units(amount)

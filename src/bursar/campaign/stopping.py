@@ -1,21 +1,17 @@
-"""When to stop buying labels: have the predictions settled, and what would the next round still bring?
+"""Advice on when to stop buying labels: the expected gain of the next round, and whether predictions have settled.
 
-Both questions are answered from what an honest campaign may look at: development scores, or audit slices where there
-are none; never test scores. Advice changes nothing by itself.
+It is based on development scores, or on audit slices if there are none; never on test scores. It only advises.
 
-**The next round's gain.** Scores follow a power law of money, ``score = level + slope · rise(money / spent)`` with
-``rise(u) = (1 − u^−bend) / bend``: an inverse power law for a bend above 0, a logarithm at 0, and below 0 a curve that
-is still in its steep beginning. It never falls and is steepest at first. ``level`` and ``slope`` are those at the money
-spent so far, so the gain of the next round needs no belief in a far asymptote. The posterior of bend and slope is taken
-on a grid, with level and noise integrated out: no starting values, no failed fits, the same numbers every time.
+**Expected gain.** Scores follow a power law of money, ``score = level + slope · rise(money / spent)`` with
+``rise(u) = (1 − u^−bend) / bend``: an inverse power law for a bend above 0, a logarithm at 0, a steeper start below 0.
+``level`` and ``slope`` are those at the money spent so far, so no distant asymptote has to be assumed. The posterior of
+bend and slope is computed on a grid with level and noise integrated out: no starting values, no failed fits.
 
-**Settled predictions** (after Bloodgood and Vijay-Shanker, 2009): the model labels watched pool items as the last
-round's did, for several rounds. Agreement is taken as it is, without their correction for chance. Two models that agree
-on a share of the units cannot differ by more than the rest in accuracy, which is the question here, and kappa is not
-defined where both give one label to everything. What it guards against, agreeing on nothing, is asked of the score
-instead: only a campaign whose score has risen can have settled. Still, a tagger agrees on words without a label
-whatever it knows of the others. So settled predictions never end a campaign by themselves: where they have settled,
-the expected gain decides instead of the upper end.
+**Settled predictions** (after Bloodgood and Vijay-Shanker, 2009): for several rounds, the model labels the watched pool
+items like the previous one. Agreement is not corrected for chance: two models that agree on a share of the units differ
+in accuracy by at most the rest, and kappa is undefined if both give everything one label. Instead, predictions only
+count as settled once the score has risen. Taggers also agree on words without a label, so settled predictions alone
+never stop a campaign: they make the expected gain decide instead of the upper end of its interval.
 """
 
 from __future__ import annotations
@@ -33,31 +29,28 @@ from bursar.campaign.sections import StoppingSection
 from bursar.corpus import Corpus
 from bursar.corpus.corpus import Labels
 from bursar.ragged import FloatArray, IntArray, Ragged
+from bursar.random_streams import rng
 
-WATCHED = 200  # pool items whose predictions are followed from round to round
+WATCHED = 200  # pool items whose predictions are compared from round to round
 FEWEST_SCORES = 3  # to see a curve bend
-NOTHING = 0.01  # a score up to this is none: a curve begins when something has been learned
-NOISE = 0.01  # of a development score from round to round, as far as is known beforehand
-NOISE_COUNTS = 3.0  # as much as so many residuals would
-TIMES = 4.0  # not even so many times the money brings more than a perfect score
+NOTHING = 0.01  # scores up to this count as zero: the curve has not begun
+NOISE = 0.01  # prior standard deviation of a development score from round to round
+NOISE_COUNTS = 3.0  # weight of that prior, in residuals
+TIMES = 4.0  # the prior keeps the curve at or below a perfect score up to this multiple of the money
 BENDS: FloatArray = (np.arange(-4, 25) / 8)[:, None]  # (bends, 1)
 STEEPEST = 1.5  # score for e times the money
-_EDGES: FloatArray = STEEPEST * (np.arange(129) / 128) ** 2  # finest near 0, where it matters whether to stop
+_EDGES: FloatArray = STEEPEST * (np.arange(129) / 128) ** 2  # finest near 0, where the decision is made
 SLOPES: FloatArray = STEEPEST * ((np.arange(128) + 0.5) / 128) ** 2  # (slopes,)
 DEFAULTS = StoppingSection()
 
 
 def watched_items(pool: IntArray, seed: int) -> IntArray:
-    """The pool items to follow, whether they are bought later or not; ``pool`` in an order that does not change."""
-    count = min(WATCHED, len(pool))
-    return np.sort(np.random.default_rng([seed, 17]).choice(pool, count, replace=False))
+    """The pool items to watch, whether they are bought later or not; ``pool`` must be in a fixed order."""
+    return np.sort(rng(seed, "watched items").choice(pool, min(WATCHED, len(pool)), replace=False))
 
 
 def agreement(items: Corpus, before: Mapping[str, Sequence[Any]], now: Mapping[str, Ragged]) -> dict[str, float]:
-    """How far two models agree, per task: the mean over items of the share of units that both label alike.
-
-    ``before`` holds labels as values, the way a ledger keeps them.
-    """
+    """The mean share of an item's units that two models label alike, by task; ``before`` is as the ledger keeps it."""
     found = {}
     for name, task in items.schema.items():
         earlier = Labels.of(items, name, *before[name]).rows
@@ -68,7 +61,7 @@ def agreement(items: Corpus, before: Mapping[str, Sequence[Any]], now: Mapping[s
 # -- advice ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class KnownRound:
-    """What is known of a round when its advice is given."""
+    """A round as it is known when its advice is given."""
 
     spent: float
     dev: float | None = None
@@ -79,9 +72,7 @@ class KnownRound:
 def advise(
     rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
 ) -> StoppingAdvice:
-    """The advice after these rounds.
-
-    ``next_money`` is what the next round may cost, in the units of ``spent``; what the latest did if it is not given.
+    """The advice after these rounds; ``next_money`` is the cost of the next one, by default that of the latest.
 
     >>> steep = [KnownRound(500 * k, 1 - 0.6 * k**-0.5, {"intent": 0.9}) for k in range(1, 6)]
     >>> found = advise(steep, next_money=500)
@@ -93,7 +84,7 @@ def advise(
     lacking = _lacking(rounds, scores)
     money = _next_money(rounds, next_money)
     if lacking is None and not money > 0:
-        lacking = "the next round costs nothing, so there is nothing to weigh its gain against"
+        lacking = "the next round costs nothing, so its gain has no price"
     if lacking is not None:
         return StoppingAdvice(stop=False, settled=settled, why=lacking)
     times = 1 + money / rounds[-1].spent
@@ -108,22 +99,8 @@ def advise(
 def advice_by_round(
     rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
 ) -> list[StoppingAdvice]:
-    """The advice as it was after every round, from what was known then."""
+    """The advice after every round, from what was known then."""
     return [advise(rounds[: k + 1], next_money=next_money, settings=settings) for k in range(len(rounds))]
-
-
-def stopped_at(
-    rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
-) -> int | None:
-    """The first round, counted from 0, after which the advice is to stop; ``None`` if it never is.
-
-    >>> stopped_at([KnownRound(500 * k, 0.9) for k in range(1, 7)])
-    3
-    """
-    for last in range(len(rounds)):
-        if advise(rounds[: last + 1], next_money=next_money, settings=settings).stop:
-            return last
-    return None
 
 
 def _verdict(gain: float, high: float, settled: bool | None, settings: StoppingSection) -> tuple[bool, str]:
@@ -139,7 +116,7 @@ def _verdict(gain: float, high: float, settled: bool | None, settings: StoppingS
 
 
 def _settled(rounds: Sequence[KnownRound], scores: _Scores, settings: StoppingSection) -> bool | None:
-    """Whether the last rounds' models label alike, in a campaign that has learned something."""
+    """Whether the latest models label alike and the score has risen; ``None`` if that is not known."""
     newest = [r.agreement or {} for r in rounds[-settings.settled_rounds :]]
     if len(newest) < settings.settled_rounds or not all(newest) or not len(scores.score):
         return None
@@ -153,31 +130,31 @@ def _next_money(rounds: Sequence[KnownRound], given: float | None) -> float:
     return float(rounds[-1].spent - rounds[-2].spent) if len(rounds) > 1 else 0.0
 
 
-# -- what a campaign may look at -------------------------------------------------------------------------------------
+# -- scores ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class _Scores:
-    """The scores known so far, each at the money of the model that it is of."""
+    """The scores so far, each with the money spent on its model."""
 
     source: Literal["dev", "audit"]
     money: FloatArray  # (scores,)
     score: FloatArray
-    noise: float  # of one score, as far as is known beforehand
+    noise: float  # prior standard deviation of one score
     unlearned: tuple[str, ...] = ()  # tasks at 0 in every slice
 
     @property
     def begun(self) -> slice:
-        """The scores from where something was learned; a curve at 0 has not begun, and does not say how it will go."""
+        """The scores from the first above zero: those before it say nothing about the curve."""
         return slice(int(np.argmax(self.score > NOTHING)), None)
 
 
 def known_rounds(rounds: Sequence[RoundRecord], slices: Sequence[AuditScores]) -> list[KnownRound]:
-    """The rounds, each with what its audit slice said of the model before it: that was not known any earlier."""
+    """The rounds, each with its audit slice's scores of the model before it, which were not known earlier."""
     of_model = {part.round: part for part in slices}
     return [KnownRound(r.spent, r.dev, r.agreement, of_model.get(r.round - 1)) for r in rounds]
 
 
 def _scores(rounds: Sequence[KnownRound]) -> _Scores:
-    """Development scores where there are any, else the mean over tasks of every audit slice."""
+    """Development scores if there are any, else the mean over tasks of every audit slice."""
     dev = [(r.spent, r.dev) for r in rounds if r.dev is not None and r.spent > 0]
     if dev:
         money, score = np.array(dev, dtype=float).T
@@ -198,27 +175,23 @@ def _scores(rounds: Sequence[KnownRound]) -> _Scores:
 
 
 def _lacking(rounds: Sequence[KnownRound], scores: _Scores) -> str | None:
-    """Why there is no curve to read the next round's gain from."""
+    """Why no curve can be fitted."""
     if not len(scores.score) and len(rounds) >= FEWEST_SCORES:
-        return "neither development items nor audit slices say how good the model is"
+        return "there are no development items and no audit slices to score the model on"
     if len(np.unique(scores.money)) < FEWEST_SCORES:
-        return f"fewer than {_word(FEWEST_SCORES)} rounds have a score, too few to see a curve"
+        return "fewer than three rounds have a score, too few to see a curve"
     if scores.unlearned:
-        return f"nothing has been learned yet of {' and '.join(scores.unlearned)}, so the curve has not begun"
+        return f"the score of {' and '.join(scores.unlearned)} is still zero, so the curve has not begun"
     if scores.score.max() <= NOTHING:
-        return "the score is still zero: of one task at least nothing has been learned, so the curve has not begun"
+        return "the score is still zero, so the curve has not begun"
     if len(np.unique(scores.money[scores.begun])) < FEWEST_SCORES:
-        return f"fewer than {_word(FEWEST_SCORES)} rounds have a score above zero, too few to see a curve"
+        return "fewer than three rounds have a score above zero, too few to see a curve"
     return None
-
-
-def _word(count: int) -> str:
-    return {2: "two", 3: "three", 4: "four"}.get(count, str(count))
 
 
 # -- the curve -------------------------------------------------------------------------------------------------------
 def rise(times: FloatArray | float, bend: FloatArray) -> FloatArray:
-    """What so many times the money bring, for a slope of 1: nothing for once, a logarithm where the bend is 0.
+    """The gain at a multiple of the money for a slope of 1; a logarithm if the bend is 0.
 
     >>> rise(np.e, np.array([0.0, 1.0])).round(4).tolist()
     [1.0, 0.6321]
@@ -231,7 +204,7 @@ def rise(times: FloatArray | float, bend: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """What scores at amounts of money say of the curve behind them: a weight for every bend and slope."""
+    """The posterior of a learning curve, given scores by money: a weight for every bend and slope."""
 
     weight: FloatArray  # (bends, slopes), sums to 1
     level: FloatArray  # (bends, slopes), expected at the money spent so far
@@ -240,10 +213,9 @@ class LearningCurve:
     def of(
         cls, money: FloatArray, score: FloatArray, spent: float, *, noise: float = NOISE, times: float = 1.0
     ) -> LearningCurve:
-        """The posterior; beforehand all slopes and bends are alike that keep scores between 0 and 1.
+        """The posterior. The prior is flat over the slopes and bends that keep scores between 0 and 1.
 
-        ``noise`` is the standard deviation of one score, as good as known from ``NOISE_COUNTS`` others; ``times`` is
-        how far, in multiples of ``spent``, the curve will be read.
+        ``noise`` is the prior standard deviation of one score. The curve will be read up to ``times`` the money spent.
         """
         risen = rise(money / spent, BENDS)  # (bends, scores), at most 0 up to now
         off_rise, off_score = risen - risen.mean(axis=1, keepdims=True), score - score.mean()
@@ -264,11 +236,11 @@ class LearningCurve:
         return cls(weight / weight.sum(), level)
 
     def gain(self, times: float) -> float:
-        """What so many times the money are expected to bring."""
+        """The expected gain at a multiple of the money."""
         return float((self.weight * SLOPES * rise(times, BENDS)).sum())
 
     def interval(self, times: float, share: float) -> tuple[float, float]:
-        """The shortest interval that holds the gain with this probability; it begins at 0 where that is likeliest."""
+        """The shortest credible interval of the gain with this probability."""
         unsorted = (SLOPES * rise(times, BENDS)).ravel()
         order = np.argsort(unsorted, kind="stable")
         gains = unsorted[order]
@@ -281,10 +253,7 @@ class LearningCurve:
 
     def expected(self, times: FloatArray) -> FloatArray:
         """The score at multiples of the money spent so far."""
-        found: FloatArray = np.array(
-            [(self.weight * (self.level + SLOPES * rise(t, BENDS))).sum() for t in times.tolist()]
-        )
-        return found
+        return np.array([(self.weight * (self.level + SLOPES * rise(t, BENDS))).sum() for t in times.tolist()])
 
 
 def _curve(rounds: Sequence[KnownRound], scores: _Scores, times: float) -> LearningCurve:
@@ -295,10 +264,7 @@ def _curve(rounds: Sequence[KnownRound], scores: _Scores, times: float) -> Learn
 def forecast(
     rounds: Sequence[KnownRound], *, next_money: float | None = None, settings: StoppingSection = DEFAULTS
 ) -> Forecast | None:
-    """The scores known so far, the curve through them and where it goes in the next two rounds, for a chart.
-
-    ``None`` where no score is known; without ``curve`` and ``ahead`` where there is no curve to see.
-    """
+    """The scores so far and, if one can be fitted, their curve with its next two rounds; ``None`` without scores."""
     scores, money = _scores(rounds), _next_money(rounds, next_money)
     if not len(scores.score):
         return None

@@ -1,4 +1,4 @@
-"""Where the units of a campaign's items lie: what coverage of doubt is measured in."""
+"""Vectors of the units of a campaign's items, for coverage strategies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from bursar.uncertainty.units import label_words, unit_doubts, unit_words
 
 Vectors = NDArray[np.float32]
 
-WIDTH = 64  # dimensions that are kept: as good as all of them on development sets, at a sixth of the work
-PART = 20_000  # items read at a time: the memory for full vectors does not grow with the pool
-FITTED_ON = 20_000  # vectors that the dimensions are found from
+WIDTH = 64  # dimensions kept: as good as all of them on development sets, at a sixth of the time
+PART = 20_000  # items embedded at a time, to limit memory
+FITTED_ON = 20_000  # vectors that the components are fitted on
 
 
 @dataclass(frozen=True, eq=False)
 class UnitDoubts:
-    """The units of one task that are doubtful at all: how much so, whose they are, and which words they are about."""
+    """The units of one task with any doubt: its amount, the item and the words of each."""
 
     doubt: FloatArray  # (units,)
     offsets: IntArray  # (items + 1,)
@@ -34,7 +34,6 @@ class UnitDoubts:
 
     @classmethod
     def of(cls, task: Task, beliefs: AnyBeliefs) -> UnitDoubts:
-        """Those of a part of the pool."""
         doubt, words = unit_doubts(task, beliefs), unit_words(task, beliefs)
         kept = np.flatnonzero(doubt > 0)
         owners = np.repeat(np.arange(len(beliefs)), beliefs.units)
@@ -44,7 +43,7 @@ class UnitDoubts:
 
     @property
     def totals(self) -> FloatArray:
-        """The doubt of all units of an item together: (items,)."""
+        """The total doubt of each item: (items,)."""
         running = np.concatenate([[0.0], np.cumsum(self.doubt)])
         found: FloatArray = np.maximum(np.diff(running[self.offsets]), 0)
         return found
@@ -61,10 +60,10 @@ class UnitDoubts:
 
 
 class UnitSpace:
-    """The vectors of items and of their words, in few dimensions and of length 1; computed once where they last."""
+    """The vectors of items and of their words, reduced to few dimensions and to length 1."""
 
     def __init__(self, embed: Callable[[Corpus], Embeddings], items: Corpus) -> None:
-        """``embed`` gives the vectors of items; large pools are read in parts, of which only reduced ones are kept."""
+        """Embed and reduce the items, large pools in parts."""
         count = len(items)
         first = embed(items if count <= PART else items.take(np.linspace(0, count - 1, PART).astype(np.int64)))
         reduce_items = _reduction(first.items)
@@ -82,7 +81,7 @@ class UnitSpace:
         self._offsets = offsets_of(items.words)
 
     def units(self, items: Corpus, doubts: UnitDoubts) -> Units:
-        """The doubtful units of items. Without vectors of words an item is one unit, with all of its doubt."""
+        """The doubtful units of items; without vectors of words, each item is one unit with its total doubt."""
         rows = self._rows(items)
         if doubts.words is not None and self._words is not None:
             owners = np.repeat(rows, np.diff(doubts.offsets))
@@ -90,7 +89,7 @@ class UnitSpace:
         return Units(self._items[rows], np.arange(len(items) + 1), doubts.totals)
 
     def all_units(self, task: Task, items: Corpus) -> Units:
-        """Every unit of items, all alike in doubt: what there is to learn before there is a model."""
+        """Every unit of items with equal doubt, for use before there is a model."""
         rows = self._rows(items)
         if not task.of_words or self._words is None:
             return Units(self._items[rows], np.arange(len(items) + 1), np.ones(len(items)))
@@ -98,7 +97,7 @@ class UnitSpace:
         return Units(vectors, offsets_of(items.words), np.ones(len(vectors)))
 
     def labelled(self, task: Task, items: Corpus, doubts: UnitDoubts) -> Units:
-        """The units of items that have the task's label: nothing is doubtful about them."""
+        """The units of items that have the task's label, without doubt."""
         items = items.take(np.flatnonzero(items.labels[task.name].present))
         rows = self._rows(items)
         if doubts.words is None or self._words is None:
@@ -111,14 +110,13 @@ class UnitSpace:
         return Units(vectors, offsets_of(counts), np.zeros(len(vectors)))
 
     def holds(self, items: Corpus) -> bool:
-        """Whether all of these items have a place in it."""
         return all(id in self._place for id in items.ids.tolist())
 
     def _rows(self, items: Corpus) -> IntArray:
         return np.array([self._place[id] for id in items.ids.tolist()], dtype=np.int64)
 
     def _mean_of(self, rows: IntArray, words: IntArray) -> Vectors:
-        """Of every unit of an item, the mean of the vectors of its words."""
+        """The mean vector of the words of every unit."""
         assert self._words is not None
         if words.shape[1] == 1:
             found: Vectors = self._words[self._offsets[rows] + words[:, 0]]
@@ -128,7 +126,7 @@ class UnitSpace:
 
 
 def _reduction(vectors: Vectors) -> Callable[[Vectors], Vectors]:
-    """Takes vectors like these to the directions in which they differ most, each vector of length 1."""
+    """Projects vectors onto the principal components of these, each to length 1."""
     if not len(vectors):
         return lambda others: np.zeros((len(others), WIDTH), dtype=np.float32)
     some = vectors[np.linspace(0, len(vectors) - 1, min(len(vectors), FITTED_ON)).astype(np.int64)]
@@ -145,6 +143,6 @@ def _of_length_1(vectors: Vectors) -> Vectors:
 def units_of(
     space: UnitSpace, tasks: Mapping[str, Task], pool: Corpus, labelled: Corpus, doubts: Mapping[str, UnitDoubts]
 ) -> tuple[dict[str, Units], dict[str, Units]]:
-    """The doubtful units of a pool and the known ones of what is labelled, by task."""
+    """The doubtful units of a pool and the units of labelled items, by task."""
     mine = {name: space.units(pool, doubts[name]) for name in tasks}
     return mine, {name: space.labelled(task, labelled, doubts[name]) for name, task in tasks.items()}

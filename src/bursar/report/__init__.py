@@ -1,4 +1,4 @@
-"""One page a run: what the money bought, in figures and in words, in a file that needs no network."""
+"""Reports: one HTML file a run, in figures and in words, that needs no network."""
 
 from bursar.report.page import render, write_report
 

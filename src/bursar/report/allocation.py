@@ -12,9 +12,8 @@ import numpy as np
 from bursar.allocation import SplitAdvice, half_life
 from bursar.allocation.returns import tells_nothing
 from bursar.allocation.robust import PredictedGain
-from bursar.corpus.formats.format import replacing
 from bursar.report.charts import Axis, Chart, Point, Polyline, heat_map, padded_range, thing_look
-from bursar.report.page import fill
+from bursar.report.page import fill, write_page
 from bursar.report.tables import Table
 from bursar.report.wording import amount, listed, number, percent, sentence, share
 
@@ -30,11 +29,8 @@ MOST_CASES = 10  # shown
 
 
 def write_allocation_page(advice: SplitAdvice, name: str, out: Path, about: Mapping[str, str] | None = None) -> Path:
-    """Write the page of a split atomically; ``about`` says how the estimates were measured."""
-    page = render_allocation(advice, name, about or {})
-    with replacing(out) as file:
-        file.write(page)
-    return out
+    """Write the page of a split; ``about`` describes how the estimates were measured."""
+    return write_page(render_allocation(advice, name, about or {}), out)
 
 
 def render_allocation(advice: SplitAdvice, name: str, about: Mapping[str, str]) -> str:

@@ -120,18 +120,12 @@ def calibration_words(result: RunResult) -> list[str]:
 # -- tables ----------------------------------------------------------------------------------------------------------
 def calibration_table(result: RunResult) -> Table:
     """Confidence, accuracy and the two errors of every task."""
-    rows = [
-        (
-            one.task,
-            f"{one.items:,}",
-            f"{one.confidence:.2f}",
-            f"{one.accuracy:.2f}",
-            f"{one.top[0]:.2f}, accuracy {one.top[1]:.2f} ({counted(one.top[2], 'item')})",
-            f"{one.calibration_error:.3f}",
-            f"{one.overconfidence_error:.3f}",
-        )
-        for one in calibration_of(result)
-    ]
+    rows = []
+    for one in calibration_of(result):
+        sure, right, items = one.top
+        means = (f"{one.items:,}", f"{one.confidence:.2f}", f"{one.accuracy:.2f}")
+        highest = f"{sure:.2f}, accuracy {right:.2f} ({counted(items, 'item')})"
+        rows.append((one.task, *means, highest, f"{one.calibration_error:.3f}", f"{one.overconfidence_error:.3f}"))
     columns = ("Task", "Items", "Confidence", "Accuracy", "Highest confidence")
     return Table((*columns, "Calibration error", "Overconfidence error"), tuple(rows))
 

@@ -58,27 +58,17 @@ def shown_item(example: ConfidenceExample, corpus: Corpus) -> ShownItem:
     marked = _marked(corpus.schema)
     text = item.text or ""
     end = len(text) if len(text) <= MOST_CHARACTERS else _word_end(offsets, MOST_CHARACTERS)
-    pieces: list[TextPiece] = []
-    if text:
-        task = corpus.schema[marked] if marked is not None else None
-        pieces = _pieces(text[:end], offsets, task, example.guess.get(marked or ""))
-    names = list(corpus.schema)
-    predictions = []
-    for k, name in enumerate(names):
-        in_text = name == marked and bool(text)
-        chips = [] if in_text else corpus.schema[name].show(example.guess[name], item.words)
-        predictions.append(
-            TaskPrediction(
-                task=name,
-                kind=corpus.schema[name].kind,
-                colour=k % 5 + 1,
-                confidence=min(1.0, max(0.0, float(example.confidence[name]))),
-                chips=tuple(chips[:MOST_CHIPS]),
-                more=max(0, len(chips) - MOST_CHIPS),
-                marked=len(example.guess[name]) if in_text else None,
-            )
-        )
-    colour = names.index(marked) % 5 + 1 if marked is not None else 1
+    marked_task = corpus.schema[marked] if marked is not None else None
+    pieces = _pieces(text[:end], offsets, marked_task, example.guess.get(marked or "")) if text else []
+    predictions, colours = [], {name: k % 5 + 1 for k, name in enumerate(corpus.schema)}
+    for name, task in corpus.schema.items():
+        guess, in_text = example.guess[name], name == marked and bool(text)
+        chips = [] if in_text else task.show(guess, item.words)
+        shown, more = tuple(chips[:MOST_CHIPS]), max(0, len(chips) - MOST_CHIPS)
+        confidence = min(1.0, max(0.0, float(example.confidence[name])))
+        labels = len(guess) if in_text else None
+        predictions.append(TaskPrediction(name, task.kind, colours[name], confidence, shown, more, labels))
+    colour = colours[marked] if marked is not None else 1
     pair = item.pair if item.pair is None or len(item.pair) <= MOST_CHARACTERS else item.pair[:MOST_CHARACTERS] + "…"
     return ShownItem(item.id, tuple(pieces), pair, len(text) - end, colour, tuple(predictions))
 
@@ -113,5 +103,4 @@ def _pieces(text: str, offsets: Offsets, task: Task | None, value: Any) -> list[
 
 
 def _word_end(offsets: Offsets, most: int) -> int:
-    """The end of the last word within this many characters."""
     return max((end for _, end in offsets if end <= most), default=most)

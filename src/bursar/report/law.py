@@ -6,11 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from bursar.corpus.formats.format import replacing
 from bursar.laws import PAPER_FORMS, Law
 from bursar.laws.cards import MEANINGS
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, Rule, padded_range
-from bursar.report.page import fill
+from bursar.report.page import fill, write_page
 from bursar.report.tables import Table
 from bursar.report.wording import counted, is_number, number, sentence
 
@@ -25,11 +24,8 @@ AXES = {
 
 
 def write_law_page(law: Law, name: str, out: Path) -> Path:
-    """Write the page of a law atomically; ``name`` is its title."""
-    page = render_law(law, name)
-    with replacing(out) as file:
-        file.write(page)
-    return out
+    """Write the page of a law; ``name`` is its title."""
+    return write_page(render_law(law, name), out)
 
 
 def render_law(law: Law, name: str) -> str:
@@ -99,32 +95,20 @@ def variables_table(law: Law) -> Table:
 
 def points_table(law: Law) -> Table:
     """Every held-out setting."""
-    points = law.residual_points()
-    names = list(law.variables)
-    scores = law.held_out.score
-    rows = [
-        (
-            *(number(_short(points[name][at])) for name in names),
-            f"{scores[at]:.4f}",
-            f"{points['predicted'][at]:.4f}",
-            f"{points['residual'][at]:+.4f}".replace("-", "−"),
-        )
-        for at in range(len(scores))
-    ]
+    points, names, rows = law.residual_points(), list(law.variables), []
+    for at, score in enumerate(law.held_out.score):
+        residual = f"{points['residual'][at]:+.4f}".replace("-", "−")
+        values = [number(_short(points[name][at])) for name in names]
+        rows.append((*values, f"{score:.4f}", f"{points['predicted'][at]:.4f}", residual))
     return Table((*map(sentence, names), "Score", "Predicted", "Residual"), tuple(rows))
 
 
 def front_table(law: Law) -> Table:
     """The candidate formulas."""
-    rows = [
-        (
-            str(entry["text"]),
-            str(entry["size"]),
-            "–" if entry["error"] is None else f"{entry['error']:.2e} ± {entry['doubt'] or 0:.0e}",
-            _named(str(entry["origin"])),
-        )
-        for entry in law.front
-    ]
+    rows = []
+    for entry in law.front:
+        error = "–" if entry["error"] is None else f"{entry['error']:.2e} ± {entry['doubt'] or 0:.0e}"
+        rows.append((str(entry["text"]), str(entry["size"]), error, _named(str(entry["origin"]))))
     return Table(("Formula", "Length", "Squared error", "Found by"), tuple(rows))
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from bursar.campaign.curves import RANDOM
 from bursar.campaign.results import RunResult
 from bursar.oracle.comparison import BEYOND_LUCK, OrderComparison, OrderScores
 from bursar.oracle.judge_registry import PROBE
 from bursar.ragged import FloatArray
 from bursar.report.charts import Axis, Band, Chart, Point, Polyline, arm_look, padded_range, score_axis
-from bursar.report.curves import RANDOM
 from bursar.report.tables import Table
 from bursar.report.wording import THIN, Scale, arm_name, counted, listed, metric_name, percent, sentence
 
@@ -29,6 +29,17 @@ JUDGES = {
 }
 PARTS = ("test", "validation")
 COLUMNS = ("Order", "Test items", "Of the way", "Validation items", "Of the way")
+
+
+def oracle_section(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of the report's section about the best order, beside its chart."""
+    return {
+        "words": oracle_words(answer),
+        "note": oracle_note(answer),
+        "made": [search_words(answer), *oracle_cautions(answer)],
+        "table": oracle_table(answer),
+        "orders": len(answer["random_curves"]),
+    }
 
 
 def oracle_of(result: RunResult) -> Mapping[str, Any] | None:

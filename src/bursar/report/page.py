@@ -18,29 +18,16 @@ from markupsafe import Markup
 
 from bursar.campaign import Run
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.curves import curves_of
 from bursar.campaign.results import RunResult
 from bursar.corpus import Corpus
 from bursar.corpus.formats.format import replacing
 from bursar.laws.joint_vs_single import current_together
 from bursar.report.calibration import calibration_table, calibration_words, reliability_charts, reliability_table
 from bursar.report.charts import Chart, thing_look
-from bursar.report.curves import curves_of
 from bursar.report.items import ShownItem, shown_item
-from bursar.report.oracle import (
-    oracle_cautions,
-    oracle_chart,
-    oracle_note,
-    oracle_of,
-    oracle_table,
-    oracle_words,
-    search_words,
-)
-from bursar.report.run_charts import (
-    confidence_charts,
-    drawn_slices,
-    learning_charts,
-    spending_chart,
-)
+from bursar.report.oracle import oracle_chart, oracle_of, oracle_section
+from bursar.report.run_charts import confidence_charts, drawn_slices, learning_charts, spending_chart
 from bursar.report.spending import round_rows, spending_words
 from bursar.report.splits import split_table, split_words
 from bursar.report.stopping import stopping_charts, stopping_note, stopping_table, stopping_words
@@ -54,9 +41,13 @@ MOST_COLUMNS = 6  # of tiles
 
 
 def write_report(run: Run, path: Path | None = None) -> Path:
-    """Write the report of a run atomically, by default into its folder."""
-    path = path or run.folder / REPORT_FILE
+    """Write the report of a run, by default into its folder."""
     page = render(run.result(), run.parts.corpus, current_together(run))
+    return write_page(page, path or run.folder / REPORT_FILE)
+
+
+def write_page(page: str, path: Path) -> Path:
+    """Write a page atomically."""
     with replacing(path) as file:
         file.write(page)
     return path
@@ -68,20 +59,18 @@ def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any]
     stopping = stopping_charts(result) if stopping_words(result) else []
     answer = oracle_of(result)
     together = section_of(together_result) if together_result else None
-    oracle = oracle_chart(answer, list(result.arms)) if answer else None
     task_keys = {name: str(k) for k, name in enumerate(result.tasks)}
     curves = {f"curve-{task_keys.get(name, 'mean')}": chart for name, chart in learning.items()}
     reliability = {f"reliability-{task_keys[name]}": chart for name, chart in reliability_charts(result).items()}
     advice = {f"stopping-{k}": chart for k, chart in enumerate(stopping)}
-    charts = (
-        curves
-        | advice
-        | reliability
-        | {f"confidence-{round}-{task_keys[name]}": chart for (round, name), chart in confidence.items()}
-        | ({"spending": spending} if spending else {})
-        | ({"oracle": oracle} if oracle else {})
-        | ({"together": together.chart} if together else {})
-    )
+    charts = curves | advice | reliability
+    charts |= {f"confidence-{round}-{task_keys[name]}": chart for (round, name), chart in confidence.items()}
+    if spending:
+        charts["spending"] = spending
+    if answer:
+        charts["oracle"] = oracle_chart(answer, list(result.arms))
+    if together:
+        charts["together"] = together.chart
     summary = summarise(result)
     return fill(
         "page.html",
@@ -100,11 +89,7 @@ def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any]
         stopping_words=stopping_words(result),
         stopping_note=stopping_note(result) if stopping else "",
         stopping_table=stopping_table(result),
-        oracle_words=oracle_words(answer) if answer else [],
-        oracle_note=oracle_note(answer) if answer else "",
-        oracle_made=[search_words(answer), *oracle_cautions(answer)] if answer else [],
-        oracle_table=oracle_table(answer) if answer else None,
-        random_orders=len(answer["random_curves"]) if answer else 0,
+        oracle=oracle_section(answer) if answer else None,
         together=together,
         things=[(sentence(name), thing_look(k)) for k, name in enumerate(["reading", *result.tasks])],
         audited=any(line.purpose == "audit" for line in result.main.spending),
@@ -123,21 +108,17 @@ def render(result: RunResult, corpus: Corpus, together_result: Mapping[str, Any]
 
 
 def fill(template: str | Path, styles: Sequence[str], charts: Mapping[str, Chart], **values: Any) -> str:
-    """Render a self-contained page from one of our templates, by name, or from another, by path."""
+    """Render a self-contained page from a template of this package, by name, or from another, by path."""
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_own_file),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        loader=jinja2.FunctionLoader(_own_file),
     )
     script = bundled("static/elements.js", "static/charts.js", "page.js")
-    found = (
-        environment.get_template(template)
-        if isinstance(template, str)
-        else environment.from_string(template.read_text(encoding="utf-8"))
-    )
-    return found.render(
+    text = _own_file(template) if isinstance(template, str) else template.read_text(encoding="utf-8")
+    return environment.from_string(text).render(
         style=Markup("\n".join(_own_file(style) for style in (*styles, "static/charts.css"))),
         data=Markup(embedded({key: chart.to_json() for key, chart in charts.items()})),
         charts=charts,
@@ -175,7 +156,7 @@ class View:
 
 
 def _audit_note(result: RunResult) -> str:
-    """What the light points in the charts are, or why there are none."""
+    """The meaning of the light points in the charts, or why there are none."""
     slices, drawn = result.main.audit, drawn_slices(result)
     if not slices:
         return ""
@@ -211,7 +192,7 @@ def _own_file(name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """No network and no script but ours: even text that slipped through as markup could not run."""
+    """No network and no other script, so that even text that slipped through as markup could not run."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src 'sha256-{digest}'; {rest}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bursar.campaign.audit import FEWEST_FOR_INTERVAL
+from bursar.campaign.curves import LearningCurve, curves_of
 from bursar.campaign.results import AuditScores, RunResult, ScoreInterval
 from bursar.ledger import SpendingLine
 from bursar.ledger.records import READING
@@ -26,7 +27,6 @@ from bursar.report.charts import (
     score_axis,
     thing_look,
 )
-from bursar.report.curves import LearningCurve, curves_of
 from bursar.report.spending import WHY, by_round, round_name
 from bursar.report.wording import (
     Money,
@@ -64,7 +64,8 @@ def learning_charts(result: RunResult) -> dict[str, Chart]:
     charts = {}
     if len(tasks) > 1 and (curves or slices):
         lines = {arm: (curve, curve.mean.tolist()) for arm, curve in curves.items()}
-        points = [] if curves else [_mean_slice(part, tasks) for part in slices]
+        means = [float(np.mean([part.scores[name].score for name in tasks])) for part in slices]
+        points = [] if curves else [(part, ScoreInterval(score=m)) for part, m in zip(slices, means, strict=True)]
         charts[""] = _learning_chart(result, _Scored("All tasks", "mean score", mean_scale(result), lines, points))
     for name, task in tasks.items():
         lines = {arm: (curve, curve.scores[name].tolist()) for arm, curve in curves.items()}
@@ -80,11 +81,6 @@ def drawn_slices(result: RunResult) -> list[AuditScores]:
     slices = list(result.main.audit)
     large = [part for part in slices if part.items >= FEWEST_FOR_INTERVAL]
     return large if curves_of(result) else slices
-
-
-def _mean_slice(part: AuditScores, tasks: Iterable[str]) -> tuple[AuditScores, ScoreInterval]:
-    """An audit slice with its mean score over tasks, whose interval is not known."""
-    return part, ScoreInterval(score=float(np.mean([part.scores[name].score for name in tasks])))
 
 
 def _learning_chart(result: RunResult, of: _Scored) -> Chart:

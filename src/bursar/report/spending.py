@@ -66,18 +66,9 @@ def round_rows(result: RunResult, arm: str) -> list[RoundRow]:
             labels = labels_of(line for line in lines[round] if line.what == name)
             score = scores.get(round, {}).get(name)
             cells.append(TaskCell(name, labels, None if score is None else Scale.of(task.metric).show(score)))
+        spent = (money.brief(actual), money.brief(total), money.average(actual, items), money.brief(estimate))
         rows.append(
-            RoundRow(
-                name=round_name(round),
-                items=items,
-                money=money.brief(actual),
-                total=money.brief(total),
-                per_item=money.average(actual, items),
-                estimate=money.brief(estimate),
-                off=_off(estimate, actual),
-                tasks=tuple(cells),
-                open=round not in scored,
-            )
+            RoundRow(round_name(round), items, *spent, _off(estimate, actual), tuple(cells), round not in scored)
         )
     return rows
 
@@ -107,7 +98,6 @@ def spending_words(result: RunResult) -> list[str]:
 
 
 def _certificate_words(result: RunResult) -> list[str]:
-    """How close the selections were to the optimum, by the score of the strategy."""
     found = [selection.certificate for selection in result.main.selections]
     proven = [(one, one.bound) for one in found if one is not None and one.bound]
     if not proven:
@@ -161,8 +151,7 @@ def bought_words(lines: Sequence[SpendingLine]) -> str:
 
 def _scores(result: RunResult, found: ArmResult) -> dict[int, dict[str, float]]:
     """The scores of each round's model: on the test set, or else on its audit slice."""
-    metrics = {name: task.metric for name, task in result.tasks.items()}
-    tested = {r.round: {n: r.test[n][m] for n, m in metrics.items()} for r in found.rounds if r.test}
+    tested = {r.round: {n: r.test[n][m] for n, m in result.metrics.items()} for r in found.tested}
     return tested or {p.round: {n: s.score for n, s in p.scores.items()} for p in found.audit}
 
 
@@ -171,7 +160,6 @@ def _sum(lines: Iterable[SpendingLine], what: str) -> int:
 
 
 def _off(estimate: int, actual: int) -> str | None:
-    """The error of an estimate."""
     if estimate == actual:
         return None
     if not estimate:

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bursar.campaign.results import RunResult, StoppingAdvice
-from bursar.report.charts import (
-    Axis,
-    Band,
-    Chart,
-    Mark,
-    Point,
-    Polyline,
-    Rule,
-    money_axis,
-    score_axis,
-    thing_look,
-)
+from bursar.report.charts import Axis, Band, Chart, Mark, Point, Polyline, Rule, money_axis, score_axis, thing_look
 from bursar.report.spending import round_name
 from bursar.report.tables import Table
 from bursar.report.wording import THIN, Money, Scale, counted, mean_scale, percent, round_phrase, sentence
@@ -72,17 +61,10 @@ def stopping_table(result: RunResult) -> Table:
     for advice, record in zip(main.stopping, main.rounds, strict=False):
         gain = advice.gain
         agreed = (record.agreement or {}).values()
-        rows.append(
-            (
-                round_name(record.round),
-                money.brief(record.spent),
-                scale.difference(gain) if gain is not None else "–",
-                _between(advice, scale) if gain is not None else "–",
-                percent(min(agreed), 1) if agreed else "–",
-                VERDICTS[advice.settled],
-                "stop" if advice.stop else "go on" if gain is not None else "–",
-            )
-        )
+        predicted = ("–", "–") if gain is None else (scale.difference(gain), _between(advice, scale))
+        settled = (percent(min(agreed), 1) if agreed else "–", VERDICTS[advice.settled])
+        verdict = "stop" if advice.stop else "–" if gain is None else "go on"
+        rows.append((round_name(record.round), money.brief(record.spent), *predicted, *settled, verdict))
     columns = ("After round", "Spent", "Predicted gain", "Interval", "Agreement", "Settled", "Advice")
     return Table(columns, tuple(rows))
 
@@ -99,22 +81,15 @@ def _forecast_chart(result: RunResult) -> Chart | None:
         pairs = zip(amounts, scores, strict=True)
         return [Point(round(money.amount(units), 4), scale.value(score)) for units, score in pairs]
 
-    scored = points(ahead.money, ahead.score)
-    shown = [
-        f"{scale.show(score)} at {money.show(round(units))}"
-        for units, score in zip(ahead.money, ahead.score, strict=True)
-    ]
-    marks = [
-        Mark("arm-1", x, y or 0.0, text=f"{source}: {text}") for (x, y, _), text in zip(scored, shown, strict=True)
-    ]
+    scored, pairs = points(ahead.money, ahead.score), zip(ahead.money, ahead.score, strict=True)
+    shown = [f"{scale.show(score)} at {money.show(round(units))}" for units, score in pairs]
+    texts = zip(scored, shown, strict=True)
+    marks = [Mark("arm-1", point.x, point.y or 0.0, text=f"{source}: {text}") for point, text in texts]
     words, lines, bands = f"{source} from {shown[0]} to {shown[-1]}", [], []
     if ahead.curve is not None and ahead.ahead is not None:
         coming, fitted = ahead.ahead, points(ahead.curve.money, ahead.curve.score)
         dashed, low, high = (points(coming.money, scores) for scores in (coming.score, coming.low, coming.high))
-        lines = [
-            Polyline("", "arm-1", fitted, shape="none"),
-            Polyline("", "arm-1", dashed, "dash", "none"),
-        ]
+        lines = [Polyline("", "arm-1", fitted, shape="none"), Polyline("", "arm-1", dashed, "dash", "none")]
         bands = [Band("arm-1", [at.x for at in low], [at.y or 0.0 for at in low], [at.y or 0.0 for at in high])]
         scored += [*fitted, *dashed, *low, *high]
         last = scale.between(coming.low[-1], coming.high[-1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from bursar.campaign.curves import RANDOM, CurveComparison, compare, curves_of
 from bursar.campaign.results import RunResult
-from bursar.report.curves import RANDOM, CurveComparison, baseline, compare, curves_of
 from bursar.report.saved import LITTLE, TITLE, saved_tile, saved_words, saving
 from bursar.report.spending import bought_words, items_of, labels_of, open_round
 from bursar.report.wording import (
@@ -73,15 +73,17 @@ def summarise(result: RunResult) -> Summary:
 
 def final_scores(result: RunResult) -> list[FinalScore]:
     """The latest score of every task; empty if nothing has been scored."""
-    main, metrics = result.main, {n: task.metric for n, task in result.tasks.items()}
-    tested = [r.test for r in main.rounds if r.test]
-    if tested:
-        return [FinalScore(name, metric, tested[-1][name][metric]) for name, metric in metrics.items()]
-    found = []
-    for name, metric in metrics.items() if main.audit else ():
-        part = main.audit[-1].scores[name]
-        found.append(FinalScore(name, metric, part.score, part.interval))
-    return found
+    main, metrics = result.main, result.metrics.items()
+    if main.tested:
+        return [FinalScore(name, metric, main.tested[-1].test[name][metric]) for name, metric in metrics]
+    latest = main.audit[-1].scores if main.audit else {}
+    return [FinalScore(n, metric, latest[n].score, latest[n].interval) for n, metric in metrics if n in latest]
+
+
+def baseline(result: RunResult) -> str | None:
+    """The strategy to compare with: random if it was run, else the first other one."""
+    others = [arm for arm in result.arms if arm != result.strategy]
+    return RANDOM if RANDOM in others else next(iter(others), None)
 
 
 def comparison_of(result: RunResult) -> CurveComparison | None:
@@ -163,8 +165,7 @@ def _score_words(result: RunResult) -> str:
     scores = final_scores(result)
     if not scores:
         return "There is no test set and no audit slice, so its score is not known."
-    rounds = result.main.rounds
-    where = "latest audit slice" if not any(r.test for r in rounds) else "test set"
+    where = "test set" if result.main.tested else "latest audit slice"
     parts = [f"{score} {metric_name(score.metric)} for {score.task}" for score in scores]
     return f"The model reaches {listed(parts)} on the {where}."
 

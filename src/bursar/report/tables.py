@@ -5,14 +5,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any
 
+from bursar.campaign.curves import curves_of
 from bursar.campaign.results import RunResult, TaskSummary
 from bursar.campaign.sections import BUILTIN
 from bursar.corpus import Corpus
-from bursar.report.curves import curves_of
 from bursar.report.spending import items_of, labels_of, round_name
 from bursar.report.wording import THIN, Money, Scale, arm_name, counted, mean_scale, sentence, strategy_name
 
@@ -27,7 +27,6 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def without(self, *columns: str) -> Table:
-        """The table without these columns."""
         kept = [at for at, name in enumerate(self.columns) if name not in columns]
         rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
         return Table(tuple(self.columns[at] for at in kept), rows)
@@ -70,20 +69,11 @@ def arms_table(result: RunResult) -> Table:
     curves = curves_of(result)
     rows = []
     for arm, found in result.arms.items():
-        curve, area = curves.get(arm), result.comparison.get(arm)
-        rows.append(
-            (
-                sentence(arm_name(arm)),
-                money.brief(found.spent),
-                f"{items_of(found.spending):,}",
-                f"{labels_of(found.spending):,}",
-                *(
-                    Scale.of(task.metric).show(float(curve.scores[name][-1])) if curve is not None else "–"
-                    for name, task in tasks.items()
-                ),
-                mean.show(area.mean) if area else "–",
-            )
-        )
+        bought = (money.brief(found.spent), f"{items_of(found.spending):,}", f"{labels_of(found.spending):,}")
+        scores, area = ["–"] * len(tasks), result.comparison.get(arm)
+        if arm in curves:
+            scores = [Scale.of(t.metric).show(float(curves[arm].scores[name][-1])) for name, t in tasks.items()]
+        rows.append((sentence(arm_name(arm)), *bought, *scores, mean.show(area.mean) if area else "–"))
     return Table(("Strategy", "Spent", "Items", "Labels", *tasks, "Mean along the curve"), tuple(rows))
 
 
@@ -107,7 +97,7 @@ def settings(result: RunResult, corpus: Corpus) -> dict[str, dict[str, str]]:
         "Stopping": _entries(config["stopping"]),
         "Seed": {"campaign": str(config["seed"])},
         "Run with": dict(result.versions),
-        "Page written by": {"python": platform.python_version()} | _versions(),
+        "Page written by": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     }
 
 
@@ -135,16 +125,6 @@ def _prices(result: RunResult, corpus: Corpus) -> dict[str, str]:
     found["computed from"] = "known labels" if costs.pricing == "gold" else "predicted labels"
     if costs.pricing == "predicted":
         found["reserve for overruns"] = f"{100 * costs.reserve:g}{THIN}%"
-    return found
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 

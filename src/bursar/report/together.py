@@ -48,7 +48,6 @@ def section_of(found: Mapping[str, Any]) -> Together:
 
 # -- words ------------------------------------------------------------------------------------------------------------
 def _words(advice: Part, check: Part) -> list[str]:
-    """The prediction, the measurement, and whether they agree."""
     words = []
     if advice is not None:
         law = f"By the law, asked {advice['when']}" if "when" in advice else "By the law"
@@ -89,7 +88,6 @@ def _outcomes(predicted: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
 
 
 def _note(advice: Part, check: Part) -> str:
-    """What the numbers are based on."""
     said = []
     if advice is not None:
         names = dict.fromkeys(task["law"] for task in advice["tasks"].values())
@@ -139,7 +137,6 @@ def _signed(gain: float) -> str:
 
 # -- table and chart --------------------------------------------------------------------------------------------------
 def _table(advice: Part, check: Part) -> Table:
-    """The prediction and the measurement of every task."""
     parts = ([predicted_table(advice)] if advice else []) + ([measured_table(check, advice)] if check else [])
     rows = []
     for name in dict.fromkeys(row[0] for part in parts for row in part.rows):
@@ -164,12 +161,9 @@ def measured_table(check: Mapping[str, Any], advice: Part) -> Table:
     """The measurement for every task, and whether the law was right."""
     rows = []
     for name, task in check["tasks"].items():
-        row = (name, *(f"{100 * task[way]:.1f}" for way in ("alone", "together")), _between(task["gain"]))
-        if advice is not None:
-            predicted = advice["tasks"].get(name, {}).get("verdict")
-            rows.append((*row, task["verdict"], outcome_of(predicted, task["verdict"])))
-        else:
-            rows.append((*row, task["verdict"]))
+        row = (name, f"{100 * task['alone']:.1f}", f"{100 * task['together']:.1f}", _between(task["gain"]))
+        predicted = [advice["tasks"].get(name, {}).get("verdict")] if advice is not None else []
+        rows.append((*row, task["verdict"], *(outcome_of(verdict, task["verdict"]) for verdict in predicted)))
     columns = ("Task", "Alone", "Together", "Difference", "Together it")
     return Table((*columns, "Prediction") if advice is not None else columns, tuple(rows))
 

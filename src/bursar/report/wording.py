@@ -61,7 +61,6 @@ class Money:
         return f"{self.currency}{amount:,.{min(2, digits) if amount >= 0.1 else digits}f}"
 
     def amount(self, units: float) -> float:
-        """An amount on the axis of a chart."""
         return float(units) * float(self.unit)
 
 
@@ -93,7 +92,6 @@ class Scale:
         return counted(f"{abs(100 * scores):.1f}", "point") if self.percent else f"{abs(scores):.3f}"
 
     def between(self, low: float, high: float) -> str:
-        """An interval of scores."""
         return f"{self.show(low)} to {self.show(high)}"
 
 
