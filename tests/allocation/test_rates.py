@@ -158,7 +158,7 @@ def test_the_label_curve_is_stretched_to_where_labels_are_still_to_be_bought(ite
 
 
 def test_curves_have_real_sizes_and_scores(items, learner):
-    curves = LabelCurve(repetitions=2).curves(learner, items)
+    curves = LabelCurve(repetitions=2).curves(learner, items, RatingSettings())
     assert list(curves) == TASKS
     for curve in curves.values():
         assert curve.sizes.tolist() == [10, 14, 21, 29, 42]
