@@ -17,7 +17,7 @@ import numpy as np
 
 from bursar.allocation import Context, Informativeness, ReductionRate, Split, least_regret, together
 from bursar.allocation.baselines import compare
-from bursar.allocation.informativeness import agreement, make_informer
+from bursar.allocation.informativeness import make_informer
 from bursar.allocation.label_value import can_probe, learner_of, tools_of
 from bursar.allocation.rates import RatingSettings, make_rater
 from bursar.allocation.split import exact
@@ -29,6 +29,7 @@ from experiments.studies.allocation_controls import foreknown, real_curves, seen
 from experiments.studies.allocation_findings import analyse
 from experiments.studies.allocation_models import (
     Round,
+    agreement,
     drawn,
     estimates_in,
     learner_for,
@@ -68,7 +69,7 @@ def estimated(unit: Mapping[str, Any], tell: ProgressCallback, place: Place, ask
     informers = {PAPERS: make_informer("lookahead")}
     raters = {PAPERS: make_rater("pseudo-labels", **unit["rater"])}
     config = parse_config({"learner": {"name": setting_of(unit["data"]).learner, **unit["learner"]}})
-    informers[QUICK], raters[QUICK], _ = tools_of(config, learner.tasks)
+    informers[QUICK], raters[QUICK] = tools_of(config, learner.tasks)
     measured = {}
     for at, way in enumerate((PAPERS, QUICK)):
         begun = time.monotonic()

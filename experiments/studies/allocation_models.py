@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from bursar.allocation import Informativeness, ReductionRate, Split, SplitEstimates, SplitProblem
 from bursar.allocation.curves import only
 from bursar.compute import ProgressCallback
 from bursar.corpus import Corpus, read
 from bursar.corpus.corpus import concatenate
+from bursar.errors import AllocationError
 from bursar.learners import Learner, make_learner
 from bursar.ragged import IntArray
 from experiments.studies.allocation_settings import DRAW, setting_of
@@ -136,3 +139,24 @@ def _mask(length: int, places: IntArray) -> Any:
     found = np.zeros(length, dtype=bool)
     found[places] = True
     return found
+
+
+# -- agreement of measurements ---------------------------------------------------------------------------------------
+def agreement(a: Informativeness, b: Informativeness) -> float:
+    """Spearman's correlation of two measurements over all pairs of different tasks; 0 if one of them is constant.
+
+    >>> one = Informativeness(("a", "b"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
+    >>> other = Informativeness(("b", "a"), np.array([[1, 0.1], [0.9, 1]]), np.zeros((2, 2)))
+    >>> round(agreement(one, other), 6)
+    1.0
+    """
+    if set(a.tasks) != set(b.tasks):
+        raise AllocationError(f"measurements of {', '.join(a.tasks)} and of {', '.join(b.tasks)} cannot be compared")
+    if len(a.tasks) < 2:
+        raise AllocationError("one task alone cannot inform another", fix="measure two tasks or more")
+    same = [b.tasks.index(task) for task in a.tasks]
+    pairs = ~np.eye(len(a.tasks), dtype=bool)
+    ranks = [rankdata(value[pairs]) for value in (a.value, b.value[np.ix_(same, same)])]
+    centred = [rank - rank.mean() for rank in ranks]
+    scale = math.sqrt(float((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
+    return float(centred[0] @ centred[1]) / scale if scale > 0 else 0.0

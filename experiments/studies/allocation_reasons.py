@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bursar.allocation.returns import tells_nothing
+from bursar.allocation.estimates import tells_nothing
 from experiments.studies.allocation_runs import (
     ALL_ON_ONE,
     AS_OFTEN,

@@ -12,10 +12,11 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, gain
-from bursar.allocation.informativeness import agreement, from_gains
+from bursar.allocation.estimates import tells_nothing
+from bursar.allocation.informativeness import from_gains
 from bursar.allocation.rates import LearningCurve
-from bursar.allocation.returns import tells_nothing
 from bursar.ragged import FloatArray
+from experiments.studies.allocation_models import agreement
 from experiments.studies.allocation_settings import ALIKE, ARMS, MORE_SEEDS, READING, SETTINGS, setting_of
 from experiments.studies.findings import Cell
 from experiments.studies.outcomes import Outcomes

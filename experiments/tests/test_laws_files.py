@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bursar.laws import Effort, Law, Observations, cards
-from bursar.laws.gains import track_record
+from bursar.laws.advice import track_record
 from experiments.laws_files import packed
 from experiments.studies.study import Results
 from tests.laws.planted import planted_laws

@@ -23,7 +23,7 @@ def made(betas, blocks, informs, prices, budget, errors=None, ends=None, **more)
     return SplitProblem(SplitEstimates(Informativeness(tasks, value, error), rates), tuple(prices), budget, **more)
 
 
-def random_problem(rng, tasks=None, budget=None, *, limits=True, lots=False, sure=True, **more):
+def random_problem(rng, tasks=None, budget=None, *, limits=True, sure=True, **more):
     """Small, with everything that can be: harmful tasks, rates of 1, minimums, caps, prices with a common divisor."""
     n = int(rng.integers(1, 5)) if tasks is None else tasks
     value = rng.normal(0.1, 0.5, (n, n))
@@ -40,8 +40,6 @@ def random_problem(rng, tasks=None, budget=None, *, limits=True, lots=False, sur
             least //= 2
         caps = [int(low + rng.integers(0, 8)) if rng.random() < 0.4 else None for low in least]
         more |= {"least": tuple(least.tolist()), "most": tuple(caps)}
-    if lots:
-        more |= {"lots": tuple(rng.integers(1, 4, n).tolist())}
     ends = None if sure else rate[:, [0, 2]].tolist()
     return made(rate[:, 1], rng.integers(1, 6, n).astype(float), value, prices, budget, error, ends, **more)
 
@@ -58,11 +56,11 @@ def worth(problem, counts):
 
 
 def every_split(problem):
-    """All that keep to budget, limits and lots."""
+    """All that keep to budget and limits."""
     ranges = []
-    for price, least, most, lot in zip(problem.prices, problem.least, problem.most, problem.lots, strict=True):
+    for price, least, most in zip(problem.prices, problem.least, problem.most, strict=True):
         top = problem.budget // price if most is None else most
-        ranges.append(range(least, top + 1, lot))
+        ranges.append(range(least, top + 1))
     for counts in itertools.product(*ranges):
         if sum(n * price for n, price in zip(counts, problem.prices, strict=True)) <= problem.budget:
             yield counts

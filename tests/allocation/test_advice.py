@@ -10,7 +10,7 @@ import pytest
 from bursar.allocation import exact, greedy
 from bursar.allocation.advice import advise
 from bursar.allocation.baselines import Context
-from bursar.allocation.returns import SMALLEST
+from bursar.allocation.estimates import SMALLEST
 from bursar.errors import AllocationError
 from tests.allocation.problems import made
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation.alignment import Alignment
 from bursar.allocation.informativeness import Parts, make_informer
+from bursar.allocation.lookahead import Alignment
 from bursar.learners import make_learner
 from bursar.simulation import assistant_corpus
 from tests.allocation.related import ranked, related

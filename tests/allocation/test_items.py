@@ -141,13 +141,6 @@ def test_six_tasks_and_a_budget_of_100_000_take_little_time_with_items_for_all_t
     assert time.process_time() - started < 1  # a twentieth of a second
 
 
-def test_lots_are_kept_beside_items_for_all_tasks():
-    problem = replace(made([0.5, 0.9], [50.0, 50.0], np.eye(2), [4, 5], 800, joint=6), lots=(7, 7))
-    split = together(problem)
-    assert split.together > 0
-    assert [(count - split.together) % 7 for count in split.counts] == [0, 0]
-
-
 def test_what_the_notes_say_counts_items_for_all_tasks():
     known = two_alike()
     cheap = together(SplitProblem(known, prices=(7, 9), budget=6, joint=5))

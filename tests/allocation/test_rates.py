@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation.curves import LabelCurve, LabelGrowth, only, scored
-from bursar.allocation.pseudo import PseudoLabels, guessed
+from bursar.allocation.curves import LabelCurve, LabelGrowth, PseudoLabels, guessed, only, scored
+from bursar.allocation.estimates import fit_rate, returns, tells_nothing
 from bursar.allocation.rates import LearningCurve, RatingSettings, geometric_sizes, make_rater
-from bursar.allocation.returns import fit_rate, returns, tells_nothing
 from bursar.errors import AllocationError, BursarError, ConfigError, DataError
 from bursar.learners import make_learner
 from bursar.learners.frozen import FrozenEncoder
@@ -150,7 +149,7 @@ def test_the_label_curve_is_stretched_to_where_labels_are_still_to_be_bought(ite
     """Scores that follow a power law of the labels: the rate is that from all labels to four times as many."""
     tasks = {"intent": items.schema["intent"]}
     learner = Scripted(tasks, lambda name, labels: 0.9 - 0.8 * labels**-0.4)
-    found = LabelCurve(repetitions=2).measure(learner, items, RatingSettings(held_out=0.25))["intent"]
+    found = LabelCurve(repetitions=2).measure(learner, items, RatingSettings())["intent"]
     sizes = np.array([60, 85, 120, 170, 240])
     ahead = fit_rate(sizes, 0.9 - 0.8 * sizes**-0.4, block=60)
     assert found.block == 60
@@ -159,7 +158,7 @@ def test_the_label_curve_is_stretched_to_where_labels_are_still_to_be_bought(ite
 
 
 def test_curves_have_real_sizes_and_scores(items, learner):
-    curves = LabelCurve(repetitions=2).curves(learner, items)
+    curves = LabelCurve(repetitions=2).curves(learner, items, RatingSettings())
     assert list(curves) == TASKS
     for curve in curves.values():
         assert curve.sizes.tolist() == [10, 14, 21, 29, 42]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.allocation import ReductionRate, fit_rate, gain, half_life, labels_for
-from bursar.allocation.returns import SMALLEST, UNKNOWN, returns, tells_nothing
+from bursar.allocation import ReductionRate, fit_rate, gain, half_life
+from bursar.allocation.estimates import SMALLEST, UNKNOWN, returns, tells_nothing
 from bursar.errors import AllocationError
 
 often = settings(max_examples=60, deadline=None, derandomize=True)
@@ -59,20 +59,6 @@ def test_the_gain_rises_and_every_label_is_worth_less_than_the_one_before(beta, 
     assert (np.diff(found) >= -1e-9 * found.max()).all()
     middle = gain((at[:-1] + at[1:]) / 2, rate_of(beta, block))
     assert (2 * middle >= found[:-1] + found[1:] - 1e-9 * (1 + found.max())).all()
-
-
-@often
-@given(betas, blocks, st.floats(0, 8))
-def test_the_inverse_finds_the_labels_again(beta, block, in_blocks):
-    labels = min(in_blocks, 5 / max(1e-9, -math.log(beta))) * block  # beyond that the curve is flat
-    assert labels_for(gain(labels, rate_of(beta, block)), rate_of(beta, block)) == pytest.approx(
-        labels, rel=1e-6, abs=1e-6
-    )
-
-
-def test_what_cannot_be_reached_takes_endless_labels():
-    assert labels_for([199.9, 200, 201], rate_of(0.5, 100))[1:].tolist() == [math.inf, math.inf]
-    assert np.isfinite(labels_for(199.9, rate_of(0.5, 100)))
 
 
 def test_arrays_of_rates_and_labels_go_together():

@@ -89,7 +89,7 @@ def least_by_trying(problem):
 @pytest.mark.parametrize("seed", range(40))
 def test_the_robust_split_has_the_least_to_regret_of_all(seed):
     rng = np.random.default_rng([seed, 7])
-    problem = random_problem(rng, int(rng.integers(2, 4)), int(rng.integers(3, 14)), sure=False, lots=seed % 4 == 0)
+    problem = random_problem(rng, int(rng.integers(2, 4)), int(rng.integers(3, 14)), sure=False)
     found = least_regret(problem)
     least = least_by_trying(problem)
     assert found.regret == pytest.approx(largest_regret(problem, found.split.counts), abs=1e-9)
@@ -135,21 +135,23 @@ def test_gains_without_doubt_have_no_width():
     assert each["slots"].value == pytest.approx(split.gains[:, 1].sum())
 
 
-def test_the_interval_of_a_gain_is_that_of_a_normal_informativeness():
+def test_the_interval_of_a_gain_is_that_of_a_normal_informativeness(monkeypatch):
+    monkeypatch.setattr(room, "DRAWS", 20_000)
     problem = made([1.0, 1.0], [1, 1], [[1, 0.5], [0, 1]], [1, 1], 100, errors=[[0, 0.1], [0, 0]])
     split = exact(problem)
     assert split.counts == (100, 0)
-    each, whole = predicted(split, draws=20_000)
+    each, whole = predicted(split)
     assert each["intent"].low == each["intent"].high == 100
     # 100 (0.5 ± 1.645 · 0.1)
     assert (each["slots"].low, each["slots"].high) == pytest.approx((33.55, 66.45), abs=0.6)
     assert (whole.low, whole.high) == pytest.approx((133.55, 166.45), abs=0.6)
 
 
-def test_the_ends_of_a_rate_are_the_ends_of_its_gain():
+def test_the_ends_of_a_rate_are_the_ends_of_its_gain(monkeypatch):
+    monkeypatch.setattr(room, "DRAWS", 20_000)
     problem = made([0.6], [10], [[1]], [1], 100, ends=[(0.5, 0.8)])
     low, high = (float(gain(100, replace(problem.rates[0], beta=beta))) for beta in (0.5, 0.8))
-    each, _ = predicted(exact(problem), draws=20_000)
+    each, _ = predicted(exact(problem))
     assert (each["intent"].low, each["intent"].high) == pytest.approx((low, high), rel=0.02)
 
 

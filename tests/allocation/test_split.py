@@ -23,10 +23,9 @@ seeds = st.integers(0, 10**6).map(np.random.default_rng)
 
 
 # -- exact -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("lots", [False, True])
 @pytest.mark.parametrize("seed", range(120))
-def test_the_exact_split_is_the_best_of_all(seed, lots):
-    problem = random_problem(np.random.default_rng([seed, lots]), lots=lots)
+def test_the_exact_split_is_the_best_of_all(seed):
+    problem = random_problem(np.random.default_rng(seed))
     found = exact(problem)
     best = max(worth(problem, counts) for counts in every_split(problem))
     assert found.total == pytest.approx(best, rel=1e-12, abs=1e-12)
@@ -36,10 +35,10 @@ def test_the_exact_split_is_the_best_of_all(seed, lots):
 
 
 @often
-@given(seeds, st.integers(0, 3000), st.booleans())
-def test_a_split_never_exceeds_the_budget_nor_its_limits(rng, budget, lots):
-    problem = random_problem(rng, budget=budget, lots=lots)
-    for split in (exact(problem), greedy(problem), exact(problem.in_blocks())):
+@given(seeds, st.integers(0, 3000))
+def test_a_split_never_exceeds_the_budget_nor_its_limits(rng, budget):
+    problem = random_problem(rng, budget=budget)
+    for split in (exact(problem), greedy(problem)):
         assert split.cost == sum(n * price for n, price in zip(split.counts, problem.prices, strict=True)) <= budget
         assert split.cost + split.unspent == budget
         for count, least, most in zip(split.counts, problem.least, problem.most, strict=True):
@@ -162,31 +161,29 @@ def test_where_worth_falls_with_the_price_no_reduction_helps_and_it_is_still_exa
 
 # -- greedy ----------------------------------------------------------------------------------------------------------
 def first_that_does_not_fit(problem):
-    """What the first lot would gain that the greedy cannot pay, found lot by lot; None if all are bought."""
+    """What the first label would gain that the greedy cannot pay, found label by label; None if all are bought."""
     counts, left, weights = list(problem.least), problem.spare, problem.worth
     while True:
         choices = []
-        for at, (price, most, lot) in enumerate(zip(problem.prices, problem.most, problem.lots, strict=True)):
-            if weights[at] > 0 and (most is None or counts[at] + lot <= most):
+        for at, (price, most) in enumerate(zip(problem.prices, problem.most, strict=True)):
+            if weights[at] > 0 and (most is None or counts[at] < most):
                 more = counts.copy()
-                more[at] += lot
+                more[at] += 1
                 gained = worth(problem, more) - worth(problem, counts)
-                choices.append((-gained / (price * lot), at, gained))
+                choices.append((-gained / price, at, gained))
         if not choices:
             return None
         _, at, gained = min(choices)
-        if problem.prices[at] * problem.lots[at] > left:
+        if problem.prices[at] > left:
             return gained
-        counts[at] += problem.lots[at]
-        left -= problem.prices[at] * problem.lots[at]
+        counts[at] += 1
+        left -= problem.prices[at]
 
 
-@pytest.mark.parametrize("blocks", [False, True])
 @often
 @given(seeds, st.integers(1, 120))
-def test_the_greedy_is_behind_by_less_than_the_first_lot_that_does_not_fit(blocks, rng, budget):
+def test_the_greedy_is_behind_by_less_than_the_first_label_that_does_not_fit(rng, budget):
     problem = random_problem(rng, budget=budget)
-    problem = problem.in_blocks() if blocks else problem
     best, quick = exact(problem), greedy(problem)
     missed = first_that_does_not_fit(problem)
     assert quick.total <= best.total + 1e-9
@@ -197,17 +194,12 @@ def test_the_greedy_is_behind_by_less_than_the_first_lot_that_does_not_fit(block
         assert best.total - quick.total < missed + 1e-9
 
 
-@pytest.mark.parametrize("blocks", [False, True])
 @often
 @given(seeds, st.integers(1, 120), st.integers(1, 5))
-def test_with_equal_costs_the_greedy_is_exact(blocks, rng, budget, price):
+def test_with_equal_costs_the_greedy_is_exact(rng, budget, price):
     problem = random_problem(rng, budget=budget, limits=False)
     count = len(problem.tasks)
     problem = replace(problem, prices=(price,) * count)
-    if blocks:  # of the same number of labels, and so of the same cost
-        rates = {task: replace(rate, block=4.0) for task, rate in problem.estimates.rates.items()}
-        problem = replace(problem, estimates=replace(problem.estimates, rates=rates)).in_blocks()
-        assert problem.lots == (4,) * count
     assert greedy(problem).total == pytest.approx(exact(problem).total, rel=1e-9, abs=1e-9)
 
 
@@ -295,7 +287,6 @@ def test_one_task_gets_all():
             "task 'slots': at least 5 labels are asked for, and at most 4",
         ),
         ({"most": (1, 2, 3)}, "3 most for 2 tasks"),
-        ({"lots": (1, 0)}, "task 'slots': a price of 2 for lots of 0"),
         ({"joint": 0}, "an item for all tasks at 0"),
     ],
 )

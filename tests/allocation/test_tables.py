@@ -84,15 +84,6 @@ def test_three_formats_say_the_same(written, kind):
     assert table.costs.unit == Decimal("0.01")
 
 
-def test_a_table_that_is_saved_is_read_again(written, tmp_path):
-    table = read_estimate_table(written("tasks.toml", TOML))
-    table.save(tmp_path / "again.json")
-    again = read_estimate_table(tmp_path / "again.json")
-    assert again.describe() == table.describe()
-    assert exact(again.problem(400)).counts == exact(table.problem(400)).counts
-    assert again.joint == 22
-
-
 def test_the_least_that_is_needed(written):
     table = read_estimate_table(written("tasks.toml", "[tasks.a]\nprice = 3\nbeta = 0.5\nblock = 10\n"))
     rate = table.estimates.rates["a"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, adviser, exact
+from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem, exact
+from bursar.allocation.adviser import AllocationAdviser
 from bursar.allocation.budget_split import BudgetSplit, capped, paid
 from bursar.allocation.label_value import FEWEST, estimates_of, importance_of
 from bursar.annotation.round_worker import preview_round
@@ -130,15 +131,15 @@ def test_a_campaign_killed_around_the_split_ends_in_the_same_ledger(undisturbed,
         if place == "after the split":
             patch.setattr(BudgetSplit, "select", killed)
         else:
-            patch.setattr(adviser, "measured", killed)
+            patch.setattr(AllocationAdviser, "label_value", killed)
         with pytest.raises(Killed):
             campaign.run(GoldAnnotator(campaign.corpus))
     campaign.close()
     with monkeypatch.context() as patch:
         if place == "after the split":  # what is decided is not measured again
-            measure = adviser.measured
+            measure = AllocationAdviser.label_value
             asked = []
-            patch.setattr(adviser, "measured", lambda *a, **k: asked.append(1) or measure(*a, **k))
+            patch.setattr(AllocationAdviser, "label_value", lambda _, *a, **k: asked.append(1) or measure(*a, **k))
         campaign = run(tmp_path, config())
     assert campaign.ledger.fingerprint() == undisturbed.ledger.fingerprint()
     if place == "after the split":

@@ -125,9 +125,6 @@ def test_those_that_train_refuse_what_they_cannot_train_on(name, learner, items,
         rater.measure(None, items, RatingSettings(pool=pool))
     with pytest.raises(AllocationError, match="'slots' has 3 seed labels: too few to hold any out"):
         rater.measure(learner, without(items, "slots", np.arange(40) < 3), RatingSettings(pool=pool))
-    for share in (0, 1, -0.1):
-        with pytest.raises(ConfigError, match="held_out"):
-            rater.measure(learner, items, RatingSettings(pool=pool, held_out=share))
     for wrong in ({"repetitions": 0}, {"points": 2}, {"student": "nobody"}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
             make_rater(name, **wrong)

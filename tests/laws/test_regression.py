@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.laws.baselines import monotone_error, monotone_values
 from bursar.laws.expressions import Formula
 from bursar.laws.regression import (
     Effort,
@@ -19,6 +18,8 @@ from bursar.laws.regression import (
     fit_front,
     folds,
     held_out,
+    monotone_error,
+    monotone_values,
 )
 from tests.laws.planted import settings_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from bursar.compute import ResultStore, run_units
 from bursar.corpus import Labels
-from bursar.laws import baselines, forms, regression
+from bursar.laws import forms, regression
 from bursar.ragged import Ragged
 from bursar.simulation import assistant_corpus
 from bursar.tasks import Tagging
@@ -76,7 +76,7 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(laws, "LAWS", {table: some[-1:] for table, some in laws.LAWS.items()})
     monkeypatch.setitem(regression.EFFORTS, "operon", regression.Effort(30, 3))
     monkeypatch.setattr(forms, "PowerLawSettings", partial(forms.PowerLawSettings, draws=10))
-    monkeypatch.setattr(baselines, "TREES", 3)
+    monkeypatch.setattr(regression, "TREES", 3)
     return Place(tmp_path, tmp_path)
 
 
@@ -151,7 +151,7 @@ def planted_runs(tmp_path_factory):
         patch.setitem(PLANS, "small", FEWER)
         patch.setitem(regression.EFFORTS, "operon", regression.Effort(30, 3))
         patch.setattr(forms, "PowerLawSettings", partial(forms.PowerLawSettings, draws=60))
-        patch.setattr(baselines, "TREES", 3)
+        patch.setattr(regression, "TREES", 3)
         patch.setattr(laws, "ALPHAS", laws.ALPHAS[::2])
         patch.setattr(laws, "LAWS", {table: some[-1:] for table, some in laws.LAWS.items()})
         units, store = grid("small"), ResultStore(folder / "results")

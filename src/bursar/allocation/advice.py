@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation.baselines import Context, compare, missing, random_split
+from bursar.allocation.estimates import half_life, tells_nothing
 from bursar.allocation.items import together
-from bursar.allocation.methods import METHODS
-from bursar.allocation.returns import half_life, tells_nothing
-from bursar.allocation.robust import PredictedGain, RobustSplit, ScenarioOutcome, least_regret, predicted, sensitivity
+from bursar.allocation.robust import (
+    METHODS,
+    PredictedGain,
+    RobustSplit,
+    ScenarioOutcome,
+    least_regret,
+    predicted,
+    sensitivity,
+)
 from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.learners.learner import Progress, no_progress
@@ -66,7 +73,6 @@ class SplitAdvice:
         return sentences
 
     def describe(self) -> dict[str, Any]:
-        """The advice as JSON."""
         problem = self.split.problem
         kept = self.robust
         return {
@@ -123,7 +129,6 @@ def _middle_random(problem: SplitProblem, seed: int) -> Split:
     return sorted(drawn, key=lambda split: split.total)[RANDOM_SPLITS // 2]
 
 
-# -- in words --------------------------------------------------------------------------------------------------------
 def _best_value(split: Split) -> list[str]:
     """The task whose first label is worth the most for its price."""
     problem = split.problem

@@ -21,9 +21,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from bursar.allocation.estimates import SplitEstimates
-from bursar.allocation.methods import METHODS
-from bursar.allocation.returns import SMALLEST
+from bursar.allocation.estimates import SMALLEST, SplitEstimates
+from bursar.allocation.robust import METHODS
 from bursar.allocation.split import Split, SplitProblem
 from bursar.errors import AllocationError
 from bursar.random_streams import rng
@@ -41,11 +40,6 @@ class Context:
 Baseline = Callable[[SplitProblem, Context, np.random.Generator], Split]
 
 BASELINES: Registry[Baseline] = Registry("baseline split", "bursar.baseline_splits")
-
-
-def baseline(name: str) -> Callable[[Baseline], Baseline]:
-    """Register a baseline."""
-    return lambda make: BASELINES.add(name, make)
 
 
 def compare(problem: SplitProblem, context: Context | None = None, *, seed: int = 0) -> list[Split]:
@@ -68,7 +62,6 @@ def missing(name: str, problem: SplitProblem, context: Context) -> str:
     return "the minimums of different items cost more than the budget" if problem.spare < 0 else ""
 
 
-# -- simple splits ---------------------------------------------------------------------------------------------------
 def only(problem: SplitProblem, task: str) -> Split:
     """All money on one task, beyond the minimums of the others."""
     if task not in problem.tasks:
@@ -76,19 +69,6 @@ def only(problem: SplitProblem, task: str) -> Split:
     return by_shares(problem, [float(other == task) for other in problem.tasks], f"only {task}")
 
 
-@baseline("equal money")
-def equal_money(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
-    """The same money for each task."""
-    return by_shares(problem, [1.0] * len(problem.tasks), "equal money")
-
-
-@baseline("equal counts")
-def equal_counts(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
-    """The same number of labels for each task."""
-    return by_shares(problem, problem.prices, "equal counts")
-
-
-@baseline("same items")
 def same_items(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
     """Every item for all tasks, at the joint price; labels of single tasks only for minimums and the rest."""
     if problem.joint is None:
@@ -98,7 +78,6 @@ def same_items(problem: SplitProblem, context: Context, generator: np.random.Gen
     return Split(problem, counts, "same items", together=items)
 
 
-@baseline("difficulty")
 def by_difficulty(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
     """Money in proportion to 1 − the score of a model of the seed labels."""
     if lacking := missing("difficulty", problem, context):
@@ -107,20 +86,11 @@ def by_difficulty(problem: SplitProblem, context: Context, generator: np.random.
     return by_shares(problem, lacks if any(lacks) else [1.0] * len(lacks), "difficulty")
 
 
-@baseline("random")
 def random_split(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
     """Random shares, uniformly distributed."""
     return by_shares(problem, generator.dirichlet(np.ones(len(problem.tasks))).tolist(), "random")
 
 
-# -- ablations -------------------------------------------------------------------------------------------------------
-@baseline("no transfer")
-def without_transfer(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
-    """The best split if labels of a task were worth nothing to the others."""
-    return _as_if(problem, problem.estimates.alone(), context, "no transfer")
-
-
-@baseline("one rate")
 def with_one_rate(problem: SplitProblem, context: Context, generator: np.random.Generator) -> Split:
     """The best split if all tasks lost value alike: by the geometric mean of the rates per label."""
     decay = float(np.mean([math.log(rate.beta) / rate.block for rate in problem.rates]))
@@ -137,7 +107,6 @@ def _as_if(problem: SplitProblem, estimates: SplitEstimates, context: Context, n
     return Split(problem, found.counts, name, together=found.together)
 
 
-# -- from shares to labels -------------------------------------------------------------------------------------------
 def by_shares(problem: SplitProblem, shares: Sequence[float], method: str) -> Split:
     """Divide the budget by shares; a task's minimum counts towards its share."""
     problem.check_apart()
@@ -145,32 +114,33 @@ def by_shares(problem: SplitProblem, shares: Sequence[float], method: str) -> Sp
     minimum = [price * least for price, least in zip(problem.prices, problem.least, strict=True)]
     wish = [max(Fraction(0), problem.budget * Fraction(s) / whole - m) for s, m in zip(shares, minimum, strict=True)]
     part = min(Fraction(1), problem.spare / (sum(wish) or Fraction(1)))
-    counts = []
-    for at, (price, least, lot) in enumerate(zip(problem.prices, problem.least, problem.lots, strict=True)):
-        counts.append(least + lot * min(problem.room[at], math.floor(wish[at] * part / (price * lot))))
+    counts = [
+        least + min(room, math.floor(money * part / price))
+        for money, price, least, room in zip(wish, problem.prices, problem.least, problem.room, strict=True)
+    ]
     spent = sum(price * count for price, count in zip(problem.prices, counts, strict=True))
     return Split(problem, filled(problem, counts, problem.budget - spent), method)
 
 
 def filled(problem: SplitProblem, counts: Sequence[int], left: int) -> tuple[int, ...]:
-    """Spend the rest: one lot of each task in turn, in the order of the tasks, as long as one fits."""
+    """Spend the rest: one label of each task in turn, in the order of the tasks, as long as one fits."""
     found = list(counts)
-
-    def open_tasks() -> list[int]:
-        return [
-            at
-            for at, (most, lot) in enumerate(zip(problem.most, problem.lots, strict=True))
-            if problem.prices[at] * lot <= left and (most is None or found[at] + lot <= most)
-        ]
-
-    while tasks := open_tasks():
-        lots = {at: problem.lots[at] for at in tasks}
-        round_costs = sum(problem.prices[at] * lots[at] for at in tasks)
-        rooms = [(most - found[at]) // lots[at] for at in tasks if (most := problem.most[at]) is not None]
-        rounds = max(1, min([left // round_costs, *rooms]))  # many at once if all tasks fit
+    limits = [math.inf if most is None else most for most in problem.most]
+    while tasks := [at for at, price in enumerate(problem.prices) if price <= left and found[at] < limits[at]]:
+        rounds = left // sum(problem.prices[at] for at in tasks)  # many at once if all tasks fit
+        rounds = int(max(1, min(rounds, *(limits[at] - found[at] for at in tasks))))
         for at in tasks:
-            cost = rounds * lots[at] * problem.prices[at]
-            if cost <= left:
-                found[at] += rounds * lots[at]
+            if (cost := rounds * problem.prices[at]) <= left:
+                found[at] += rounds
                 left -= cost
     return tuple(found)
+
+
+# In this order, by which baselines get their random generators.
+BASELINES.add("equal money", lambda problem, *_: by_shares(problem, [1.0] * len(problem.tasks), "equal money"))
+BASELINES.add("equal counts", lambda problem, *_: by_shares(problem, problem.prices, "equal counts"))
+BASELINES.add("same items", same_items)
+BASELINES.add("difficulty", by_difficulty)
+BASELINES.add("random", random_split)
+BASELINES.add("no transfer", lambda problem, c, _: _as_if(problem, problem.estimates.alone(), c, "no transfer"))
+BASELINES.add("one rate", with_one_rate)

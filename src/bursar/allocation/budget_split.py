@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bursar.allocation import Split, SplitEstimates, SplitProblem
+from bursar.allocation import Split, SplitProblem
 from bursar.allocation.label_value import estimates_of, importance_of
-from bursar.allocation.methods import METHODS
+from bursar.allocation.robust import METHODS
 from bursar.allocation.settings import allocation_settings
 from bursar.campaign.decisions import LabelValue, SplitDecision
 from bursar.campaign.round_plan import round_to
@@ -23,12 +23,10 @@ from bursar.campaign.sections import TaskLimit
 from bursar.campaign.state import RoundSettings
 from bursar.errors import AllocationError, InfeasibleError
 from bursar.selection import Candidates, Limit, Selection
-from bursar.tasks import Prices
 
 TIMES = 4  # at most, that a round's budget is split again
 
 
-# -- the split ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class BudgetSplit:
     """The split of a round's budget, and the estimates behind it."""
@@ -40,9 +38,11 @@ class BudgetSplit:
     @classmethod
     def of(cls, terms: RoundSettings, known: LabelValue, pool: Candidates, money: int) -> BudgetSplit:
         """Split a budget between labels of this pool, within the limits of the settings."""
-        method, least = allocation_settings(terms.config).method, _least(terms, pool)
+        rounds, limits = _limits(terms, pool)
+        least = tuple(rounds * limit.at_least for limit in limits)
         try:
-            return cls(_split(_problem(terms, known, pool, money, least), method), known, least)
+            problem = _problem(terms, known, pool, money, least)
+            return cls(_split(problem, allocation_settings(terms.config).method), known, least)
         except AllocationError as wrong:
             raise InfeasibleError(wrong.message, fix=wrong.fix) from None
 
@@ -55,7 +55,8 @@ class BudgetSplit:
     @property
     def set_aside(self) -> bool:
         """Whether the measured informativeness was ignored because by it no label has any value."""
-        return not (_by(self.split.problem, estimates_of(self.known, self.split.tasks)).worth > 0).any()
+        measured = replace(self.split.problem, estimates=estimates_of(self.known, self.split.tasks))
+        return not (measured.worth > 0).any()
 
     def paying(self, prices: Mapping[str, int]) -> BudgetSplit:
         """The split of the same budget if some tasks have other prices."""
@@ -81,7 +82,6 @@ class BudgetSplit:
         return chosen, split.caps
 
     def decision(self, round: int) -> SplitDecision:
-        """The split as recorded in the ledger."""
         problem = self.split.problem
         return SplitDecision(
             round=round,
@@ -103,11 +103,6 @@ def _limits(terms: RoundSettings, pool: Candidates) -> tuple[int, list[TaskLimit
     return rounds, [limits.get(name, TaskLimit()) for name in pool.tasks]
 
 
-def _least(terms: RoundSettings, pool: Candidates) -> tuple[int, ...]:
-    rounds, limits = _limits(terms, pool)
-    return tuple(rounds * limit.at_least for limit in limits)
-
-
 def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tuple[int, ...]:
     """Minimums, reduced to what the budget pays for if every label is of another item.
 
@@ -123,8 +118,9 @@ def payable(least: tuple[int, ...], prices: tuple[int, ...], money: int) -> tupl
 def _problem(
     terms: RoundSettings, known: LabelValue, pool: Candidates, money: int, least: tuple[int, ...]
 ) -> SplitProblem:
-    config, alone = terms.config, prices_of_labels(pool.prices, pool.open)
     rounds, limits = _limits(terms, pool)
+    each = pool.prices.reading[:, None] + pool.prices.own
+    alone = tuple(_mean(each[pool.open[:, at], at]) for at in range(each.shape[1]))
     most = [
         left if limit.at_most is None else min(rounds * limit.at_most, left)
         for limit, left in zip(limits, pool.open.sum(axis=0).tolist(), strict=True)
@@ -137,36 +133,27 @@ def _problem(
         most=tuple(most),
         joint=_mean(pool.prices.joint()),
         costs=terms.costs,
-        importance=importance_of(known, pool.tasks, config.budget.seed_items),
+        importance=importance_of(known, pool.tasks, terms.config.budget.seed_items),
         items=int(pool.open.all(axis=1).sum()),
     )
 
 
-def prices_of_labels(prices: Prices, open_: Any) -> tuple[int, ...]:
-    """The mean price of a label of each task, including reading its item: in whole units, rounded up."""
-    alone = prices.reading[:, None] + prices.own
-    return tuple(_mean(alone[open_[:, at], at]) for at in range(alone.shape[1]))
-
-
 def _mean(values: Any) -> int:
+    """The mean price in whole units, rounded up."""
     return max(1, math.ceil(Fraction(int(values.sum()), len(values)))) if len(values) else 1
 
 
 def _split(problem: SplitProblem, method: str) -> Split:
     """Split by the method. If no label has any value, informativeness is ignored, because it may be wrong."""
     if not (problem.worth > 0).any():
-        problem = _by(problem, problem.estimates.alone())
+        problem = replace(problem, estimates=problem.estimates.alone())
     return METHODS[method](problem)
 
 
-def _by(problem: SplitProblem, estimates: SplitEstimates) -> SplitProblem:
-    return replace(problem, estimates=estimates)
-
-
-# -- within the split --------------------------------------------------------------------------------------------------
 def paid(pool: Candidates, chosen: Selection) -> dict[str, int]:
     """The mean price of a selected label of each task; the tasks of an item share the price of reading it.
 
+    >>> from bursar.tasks import Prices
     >>> prices = Prices(("intent", "slots"), np.array([4, 4]), np.array([[3, 1], [3, 2]]))
     >>> pool = Candidates(["u1", "u2"], np.zeros((2, 2)), prices)
     >>> paid(pool, Selection.of(pool, np.array([0, 1]), np.array([[True, True], [True, False]])))

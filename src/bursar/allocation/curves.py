@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from bursar.allocation.estimates import ReductionRate
 from bursar.allocation.probing import probe_of
-from bursar.allocation.rates import DEFAULTS, LearningCurve, Rater, RatingSettings, geometric_sizes, labels_of
-from bursar.allocation.seeds import FEWEST, check_share, check_whole, part_of, seed_items, seed_of, taken_apart
+from bursar.allocation.rates import DEFAULTS, LearningCurve, Rater, Rates, RatingSettings, geometric_sizes, labels_of
+from bursar.allocation.seeds import FEWEST, HELD_OUT, check_whole, part_of, seed_items, seed_of, taken_apart
 from bursar.corpus import Corpus
-from bursar.corpus.corpus import Labels
+from bursar.corpus.corpus import Labels, concatenate
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.features import FeatureLearner
 from bursar.learners.learner import Learner, Progress
@@ -22,6 +21,7 @@ from bursar.ragged import BoolArray, FloatArray, IntArray, Ragged, offsets_of
 from bursar.random_streams import rng
 
 STUDENTS = ("learner", "probe")
+STARTS = ("seed", "nothing")
 SPAN = 4  # all labels, relative to the fewest of a curve
 
 
@@ -75,9 +75,7 @@ class CurveRater(Rater):
     def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int) -> LabelGrowth:
         """The trainings of one repetition, from the seed items that are not held out."""
 
-    def measure(
-        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
-    ) -> dict[str, ReductionRate]:
+    def measure(self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS) -> Rates:
         labels = {name: labels_of(annotated, name) for name in annotated.schema}
         return {
             name: self.ahead(curve, labels[name]).rate(how.block or labels[name], self.name)
@@ -88,27 +86,24 @@ class CurveRater(Rater):
         """The curve that further labels would follow, if a task has this many."""
         return curve
 
-    def curves(
-        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
-    ) -> dict[str, LearningCurve]:
-        """The curve of each task."""
+    def curves(self, learner: Learner | None, annotated: Corpus, how: RatingSettings) -> dict[str, LearningCurve]:
         if learner is None:
             raise AllocationError(f"the rater {self.name!r} needs a learner to train", fix="name one, such as probe")
-        check_share(how.held_out, 1.0)
         items = seed_items(learner.tasks, annotated)
         pool = None if how.pool is None else _others(how.pool, items)
         student = learner if self.student == "learner" else probe_of(learner)
         scores: list[dict[str, FloatArray]] = []
-        sizes: Mapping[str, IntArray] = {}
         for repetition in range(self.repetitions):
-            parts = taken_apart(items, (1 - how.held_out, how.held_out), rng(how.seed, "curve parts", repetition))
+            parts = taken_apart(items, (1 - HELD_OUT, HELD_OUT), rng(how.seed, "curve parts", repetition))
             trained, held = (items.take(part) for part in parts)
             mine = seed_of(how.seed, repetition)
             growth = self.growth(learner, trained, pool, mine)
             scores.append(scored(student, growth, held, mine, part_of(how.progress, repetition, self.repetitions)))
-            sizes = growth.sizes
         how.progress("measuring", 1.0)
-        return {name: LearningCurve(sizes[name], np.array([found[name] for found in scores])) for name in learner.tasks}
+        return {
+            name: LearningCurve(size, np.array([found[name] for found in scores]))
+            for name, size in growth.sizes.items()
+        }
 
 
 def scored(student: Learner, growth: LabelGrowth, held: Corpus, seed: int, progress: Progress) -> dict[str, FloatArray]:
@@ -148,11 +143,68 @@ class LabelCurve(CurveRater):
         for place, (name, there) in enumerate(present.items()):
             order[name] = rng(seed, "curve order", place).permutation(np.flatnonzero(there))
             sizes[name] = geometric_sizes(len(order[name]), self.points, factor, FEWEST)
-        nothing = np.zeros(len(trained), dtype=bool)
-        return LabelGrowth(trained, present, dict.fromkeys(present, nothing), order, sizes)
+        return LabelGrowth(trained, present, _nothing(present), order, sizes)
 
     def ahead(self, curve: LearningCurve, labels: int) -> LearningCurve:
         return LearningCurve(curve.sizes * (labels / curve.sizes[0]), curve.scores)
+
+
+@dataclass(frozen=True)
+class PseudoLabels(CurveRater):
+    """The curve of guessed labels, up to ``reach`` times the number of real ones (paper 5; errata 30).
+
+    A model of the seed items guesses the labels of a pool; then models are trained on the seed and increasing numbers
+    of guesses for one task. They get less accurate than with real labels, but only the shape of their curve is used.
+    Guesses are added to the task's ``seed`` labels, or to ``nothing``, by ``start``. A model of the seed labels and its
+    own guesses is often no better than one of the seed labels, so the curve from the seed may be flat.
+    """
+
+    name: ClassVar[str] = "pseudo-labels"
+    reach: int = 4
+    start: str = "seed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(self.name, "reach", self.reach)
+        if self.start not in STARTS:
+            raise ConfigError(f"{self.name!r}: start = {self.start!r}", fix=f"use {' or '.join(STARTS)}")
+
+    def check(self, pool: Corpus | None) -> None:
+        if pool is None or not len(pool):
+            raise AllocationError(
+                "there are no unlabelled items to guess labels of",
+                fix="add some, or use the rater 'ledger', which uses the existing labels",
+            )
+
+    def growth(self, learner: Learner, trained: Corpus, pool: Corpus | None, seed: int) -> LabelGrowth:
+        self.check(pool)
+        assert pool is not None
+        labels = {name: int(trained.labels[name].present.sum()) for name in learner.tasks}
+        most = min(len(pool), self.reach * max(labels.values()))
+        some = rng(seed, "pseudo-labelled items").permutation(len(pool))[:most]
+        learner.fit(trained, seed=seed)
+        items = concatenate([trained, guessed(learner, pool.take(some))])
+        first = np.arange(len(items)) < len(trained)
+        resting = {name: items.labels[name].present & first for name in learner.tasks}
+        sizes = {
+            name: geometric_sizes(min(most, self.reach * n), self.points, least=FEWEST) for name, n in labels.items()
+        }
+        guesses = dict.fromkeys(resting, np.arange(len(trained), len(items)))
+        if self.start == "nothing":
+            return LabelGrowth(items, resting, _nothing(resting), guesses, sizes)
+        return LabelGrowth(items, resting, resting, guesses, {name: np.append(0, n) for name, n in sizes.items()})
+
+
+def guessed(learner: Learner, pool: Corpus) -> Corpus:
+    """Items with the labels that a learner predicts, and no others."""
+    present = np.ones(len(pool), dtype=bool)
+    labels = {name: Labels(present, rows) for name, rows in learner.predict(pool.with_labels({})).items()}
+    return replace(pool, schema=dict(learner.tasks), labels=labels)
+
+
+def _nothing(labels: Mapping[str, BoolArray]) -> dict[str, BoolArray]:
+    """The same columns without any label."""
+    return {name: np.zeros_like(there) for name, there in labels.items()}
 
 
 def _others(pool: Corpus, seeds: Corpus) -> Corpus:

@@ -23,23 +23,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bursar.allocation.estimates import Informativeness
-from bursar.allocation.seeds import (
-    HELD_OUT,
-    check_share,
-    check_whole,
-    make_named,
-    part_of,
-    seed_items,
-    seed_of,
-    taken_apart,
-)
+from bursar.allocation.seeds import HELD_OUT, check_whole, make_named, part_of, seed_items, seed_of, taken_apart
 from bursar.corpus import Corpus
-from bursar.errors import AllocationError
 from bursar.learners.learner import Learner, Progress, no_progress
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 from bursar.registry import Registry
 
+SHARES = (1 - 2 * HELD_OUT, HELD_OUT, HELD_OUT)  # of the items: trained on, fresh and held out
 TINY = 1e-3  # lower bound of a task's own gain, relative to its largest gain from any task
 
 
@@ -69,30 +60,18 @@ class Informer(ABC):
         """Refuse an unsuitable learner before anything is measured."""
 
     def measure(
-        self,
-        learner: Learner,
-        annotated: Corpus,
-        *,
-        held_out: float = HELD_OUT,
-        seed: int = 0,
-        progress: Progress = no_progress,
+        self, learner: Learner, annotated: Corpus, *, seed: int = 0, progress: Progress = no_progress
     ) -> Informativeness:
-        """The informativeness between the learner's tasks, from the seed items.
-
-        ``held_out`` is the share of items that gains are measured on; as many are fresh, and the rest is trained on.
-        The learner itself is not changed.
-        """
-        check_share(held_out, 0.5)
+        """The informativeness between the learner's tasks, from the seed items. The learner itself is not changed."""
         self.check(learner)
         items = seed_items(learner.tasks, annotated)
         found = []
         for repetition in range(self.repetitions):
-            shares = 1 - 2 * held_out, held_out, held_out
-            parts = Parts(*taken_apart(items, shares, rng(seed, "informativeness parts", repetition)))
+            parts = Parts(*taken_apart(items, SHARES, rng(seed, "informativeness parts", repetition)))
             part = part_of(progress, repetition, self.repetitions)
             found.append(self.gains(learner, items, parts, seed_of(seed, repetition), part))
         progress("measuring", 1.0)
-        about = {"informer": self.name, **asdict(self), "held_out": held_out, "seed": seed, "items": len(items)}
+        about = {"informer": self.name, **asdict(self), "held_out": HELD_OUT, "seed": seed, "items": len(items)}
         return from_gains(tuple(learner.tasks), np.array(found), about)
 
 
@@ -111,11 +90,10 @@ def make_informer(name: str, **settings: Any) -> Informer:
 
 
 INFORMERS.add_lazily("lookahead", "bursar.allocation.lookahead:LookAhead")
-INFORMERS.add_lazily("alignment", "bursar.allocation.alignment:Alignment")
+INFORMERS.add_lazily("alignment", "bursar.allocation.lookahead:Alignment")
 INFORMERS.add_lazily("probe", "bursar.allocation.probing:Probing")
 
 
-# -- from gains ------------------------------------------------------------------------------------------------------
 def from_gains(tasks: tuple[str, ...], gains: FloatArray, about: Mapping[str, Any] | None = None) -> Informativeness:
     """Mean gains divided by the mean gains from own labels, which count as at least their standard error (errata 29).
 
@@ -150,26 +128,3 @@ def _ratios(mean: FloatArray, floor: FloatArray) -> FloatArray:
     own = np.maximum(mean.diagonal(), floor)
     found: FloatArray = np.divide(mean, own, out=np.zeros_like(mean), where=own > 0)
     return found
-
-
-# -- agreement of measurements ---------------------------------------------------------------------------------------
-def agreement(a: Informativeness, b: Informativeness) -> float:
-    """Spearman's correlation of two measurements over all pairs of different tasks; 0 if one of them is constant.
-
-    >>> one = Informativeness(("a", "b"), np.array([[1, 0.5], [0.2, 1]]), np.zeros((2, 2)))
-    >>> other = Informativeness(("b", "a"), np.array([[1, 0.1], [0.9, 1]]), np.zeros((2, 2)))
-    >>> round(agreement(one, other), 6)
-    1.0
-    """
-    if set(a.tasks) != set(b.tasks):
-        raise AllocationError(f"measurements of {', '.join(a.tasks)} and of {', '.join(b.tasks)} cannot be compared")
-    if len(a.tasks) < 2:
-        raise AllocationError("one task alone cannot inform another", fix="measure two tasks or more")
-    from scipy.stats import rankdata  # imported here because it takes half a second
-
-    same = [b.tasks.index(task) for task in a.tasks]
-    pairs = ~np.eye(len(a.tasks), dtype=bool)
-    ranks = [rankdata(value[pairs]) for value in (a.value, b.value[np.ix_(same, same)])]
-    centred = [rank - rank.mean() for rank in ranks]
-    scale = math.sqrt(float((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
-    return float(centred[0] @ centred[1]) / scale if scale > 0 else 0.0

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bursar.allocation.returns import gain
+from bursar.allocation.estimates import gain
 from bursar.allocation.split import Split, SplitProblem, exact
 from bursar.errors import AllocationError
 from bursar.ragged import FloatArray

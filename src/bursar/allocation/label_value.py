@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from bursar.allocation import Informativeness, ReductionRate, SplitEstimates
-from bursar.allocation.curves import SPAN
+from bursar.allocation.curves import SPAN, LabelCurve
+from bursar.allocation.estimates import SMALLEST, UNKNOWN, tells_nothing
 from bursar.allocation.informativeness import Informer, make_informer
-from bursar.allocation.rates import Rater, RatingSettings, make_rater
-from bursar.allocation.returns import SMALLEST, UNKNOWN, tells_nothing
+from bursar.allocation.rates import Rater, Rates, RatingSettings, make_rater
 from bursar.allocation.settings import allocation_settings
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue
@@ -31,7 +31,6 @@ FEWEST = 20  # labels of a task needed for a measurement
 STEEPEST = 2.0  # largest exponent by which the value of labels falls with their number
 
 
-# -- checks ------------------------------------------------------------------------------------------------------------
 def check_tasks(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
     """Refuse settings by which no budget could be split between these tasks."""
     if len(tasks) < 2:
@@ -52,7 +51,6 @@ def check_informer(config: CampaignConfig, tasks: Mapping[str, Task]) -> None:
         raise ConfigError(f"allocation.informer: {wrong.message}", fix=wrong.fix) from None
 
 
-# -- measurement -------------------------------------------------------------------------------------------------------
 def measured(
     config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, *, seed: int, progress: Progress
 ) -> LabelValue:
@@ -64,16 +62,25 @@ def measured(
     labels, at_random = counts(annotated), counts(drawn)
     enough = [name for name in labels if at_random[name] >= FEWEST]
     informs: Informativeness | None = None
-    rates: Mapping[str, ReductionRate] = {}
+    rates: Rates = {}
     why = []
     if len(enough) > 1:  # a measurement may still fail for too few labels; the campaign goes on without it
         some, at_chance = annotated.with_tasks(enough), drawn.with_tasks(enough)
+        informer, rater = tools_of(config, some.schema)
         try:
-            informs = _informativeness(config, some, seed, progress)
+            informs = informer.measure(
+                learner_of(config, some.schema),
+                some,
+                seed=seed,
+                progress=lambda _, done: progress("who informs whom", done),
+            )
         except AllocationError as wrong:
             why.append(wrong.message)
+        how = RatingSettings(
+            pool.with_tasks(enough), seed=seed, progress=lambda _, done: progress("how fast tasks saturate", done)
+        )
         try:
-            rates = _rates(config, some, at_chance, pool, seed, progress)
+            rates = present_rates(rater, learner_of(config, some.schema), some, at_chance, how)
         except AllocationError as wrong:
             why.append(wrong.message)
     if few := [name for name in labels if name not in enough]:
@@ -94,36 +101,18 @@ def counts(items: Corpus) -> dict[str, int]:
     return {name: int(column.present.sum()) for name, column in items.labels.items()}
 
 
-def _informativeness(config: CampaignConfig, annotated: Corpus, seed: int, progress: Progress) -> Informativeness:
-    informer, _, _ = tools_of(config, annotated.schema)
-    learner = learner_of(config, annotated.schema)
-    return informer.measure(learner, annotated, seed=seed, progress=lambda _, done: progress("who informs whom", done))
+def present_rates(
+    rater: Rater, learner: Learner, annotated: Corpus, drawn: Corpus | None, how: RatingSettings
+) -> Rates:
+    """The rates, for blocks of the present number of labels. Curves of real labels use those of ``drawn`` items."""
+    of = drawn if isinstance(rater, LabelCurve) and drawn is not None else annotated
+    labels, known = counts(annotated), counts(of)
+    rates = rater.measure(learner, of, how)
+    return {name: replace(rate, block=rate.block * labels[name] / known[name]) for name, rate in rates.items()}
 
 
-def _rates(
-    config: CampaignConfig, annotated: Corpus, drawn: Corpus, pool: Corpus, seed: int, progress: Progress
-) -> dict[str, ReductionRate]:
-    """The rates, for blocks of the present number of labels."""
-    _, rater, curves = tools_of(config, annotated.schema)
-    of = drawn if curves else annotated
-    how = RatingSettings(
-        pool=pool.with_tasks(list(of.schema)),
-        seed=seed,
-        progress=lambda _, done: progress("how fast tasks saturate", done),
-    )
-    rates = rater.measure(learner_of(config, annotated.schema), of, how)
-    return for_blocks_of(counts(annotated), counts(of), rates)
-
-
-def for_blocks_of(
-    labels: Mapping[str, int], of: Mapping[str, int], rates: Mapping[str, ReductionRate]
-) -> dict[str, ReductionRate]:
-    """Rates measured on some of the labels, for blocks of all of them."""
-    return {name: replace(rate, block=rate.block * labels[name] / of[name]) for name, rate in rates.items()}
-
-
-def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informer, Rater, bool]:
-    """The informer and the rater, by default the fastest for these tasks; and whether the rater uses real labels."""
+def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informer, Rater]:
+    """The informer and the rater, by default the fastest for these tasks."""
     section, quick = allocation_settings(config), can_probe(tasks)
     if section.informer is not None:
         informer = make_informer(section.informer, **section.informer_settings)
@@ -132,9 +121,8 @@ def tools_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> tuple[Informe
     else:
         informer = make_informer("alignment", repetitions=2, moments=2, until=0.25)
     if section.rater is not None:
-        return informer, make_rater(section.rater, **section.rater_settings), section.rater == "ledger"
-    few = {"student": "probe"} if quick else {"repetitions": 2, "points": 3}
-    return informer, make_rater("ledger", **few), True
+        return informer, make_rater(section.rater, **section.rater_settings)
+    return informer, LabelCurve(student="probe") if quick else LabelCurve(repetitions=2, points=3)
 
 
 def can_probe(tasks: Mapping[str, Task]) -> bool:
@@ -152,17 +140,16 @@ def learner_of(config: CampaignConfig, tasks: Mapping[str, Task]) -> Learner:
 
 def _rate(rate: ReductionRate | None, labels: int) -> tuple[float, float, float, float]:
     """A rate, the ends of its interval and its block."""
-    if rate is None:
-        return UNKNOWN, SMALLEST, 1.0, float(max(1, labels))
-    return _short(rate.beta), _short(rate.low), _short(rate.high), _short(rate.block)
+    known = rate or ReductionRate(UNKNOWN, SMALLEST, 1.0, max(1, labels))
+    return _short(known.beta), _short(known.low), _short(known.high), _short(known.block)
 
 
 def _informs(found: Informativeness | None, name: str, to: str) -> tuple[float, float]:
     """The value of a label to another task, and its standard error."""
     if found is None or name not in found.tasks or to not in found.tasks:
         return 0.0, 1.0
-    at, there = found.tasks.index(name), found.tasks.index(to)
-    return _short(found.value[at, there]), _short(found.error[at, there])
+    pair = found.tasks.index(name), found.tasks.index(to)
+    return _short(found.value[pair]), _short(found.error[pair])
 
 
 def estimates_of(known: LabelValue, tasks: tuple[str, ...]) -> SplitEstimates:

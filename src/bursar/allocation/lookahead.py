@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import torch
 
 from bursar.allocation.informativeness import Informer, Parts
 from bursar.allocation.seeds import check_whole
@@ -111,6 +112,28 @@ class LookAhead(StepInformer):
     def _batches(self, rehearsal: Rehearsal, order: IntArray, task: str) -> IntArray:
         """(steps, batch): the items labelled for the task in this order, repeated if there are too few."""
         return np.resize(labelled(rehearsal, order, task), (self.steps, self.batch))
+
+
+@dataclass(frozen=True)
+class Alignment(StepInformer):
+    """The cosine of a task's gradient on held-out items with that of another's fresh labels, relative to its own.
+
+    No steps are taken. Only shared parameters count, so the effect of labels on the task's own head is left out.
+    """
+
+    name: ClassVar[str] = "alignment"
+
+    def gains_at(
+        self, rehearsal: Rehearsal, tasks: list[str], parts: Parts, generator: np.random.Generator
+    ) -> FloatArray:
+        given, wanted = (
+            torch.stack([rehearsal.gradient(labelled(rehearsal, part, task), task) for task in tasks])
+            for part in (parts.fresh, parts.held)
+        )
+        cosines: FloatArray = (
+            torch.nn.functional.cosine_similarity(given[:, None], wanted[None], dim=2).double().numpy()
+        )
+        return cosines
 
 
 def labelled(rehearsal: Rehearsal, items: IntArray, task: str) -> IntArray:

@@ -111,7 +111,6 @@ class _Sheet:
         return cls(probe, task, probe.rows(task, items, no_progress), targets, offsets_of(units))
 
     def units(self, items: IntArray) -> IntArray:
-        """The units of labelled items."""
         return flat_positions(self.offsets, items[self.targets.lengths[items] > 0])
 
     def predictions(self, learned: IntArray) -> FloatArray:

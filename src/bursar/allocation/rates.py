@@ -3,12 +3,6 @@
 A rate is fitted to the shape of a learning curve of one task (errata 30). The labels of the curve are real ones
 (``curves``), guesses of a model (``pseudo``), or the curve comes from a scaling law. A curve that does not rise gives a
 rate with an interval from nearly 0 to 1.
-
->>> from bursar.simulation import assistant_corpus
->>> items = assistant_corpus(80, seed=1).with_tasks(["intent", "urgency"])
->>> found = make_rater("given", betas={"intent": 0.6, "urgency": (0.5, 0.4, 0.7)}).measure(None, items)
->>> found["urgency"]
-ReductionRate(beta=0.5, low=0.4, high=0.7, block=80, source='given')
 """
 
 from __future__ import annotations
@@ -23,9 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bursar.allocation.estimates import ReductionRate
-from bursar.allocation.returns import LEVEL, SMALLEST, fit_rate
-from bursar.allocation.seeds import HELD_OUT, check_whole, make_named, seed_items
+from bursar.allocation.estimates import SMALLEST, ReductionRate, fit_rate
+from bursar.allocation.seeds import check_whole, make_named, seed_items
 from bursar.corpus import Corpus
 from bursar.errors import AllocationError, ConfigError
 from bursar.learners.learner import Learner, Progress, no_progress
@@ -35,6 +28,9 @@ from bursar.tasks import Task
 
 if TYPE_CHECKING:
     from bursar.laws.cards import Law  # imports sympy, which only rates from laws need
+
+
+Rates = dict[str, ReductionRate]  # by task
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,6 @@ class RatingSettings:
 
     pool: Corpus | None = None
     block: float | None = None
-    held_out: float = HELD_OUT
     seed: int = 0
     progress: Progress = no_progress
 
@@ -67,9 +62,7 @@ class Rater(ABC):
         """Refuse unsuitable tasks before any label is bought."""
 
     @abstractmethod
-    def measure(
-        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
-    ) -> dict[str, ReductionRate]:
+    def measure(self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS) -> Rates:
         """The rate of each task of the learner, or of the corpus if there is no learner.
 
         The learner is fitted repeatedly and loses what it had learned.
@@ -84,7 +77,6 @@ def make_rater(name: str, **settings: Any) -> Rater:
     return make_named(RATERS, name, settings)
 
 
-# -- curves ------------------------------------------------------------------------------------------------------------
 class LearningCurve(NamedTuple):
     """Scores of models trained on increasing numbers of labels of a task."""
 
@@ -97,27 +89,23 @@ class LearningCurve(NamedTuple):
         return found
 
     @property
-    def error(self) -> float | None:
-        """The standard error of a mean score, pooled over sizes; differences in level between repetitions are ignored.
+    def freedom(self) -> int:
+        """The degrees of freedom of ``error``."""
+        many, sizes = self.scores.shape
+        return (many - 1) * (sizes - 1)
 
-        >>> LearningCurve(np.array([0, 10]), np.array([[0.4, 0.6], [0.5, 0.7]])).error is None
-        True
-        """
+    @property
+    def error(self) -> float | None:
+        """The standard error of a mean score, pooled over sizes, whatever the level of each repetition."""
         shapes = self.scores - self.scores.mean(axis=1, keepdims=True)
         left = float(((shapes - shapes.mean(axis=0)) ** 2).sum())
         spread = math.sqrt(left / self.freedom / len(self.scores)) if self.freedom else 0.0
         return spread if spread > 1e-12 else None
 
-    @property
-    def freedom(self) -> int:
-        """The degrees of freedom of that error."""
-        many, sizes = self.scores.shape
-        return (many - 1) * (sizes - 1)
-
-    def rate(self, block: float, source: str, level: float = LEVEL) -> ReductionRate:
+    def rate(self, block: float, source: str) -> ReductionRate:
         """The reduction rate of the curve's shape; with few repetitions its interval is wider."""
         errors = None if self.error is None else np.full(len(self.sizes), self.error)
-        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, level=level, source=source)
+        return fit_rate(self.sizes, self.mean, errors, freedom=self.freedom, block=block, source=source)
 
 
 def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1) -> IntArray:
@@ -130,7 +118,6 @@ def geometric_sizes(most: int, points: int, factor: float = 2.0, least: int = 1)
     return np.unique(found[found >= least])
 
 
-# -- rates from elsewhere ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class GivenRates(Rater):
     """Rates given by the user: ``betas`` has for each task a rate, or a rate and its interval.
@@ -168,9 +155,7 @@ and the high end of its interval
                     fix="give each task one from 0 to 1 (rater_settings.betas of the campaign)",
                 )
 
-    def measure(
-        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
-    ) -> dict[str, ReductionRate]:
+    def measure(self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS) -> Rates:
         tasks = tasks_of(learner, annotated)
         self.check_tasks(tasks)
         items = seed_items(tasks, annotated)
@@ -209,9 +194,7 @@ class LawRates(Rater):
                 fix="name its file: bursar laws fit TABLE --out LAW.json makes one",
             )
 
-    def measure(
-        self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS
-    ) -> dict[str, ReductionRate]:
+    def measure(self, learner: Learner | None, annotated: Corpus, how: RatingSettings = DEFAULTS) -> Rates:
         tasks = tasks_of(learner, annotated)
         items = seed_items(tasks, annotated)
         found = {}
@@ -220,7 +203,10 @@ class LawRates(Rater):
             size = how.block or labels
             added = size * np.arange(self.blocks + 1)
             law = self._law_of(name)
-            scores = self._predicted(law, (labels + added) * _units_per_label(items, task))
+            others = {other: r.middle for other, r in law.ranges.items()} | dict(self.values)
+            present = items.labels[name].present  # laws count words for tagging, else items
+            units = (labels + added) * float(task.units(items.words)[present].mean())
+            scores = [law.predict(**(others | {"n": float(n)})).value for n in units]
             error = math.sqrt(law.held_out.mse)
             errors = np.full(len(added), error) if error > 0 else None
             found[name] = fit_rate(added, scores, errors, block=size, source=self.name)
@@ -246,11 +232,6 @@ class LawRates(Rater):
             )
         return law
 
-    def _predicted(self, law: Law, units: NDArray[Any]) -> list[float]:
-        """The predicted scores at these numbers of labelled units."""
-        others = {name: r.middle for name, r in law.ranges.items() if name != "n"} | dict(self.values)
-        return [law.predict(**(others | {"n": float(n)})).value for n in units]
-
 
 def tasks_of(learner: Learner | None, annotated: Corpus) -> Mapping[str, Task]:
     """The tasks of the learner, or all of the corpus."""
@@ -262,13 +243,7 @@ def labels_of(items: Corpus, task: str) -> int:
     return int(items.labels[task].present.sum())
 
 
-def _units_per_label(items: Corpus, task: Task) -> float:
-    """The mean number of units of a labelled item, as laws count them: words for tagging, else 1."""
-    present = items.labels[task.name].present
-    return float(task.units(items.words)[present].mean())
-
-
-RATERS.add_lazily("pseudo-labels", "bursar.allocation.pseudo:PseudoLabels")
+RATERS.add_lazily("pseudo-labels", "bursar.allocation.curves:PseudoLabels")
 RATERS.add_lazily("ledger", "bursar.allocation.curves:LabelCurve")
 RATERS.add("law", LawRates)
 RATERS.add("given", GivenRates)

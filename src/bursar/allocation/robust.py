@@ -6,7 +6,7 @@ of its interval. The *regret* of a split in a scenario is the gain of the best s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any
@@ -14,12 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from bursar.allocation.concave import MOST_MONEY
-from bursar.allocation.estimates import SplitEstimates
+from bursar.allocation.estimates import LEVEL, SMALLEST, SplitEstimates, gain, returns
 from bursar.allocation.items import together
-from bursar.allocation.returns import LEVEL, SMALLEST, gain, returns
-from bursar.allocation.split import Split, SplitProblem, exact
-from bursar.errors import AllocationError
+from bursar.allocation.split import Split, SplitProblem, check_countable, exact, greedy
 from bursar.learners.learner import Progress, no_progress
 from bursar.ragged import FloatArray
 from bursar.random_streams import rng
@@ -54,21 +51,22 @@ class Scenario:
 
 def scenarios(problem: SplitProblem) -> list[Scenario]:
     """Every informativeness one standard error lower and higher, and every rate at both ends of its interval."""
-    known, rates, found = problem.estimates.informativeness, problem.estimates.rates, []
+    known, rates, found = problem.estimates.informativeness, problem.estimates.rates, list[Scenario]()
+
+    def add(task: str, other: str | None, before: float, after: float, estimates: SplitEstimates) -> None:
+        if after != before:
+            found.append(Scenario(task, other, before, after, replace(problem, estimates=estimates)))
+
     for at, task in enumerate(problem.tasks):
         for to, other in enumerate(problem.tasks):
             before, error = float(known.value[at, to]), float(known.error[at, to])
-            for after in (before - error, before + error):
-                if at != to and after != before:
-                    value = known.value.copy()
-                    value[at, to] = after
-                    moved = SplitEstimates(replace(known, value=value), rates)
-                    found.append(Scenario(task, other, before, after, replace(problem, estimates=moved)))
+            for after in (before - error, before + error) if at != to else ():
+                value = known.value.copy()
+                value[at, to] = after
+                add(task, other, before, after, SplitEstimates(replace(known, value=value), rates))
         rate = rates[task]
         for after in (rate.low, rate.high):
-            if after != rate.beta:
-                moved = SplitEstimates(known, {**rates, task: replace(rate, beta=after)})
-                found.append(Scenario(task, None, rate.beta, after, replace(problem, estimates=moved)))
+            add(task, None, rate.beta, after, SplitEstimates(known, {**rates, task: replace(rate, beta=after)}))
     return found
 
 
@@ -86,35 +84,28 @@ class ScenarioOutcome:
         return ", ".join(f"{task} {then - now:+,}" for task, now, then in rows if then != now)
 
     def describe(self) -> dict[str, Any]:
-        """The outcome as JSON."""
-        scenario = self.scenario
-        return {
-            "task": scenario.task,
-            "other": scenario.other,
-            "what": scenario.what,
-            "before": scenario.before,
-            "after": scenario.after,
-            "regret": self.regret,
-            "labels": dict(zip(self.best.tasks, self.best.counts, strict=True)),
-        }
+        about = {name: getattr(self.scenario, name) for name in ("task", "other", "what", "before", "after")}
+        labels = dict(zip(self.best.tasks, self.best.counts, strict=True))
+        return {**about, "regret": self.regret, "labels": labels}
 
 
 def sensitivity(split: Split, progress: Progress = no_progress) -> list[ScenarioOutcome]:
     """The outcome of every scenario, largest regret first."""
-    outcomes = list[ScenarioOutcome]()
+    solve = together if split.method == "together" else exact
+    best: list[tuple[Scenario, Split]] = []
     for scenario in (cases := scenarios(split.problem)):
-        progress("if one estimate is off", len(outcomes) / len(cases))
-        best = (together if split.method == "together" else exact)(scenario.problem)
-        outcomes.append(ScenarioOutcome(scenario, best, _regret(scenario, best, split.counts)))
-    return _sorted(outcomes)
+        progress("if one estimate is off", len(best) / len(cases))
+        best.append((scenario, solve(scenario.problem)))
+    return _outcomes(best, split.counts)
 
 
-def _sorted(outcomes: Sequence[ScenarioOutcome]) -> list[ScenarioOutcome]:
-    return sorted(outcomes, key=lambda outcome: -outcome.regret)
-
-
-def _regret(scenario: Scenario, best: Split, counts: Sequence[int]) -> float:
-    return max(0.0, best.total - float(scenario.problem.gains(counts).sum()))
+def _outcomes(best: Iterable[tuple[Scenario, Split]], counts: Sequence[int]) -> list[ScenarioOutcome]:
+    """The outcomes for a split, from the best split in each scenario."""
+    found = [
+        ScenarioOutcome(scenario, there, max(0.0, there.total - float(scenario.problem.gains(counts).sum())))
+        for scenario, there in best
+    ]
+    return sorted(found, key=lambda outcome: -outcome.regret)
 
 
 # -- least regret ----------------------------------------------------------------------------------------------------
@@ -142,15 +133,12 @@ def least_regret(problem: SplitProblem, progress: Progress = no_progress) -> Rob
     search = _Search(problem, nominal.total, outcomes)
     counts, bound = search.best(nominal.counts)
     regret = search.regret(counts)
-    outcomes = [
-        ScenarioOutcome(outcome.scenario, outcome.best, _regret(outcome.scenario, outcome.best, counts))
-        for outcome in outcomes
-    ]
+    outcomes = _outcomes(((outcome.scenario, outcome.best) for outcome in outcomes), counts)
     split = Split(problem, counts, "robust", bound=nominal.total)
-    return RobustSplit(split, regret, min(bound, regret), search.regret(nominal.counts), tuple(_sorted(outcomes)))
+    return RobustSplit(split, regret, min(bound, regret), search.regret(nominal.counts), tuple(outcomes))
 
 
-Box = tuple[tuple[int, int], ...]  # range of the lots of each task beyond its minimum
+Box = tuple[tuple[int, int], ...]  # range of the labels of each task beyond its minimum
 
 
 class _Search:
@@ -159,14 +147,10 @@ class _Search:
         self.tables = [self._table(at, outcomes) for at in range(len(problem.tasks))]
 
     def _table(self, at: int, outcomes: Sequence[ScenarioOutcome]) -> FloatArray:
-        """``R_i`` for each number of lots: the best gain of a scenario minus the task's additional gain in it."""
+        """``R_i`` for each number of labels: the best gain of a scenario minus the task's additional gain in it."""
         problem, task = self.problem, self.problem.tasks[at]
-        if problem.room[at] > MOST_MONEY:
-            raise AllocationError(
-                f"task {task!r}: {problem.room[at]:,} labels are affordable, above {MOST_MONEY:,}",
-                fix="give it a cap, or a smaller budget",
-            )
-        counts = problem.least[at] + problem.lots[at] * np.arange(problem.room[at] + 1)
+        check_countable(task, problem.room[at])
+        counts = problem.least[at] + np.arange(problem.room[at] + 1)
         expected = problem.worth[at] * gain(counts, problem.rates[at])
         found = np.full(len(counts), self.total)
         for outcome in outcomes:
@@ -175,18 +159,14 @@ class _Search:
                 found = np.maximum(found, outcome.best.total - then.worth[at] * gain(counts, then.rates[at]) + expected)
         return found
 
-    def lots(self, counts: Sequence[int]) -> list[int]:
-        problem = self.problem
-        return [(n - least) // lot for n, least, lot in zip(counts, problem.least, problem.lots, strict=True)]
-
     def theta(self, counts: Sequence[int]) -> float:
-        return max(float(table[lots]) for table, lots in zip(self.tables, self.lots(counts), strict=True))
+        rows = zip(self.tables, counts, self.problem.least, strict=True)
+        return max(float(table[count - least]) for table, count, least in rows)
 
     def gained(self, counts: Sequence[int]) -> float:
         return float(self.problem.gains(counts).sum())
 
     def regret(self, counts: Sequence[int]) -> float:
-        """The maximal regret of a split."""
         return max(0.0, self.theta(counts) - self.gained(counts))
 
     def within(self, box: Box, theta: float) -> tuple[int, ...] | None:
@@ -196,9 +176,9 @@ class _Search:
             fits = np.flatnonzero(table[low : high + 1] <= theta)
             if not len(fits):
                 return None
-            start, lot = self.problem.least[at], self.problem.lots[at]
-            least.append(start + lot * (low + int(fits[0])))
-            most.append(start + lot * (low + int(fits[-1])))
+            start = self.problem.least[at] + low
+            least.append(start + int(fits[0]))
+            most.append(start + int(fits[-1]))
         if sum(price * n for price, n in zip(self.problem.prices, least, strict=True)) > self.problem.budget:
             return None
         return exact(replace(self.problem, least=tuple(least), most=tuple(most))).counts
@@ -233,10 +213,10 @@ class _Search:
 
     def _halves(self, box: Box, counts: Sequence[int], theta: float) -> list[Box]:
         """The two parts of a box below and above a task's count with too much regret."""
-        lots = self.lots(counts)
-        at = next(at for at, table in enumerate(self.tables) if table[lots[at]] > theta)
+        more = [count - least for count, least in zip(counts, self.problem.least, strict=True)]
+        at = next(at for at, table in enumerate(self.tables) if table[more[at]] > theta)
         low, high = box[at]
-        return [(*box[:at], part, *box[at + 1 :]) for part in ((low, lots[at] - 1), (lots[at] + 1, high))]
+        return [(*box[:at], part, *box[at + 1 :]) for part in ((low, more[at] - 1), (more[at] + 1, high))]
 
 
 # -- intervals of gains ----------------------------------------------------------------------------------------------
@@ -249,9 +229,7 @@ class PredictedGain:
     high: float
 
 
-def predicted(
-    split: Split, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0
-) -> tuple[dict[str, PredictedGain], PredictedGain]:
+def predicted(split: Split, *, seed: int = 0) -> tuple[dict[str, PredictedGain], PredictedGain]:
     """The gain of each task from all labels, and of all tasks together, with intervals.
 
     All estimates are drawn independently: informativeness by its standard error, a rate by its interval (half-normal on
@@ -260,14 +238,14 @@ def predicted(
     generator = rng(seed, "predicted gains")
     known = split.problem.estimates.informativeness
     sure = float(ndtri(0.5 + LEVEL / 2))  # standard deviations from a rate to an end of its interval
-    gains = np.empty((draws, len(split.tasks)))
+    gains = np.empty((DRAWS, len(split.tasks)))
     for at, (rate, count) in enumerate(zip(split.problem.rates, split.counts, strict=True)):
-        z = generator.normal(size=draws)
+        z = generator.normal(size=DRAWS)
         beta = rate.beta + z * np.where(z > 0, rate.high - rate.beta, rate.beta - rate.low) / sure
         gains[:, at] = returns(count, np.clip(beta, SMALLEST, 1.0), rate.block)
-    value = known.value + known.error * generator.normal(size=(draws, *known.value.shape))
+    value = known.value + known.error * generator.normal(size=(DRAWS, *known.value.shape))
     drawn = np.einsum("di,dij->dj", gains, value) * split.problem.importance
-    ends = [(1 - level) / 2, (1 + level) / 2]
+    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     of_each = split.gains.sum(axis=0)
 
     def with_interval(value: float, numbers: FloatArray) -> PredictedGain:
@@ -276,3 +254,11 @@ def predicted(
 
     each = {task: with_interval(float(of_each[at]), drawn[:, at]) for at, task in enumerate(split.tasks)}
     return each, with_interval(split.total, drawn.sum(axis=1))
+
+
+METHODS: Mapping[str, Callable[[SplitProblem], Split]] = {
+    "exact": exact,
+    "greedy": greedy,
+    "together": together,
+    "robust": lambda problem: least_regret(problem).split,
+}

@@ -84,13 +84,6 @@ def part_of(progress: Progress, repetition: int, repetitions: int) -> Progress:
     return lambda what, done: progress(what, min((repetition + done) / repetitions, 0.999))
 
 
-# -- settings ----------------------------------------------------------------------------------------------------------
-def check_share(held_out: float, most: float) -> None:
-    """Refuse a share of held-out items that leaves nothing to train or to measure on."""
-    if isinstance(held_out, bool) or not isinstance(held_out, int | float) or not 0 < held_out < most:
-        raise ConfigError(f"held_out = {held_out!r}", fix=f"use a share above 0 and below {most:g}, such as {HELD_OUT}")
-
-
 def check_whole(name: str, setting: str, value: object, *, least: int = 1) -> None:
     """Refuse a setting that is not a whole number, or too small."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

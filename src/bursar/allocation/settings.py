@@ -7,8 +7,8 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from bursar.allocation.informativeness import INFORMERS
-from bursar.allocation.methods import METHODS
 from bursar.allocation.rates import RATERS
+from bursar.allocation.robust import METHODS
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.sections import Section
 from bursar.errors import ConfigError

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation.concave import MOST_MONEY, Good, best_steps, greedy_steps
-from bursar.allocation.estimates import ReductionRate, SplitEstimates
-from bursar.allocation.returns import gain, returns
+from bursar.allocation.estimates import ReductionRate, SplitEstimates, gain
 from bursar.errors import AllocationError
 from bursar.ragged import FloatArray, IntArray
 from bursar.tasks import CostModel
@@ -38,9 +37,9 @@ BITS = 60  # gains are rounded to 2^-60 of the largest possible gain
 class SplitProblem:
     """A budget to split, with estimates, prices and limits. All money is in whole units.
 
-    ``least`` and ``most`` limit the labels of each task (default: 0, and no limit). ``lots`` are the numbers of labels
-    bought at a time (default: 1). ``joint`` is the price of an item labelled for all tasks at once, and ``items`` the
-    number of such items available. ``costs`` formats money. ``importance`` weights the gain of each task (default: 1).
+    ``least`` and ``most`` limit the labels of each task (default: 0, and no limit). ``joint`` is the price of an item
+    labelled for all tasks at once, and ``items`` the number of such items available. ``costs`` formats money.
+    ``importance`` weights the gain of each task (default: 1).
     """
 
     estimates: SplitEstimates
@@ -48,7 +47,6 @@ class SplitProblem:
     budget: int
     least: tuple[int, ...] = ()
     most: tuple[int | None, ...] = ()
-    lots: tuple[int, ...] = ()
     joint: int | None = None
     costs: CostModel = field(default_factory=lambda: CostModel({}, {}))
     importance: tuple[float, ...] = ()
@@ -56,14 +54,13 @@ class SplitProblem:
 
     def __post_init__(self) -> None:
         count = len(self.tasks)
-        object.__setattr__(self, "importance", tuple(float(value) for value in self.importance) or (1.0,) * count)
+        object.__setattr__(self, "importance", tuple(map(float, self.importance)) or (1.0,) * count)
         if len(self.importance) != count or not all(math.isfinite(value) and value >= 0 for value in self.importance):
             raise AllocationError(f"importance = {self.importance}", fix="give each task a number from 0 up")
         given: dict[str, tuple[int | None, ...]] = {
             "prices": self.prices,
             "least": self.least or (0,) * count,
             "most": self.most or (None,) * count,
-            "lots": self.lots or (1,) * count,
         }
         for name, values in given.items():
             if len(values) != count:
@@ -72,13 +69,11 @@ class SplitProblem:
         object.__setattr__(self, "budget", _whole("budget", self.budget))
         if self.budget < 0:
             raise AllocationError(f"a budget of {self.budget}", fix="give a number from 0 up")
-        if self.joint is not None:
-            object.__setattr__(self, "joint", _whole("joint", self.joint))
-            if self.joint <= 0:
-                raise AllocationError(f"an item for all tasks at {self.joint}", fix="give a price above 0, or none")
-        for task, price, least, most, lot in self._rows():
-            if price <= 0 or lot <= 0:
-                raise AllocationError(f"task {task!r}: a price of {price} for lots of {lot}", fix="use numbers above 0")
+        if self.joint is not None and _whole("joint", self.joint) <= 0:
+            raise AllocationError(f"an item for all tasks at {self.joint}", fix="give a price above 0, or none")
+        for task, price, least, most in self._rows():
+            if price <= 0:
+                raise AllocationError(f"task {task!r}: a price of {price}", fix="use a number above 0")
             if least < 0 or (most is not None and most < least):
                 raise AllocationError(
                     f"task {task!r}: at least {least:,} labels are asked for"
@@ -86,21 +81,16 @@ class SplitProblem:
                     fix="give a minimum from 0 up, and a cap that is not below it; "
                     "a minimum of a campaign is one of each round",
                 )
-        self._check_minimums()
+        if (cost := self.minimums(self.cheapest_items)) > self.budget:
+            task, price, least, _ = max(self._rows(), key=lambda row: row[1] * row[2])
+            raise AllocationError(
+                f"the minimums cost {self.show(cost)}, and the budget is {self.show(self.budget)}: "
+                f"task {task!r} alone has {least:,} labels at {self.show(price)}",
+                fix="lower a minimum, or raise the budget",
+            )
 
-    def _rows(self) -> list[tuple[str, int, int, int | None, int]]:
-        return list(zip(self.tasks, self.prices, self.least, self.most, self.lots, strict=True))
-
-    def _check_minimums(self) -> None:
-        cost = self.minimums(self.cheapest_items)
-        if cost <= self.budget:
-            return
-        dearest = max(self._rows(), key=lambda row: row[1] * row[2])
-        raise AllocationError(
-            f"the minimums cost {self.show(cost)}, and the budget is {self.show(self.budget)}: "
-            f"task {dearest[0]!r} alone has {dearest[2]:,} labels at {self.show(dearest[1])}",
-            fix="lower a minimum, or raise the budget",
-        )
+    def _rows(self) -> list[tuple[str, int, int, int | None]]:
+        return list(zip(self.tasks, self.prices, self.least, self.most, strict=True))
 
     def check_apart(self) -> None:
         """Refuse minimums that are affordable only if items are labelled for all tasks at once."""
@@ -165,16 +155,11 @@ class SplitProblem:
 
     @property
     def room(self) -> tuple[int, ...]:
-        """The number of lots of each task beyond its minimum that ``spare`` pays for."""
-        found = []
-        for _, price, least, most, lot in self._rows():
-            lots = self.spare // (price * lot)
-            found.append(lots if most is None else min(lots, (most - least) // lot))
-        return tuple(found)
-
-    def in_blocks(self) -> SplitProblem:
-        """The same problem with whole blocks of each task's reduction rate as lots, rounded to labels."""
-        return replace(self, lots=tuple(max(1, round(rate.block)) for rate in self.rates))
+        """The number of labels of each task beyond its minimum that ``spare`` pays for."""
+        return tuple(
+            self.spare // price if most is None else min(self.spare // price, most - least)
+            for _, price, least, most in self._rows()
+        )
 
     def gains(self, counts: Sequence[int]) -> FloatArray:
         """The gain of each task from these numbers of labels of each: (from, to)."""
@@ -183,11 +168,9 @@ class SplitProblem:
         return found
 
     def show(self, units: int) -> str:
-        """Format money."""
         return self.costs.show(units)
 
     def money(self, units: int) -> int | float:
-        """Money as a number."""
         amount = self.costs.money(units)
         return int(amount) if amount == int(amount) else float(amount)
 
@@ -207,7 +190,7 @@ class Split:
     together: int = 0
 
     def __post_init__(self) -> None:
-        for (task, _, least, most, _), count in zip(self.problem._rows(), self.counts, strict=True):
+        for (task, _, least, most), count in zip(self.problem._rows(), self.counts, strict=True):
             if count < max(least, self.together) or (most is not None and count > most):
                 raise AllocationError(f"{self.method}: {count:,} labels of task {task!r} are not within its limits")
         if self.cost > self.problem.budget:
@@ -227,7 +210,6 @@ class Split:
 
     @property
     def cost(self) -> int:
-        """All money spent."""
         return sum(self.spent) + self.together * (self.problem.joint or 0)
 
     @property
@@ -241,7 +223,6 @@ class Split:
 
     @property
     def total(self) -> float:
-        """The sum of all gains: the objective."""
         return float(self.gains.sum())
 
     @property
@@ -272,46 +253,44 @@ def exact(problem: SplitProblem) -> Split:
     Of equally good splits it is the cheapest, then the one with the most labels of the first task, the second, and so
     on.
     """
-    problem.check_apart()
     buying, goods, _ = _goods(problem)
-    counts = list(problem.least)
-    for at, steps in zip(buying, best_steps(goods, problem.spare) if goods else [], strict=True):
-        counts[at] += steps * problem.lots[at]
-    split = Split(problem, tuple(counts), "exact")
+    split = Split(problem, _counts(problem, buying, best_steps(goods, problem.spare)), "exact")
     return replace(split, bound=split.total)
 
 
 def greedy(problem: SplitProblem) -> Split:
-    """Buy lots by value per price, skipping those that no longer fit.
+    """Buy labels by value per price, skipping those that no longer fit.
 
-    If all lots cost the same, this is optimal; otherwise it is short by less than the gain of the first lot that does
-    not fit (errata 31), because the fractional optimum contains only a part of that lot more. This holds for single
-    labels and for whole blocks, ``greedy(problem.in_blocks())``.
+    If all labels cost the same, this is optimal; otherwise it is short by less than the gain of the first label that
+    does not fit (errata 31), because the fractional optimum contains only a part of that label more.
     """
-    problem.check_apart()
     buying, goods, shift = _goods(problem)
-    counts = list(problem.least)
     steps, bound = greedy_steps(goods, problem.spare) if goods else ([], 0.0)
-    for at, more in zip(buying, steps, strict=True):
-        counts[at] += more * problem.lots[at]
     minimum = float(problem.gains(problem.least).sum())
-    return Split(problem, tuple(counts), "greedy", bound=minimum + math.ldexp(bound, -shift))
+    return Split(problem, _counts(problem, buying, steps), "greedy", bound=minimum + math.ldexp(bound, -shift))
+
+
+def _counts(problem: SplitProblem, buying: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
+    """The minimums, and more labels of the tasks worth buying for."""
+    more = dict(zip(buying, steps, strict=True))
+    return tuple(least + more.get(at, 0) for at, least in enumerate(problem.least))
 
 
 def _goods(problem: SplitProblem) -> tuple[list[int], list[Good], int]:
-    """The tasks worth buying for, and the gain of each of their lots in units of 2^−shift.
+    """The tasks worth buying for, and the gain of each of their labels in units of 2^−shift.
 
-    The gain of a lot is ``β^(lot/u)`` times the one before. Rounding keeps the order, and a sum of ten million lots has
-    a relative error of at most 10^-11.
+    The gain of a label is ``β^(1/u)`` times the one before. Rounding keeps the order, and a sum of ten million labels
+    has a relative error of at most 10^-11.
     """
+    problem.check_apart()
     worth, room = problem.worth, problem.room
     buying = [at for at in range(len(worth)) if worth[at] > 0 and room[at] > 0]
     first, decay, reach = [], [], 0.0
     for at in buying:
-        rate, least, lot = problem.rates[at], problem.least[at], problem.lots[at]
+        rate = problem.rates[at]
         decay.append(-math.log(rate.beta) / rate.block)
-        first.append(float(worth[at] * gain(lot, rate)) * math.exp(-decay[-1] * least))
-        reach += first[-1] / float(gain(lot, rate)) * float(returns(lot * room[at], rate.beta, rate.block))
+        first.append(float(worth[at] * gain(1, rate)) * math.exp(-decay[-1] * problem.least[at]))
+        reach += first[-1] / float(gain(1, rate)) * float(gain(room[at], rate))
     if reach <= 0:
         return [], [], 0
     shift = BITS - math.frexp(reach)[1]
@@ -320,17 +299,21 @@ def _goods(problem: SplitProblem) -> tuple[list[int], list[Good], int]:
 
 
 def _good(problem: SplitProblem, at: int, first: float, decay: float) -> Good:
-    lot, lots = problem.lots[at], problem.room[at]
-    if decay > 0:  # further lots round to 0
-        lots = min(lots, math.ceil((math.log(max(1.0, first)) + 1) / (decay * lot)))
-    if lots > MOST_MONEY:
+    labels = problem.room[at]
+    if decay > 0:  # further labels round to 0
+        labels = min(labels, math.ceil((math.log(max(1.0, first)) + 1) / decay))
+    check_countable(problem.tasks[at], labels)
+    worth: IntArray = np.minimum.accumulate(np.rint(first * np.exp(-decay * np.arange(labels))).astype(np.int64))
+    return Good(worth[worth > 0], problem.prices[at])
+
+
+def check_countable(task: str, labels: int) -> None:
+    """Refuse more labels of a task than arrays can hold."""
+    if labels > MOST_MONEY:
         raise AllocationError(
-            f"task {problem.tasks[at]!r}: {lots:,} labels are affordable, above {MOST_MONEY:,}",
+            f"task {task!r}: {labels:,} labels are affordable, above {MOST_MONEY:,}",
             fix="give it a cap, or a smaller budget",
         )
-    worth: IntArray = np.rint(first * np.exp(-decay * lot * np.arange(lots))).astype(np.int64)
-    worth = np.minimum.accumulate(worth)
-    return Good(worth[worth > 0], problem.prices[at] * lot)
 
 
 def _notes(split: Split) -> list[str]:
@@ -350,32 +333,21 @@ def _notes(split: Split) -> list[str]:
         task, worth = problem.tasks[at], problem.worth[at]
         why = ", because it harms others" if worth < 0 else ""
         notes.append(f"A label of {task} is worth {worth:.3g} to all tasks together{why}: {bought}.")
-    price, lot, task = min((price * lot, lot, task) for task, price, _, _, lot in problem._rows())
-    left = problem.show(split.unspent)
-    more = sum(split.counts) > sum(problem.least)
+    price, task = min((price, task) for task, price, _, _ in problem._rows())
+    left, more = problem.show(split.unspent), sum(split.counts) > sum(problem.least)
+    full = [count == most for count, most in zip(split.counts, problem.most, strict=True)]
+    rows = zip(problem.prices, full, problem.worth, strict=True)
+    useful = [price for price, is_full, worth in rows if worth > 0 and not is_full]
     if problem.budget and not more and not split.unspent:
         notes.append("The minimums take the whole budget.")
     elif not more and split.unspent < price:
-        what = "label" if lot == 1 else f"lot of {lot:,} labels"
         whose = f"The {left} that the minimums leave" if any(problem.least) else left
-        notes.append(f"{whose} buys nothing: the cheapest {what}, of {task}, costs {problem.show(price)}.")
-    elif split.unspent >= price and all(_is_full(split)):
+        notes.append(f"{whose} buys nothing: the cheapest label, of {task}, costs {problem.show(price)}.")
+    elif split.unspent >= price and all(full):
         notes.append(f"Every task is at its cap: {left} is left.")
-    elif split.unspent >= min(_open_prices(split), default=math.inf) and split.method in SEARCHED:
+    elif split.unspent >= min(useful, default=math.inf) and split.method in SEARCHED:
         notes.append(f"No further label would gain anything that counts: {left} is left.")
     return notes
-
-
-def _open_prices(split: Split) -> list[int]:
-    """The prices of lots of tasks worth buying for and not at their caps."""
-    rows = zip(split.problem._rows(), _is_full(split), split.problem.worth, strict=True)
-    return [price * lot for (_, price, _, _, lot), full, worth in rows if worth > 0 and not full]
-
-
-def _is_full(split: Split) -> list[bool]:
-    """Whether each task is at its cap."""
-    rows = zip(split.counts, split.problem.most, split.problem.lots, strict=True)
-    return [most is not None and count + lot > most for count, most, lot in rows]
 
 
 def _whole(name: str, value: Any) -> int:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import Context, SplitEstimates, SplitProblem
-from bursar.allocation.curves import LabelCurve
 from bursar.allocation.informativeness import Informer, make_informer
-from bursar.allocation.label_value import can_probe, counts, for_blocks_of, importance_of
-from bursar.allocation.methods import METHODS
+from bursar.allocation.label_value import can_probe, counts, importance_of, present_rates
 from bursar.allocation.rates import RatingSettings, make_rater
+from bursar.allocation.robust import METHODS
 from bursar.allocation.seeds import taken_apart
 from bursar.allocation.settings import AllocationSection, allocation_settings
 from bursar.campaign.annotators import GoldAnnotator
@@ -24,6 +23,7 @@ from bursar.campaign.campaign import Campaign
 from bursar.campaign.config import CampaignConfig
 from bursar.campaign.decisions import LabelValue
 from bursar.campaign.runs import Run
+from bursar.campaign.sections import TaskLimit
 from bursar.campaign.splits import DataSplits, fully_labelled, load_parts
 from bursar.campaign.state import BY_NO_MODEL
 from bursar.corpus import Corpus
@@ -65,27 +65,26 @@ class SplitInputs:
         return section.method if isinstance(section, AllocationSection) and section.method in METHODS else "together"
 
     def learner(self) -> Learner:
-        """The campaign's learner, untrained."""
         return make_learner(self.config.learner.name, self.annotated.schema, self.config.learner.options)
 
     def problem(self, money: Any, estimates: SplitEstimates, importance: tuple[float, ...] = ()) -> SplitProblem:
         """The problem of splitting a budget at the campaign's prices and within its limits."""
-        config, items, costs = self.config, self.annotated, self.costs
-        tasks = list(items.schema.values())
+        items, costs = self.annotated, self.costs
         labels = {name: column.rows for name, column in items.labels.items()}
-        prices = costs.price(tasks, items.reading, counts_of(tasks, labels))
+        prices = costs.price(list(items.schema.values()), items.reading, counts_of(list(items.schema.values()), labels))
         known = [np.flatnonzero(items.labels[name].present) for name in items.schema]
         alone = [_mean(prices.reading[there] + prices.own[there, at]) for at, there in enumerate(known)]
         joint = _mean(prices.reading) + sum(_mean(prices.own[there, at]) for at, there in enumerate(known))
-        limits, rounds = config.limits.tasks, max(1, config.budget.rounds)  # limits are per round
-        caps = [limits[name].at_most if name in limits else None for name in items.schema]
+        rounds = max(1, self.config.budget.rounds)  # limits are per round
+        limits = [self.config.limits.tasks.get(name, TaskLimit()) for name in items.schema]
         return SplitProblem(
             estimates,
             prices=tuple(_typical(price) for price in alone),
             budget=costs.units(money),
-            least=tuple(rounds * limits[name].at_least if name in limits else 0 for name in items.schema),
+            least=tuple(rounds * limit.at_least for limit in limits),
             most=tuple(
-                room if cap is None else min(rounds * cap, room) for cap, room in zip(caps, self.room, strict=True)
+                room if limit.at_most is None else min(rounds * limit.at_most, room)
+                for limit, room in zip(limits, self.room, strict=True)
             ),
             joint=_typical(joint),
             costs=costs,
@@ -109,18 +108,16 @@ class MeasuredInputs:
     rater: str
 
     def problem(self, money: Any) -> SplitProblem:
-        """The problem of splitting a budget by these estimates."""
         return self.inputs.problem(money, self.estimates, self.importance)
 
     @property
     def importance(self) -> tuple[float, ...]:
         """Of a run: the value of a label of each task now, relative to one right after the seed."""
-        tasks = self.inputs.tasks
         if self.inputs.drawn is None:
-            return (1.0,) * len(tasks)
+            return ()
         rates = {name: (r.beta, r.low, r.high, r.block) for name, r in self.estimates.rates.items()}
         known = LabelValue(labels=counts(self.inputs.annotated), rates=rates)
-        return importance_of(known, tasks, self.inputs.config.budget.seed_items)
+        return importance_of(known, self.inputs.tasks, self.inputs.config.budget.seed_items)
 
     @property
     def context(self) -> Context:
@@ -193,15 +190,9 @@ def measure(
     informing.check(learner)
     rating.check(inputs.pool)
     rating.check_tasks(inputs.tasks)
-    informs = informing.measure(
-        learner, items, seed=seed, progress=lambda what, done: progress("who informs whom", done)
-    )
-    of = inputs.drawn if isinstance(rating, LabelCurve) and inputs.drawn is not None else items
-    how = RatingSettings(
-        pool=inputs.pool, seed=seed, progress=lambda what, done: progress("how fast tasks saturate", done)
-    )
-    rates = rating.measure(inputs.learner(), of, how)
-    rates = for_blocks_of(counts(items), counts(of), rates)
+    informs = informing.measure(learner, items, seed=seed, progress=lambda _, done: progress("who informs whom", done))
+    how = RatingSettings(inputs.pool, seed=seed, progress=lambda _, done: progress("how fast tasks saturate", done))
+    rates = present_rates(rating, inputs.learner(), items, inputs.drawn, how)
     progress("how hard tasks are", 0.0)
     scores = _seed_scores(learner, items, seed)
     progress("how hard tasks are", 1.0)
@@ -260,14 +251,12 @@ def _check(inputs: SplitInputs) -> None:
 def _seed_scores(learner: Learner, items: Corpus, seed: int) -> dict[str, float]:
     """The main score of each task on held-out seed items, if there are enough."""
     try:
-        parts = taken_apart(items, (1 - HELD_OUT, HELD_OUT), rng(seed, "seed score parts"))
+        trained, held = taken_apart(items, (1 - HELD_OUT, HELD_OUT), rng(seed, "seed score parts"))
     except AllocationError:  # too few labels of a task for both parts
         return {}
-    trained, held = (items.take(part) for part in parts)
-    learner.fit(trained, seed=seed)
-    scores = learner.evaluate(held)
-    found = {name: mine.get(learner.tasks[name].metric, 0.0) for name, mine in scores.items()}
-    return {name: min(1.0, max(0.0, score)) for name, score in found.items()}
+    learner.fit(items.take(trained), seed=seed)
+    scores = learner.evaluate(items.take(held)).items()
+    return {name: min(1.0, max(0.0, mine.get(learner.tasks[name].metric, 0.0))) for name, mine in scores}
 
 
 def _mean(prices: IntArray) -> Fraction:

@@ -17,8 +17,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Mapping
+import re
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -30,13 +33,22 @@ import numpy as np
 from bursar.allocation.baselines import Context
 from bursar.allocation.estimates import Informativeness, ReductionRate, SplitEstimates
 from bursar.allocation.split import SplitProblem
-from bursar.allocation.table_files import FORMATS, KEYS, LONGEST, MOST, NEEDED, Line, number_in, shown
-from bursar.corpus.formats.format import replacing
 from bursar.errors import AllocationError, DataError
 from bursar.tasks import CostModel
 
+NEEDED = {  # keys, and what to do without them
+    "price": "give what a label costs",
+    "beta": "label a few items of it and look at its curve, or guess: beta = 0.5, low = 0.000001, high = 1",
+    "block": "give how many labels beta is the loss of",
+}
+KEYS = (*NEEDED, "low", "high", "seed_score", "min", "cap")
+MOST = Decimal(10**12)  # largest number in a table, and largest budget
+LONGEST = 50  # most digits of a number, before and after the point
 TOP = ("unit", "currency", "joint_price", "tasks", "informativeness")
 FINEST = 9  # most decimals of a price if no unit is given
+
+Line = Callable[[str, str | None, str | None], int | None]  # from a section, a task and a key (or just a top-level key)
+Content = tuple[Mapping[str, Any], Line]
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,6 @@ class EstimateTable:
 
     @property
     def context(self) -> Context:
-        """The inputs of baselines."""
         return Context(self.scores)
 
     def problem(self, budget: Decimal | float | str) -> SplitProblem:
@@ -65,33 +76,6 @@ class EstimateTable:
         return SplitProblem(
             self.estimates, self.prices, units, self.least, self.most, joint=self.joint, costs=self.costs
         )
-
-    def describe(self) -> dict[str, Any]:
-        """The table as JSON, for ``read_estimate_table``."""
-        known, tasks = self.estimates.informativeness, {}
-        for at, task in enumerate(self.estimates.tasks):
-            rate = self.estimates.rates[task]
-            own: dict[str, Any] = {"price": float(self.costs.money(self.prices[at])), "beta": rate.beta}
-            own |= {"low": rate.low, "high": rate.high, "block": rate.block, "min": self.least[at]}
-            own |= {} if self.most[at] is None else {"cap": self.most[at]}
-            tasks[task] = own | ({"seed_score": self.scores[task]} if task in self.scores else {})
-        informs = {
-            task: {
-                other: [float(known.value[at, to]), float(known.error[at, to])]
-                for to, other in enumerate(known.tasks)
-                if to != at
-            }
-            for at, task in enumerate(known.tasks)
-        }
-        top: dict[str, Any] = {"unit": float(self.costs.unit), "currency": self.costs.currency}
-        if self.joint is not None:
-            top["joint_price"] = float(self.costs.money(self.joint))
-        return {**top, "tasks": tasks, "informativeness": informs}
-
-    def save(self, file: str | Path) -> None:
-        """Write to JSON, atomically."""
-        with replacing(Path(file)) as out:
-            out.write(json.dumps(self.describe(), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_estimate_table(file: str | Path) -> EstimateTable:
@@ -112,7 +96,11 @@ def read_estimate_table(file: str | Path) -> EstimateTable:
         raise DataError("this is not text in UTF-8", path=path, fix="save it in UTF-8") from None
     except OSError as wrong:
         raise DataError(f"cannot be read: {wrong.strerror}", path=path) from None
-    return _Reader(path, *FORMATS[kind](path, text)).table()
+    try:
+        content, line = FORMATS[kind](path, text)
+    except RecursionError:
+        raise DataError("tables are nested too deep", path=path, fix="see docs/allocation.md for the format") from None
+    return _Reader(path, content, line).table()
 
 
 # -- validation ------------------------------------------------------------------------------------------------------
@@ -147,22 +135,24 @@ class _Reader:
         for task, given in tasks.items():
             self._check_keys(task, given)
         costs = self._costs(tasks)
-        names = tuple(tasks)
-        prices = {task: self._units(tasks[task]["price"], costs, task, "price") for task in names}
+        prices = {task: self._units(given["price"], costs, task, "price") for task, given in tasks.items()}
         joint = self.content.get("joint_price")
-        if joint is not None and self._units(joint, costs, None, "joint_price") < max(prices.values()):
-            dearest = max(names, key=lambda task: prices[task])
+        units = None if joint is None else self._units(joint, costs, None, "joint_price")
+        dearest = max(prices, key=lambda task: prices[task])
+        if units is not None and units < prices[dearest]:
             raise self.wrong(
                 f"joint_price = {joint} is below the price of one label of {dearest!r}, which such an item has as well",
                 key="joint_price",
                 fix="give what an item costs that is labelled for all tasks",
             )
         return EstimateTable(
-            SplitEstimates(self._informativeness(names), {task: self._rate(task, tasks[task]) for task in names}),
+            SplitEstimates(
+                self._informativeness(tuple(tasks)), {task: self._rate(task, given) for task, given in tasks.items()}
+            ),
             prices=tuple(prices.values()),
-            least=tuple(self._labels(task, tasks[task], "min") or 0 for task in names),
-            most=tuple(self._labels(task, tasks[task], "cap") for task in names),
-            joint=None if joint is None else self._units(joint, costs, None, "joint_price"),
+            least=tuple(self._labels(task, given, "min") or 0 for task, given in tasks.items()),
+            most=tuple(self._labels(task, given, "cap") for task, given in tasks.items()),
+            joint=units,
             scores={task: self._score(task, given) for task, given in tasks.items() if "seed_score" in given},
             costs=costs,
         )
@@ -175,45 +165,48 @@ class _Reader:
         for key in given:
             if key not in KEYS:
                 raise self.wrong(f"there is no key {key!r}", task, key, fix=f"use {', '.join(KEYS)}")
-        for key in NEEDED:
+        for key, fix in NEEDED.items():
             if key not in given:
-                guess = "label a few items of it and look at its curve, or guess: beta = 0.5, low = 0.000001, high = 1"
-                fixes = {"price": "give what a label costs", "block": "give how many labels beta is the loss of"}
-                raise self.wrong(f"{key} is missing", task, fix=fixes.get(key, guess))
+                raise self.wrong(f"{key} is missing", task, fix=fix)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def _number(self, value: Any, task: str | None, key: str, *, fix: str, section: str = "tasks") -> Decimal:
+    def _number(
+        self,
+        value: Any,
+        task: str | None,
+        key: str,
+        fix: str,
+        valid: Callable[[Decimal], bool] = lambda number: True,
+        section: str = "tasks",
+    ) -> Decimal:
+        """A number with the given property; anything else is refused with the fix."""
         large = isinstance(value, int) and value.bit_length() > 4 * LONGEST  # which cannot even be written
-        number = None if large or isinstance(value, bool | list | dict) else number_in(str(value))
-        if number is None or isinstance(value, str) or abs(number) > MOST:
-            fix = fix if number is None or isinstance(value, str) else f"give a number up to {MOST:,}"
+        number = None if large or isinstance(value, bool | list | dict | str) else number_in(str(value))
+        if number is not None and abs(number) > MOST:
+            raise self.wrong(f"{key} = {shown(value)}", task, key, fix=f"give a number up to {MOST:,}", section=section)
+        if number is None or not valid(number):
             raise self.wrong(f"{key} = {shown(value)}", task, key, fix=fix, section=section)
         return number
 
     def _costs(self, tasks: Mapping[str, Any]) -> CostModel:
-        prices = [
-            self._number(given["price"], task, "price", fix="give a number above 0") for task, given in tasks.items()
-        ]
+        above = "give a number above 0"
+        prices = [self._number(given["price"], task, "price", above) for task, given in tasks.items()]
         if "joint_price" in self.content:
-            prices.append(self._number(self.content["joint_price"], None, "joint_price", fix="give a number above 0"))
+            prices.append(self._number(self.content["joint_price"], None, "joint_price", above))
         currency = self.content.get("currency", "")
         if not isinstance(currency, str):
             raise self.wrong(
                 f"currency = {shown(currency)}", key="currency", fix='give a sign between quotes, such as "€"'
             )
-        decimals = max(0, *(-int(price.normalize().as_tuple().exponent) for price in prices))
-        if "unit" not in self.content:
-            return CostModel({}, {}, Decimal(1).scaleb(-min(decimals, FINEST)), currency)
-        unit = self._number(self.content["unit"], None, "unit", fix="give the smallest amount in use, such as 0.01")
-        if unit <= 0:
-            raise self.wrong(f"unit = {unit}", key="unit", fix="give the smallest amount in use, such as 0.01")
+        unit = Decimal(1).scaleb(max(-FINEST, min(0, *(int(p.normalize().as_tuple().exponent) for p in prices))))
+        if "unit" in self.content:
+            fix = "give the smallest amount in use, such as 0.01"
+            unit = self._number(self.content["unit"], None, "unit", fix, lambda number: number > 0)
         return CostModel({}, {}, unit, currency)
 
     def _units(self, value: Any, costs: CostModel, task: str | None, key: str) -> int:
-        price = self._number(value, task, key, fix="give a number above 0")
+        price = self._number(value, task, key, "give a number above 0", lambda number: number > 0)
         units = Fraction(price) / Fraction(costs.unit)
-        if price <= 0:
-            raise self.wrong(f"{key} = {price}", task, key, fix="give a number above 0")
         if units.denominator != 1:
             fix = "set unit to the smallest amount in use, such as 0.01"
             raise self.wrong(f"{key} = {price} is not a whole number of units of {costs.unit}", task, key, fix=fix)
@@ -223,32 +216,26 @@ class _Reader:
         if key not in given:
             return None
         fix = "give a whole number of labels from 0 up"
-        number = self._number(given[key], task, key, fix=fix)
-        if number < 0 or number != int(number):
-            raise self.wrong(f"{key} = {number}", task, key, fix=fix)
+        number = int(self._number(given[key], task, key, fix, lambda number: number >= 0 and number % 1 == 0))
         if key == "cap" and number < (least := self._labels(task, given, "min") or 0):
             raise self.wrong(
                 f"cap = {number} is below min = {least}", task, key, fix="raise the one or lower the other"
             )
-        return int(number)
+        return number
 
     def _score(self, task: str, given: Mapping[str, Any]) -> float:
         fix = "give the score of a model of the seed labels, from 0 to 1; without seed labels leave it out"
-        number = self._number(given["seed_score"], task, "seed_score", fix=fix)
-        if not 0 <= number <= 1:
-            raise self.wrong(f"seed_score = {number}", task, "seed_score", fix=fix)
-        return float(number)
+        return float(self._number(given["seed_score"], task, "seed_score", fix, lambda number: 0 <= number <= 1))
 
     def _rate(self, task: str, given: Mapping[str, Any]) -> ReductionRate:
-        rate = {}
-        for key in ("beta", "low", "high"):
-            fix = "give low ≤ beta ≤ high, all above 0 and up to 1"
-            rate[key] = float(self._number(given.get(key, given["beta"]), task, key, fix=fix))
-            if not 0 < rate[key] <= 1:
-                raise self.wrong(f"{key} = {rate[key]:g}", task, key, fix=fix)
-        block = self._number(given["block"], task, "block", fix="give a number of labels above 0")
+        fix = "give low ≤ beta ≤ high, all above 0 and up to 1"
+        beta, low, high = (
+            float(self._number(given.get(key, given["beta"]), task, key, fix, lambda number: 0 < float(number) <= 1))
+            for key in ("beta", "low", "high")
+        )
+        block = self._number(given["block"], task, "block", "give a number of labels above 0")
         try:
-            return ReductionRate(rate["beta"], rate["low"], rate["high"], float(block))
+            return ReductionRate(beta, low, high, float(block))
         except AllocationError as wrong:
             key = "block" if block <= 0 else "beta"
             raise self.wrong(wrong.message, task, key, fix=wrong.fix or "") from None
@@ -270,7 +257,7 @@ class _Reader:
                 pair = cell if isinstance(cell, list | tuple) else [cell, 0]
                 if len(pair) != 2:
                     raise self.wrong(f"informativeness for {other!r} = {shown(cell)}", task, other, fix=fix, **where)
-                of, doubt = (self._number(number, task, other, fix=fix, **where) for number in pair)
+                of, doubt = (self._number(number, task, other, fix, section="informativeness") for number in pair)
                 if doubt < 0:
                     raise self.wrong(f"the standard error for {other!r} is {doubt}", task, other, fix=fix, **where)
                 if other == task and (of != 1 or doubt != 0):
@@ -279,3 +266,143 @@ class _Reader:
                 value[tasks.index(task), tasks.index(other)] = float(of)
                 error[tasks.index(task), tasks.index(other)] = float(doubt)
         return Informativeness(tasks, value, error)
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------------
+def shown(value: Any) -> str:
+    """A value as in the file, shortened if necessary.
+
+    >>> shown([Decimal("0.25"), 1]), shown("0.05"), shown(True)
+    ('[0.25, 1]', '"0.05"', 'true')
+    """
+    if isinstance(value, int) and value.bit_length() > 4 * LONGEST:
+        return "a number of far too many digits"
+    if isinstance(value, list):
+        text = f"[{', '.join(map(shown, value))}]"
+    else:
+        text = str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def number_in(text: str) -> Decimal | None:
+    """The number in a text; ``None`` if it is not a finite number or has too many digits.
+
+    >>> number_in("0.05"), number_in("1e-99999999"), number_in("many"), number_in("inf")
+    (Decimal('0.05'), None, None, None)
+    """
+    found = _cell(text)
+    if isinstance(found, str) or not found.is_finite() or len(text) > LONGEST:
+        return None
+    return found if -LONGEST <= int(found.as_tuple().exponent) <= LONGEST else None
+
+
+# -- formats ---------------------------------------------------------------------------------------------------------
+def _toml(path: Path, text: str) -> Content:
+    try:
+        content = tomllib.loads(text, parse_float=_cell)
+    except tomllib.TOMLDecodeError as wrong:
+        where = re.search(r"\(at line (\d+)", str(wrong))
+        message = f"this is not TOML: {str(wrong).partition(' (at')[0]}"
+        raise DataError(message, path=path, line=int(where[1]) if where else None) from None
+    except ValueError:  # a whole number with thousands of digits
+        raise DataError("a number is too long", path=path, fix=f"give numbers up to {MOST:,}") from None
+
+    def line(section: str, task: str | None, key: str | None) -> int | None:
+        if task is None:
+            return _line_of(text, [rf"^\s*\[?[\"']?{re.escape(key or '')}[\"']?\s*[=\].]"])
+        header = rf"^\s*\[\s*{section}\s*\.\s*[\"']?{re.escape(task)}[\"']?\s*\]"
+        return _line_of(text, [header, *([] if key is None else [rf"^\s*[\"']?{re.escape(key)}[\"']?\s*="])])
+
+    return content, line
+
+
+def _json(path: Path, text: str) -> Content:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict[str, Any]()
+        for key, value in pairs:
+            if key in found:
+                raise DataError(f"the key {key!r} is given twice", path=path, fix="give it once")
+            found[key] = value
+        return found
+
+    try:
+        content = json.loads(text, parse_float=_cell, parse_int=_cell, object_pairs_hook=once)
+    except json.JSONDecodeError as wrong:
+        raise DataError(f"this is not JSON: {wrong.msg}", path=path, line=wrong.lineno) from None
+    if not isinstance(content, dict):
+        raise DataError("this is not a table of estimates", path=path, fix='begin with {"tasks": {…')
+
+    def line(section: str, task: str | None, key: str | None) -> int | None:
+        names = [] if key is None else [rf"{re.escape(json.dumps(key, ensure_ascii=False))}\s*:"]
+        if task is not None:
+            start = [f'"{section}"\\s*:', rf"{re.escape(json.dumps(task, ensure_ascii=False))}\s*:\s*\{{"]
+            names = start + names
+        return _line_of(text, names)
+
+    return content, line
+
+
+def _line_of(text: str, patterns: list[str]) -> int | None:
+    """The line of the last pattern, each searched for after the one before."""
+    at = 0
+    for pattern in patterns:
+        found = re.compile(pattern, re.MULTILINE).search(text, at)
+        if found is None:
+            return None
+        at = found.end()
+    return text.count("\n", 0, at) + 1
+
+
+def _csv(path: Path, text: str) -> Content:
+    """One row per task: its name and keys, ``informs:TASK`` and ``error:TASK``. Empty cells are missing values."""
+    lines, tasks, informs = {}, {}, {}
+    rows = csv.reader(text.splitlines(keepends=True), strict=True)
+    try:
+        header = [name.strip() for name in next(rows, [])]
+        if header[:1] != ["task"]:
+            mark = next((mark for mark in ";\t" if header and mark in header[0]), None)
+            fix = f"separate cells by commas, not by {'tabs' if mark == chr(9) else mark}" if mark else None
+            raise DataError(
+                "the first column is not 'task'", path=path, line=1, fix=fix or f"begin with task,{','.join(KEYS)}"
+            )
+        if twice := [key for key in header if header.count(key) > 1]:
+            raise DataError(f"column {twice[0]!r} occurs twice", path=path, line=1, fix="remove one")
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                message = f"there are {len(row)} cells, and the header has {len(header)}"
+                raise DataError(message, path=path, line=rows.line_num)
+            task, cells = row[0].strip(), dict(zip(header[1:], row[1:], strict=True))
+            if task in tasks:
+                raise DataError(f"task {task!r} is given twice", path=path, line=rows.line_num, fix="give it once")
+            lines[task] = rows.line_num
+            tasks[task] = {key: _cell(cell) for key, cell in cells.items() if ":" not in key and cell.strip()}
+            informs[task] = {
+                key.removeprefix("informs:"): [_cell(cell), _cell(cells.get(f"error:{key[8:]}", "").strip() or "0")]
+                for key, cell in cells.items()
+                if key.startswith("informs:") and cell.strip()
+            }
+            for key, cell in cells.items():
+                if key.startswith("error:") and cell.strip() and key[6:] not in informs[task]:
+                    message = f"task {task!r}: {key} is given without informs:{key[6:]}"
+                    raise DataError(message, path=path, line=rows.line_num, fix="give both, or none")
+    except csv.Error as wrong:
+        raise DataError(f"this is not CSV: {wrong}", path=path, line=rows.line_num) from None
+    for key in header:
+        kind, colon, other = key.partition(":")
+        if colon and (kind not in ("informs", "error") or other not in tasks):
+            raise DataError(f"column {key!r} is of no task", path=path, line=1, fix="use informs:TASK or error:TASK")
+    content: dict[str, Any] = {"tasks": tasks, "informativeness": informs}
+    return content, lambda section, task, key: None if task is None else lines.get(task)
+
+
+def _cell(text: str) -> Decimal | str:
+    """The number in a cell, or its text."""
+    try:
+        return Decimal(text.strip())
+    except ArithmeticError:
+        return text
+
+
+FORMATS: Mapping[str, Callable[[Path, str], Content]] = {".toml": _toml, ".json": _json, ".csv": _csv}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bursar.allocation.methods import METHODS
+from bursar.allocation.robust import METHODS
 from bursar.allocation.settings import NO_SPLIT
 from bursar.campaign.checks import lacks
 from bursar.campaign.config import CampaignConfig

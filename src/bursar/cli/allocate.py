@@ -102,7 +102,7 @@ def allocate(
     money = _money(budget)
 
     from bursar.allocation.advice import advise
-    from bursar.allocation.methods import METHODS
+    from bursar.allocation.robust import METHODS
     from bursar.cli.progress import ProgressBar
 
     if method is not None and method not in METHODS:
@@ -207,7 +207,7 @@ def _is_table(file: Path) -> bool:
 
 
 def _money(text: str) -> Decimal:
-    from bursar.allocation.table_files import MOST, number_in
+    from bursar.allocation.tables import MOST, number_in
 
     found = number_in(text)
     if found is None or found < 0:

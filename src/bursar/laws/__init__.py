@@ -6,52 +6,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bursar.laws.cards import Law, Prediction, packaged_laws
+    from bursar.laws.cards import Law, packaged_laws
     from bursar.laws.expressions import Formula
     from bursar.laws.fitting import fit_law
-    from bursar.laws.forms import PAPER_FORMS, PowerLaw, compare_forms, power_law
-    from bursar.laws.observations import Averages, Observations, append
-    from bursar.laws.regression import Effort, FitSettings, fit_front
-
-# Loaded on first use: most modules need a computer algebra system, and reading a run's advice does not.
-_MODULES = {
-    "PAPER_FORMS": "forms",
-    "Averages": "observations",
-    "Effort": "regression",
-    "FitSettings": "regression",
-    "Formula": "expressions",
-    "Law": "cards",
-    "Observations": "observations",
-    "PowerLaw": "forms",
-    "Prediction": "cards",
-    "append": "observations",
-    "compare_forms": "forms",
-    "fit_front": "regression",
-    "fit_law": "fitting",
-    "packaged_laws": "cards",
-    "power_law": "forms",
-}
+    from bursar.laws.forms import PAPER_FORMS, compare_forms, power_law
+    from bursar.laws.observations import Observations, append
+    from bursar.laws.regression import Effort, FitSettings
 
 __all__ = [
     "PAPER_FORMS",
-    "Averages",
     "Effort",
     "FitSettings",
     "Formula",
     "Law",
     "Observations",
-    "PowerLaw",
-    "Prediction",
     "append",
     "compare_forms",
-    "fit_front",
     "fit_law",
     "packaged_laws",
     "power_law",
 ]
+# Loaded on first use: most modules need a computer algebra system, and reading a run's advice does not.
+_MODULES = {
+    "cards": ("Law", "packaged_laws"),
+    "expressions": ("Formula",),
+    "fitting": ("fit_law",),
+    "forms": ("PAPER_FORMS", "compare_forms", "power_law"),
+    "observations": ("Observations", "append"),
+    "regression": ("Effort", "FitSettings"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"bursar.laws.{_MODULES[name]}"), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"bursar.laws.{module}"), name)
     raise AttributeError(f"module 'bursar.laws' has no attribute {name!r}")

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from bursar.corpus import Corpus
-from bursar.laws.cards import Law, packaged_laws
-from bursar.laws.gains import expected_gain, track_record
+from bursar.errors import ConfigError
+from bursar.laws.cards import Law, conformal, packaged_laws
 from bursar.laws.relatedness import Relatedness, relatedness
+from bursar.ragged import FloatArray
 
 EVEN = 1.25  # other tasks with up to this many times as many labels count as balanced
 JOINT = ("balanced", "unbalanced")
+NEAR = 0.01  # AMI is not known more precisely
+Verdict = Literal["helps", "harms", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,9 @@ class Laws:
         return cls(joint, single)
 
     def about(self) -> dict[str, Any]:
-        """Describe the laws."""
-        return {name: {"text": law.formula.text, "about": dict(law.about)} for name, law in self.named().items()}
-
-    def named(self) -> dict[str, Law]:
-        """All laws by name."""
-        return {**self.joint, "single": self.single}
+        """The formula and the origin of each law."""
+        named = {**self.joint, "single": self.single}
+        return {name: {"text": law.formula.text, "about": dict(law.about)} for name, law in named.items()}
 
 
 def advise(known: Corpus, units: Mapping[str, int], laws: Laws, *, seed: int = 0) -> dict[str, Any]:
@@ -88,3 +88,94 @@ def _advice_for(name: str, related: Relatedness, units: Mapping[str, int], laws:
         "verdict": verdict,
         "warnings": warnings,
     }
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The expected change of a task's score by joint training, with an interval."""
+
+    together: float
+    alone: float
+    value: float
+    low: float
+    high: float
+    level: float
+    verdict: Verdict
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrackRecord:
+    """The number of held-out settings, of those with a verdict, and of right verdicts."""
+
+    settings: int
+    decided: int
+    right: int
+
+
+def verdict_of(low: float, high: float) -> Verdict:
+    """The verdict for an interval of the gain.
+
+    >>> verdict_of(0.01, 0.03), verdict_of(-0.03, -0.01), verdict_of(-0.01, 0.03)
+    ('helps', 'harms', 'cannot tell')
+    """
+    return "helps" if low > 0 else "harms" if high < 0 else "cannot tell"
+
+
+def expected_gain(joint: Law, single: Law, ami: tuple[float, float, float], **values: float) -> Gain:
+    """The expected gain at a setting, such as ``n=5000, tasks=3``.
+
+    ``ami`` is a measured value with the ends of its interval. The interval of the gain covers the gains at all three,
+    extended to both sides by the conformal error of the difference of the two laws on held-out settings. Outside the
+    range of a law the verdict is "cannot tell".
+    """
+    real, expected = _gains(joint, single)
+    misses = real - expected
+    half = conformal(misses, joint.level)
+    alone = single.predict(n=values["n"]).value
+    related = [_inside(min(1.0, max(0.0, value)), joint) for value in ami]
+    together = [joint.predict(**values, ami=value).value for value in related]
+    gains = [value - alone for value in together]
+    warnings = list(dict.fromkeys([*joint.outside(**values, ami=related[0]), *single.outside(n=values["n"])]))
+    low, high = (-1.0, 1.0) if half is None else (min(gains) - half, max(gains) + half)
+    verdict = "cannot tell" if warnings else verdict_of(low, high)
+    if half is None:
+        warnings.append(f"{len(misses)} held-out settings are too few for an interval at {joint.level:g}")
+    return Gain(together[0], alone, gains[0], low, high, joint.level, verdict, tuple(warnings))
+
+
+def _inside(ami: float, joint: Law) -> float:
+    """The value, or the end of the law's range if it is practically equal."""
+    ends = joint.ranges.get("ami")
+    if ends is None:
+        return ami
+    end = min(max(ami, ends.low), ends.high)
+    return end if abs(end - ami) <= NEAR else ami
+
+
+def track_record(joint: Law, single: Law) -> TrackRecord:
+    """How often there was a verdict on a held-out setting, and how often it was right."""
+    real, expected = _gains(joint, single)
+    half = conformal(real - expected, joint.level)
+    decided = np.abs(expected) > half if half is not None else np.zeros(len(real), dtype=bool)
+    right = decided & (np.sign(real) == np.sign(expected))
+    return TrackRecord(len(real), int(decided.sum()), int(right.sum()))
+
+
+def _gains(joint: Law, single: Law) -> tuple[FloatArray, FloatArray]:
+    """Real and expected gains on the held-out settings with a known score of a single task."""
+    if single.variables != ("n",):
+        raise ConfigError(
+            f"the law of single tasks has the variables {', '.join(single.variables)} instead of n",
+            fix="fit it to single tasks: bursar laws fit TABLE --single --variables n",
+        )
+    rows = joint.held_out
+    alone = np.array(rows.alone, dtype=float)
+    known = np.isfinite(alone)
+    if "n" not in rows.variables or not known.any():
+        raise ConfigError(
+            "the law has no scores of single tasks with as many labels",
+            fix="fit it to a table that also has single-task models",
+        )
+    n, score, predicted = (np.array(some)[known] for some in (rows.variables["n"], rows.score, rows.predicted))
+    return score - alone[known], predicted - single.formula.predict(n[:, None])

@@ -23,9 +23,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BeforeValidator, TypeAdapter
 
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError, DataError
@@ -45,6 +46,8 @@ MEANINGS = {
     "alpha": "share of the real labels that is kept",
 }
 
+Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]  # JSON has no nan
+
 
 @dataclass(frozen=True)
 class Range:
@@ -61,8 +64,8 @@ class GrowthRate:
 
     growth: str | None  # such as "sqrt(n)"; None if unknown
     near_zero: bool  # whether growth is that near 0, rather than for large values
-    middle: float  # local exponent at the median
-    top: float  # local exponent at the top of the range
+    middle: Number  # local exponent at the median
+    top: Number  # local exponent at the top of the range
     power: Exponent | None  # of a power law fitted to the same rows
 
 
@@ -73,7 +76,13 @@ class HeldOut:
     variables: Mapping[str, tuple[float, ...]]
     score: tuple[float, ...]
     predicted: tuple[float, ...]
-    alone: tuple[float, ...] = ()  # scores of single tasks with as many tokens; nan if unknown
+    alone: tuple[Number, ...] = ()  # scores of single tasks with as many tokens; nan if unknown
+
+    def __post_init__(self) -> None:
+        rows = len(self.score)
+        columns = (self.predicted, *self.variables.values(), *([self.alone] if self.alone else []))
+        if not rows or any(len(column) != rows for column in columns):
+            raise ValueError("held-out rows need a score, and each column as many values")
 
     @property
     def residuals(self) -> FloatArray:
@@ -181,35 +190,28 @@ class Law:
 
     # -- on disk ---------------------------------------------------------------------------------------------------
     def describe(self) -> dict[str, Any]:
-        """Convert to JSON values."""
-        half = self.held_out.half_width(self.level)
-        return {
-            "law": FORMAT,
-            "formula": self.formula.exact,
-            "text": self.formula.text,
-            "latex": self.formula.latex,
-            "variables": list(self.variables),
-            "origin": self.origin,
-            "ranges": {name: asdict(r) for name, r in self.ranges.items()},
-            "rates": {name: _finite(asdict(r)) for name, r in self.rates.items()},
-            "error": {
-                "mse": self.held_out.mse,
-                "mean_absolute": self.held_out.mean_absolute,
-                "rows": len(self.held_out.score),
-            },
-            "interval": {"level": self.level, "half_width": half},
-            "scaling": dict(self.scaling),
-            "baselines": _finite(dict(self.baselines)),
-            "front": [_finite(dict(entry)) for entry in self.front],
-            "held_out": {
-                "variables": {name: list(values) for name, values in self.held_out.variables.items()},
-                "score": list(self.held_out.score),
-                "predicted": list(self.held_out.predicted),
-                "alone": [None if math.isnan(score) else score for score in self.held_out.alone],
-            },
-            "about": dict(self.about),
-            "warnings": list(self.warnings),
-        }
+        rows = self.held_out
+        found: dict[str, Any] = _finite(
+            {
+                "law": FORMAT,
+                "formula": self.formula.exact,
+                "text": self.formula.text,
+                "latex": self.formula.latex,
+                "variables": self.variables,
+                "origin": self.origin,
+                "ranges": {name: asdict(r) for name, r in self.ranges.items()},
+                "rates": {name: asdict(r) for name, r in self.rates.items()},
+                "error": {"mse": rows.mse, "mean_absolute": rows.mean_absolute, "rows": len(rows.score)},
+                "interval": {"level": self.level, "half_width": rows.half_width(self.level)},
+                "scaling": self.scaling,
+                "baselines": self.baselines,
+                "front": self.front,
+                "held_out": asdict(rows),
+                "about": self.about,
+                "warnings": self.warnings,
+            }
+        )
+        return found
 
     def save(self, file: str | Path) -> None:
         """Write as JSON, whole or not at all."""
@@ -237,7 +239,30 @@ class Law:
             raise DataError("it is not a law", path=path, fix="make one: bursar laws fit TABLE --out LAW.json")
         if found["law"] != FORMAT:
             raise DataError(f"it is a law of format {found['law']!r}, not {FORMAT}", path=path)
-        return _LawReader(path, found).law()
+
+        def read(name: str, convert: Callable[[Any], Any]) -> Any:
+            try:
+                return convert(found[name])
+            except BursarError as wrong:
+                raise DataError(f"field {name!r}: {wrong.message}", path=path, fix=wrong.fix) from None
+            except (KeyError, TypeError, ValueError, AttributeError):
+                problem = "is invalid" if name in found else "is missing"
+                raise DataError(f"field {name!r} {problem}", path=path, fix="make the law again") from None
+
+        names = read("variables", _variables)
+        return cls(
+            formula=read("formula", lambda text: Formula.parse(text, names)),
+            origin=read("origin", str),
+            ranges=read("ranges", lambda v: {name: _RANGE.validate_python(v[name]) for name in names}),
+            rates=read("rates", lambda v: {name: _RATE.validate_python(v[name]) for name in names}),
+            held_out=read("held_out", lambda v: _held_out(v, names)),
+            scaling=read("scaling", dict),
+            baselines=read("baselines", _NUMBERS.validate_python),
+            front=read("front", lambda v: tuple(_front_entry(entry) for entry in v)),
+            level=read("interval", _level),
+            about=read("about", lambda v: dict(v) | ({"models": int(v["models"])} if "models" in v else {})),
+            warnings=read("warnings", lambda v: tuple(str(warning) for warning in v)),
+        )
 
     @classmethod
     def packaged(cls, name: str = "balanced", folder: Path | None = None) -> Law:
@@ -262,37 +287,8 @@ def packaged_laws(folder: Path | None = None) -> list[str]:
     return sorted(file.stem for file in (folder or SHIPPED).glob("*.json"))
 
 
-@dataclass(frozen=True)
-class _LawReader:
-    """Reads a law, and names the field that is wrong."""
-
-    path: Path | None
-    values: Mapping[str, Any]
-
-    def law(self) -> Law:
-        names = self.field("variables", _variables)
-        return Law(
-            formula=self.field("formula", lambda text: Formula.parse(text, names)),
-            origin=self.field("origin", str),
-            ranges=self.field("ranges", lambda v: {name: Range(**_floats(v[name])) for name in names}),
-            rates=self.field("rates", lambda v: {name: _rate(v[name]) for name in names}),
-            held_out=self.field("held_out", lambda v: _held_out(v, names)),
-            scaling=self.field("scaling", dict),
-            baselines=self.field("baselines", _floats),
-            front=self.field("front", lambda v: tuple(_front_entry(entry) for entry in v)),
-            level=self.field("interval", _level),
-            about=self.field("about", lambda v: dict(v) | ({"models": int(v["models"])} if "models" in v else {})),
-            warnings=self.field("warnings", lambda v: tuple(str(warning) for warning in v)),
-        )
-
-    def field(self, name: str, read: Callable[[Any], Any]) -> Any:
-        try:
-            return read(self.values[name])
-        except BursarError as wrong:
-            raise DataError(f"field {name!r}: {wrong.message}", path=self.path, fix=wrong.fix) from None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            problem = "is invalid" if name in self.values else "is missing"
-            raise DataError(f"field {name!r} {problem}", path=self.path, fix="make the law again") from None
+_RANGE, _RATE, _HELD_OUT = TypeAdapter(Range), TypeAdapter(GrowthRate), TypeAdapter(HeldOut)
+_NUMBERS = TypeAdapter(dict[str, Number])
 
 
 def _variables(found: Sequence[Any]) -> tuple[str, ...]:
@@ -305,14 +301,8 @@ def _variables(found: Sequence[Any]) -> tuple[str, ...]:
     return names
 
 
-def _held_out(found: Mapping[str, Any], variables: Sequence[str]) -> HeldOut:
-    columns = {name: tuple(map(float, found["variables"][name])) for name in variables}
-    score, predicted = (tuple(map(float, found[name])) for name in ("score", "predicted"))
-    alone = tuple(map(_number, found.get("alone", ())))
-    lengths = {len(score), len(predicted), *(len(column) for column in columns.values())}
-    if not score or len(lengths) > 1 or len(alone) not in (0, len(score)):
-        raise ValueError
-    return HeldOut(columns, score, predicted, alone)
+def _held_out(found: Mapping[str, Any], names: Sequence[str]) -> HeldOut:
+    return _HELD_OUT.validate_python({**found, "variables": {name: found["variables"][name] for name in names}})
 
 
 def _level(interval: Mapping[str, Any]) -> float:
@@ -328,20 +318,10 @@ def _front_entry(found: Mapping[str, Any]) -> dict[str, Any]:
     return dict(found) | numbers | {"size": int(found["size"])} | texts
 
 
-def _rate(found: Mapping[str, Any]) -> GrowthRate:
-    power = None if found["power"] is None else Exponent(**_floats(found["power"]))
-    growth = None if found["growth"] is None else str(found["growth"])
-    return GrowthRate(growth, bool(found["near_zero"]), _number(found["middle"]), _number(found["top"]), power)
-
-
-def _floats(found: Mapping[str, Any]) -> dict[str, float]:
-    return {str(name): _number(value) for name, value in found.items()}
-
-
-def _number(value: Any) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _finite(found: dict[str, Any]) -> dict[str, Any]:
-    """Replace nan by null, which JSON has."""
-    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in found.items()}
+def _finite(found: Any) -> Any:
+    """Replace nan by null, which JSON has, and all sequences by lists."""
+    if isinstance(found, Mapping):
+        return {name: _finite(value) for name, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [_finite(value) for value in found]
+    return None if isinstance(found, float) and not math.isfinite(found) else found

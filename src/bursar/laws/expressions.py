@@ -7,6 +7,7 @@ come from a file of someone else.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,19 +34,13 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Abs": sympy.Abs,
     "sqrt_abs": lambda x: sympy.sqrt(sympy.Abs(x)),
     "log_abs": lambda x: sympy.log(sympy.Abs(x)),
-    "neg": lambda x: -x,
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
+    "neg": operator.neg,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
 }
-_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: lambda x, y: x + y,
-    ast.Sub: lambda x, y: x - y,
-    ast.Mult: lambda x, y: x * y,
-    ast.Div: lambda x, y: x / y,
-    ast.Pow: lambda x, y: x**y,
-}
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
 def symbol(name: str) -> Any:
@@ -193,14 +188,12 @@ def _read(node: ast.expr, names: Mapping[str, Any]) -> Any:
             if name not in names:
                 raise ValueError(f"there is no variable {name!r}, only {', '.join(names)}")
             return names[name]
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_read(inner, names)
-        case ast.UnaryOp(op=ast.UAdd(), operand=inner):
-            return _read(inner, names)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=inner):
+            return -_read(inner, names) if isinstance(sign, ast.USub) else _read(inner, names)
         case ast.BinOp(op=ast.Pow(), left=left, right=right):
             return _read(left, names) ** _exponent(_read(right, names))
-        case ast.BinOp(op=operator, left=left, right=right) if type(operator) in _OPERATORS:
-            return _OPERATORS[type(operator)](_read(left, names), _read(right, names))
+        case ast.BinOp(op=sign, left=left, right=right) if type(sign) in _OPERATORS:
+            return _OPERATORS[type(sign)](_read(left, names), _read(right, names))
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]):
             if name not in _FUNCTIONS:
                 raise ValueError(f"there is no function {name!r}")
@@ -314,14 +307,10 @@ class GrowthOrder:
         >>> GrowthOrder(0.5).text("n"), GrowthOrder(0, 0.5).text("tasks"), GrowthOrder(0).text("ami")
         ('sqrt(n)', 'sqrt(log(tasks))', 'a constant')
         """
-        parts = [_raised(name, self.power), _raised(f"log({name})", self.logs)]
-        return " ".join(part for part in parts if part) or "a constant"
-
-
-def _raised(name: str, power: float) -> str:
-    if power == 0:
-        return ""
-    return name if power == 1 else f"sqrt({name})" if power == 0.5 else f"{name}^{power:g}"
+        terms = ((name, self.power), (f"log({name})", self.logs))
+        powers = {0: "", 1: "{0}", 0.5: "sqrt({0})"}
+        parts = [powers.get(power, "{0}^{1:g}").format(term, power) for term, power in terms]
+        return " ".join(filter(None, parts)) or "a constant"
 
 
 def growth(formula: Formula, name: str, others: Mapping[str, float], *, at_zero: bool = False) -> GrowthOrder | None:

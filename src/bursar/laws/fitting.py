@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from bursar.errors import ConfigError
-from bursar.laws.baselines import monotone_values
 from bursar.laws.cards import GrowthRate, HeldOut, Law, Range
 from bursar.laws.expressions import Formula, growth, slope
 from bursar.laws.forms import PAPER_FORMS, Exponent, PowerLawSettings, power_law
@@ -16,13 +15,13 @@ from bursar.laws.observations import OPTIONAL, Averages
 from bursar.laws.regression import (
     SCORE_SCALE,
     FitSettings,
-    ScoredFormula,
     check_rows,
     choose,
     cross_validated,
     fit_front,
     held_out,
     input_scales,
+    monotone_values,
 )
 from bursar.ragged import FloatArray
 
@@ -64,19 +63,35 @@ def fit_law(
     )
     ranges = {name: Range(*map(float, np.quantile(X[:, at], [0, 0.5, 1]))) for at, name in enumerate(names)}
     monotone = monotone_values(X[fit], names, y[fit], X[out])
+    try:
+        powers = power_law(X[fit], names, y[fit], PowerLawSettings(seed=seed)).exponents
+    except ConfigError:  # too few rows without zeros
+        powers = {}
     return Law(
         formula=formula,
         origin=origins.get(formula.form, engine),
         ranges=ranges,
-        rates=rates_of(formula, ranges, _exponents(X[fit], names, y[fit], seed)),
+        rates=rates_of(formula, ranges, powers),
         held_out=rows,
-        scaling=_scaling(engine, X[fit], names),
+        scaling={
+            "score": SCORE_SCALE if engine == "gplearn" else 1.0,
+            "inputs": dict.fromkeys(names, 1.0) if engine == "gplearn" else input_scales(X[fit], names),
+        },
         baselines={
             "constant": float(np.mean((y[out] - y[fit].mean()) ** 2)),
             "monotone": float(np.mean((y[out] - monotone) ** 2)),
             "noise": averages.noise,
         },
-        front=tuple(_described(candidate, origins, engine) for candidate in candidates),
+        front=tuple(
+            {
+                "size": found.formula.size,
+                "error": found.error,
+                "doubt": found.doubt,
+                "text": found.formula.text,
+                "origin": origins.get(found.formula.form, engine),
+            }
+            for found in candidates
+        ),
         level=settings.level,
         about={"rows": len(y), "left_out": left_out, "engine": engine, "seed": seed} | dict(about or {}),
         warnings=tuple(_warnings(averages, names, formula, left_out)),
@@ -106,30 +121,6 @@ def _known(X: FloatArray, names: Sequence[str], y: FloatArray, front: Sequence[F
             have.add(form)
             found[Formula(form, constants, tuple(names)).refitted(X, y)] = name
     return found
-
-
-def _exponents(X: FloatArray, names: Sequence[str], y: FloatArray, seed: int) -> Mapping[str, Exponent]:
-    try:
-        return power_law(X, names, y, PowerLawSettings(seed=seed)).exponents
-    except ConfigError:  # too few rows without zeros
-        return {}
-
-
-def _scaling(engine: str, X: FloatArray, names: Sequence[str]) -> dict[str, Any]:
-    if engine == "gplearn":
-        return {"score": SCORE_SCALE, "inputs": dict.fromkeys(names, 1.0)}
-    return {"score": 1.0, "inputs": input_scales(X, names)}
-
-
-def _described(candidate: ScoredFormula, origins: Mapping[Any, str], engine: str) -> dict[str, Any]:
-    formula = candidate.formula
-    return {
-        "size": formula.size,
-        "error": candidate.error,
-        "doubt": candidate.doubt,
-        "text": formula.text,
-        "origin": origins.get(formula.form, engine),
-    }
 
 
 def _warnings(averages: Averages, names: Sequence[str], formula: Formula, left_out: int) -> list[str]:

@@ -10,10 +10,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from bursar.errors import ConfigError
-from bursar.laws.baselines import monotone_error
 from bursar.laws.expressions import Formula, least_squares, parse
 from bursar.laws.observations import Averages
-from bursar.laws.regression import FEWEST_ROWS, check_rows, cross_validated
+from bursar.laws.regression import FEWEST_ROWS, check_rows, cross_validated, monotone_error
 from bursar.ragged import FloatArray, IntArray
 from bursar.random_streams import rng
 
@@ -77,24 +76,22 @@ class FormComparison:
 def compare_forms(averages: Averages, *, seed: int = 0) -> list[FormComparison]:
     """Refit the paper's forms to a table. A form with a variable that does not vary is left out."""
     found = []
-    free: dict[tuple[str, ...], float] = {}
+    monotone: dict[tuple[str, ...], float] = {}  # errors, by variables
     for name, known in PAPER_FORMS.items():
         X, y, _ = averages.matrix(known.variables)
         if len(y) < FEWEST_ROWS or (np.ptp(X, axis=0) == 0).any():
             continue
         mean = Formula.of(parse(repr(float(y.mean())), known.variables), known.variables)
         form, flat = cross_validated([known.formula, mean], X, y, seed=seed)
-        if known.variables not in free:
-            free[known.variables] = monotone_error(X, known.variables, y, seed=seed)
-        fitted = known.formula.refitted(X, y)
-        monotone = free[known.variables]
-        found.append(FormComparison(name, fitted, form.error, form.doubt, monotone, flat.error, len(y)))
+        if known.variables not in monotone:
+            monotone[known.variables] = monotone_error(X, known.variables, y, seed=seed)
+        errors = form.error, form.doubt, monotone[known.variables], flat.error
+        found.append(FormComparison(name, known.formula.refitted(X, y), *errors, len(y)))
     if not found:
         raise ConfigError("none of the paper's forms can be fitted", fix=f"use {FEWEST_ROWS} settings or more")
     return found
 
 
-# -- power laws -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Exponent:
     """The exponent of a variable, with an interval."""
@@ -104,7 +101,6 @@ class Exponent:
     high: float
 
     def holds(self, power: float) -> bool:
-        """Whether the interval contains a power."""
         return self.low <= power <= self.high
 
 
@@ -162,10 +158,7 @@ def power_law(
     centre = np.log(X).mean(axis=0)
     rows = _LogRows(np.log(X) - centre, y, settings.offset)
     found = rows.powers(None)
-    if groups is None:
-        ends = _bootstrap_ends(rows, found, settings)
-    else:
-        ends = _ends_over_groups(rows, found, np.asarray(groups)[positive], settings.level)
+    ends = rows.ends(found, settings, None if groups is None else np.asarray(groups)[positive])
     factor, added = rows.linear(found)
     scale = factor * float(np.exp(-(centre * found).sum()))
     text = " * ".join([repr(scale), *(f"{name} ** {p!r}" for name, p in zip(names, found.tolist(), strict=True))])
@@ -216,20 +209,16 @@ class _LogRows:
         factor = float(centred @ self.y / max(float(centred @ centred), 1e-300))
         return factor, float(self.y.mean() - factor * shape.mean())
 
-
-def _bootstrap_ends(rows: _LogRows, found: FloatArray, settings: PowerLawSettings) -> FloatArray:
-    """The ends of bootstrap intervals: (2, variables)."""
-    numbers, count = rng(settings.seed, "power law bootstrap"), len(rows.y)
-    drawn = [rows.take(numbers.integers(count, size=count)).powers(found) for _ in range(settings.draws)]
-    ends: FloatArray = np.quantile(np.array(drawn), [(1 - settings.level) / 2, (1 + settings.level) / 2], axis=0)
-    return ends
-
-
-def _ends_over_groups(rows: _LogRows, found: FloatArray, groups: IntArray, level: float) -> FloatArray:
-    """The ends of t-intervals over groups: (2, variables)."""
-    each = np.array([rows.take(groups == group).powers(found) for group in np.unique(groups)])
-    if len(each) < 2:
-        return np.stack([np.full_like(found, -np.inf), np.full_like(found, np.inf)])
-    error = each.std(axis=0, ddof=1) / np.sqrt(len(each))
-    reach = float(stdtrit(len(each) - 1, (1 + level) / 2)) * error
-    return np.stack([found - reach, found + reach])
+    def ends(self, found: FloatArray, settings: PowerLawSettings, groups: IntArray | None) -> FloatArray:
+        """The ends of intervals of the exponents, by bootstrap or as t-intervals over groups: (2, variables)."""
+        if groups is None:
+            numbers, count = rng(settings.seed, "power law bootstrap"), len(self.y)
+            drawn = [self.take(numbers.integers(count, size=count)).powers(found) for _ in range(settings.draws)]
+            ends: FloatArray = np.quantile(drawn, [(1 - settings.level) / 2, (1 + settings.level) / 2], axis=0)
+            return ends
+        each = np.array([self.take(groups == group).powers(found) for group in np.unique(groups)])
+        if len(each) < 2:
+            return np.stack([np.full_like(found, -np.inf), np.full_like(found, np.inf)])
+        error = each.std(axis=0, ddof=1) / np.sqrt(len(each))
+        reach = float(stdtrit(len(each) - 1, (1 + settings.level) / 2)) * error
+        return np.stack([found - reach, found + reach])

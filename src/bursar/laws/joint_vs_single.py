@@ -194,20 +194,15 @@ def check(
         name = f"{way} {seed}"
         if name in found:
             continue
-
-        def report(what: str, part: float, done: int = done, way: str = way, seed: int = seed) -> None:
-            progress(f"{what} {way}, seed {seed}", (done + part) / len(runs))
-
         own = own_models if way == "together" and seed == subject.config.seed else None
+        report = _part_of(progress, done, len(runs), f" {way}, seed {seed}")
         found[name] = _trained(subject, way, seed, own or folder / MODELS_FOLDER, report)
         _keep(folder / TRAININGS_FILE, {"kind": KIND, "asked": asked, "tallies": found})
+
     tasks = {}
-    for task in subject.judged.schema:
-        tallies = {
-            way: np.array([found[f"{way} {subject.config.seed + at}"][task] for at in range(seeds)]) for way in WAYS
-        }
-        tasks[task] = compared(subject.judged.schema[task].score, tallies["together"], tallies["alone"])
-        tasks[task]["metric"] = subject.judged.schema[task].metric
+    for name, task in subject.judged.schema.items():
+        tallies = (np.array([found[f"{way} {subject.config.seed + at}"][name] for at in range(seeds)]) for way in WAYS)
+        tasks[name] = compared(task.score, *tallies) | {"metric": task.metric}
     return {
         **asked,
         "seeds": seeds,
@@ -249,15 +244,16 @@ def _trained(subject: Subject, way: str, seed: int, folder: Path, progress: Prog
         groups = groups_of(schema)
     found: dict[str, list[list[float]]] = {}
     for at, group in enumerate(groups):
-
-        def report(what: str, done: float, at: int = at) -> None:
-            progress(what, (at + done) / len(groups))
-
         models = Models(folder, config, {name: schema[name] for name in group}, pool=subject.pool)
         dev = labels.dev.with_tasks(group) if labels.dev is not None else None
-        learner, _ = models.fitted(labels.annotated.with_tasks(group), dev, report)
+        learner, _ = models.fitted(labels.annotated.with_tasks(group), dev, _part_of(progress, at, len(groups)))
         found |= _tallies(learner, subject.judged.with_tasks(group))
     return found
+
+
+def _part_of(progress: Progress, part: int, parts: int, about: str = "") -> Progress:
+    """The callback for the progress of one part of the work."""
+    return lambda what, done: progress(what + about, (part + done) / parts)
 
 
 def _sharing(config: CampaignConfig, sharing: str) -> CampaignConfig:
@@ -276,8 +272,7 @@ def _tallies(learner: Learner, judged: Corpus) -> dict[str, list[list[float]]]:
     guesses: Mapping[str, Ragged] = learner.predict(judged.unlabelled())
     for name, task in judged.schema.items():
         known = np.flatnonzero(judged.labels[name].present)
-        counts = task.tally(judged.labels[name].rows.take(known), guesses[name].take(known))
-        found[name] = counts.tolist()
+        found[name] = task.tally(judged.labels[name].rows.take(known), guesses[name].take(known)).tolist()
     return found
 
 
@@ -293,7 +288,7 @@ def compared(score: Callable[[FloatArray], FloatArray], together: FloatArray, al
     """
     from scipy.stats import norm, t
 
-    from bursar.laws.gains import verdict_of
+    from bursar.laws.advice import verdict_of
 
     seeds, items, _ = together.shape
     times = rng(items, "judged items").multinomial(items, np.full(items, 1 / items), size=DRAWS).astype(float)
@@ -352,8 +347,7 @@ def keep(folder: Path, **parts: Mapping[str, Any]) -> dict[str, Any]:
     """Store advice or a check, together with what is stored for the same labels."""
     (of,) = {part["of"] for part in parts.values()}
     before = read_kept(folder / FILE)
-    kept = {name: before[name] for name in ("advice", "check") if before.get(name, {}).get("of") == of}
-    found = {"kind": KIND, **kept, **parts}
+    found = {"kind": KIND, **_about(before, of), **parts}
     _keep(folder / FILE, found)
     return found
 
@@ -367,8 +361,12 @@ def current_together(run: Run) -> dict[str, Any] | None:
         of = subject_of_run(run).fingerprint
     except BursarError:
         return None
-    found = {name: kept[name] for name in ("advice", "check") if kept.get(name, {}).get("of") == of}
-    return found or None
+    return _about(kept, of) or None
+
+
+def _about(kept: Mapping[str, Any], of: str) -> dict[str, Any]:
+    """What is stored for the labels with this fingerprint."""
+    return {name: kept[name] for name in ("advice", "check") if kept.get(name, {}).get("of") == of}
 
 
 def read_kept(file: Path) -> dict[str, Any]:

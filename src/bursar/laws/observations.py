@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,11 @@ WHERE_FROM = ("source", "settings", "version")
 SETTING = ("n", "n_other", "tasks", "alpha", "architecture", "single", "source", "settings")
 KEY = (*SETTING, "seed")  # identifies a model
 VARIABLES = ("n", "n_other", "tasks", "ami", "alpha")  # of laws
-SMALLEST = {"n": 1, "n_other": 0, "tasks": 1, "seed": 0}
-BETWEEN = {"ami": (-1.0, 1.0), "alpha": (0.0, 1.0), "score": (0.0, 1.0)}
+RANGES = {"n": (1, inf), "n_other": (0, inf), "tasks": (1, inf), "seed": (0, inf)} | {
+    "ami": (-1, 1),
+    "alpha": (0, 1),
+    "score": (0, 1),
+}
 OPTIONAL = ("ami", "alpha")  # empty for a single task
 SAME = 1e-9  # largest difference between equal scores
 
@@ -85,8 +89,8 @@ class Averages:
         scores: dict[tuple[str, float], list[float]] = {}
         for row in np.flatnonzero(self.single).tolist():
             scores.setdefault(keys[row], []).append(float(self.score[row]))
-        found: FloatArray = np.array([np.mean(scores[key]) if key in scores else np.nan for key in keys])
-        found[self.single] = np.nan
+        found: FloatArray = np.array([np.mean(scores.get(key, nan)) for key in keys])
+        found[self.single] = nan
         return found[self._columns(names)[1]]
 
     def _columns(self, names: Sequence[str]) -> tuple[FloatArray, BoolArray]:
@@ -105,7 +109,7 @@ class Averages:
     def noise(self) -> float:
         """The mean squared error of averages over few seeds, a lower bound for laws; nan if unknown."""
         several = self.runs > 1
-        return float(np.mean(self.deviation[several] ** 2 / self.runs[several])) if several.any() else float("nan")
+        return float(np.mean(self.deviation[several] ** 2 / self.runs[several])) if several.any() else nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +149,13 @@ class Observations:
     @classmethod
     def _checked(cls, table: Any, path: Path | None) -> Observations:
         typed = {}
+        words = {pa.string(): "names", pa.bool_(): "truth values"}
         for field in SCHEMA:
             try:
                 typed[field.name] = table[field.name].combine_chunks().cast(field.type)
             except pa.ArrowException:
-                raise DataError(f"column {field.name!r} does not hold {_in_words(field.type)}", path=path) from None
+                kind = words.get(field.type, "numbers")
+                raise DataError(f"column {field.name!r} does not hold {kind}", path=path) from None
         whole = pa.table(typed, schema=SCHEMA)
         _check(whole, path)
         return cls(whole)
@@ -172,31 +178,25 @@ class Observations:
         Different scores of the same model are an error: the settings do not say what differs.
         """
         table = pa.concat_tables([self.table, *(other.table for other in others)])
-        rows = table.to_pylist()
         kept: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for row in rows:
+        for row in table.to_pylist():
             key = tuple(row[name] for name in KEY)
             first = kept.setdefault(key, row)
             if abs(first["score"] - row["score"]) > SAME:
-                model = ", ".join(
-                    f"{name} {value}" for name, value in zip(KEY, key, strict=True) if value not in ("", None)
-                )
+                model = ", ".join(f"{name} {row[name]}" for name in KEY if row[name] not in ("", None))
                 raise DataError(
                     f"the model with {model} has the scores {first['score']:g} and {row['score']:g}",
                     fix="use different values in the column settings, or remove one",
                 )
-        order = sorted(kept, key=_sortable)
-        return Observations(pa.Table.from_pylist([kept[key] for key in order], schema=SCHEMA))
+        return Observations(pa.Table.from_pylist([kept[key] for key in sorted(kept, key=_sortable)], schema=SCHEMA))
 
     def of_architecture(self, name: str) -> Observations:
-        """The rows of one architecture."""
         known = sorted(set(self.column("architecture")))
         if name not in known:
             raise ConfigError(f"there is no architecture {name!r} in the table", fix=f"use {', '.join(known)}")
         return Observations(self.table.filter(pa.array(self.column("architecture") == name)))
 
     def of_single_tasks(self) -> Observations:
-        """The rows of single-task models."""
         single = self.table.filter(self.table["single"])
         if not len(single):
             raise ConfigError("there are no single tasks in the table", fix="add rows of single-task models")
@@ -244,41 +244,25 @@ def append(file: str | Path, rows: Observations) -> Observations:
 def _check(table: Any, path: Path | None) -> None:
     if not len(table):
         raise DataError("the table has no rows", path=path)
-    single = table["single"].to_numpy(zero_copy_only=False)
+
+    def refuse(bad: BoolArray, column: str, why: str, fix: str) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            value, tasks = table[column][row].as_py(), table["tasks"][row].as_py()
+            raise DataError(f"row {row + 1}, column {column!r}: {why.format(value, tasks).lower()}", path=path, fix=fix)
+
+    single = table["single"].to_numpy(zero_copy_only=False).astype(bool)
+    empty = {name: table[name].is_null().to_numpy(zero_copy_only=False) for name in COLUMNS}
     for name in COLUMNS:
-        empty = table[name].is_null().to_numpy(zero_copy_only=False)
-        bad = empty & ~single.astype(bool) if name in OPTIONAL else empty
-        _refuse(
-            bad, path, name, lambda row: "it is empty", "fill it in: only alpha and ami of a single task may be empty"
-        )
-    for name, least in SMALLEST.items():
-        values = table[name].to_numpy()
-        _refuse(values < least, path, name, lambda row, v=values: f"{v[row]} is out of range", f"use {least} or more")
-    for name, (low, high) in BETWEEN.items():
+        bad = empty[name] & ~single if name in OPTIONAL else empty[name]
+        refuse(bad, name, "it is empty", "fill it in: only alpha and ami of a single task may be empty")
+    for name, (low, high) in RANGES.items():
         values = table[name].to_numpy().astype(float)
-        given = ~table[name].is_null().to_numpy(zero_copy_only=False)
-        bad = given & ~((values >= low) & (values <= high))
-        fix = f"use a number from {low:g} to {high:g}"
-        _refuse(bad, path, name, lambda row, v=values: f"{v[row]:g} is out of range", fix)
-    tasks = table["tasks"].to_numpy()
-    _refuse(
-        single.astype(bool) != (tasks == 1),
-        path,
-        "single",
-        lambda row: f"it is {bool(single[row])!s} with {tasks[row]} tasks".lower(),
-        "use single = true for tasks = 1 only",
-    )
-
-
-def _refuse(bad: BoolArray, path: Path | None, column: str, why: Any, fix: str) -> None:
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise DataError(f"row {row + 1}, column {column!r}: {why(row)}", path=path, fix=fix)
+        fix = f"use {low:g} or more" if high == inf else f"use a number from {low:g} to {high:g}"
+        refuse(~empty[name] & ~((values >= low) & (values <= high)), name, "{0:g} is out of range", fix)
+    wrong = single != (table["tasks"].to_numpy() == 1)
+    refuse(wrong, "single", "it is {0!s} with {1} tasks", "use single = true for tasks = 1 only")
 
 
 def _sortable(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple((value is not None, value) for value in key)
-
-
-def _in_words(kind: Any) -> str:
-    return "names" if pa.types.is_string(kind) else "truth values" if pa.types.is_boolean(kind) else "numbers"

@@ -28,6 +28,8 @@ SCORE_SCALE = 100.0  # factor of scores for gplearn, which otherwise finds their
 EXP_CUT = 50.0  # largest argument of gplearn's exp
 LONGEST = 20  # nodes of an Operon formula
 FOLDS = 5
+TREES = 50  # of the monotone baseline
+RISING = ("n", "n_other", "ami", "alpha")  # more of these should not hurt; more tasks may (paper 2)
 FEWEST_ROWS = 20
 _UNDEFINED = (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I)
 
@@ -88,32 +90,25 @@ def fit_front(X: FloatArray, names: Sequence[str], y: FloatArray, settings: FitS
     effort = settings.effort or EFFORTS[settings.engine]
     found = ENGINES[settings.engine](X, names, y, effort, settings.seed)
     mean = Formula.of(parse(repr(float(y.mean())), names), names)
-    return _front([mean, *_formulas(found, names, X, y)], X, y)
+    formulas = [(formula, formula.error(X, y)) for formula in (mean, *_formulas(found, names, X, y))]
+    front: list[Formula] = []
+    lowest = float("inf")
+    for formula, error in sorted(formulas, key=lambda entry: (entry[0].size, entry[1], str(entry[0].form))):
+        if error < lowest:
+            front, lowest = [*front, formula], error
+    return front
 
 
 def _formulas(expressions: Iterable[Any], names: Sequence[str], X: FloatArray, y: FloatArray) -> list[Formula]:
     """Fit the constants of expressions, with and without an offset; each form once."""
     best: dict[Any, Formula] = {}
-    for expression in expressions:
-        for form in (expression, without_offset(expression)):
-            if form is None:
-                continue
-            formula = Formula.of(form, names)
-            if formula.form in best or not formula.form.free_symbols or not np.isfinite(formula.error(X, y)):
-                continue
+    forms = [
+        form for expression in expressions for form in (expression, without_offset(expression)) if form is not None
+    ]
+    for formula in (Formula.of(form, names) for form in forms):
+        if formula.form not in best and formula.form.free_symbols and np.isfinite(formula.error(X, y)):
             best[formula.form] = formula.refitted(X, y)
     return list(best.values())
-
-
-def _front(formulas: Iterable[Formula], X: FloatArray, y: FloatArray) -> list[Formula]:
-    """The Pareto front of length and error."""
-    errors = [(formula, formula.error(X, y)) for formula in formulas]
-    kept: list[Formula] = []
-    lowest = float("inf")
-    for formula, error in sorted(errors, key=lambda entry: (entry[0].size, entry[1], str(entry[0].form))):
-        if error < lowest:
-            kept, lowest = [*kept, formula], error
-    return kept
 
 
 # -- the choice -------------------------------------------------------------------------------------------------------
@@ -145,11 +140,43 @@ def folds(rows: int, seed: int = 0) -> IntArray:
     return rng(seed, "law folds").permutation(np.arange(rows) % FOLDS)
 
 
-def held_out(rows: int, seed: int = 0, share: float = 0.1) -> tuple[IntArray, IntArray]:
+def held_out(rows: int, seed: int = 0) -> tuple[IntArray, IntArray]:
     """Rows to fit to and held-out rows: a tenth as in paper 2, but at least 20 or a third."""
-    many = max(round(share * rows), min(20, rows // 3))
+    many = max(round(0.1 * rows), min(20, rows // 3))
     order = rng(seed, "law held-out rows").permutation(rows)
     return np.sort(order[many:]), np.sort(order[:many])
+
+
+def monotone_values(X: FloatArray, names: Sequence[str], y: FloatArray, at: FloatArray) -> FloatArray:
+    """Predictions for other rows (rows,) by a baseline: isotonic regression, or boosted trees that rise with RISING."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.isotonic import IsotonicRegression
+
+    if len(names) == 1:
+        rises = names[0] in RISING or np.cov(X[:, 0], y)[0, 1] >= 0
+        found: FloatArray = (
+            IsotonicRegression(increasing=bool(rises), out_of_bounds="clip").fit(X[:, 0], y).predict(at[:, 0])
+        )
+        return found
+    trees = HistGradientBoostingRegressor(
+        monotonic_cst=[int(name in RISING) for name in names],
+        learning_rate=0.2,
+        max_iter=TREES,
+        min_samples_leaf=5,
+        early_stopping=False,
+        random_state=0,
+    )
+    found = trees.fit(X, y).predict(at)
+    return found
+
+
+def monotone_error(X: FloatArray, names: Sequence[str], y: FloatArray, *, seed: int = 0) -> float:
+    """The mean squared error of the monotone baseline in cross-validation, on the same folds as formulas."""
+    fold, misses = folds(len(y), seed), np.empty(len(y))
+    for k in range(FOLDS):
+        out = fold == k
+        misses[out] = monotone_values(X[~out], names, y[~out], X[out]) - y[out]
+    return float(np.mean(misses**2))
 
 
 def check_rows(X: FloatArray, names: Sequence[str], y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -218,7 +245,7 @@ def gplearn_forms(X: FloatArray, names: Sequence[str], y: FloatArray, effort: Ef
         from gplearn.genetic import SymbolicRegressor  # type: ignore[import-untyped]
     except ImportError:
         raise _missing("gplearn") from None
-    own = make_function(function=_cut_exp, name="exp", arity=1, wrap=False)
+    own = make_function(function=lambda x: np.exp(np.minimum(x, EXP_CUT)), name="exp", arity=1, wrap=False)
     found: list[Any] = []
     for restart in range(effort.restarts):
         engine = SymbolicRegressor(
@@ -248,23 +275,13 @@ def _sincere(programs: dict[str, Any], X: FloatArray, names: Sequence[str]) -> l
         best.setdefault(program.length_, text)
     found = []
     for text in best.values():
-        read = _read(_with_bars(text), names)
+        read = _read(text.replace("sqrt(", "sqrt_abs(").replace("log(", "log_abs("), names)  # gplearn's are of |x|
         if read is None:
             continue
         with np.errstate(all="ignore"):
             does, says = programs[text].execute(X), Formula.of(read, names).predict(X)
         if np.allclose(does, says, rtol=1e-6, atol=1e-9):
             found.append(read / SCORE_SCALE)
-    return found
-
-
-def _with_bars(text: str) -> str:
-    """Write gplearn's root and logarithm as those of |x|."""
-    return text.replace("sqrt(", "sqrt_abs(").replace("log(", "log_abs(")
-
-
-def _cut_exp(x: FloatArray) -> FloatArray:
-    found: FloatArray = np.exp(np.minimum(x, EXP_CUT))
     return found
 
 

@@ -53,7 +53,6 @@ class Relatedness:
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks that were compared."""
         return list(dict.fromkeys(name for pair in self.pairs for name in pair.tasks))
 
     def pair(self, first: str, second: str) -> Pair:
@@ -76,7 +75,7 @@ def relatedness(corpus: Corpus, *, level: float = 0.9, draws: int = 200, seed: i
     for name in corpus.schema:
         try:
             _codes(corpus.take(np.flatnonzero(corpus.labels[name].present)[:1]), name)
-        except SchemaError as wrong:
+        except SchemaError as wrong:  # its labels have no codes
             left_out[name] = wrong.message
     compared = [name for name in corpus.schema if name not in left_out]
     if len(compared) < 2:
@@ -93,11 +92,6 @@ def relatedness(corpus: Corpus, *, level: float = 0.9, draws: int = 200, seed: i
     return Relatedness(tuple(pairs), level, left_out)
 
 
-def _codes(items: Corpus, name: str) -> IntArray:
-    """The label codes of all words or items; ``SchemaError`` if labels have none."""
-    return items.schema[name].codes(items.labels[name].rows, items.words)
-
-
 def _labelled_for_both(corpus: Corpus, first: str, second: str, numbers: np.random.Generator) -> Corpus:
     both = np.flatnonzero(corpus.labels[first].present & corpus.labels[second].present)
     if len(both) < FEWEST_ITEMS:
@@ -111,7 +105,10 @@ def _labelled_for_both(corpus: Corpus, first: str, second: str, numbers: np.rand
     return corpus.take(by_id)
 
 
-# -- comparing --------------------------------------------------------------------------------------------------------
+def _codes(items: Corpus, name: str) -> IntArray:
+    return items.schema[name].codes(items.labels[name].rows, items.words)
+
+
 def _pair(items: Corpus, names: tuple[str, str], level: float, draws: int, numbers: np.random.Generator) -> Pair:
     by_word = [items.schema[name].of_words for name in names]
     of = "words" if any(by_word) else "items"
@@ -131,7 +128,8 @@ def _pair(items: Corpus, names: tuple[str, str], level: float, draws: int, numbe
 
     whole = table(np.ones(len(items), dtype=np.int64))
     if by_word[0] == by_word[1]:
-        chance = expected_mutual_information(*(_counts(whole, axis) for axis in (1, 0)))
+        counts = (whole.sum(axis=axis).astype(np.int64) for axis in (1, 0))
+        chance = expected_mutual_information(*(some[some > 0] for some in counts))
     else:
         of_words, of_items = (second, first) if not by_word[0] else (first, second)
         chance = _shuffled_chance(of_words, of_items, owners, numbers)
@@ -158,8 +156,8 @@ def _shuffled_chance(of_words: IntArray, of_items: IntArray, owners: IntArray, n
 
 def mutual_information(table: FloatArray) -> float:
     """The mutual information of a contingency table."""
-    shares = table / max(table.sum(), 1.0)
-    return max(0.0, _entropy(shares.sum(axis=1)) + _entropy(shares.sum(axis=0)) - _entropy(shares))
+    joint, rows, columns = _entropies(table)
+    return max(0.0, rows + columns - joint)
 
 
 def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
@@ -184,16 +182,11 @@ def expected_mutual_information(rows: IntArray, columns: IntArray) -> float:
 
 def adjusted(table: FloatArray, chance: float) -> float:
     """Adjusted mutual information, normalised by the larger entropy (paper 2, eq. 2); 0 if a task has one label."""
-    shares = table / max(table.sum(), 1.0)
-    room = max(_entropy(shares.sum(axis=1)), _entropy(shares.sum(axis=0))) - chance
+    room = max(_entropies(table)[1:]) - chance
     return (mutual_information(table) - chance) / room if room > 1e-12 else 0.0
 
 
-def _entropy(shares: FloatArray) -> float:
-    return float(entr(shares).sum())
-
-
-def _counts(table: FloatArray, axis: int) -> IntArray:
-    counts: IntArray = table.sum(axis=axis).astype(np.int64)
-    kept: IntArray = counts[counts > 0]
-    return kept
+def _entropies(table: FloatArray) -> tuple[float, float, float]:
+    """The entropies of all cells, of the rows and of the columns."""
+    shares = table / max(table.sum(), 1.0)
+    return float(entr(shares).sum()), float(entr(shares.sum(axis=1)).sum()), float(entr(shares.sum(axis=0)).sum())

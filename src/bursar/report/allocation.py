@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bursar.allocation import SplitAdvice, half_life
-from bursar.allocation.returns import tells_nothing
+from bursar.allocation.estimates import tells_nothing
 from bursar.allocation.robust import PredictedGain
 from bursar.report.charts import Axis, Chart, Point, Polyline, heat_map, padded_range, thing_look
 from bursar.report.page import fill, write_page
