@@ -14,7 +14,7 @@ import typer
 
 from bursar.cli import run_app
 from bursar.cli.options import JsonOption
-from bursar.cli.show import print_table
+from bursar.cli.output import print_table
 from bursar.compute import Engine, UnitProgress, make_engine
 from bursar.errors import BursarError, ConfigError
 from experiments import laws_files

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bursar.campaign import Campaign, load_config
-from bursar.cli.oracle import SearchDisplay
+from bursar.cli.show import SearchDisplay
 from bursar.learners import LEARNERS
 from bursar.oracle import run_comparison
 from tests.tiny import HashedEncoder, WordCounts
@@ -79,7 +79,7 @@ def test_help_helps(bursar):
 def test_a_finished_run_gets_its_table_its_files_and_its_page(bursar, here):
     code, out, errors = bursar("oracle", "spring.toml", *QUICK)
     assert code == 0
-    for words in ("20 random orders", "MT-AVG", "Best order found", "20 steps of annealing", "5 greedy ones"):
+    for words in ("20 random orders", "MT-AVG", "Best order found", "20 annealing steps", "5 greedy"):
         assert words in out
     assert "best" in errors
     assert json.loads((here / "runs/spring/oracle.json").read_text())["plan"]["steps"] == 20
@@ -122,14 +122,14 @@ def test_a_runs_folder_will_do_and_the_page_may_go_elsewhere(bursar, here):
 def test_stopped_anywhere_it_goes_on_to_the_same_result(bursar, here, monkeypatch):
     whole = bursar("oracle", "runs/spring", *QUICK, "--json")[1]
     (here / "runs/spring/oracle.json").unlink()
-    from bursar.cli import oracle
+    from bursar.cli import show
 
     def stop(display, state, plan):
         if state.step >= 12:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(oracle.SearchDisplay, "update", stop)
+        stopped.setattr(show.SearchDisplay, "update", stop)
         code, _, errors = bursar("oracle", "runs/spring", *QUICK)
     assert code == 1
     assert "run the same command again" in errors
@@ -143,14 +143,14 @@ def test_networks_judge_the_same_in_other_processes_and_after_a_stop(bursar, her
     whole = json.loads(bursar(*asked, "--engine", "here", "--json")[1])
     assert (whole["judge"], whole["plan"]["cooling"]) == ("aoe", 2_500 / 8)
     (here / "runs/spring/oracle.json").unlink()
-    from bursar.cli import oracle
+    from bursar.cli import show
 
     def stop(display, state, plan):
         if state.step >= 4:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(oracle.SearchDisplay, "update", stop)
+        stopped.setattr(show.SearchDisplay, "update", stop)
         assert bursar(*asked, "--engine", "processes:2")[0] == 1
     assert not active_children()
     assert json.loads((here / "runs/spring/oracle.state.json").read_text())["state"]["step"] >= 4

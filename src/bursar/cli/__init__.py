@@ -7,6 +7,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from bursar.cli import (
     allocate,
@@ -14,7 +15,6 @@ from bursar.cli import (
     data,
     label_studio,
     laws,
-    moved,
     new,
     oracle,
     people,
@@ -23,9 +23,11 @@ from bursar.cli import (
     select,
     serve,
 )
-from bursar.errors import BursarError
+from bursar.errors import BursarError, ConfigError
 
 HELP_OPTIONS = ["-h", "--help"]
+MOVED = {"study": "run NAME", "bench": "bench"}  # to the commands of python -m experiments
+ANY = {"ignore_unknown_options": True, "allow_extra_args": True}
 app = typer.Typer(
     name="bursar",
     help="Multi-task active learning under a label budget: choose which items to label for which tasks.",
@@ -51,7 +53,17 @@ for command in (
     allocate.allocate,
 ):
     app.command()(command)
-moved.register(app)
+
+
+def _refuse_moved(context: typer.Context) -> None:
+    raise ConfigError(
+        f"bursar {context.info_name} is no longer part of the package",
+        fix=f"in a checkout of the repository, run: python -m experiments {MOVED[str(context.info_name)]}",
+    )
+
+
+for moved in MOVED:
+    app.command(moved, hidden=True, context_settings=ANY)(_refuse_moved)
 
 
 def _version(wanted: bool) -> None:
@@ -65,7 +77,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,81 +9,75 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from bursar.cli.options import JsonOption
+import bursar
+from bursar.cli.options import JsonOption, check_output_file, grouped, one_of, parse_number
+from bursar.cli.output import ProgressBar, print_json, print_table
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.allocation.advice import SplitAdvice
     from bursar.allocation.split import SplitProblem
 
+MOST_CASES = 8
+ON_PAGE = ("Price", "Reduction rate")  # columns that only the page has room for
 PATIENCE = 2.0  # seconds without progress lines: most answers are quicker
 
 
-CampaignArgument = Annotated[
-    Path | None,
-    typer.Argument(
-        help="A campaign, whose seed items are measured, or the folder of a run, with all its labels so far.",
-        metavar="CAMPAIGN.toml|RUN",
-    ),
-]
-TableOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--table",
-        "-t",
-        metavar="FILE",
-        help="Your own estimates: a TOML, JSON or CSV file with the price and reduction rate of each task, and how "
-        "much its labels help the other tasks. See docs/allocation.md.",
-    ),
-]
-BudgetOption = Annotated[
-    str | None, typer.Option("--budget", "-b", metavar="B", help="Budget, in the currency of the prices.")
-]
-MethodOption = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
+@dataclass(frozen=True)
+class SplitSettings:
+    """How to split, and what to measure. None stands for the campaign's own setting."""
+
+    method: str | None = Option(
+        None,
         metavar="NAME",
         help="exact: largest gain by the estimates. robust: least regret if one estimate is wrong. greedy: label by "
         "label, best gain per price first. together: as exact, but may label items for all tasks where that saves "
         "reading them again. Default: exact for a table; for a campaign its \\[allocation] section, or together.",
-    ),
-]
-InformerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--informer",
+    )
+    informer: str | None = Option(
+        None,
         metavar="NAME",
         help="How to measure how much tasks help each other: lookahead, alignment or probe. Default: the campaign's "
         "setting, or lookahead (probe for learners without training steps).",
-    ),
-]
-RaterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rater",
+    )
+    rater: str | None = Option(
+        None,
         metavar="NAME",
         help="How to measure how fast tasks saturate: pseudo-labels, ledger, or law and given with the campaign's "
         "allocation.rater_settings. Default: the campaign's setting; otherwise ledger for a run or if every item has "
         "a label, and pseudo-labels if not.",
-    ),
-]
-PageOption = Annotated[
-    Path | None, typer.Option("--page", metavar="FILE.html", help="Also write an HTML page with figures.")
-]
+    )
+    page: Path | None = Option(None, metavar="FILE.html", help="Also write an HTML page with figures.")
+    seed: int = Option(0, min=0, help="Seed of measurements, intervals and random splits.")
+    as_json: JsonOption = False
 
 
+@grouped
 def allocate(
-    campaign: CampaignArgument = None,
-    table: TableOption = None,
-    budget: BudgetOption = None,
-    method: MethodOption = None,
-    informer: InformerOption = None,
-    rater: RaterOption = None,
-    page: PageOption = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of measurements, intervals and random splits.")] = 0,
-    as_json: JsonOption = False,
+    *,
+    campaign: Annotated[
+        Path | None,
+        Argument(
+            help="A campaign, whose seed items are measured, or the folder of a run, with all its labels so far.",
+            metavar="CAMPAIGN.toml|RUN",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        Option(
+            "--table",
+            "-t",
+            metavar="FILE",
+            help="Your own estimates: a TOML, JSON or CSV file with the price and reduction rate of each task, and how "
+            "much its labels help the other tasks. See docs/allocation.md.",
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, Option("--budget", "-b", metavar="B", help="Budget, in the currency of the prices.")
+    ] = None,
+    settings: SplitSettings,
 ) -> None:
     """Split a label budget between tasks.
 
@@ -96,46 +89,36 @@ def allocate(
 
     Gains are in labels: 100 is what the first 100 labels of a task are worth to it.
     """
-    _check_given(campaign, table, measures="informer" if informer else "rater" if rater else None)
+    from bursar.allocation.robust import METHODS
+    from bursar.allocation.tables import MOST
+
+    _check_given(campaign, table, settings)
     if budget is None:
         raise ConfigError("no budget given", fix="pass one, such as --budget 6000")
-    money = _money(budget)
-
-    from bursar.allocation.advice import advise
-    from bursar.allocation.robust import METHODS
-    from bursar.cli.progress import ProgressBar
-
-    if method is not None and method not in METHODS:
-        raise ConfigError(f"--method {method}: unknown method", fix=f"use {', '.join(METHODS)}")
+    money = parse_number("--budget", budget, most=MOST)
+    page = settings.page
+    if settings.method is not None:
+        one_of("--method", settings.method, METHODS)
     if page is not None:
-        _check_page(page, table or campaign)
-    about: dict[str, str] = {}
+        check_output_file("--page", page, given=table or campaign)
     if table is not None:
-        from bursar.allocation.tables import read_estimate_table
-
-        known = read_estimate_table(table)
-        problem = known.problem(money)
-        _print_rounding(money, problem, quiet=as_json)
-        with ProgressBar(quiet=as_json, patience=PATIENCE) as bar:
-            found = advise(problem, known.context, method=method or "exact", seed=seed, progress=bar.update)
+        found, about = _advise_on_table(table, money, settings), dict[str, str]()
     else:
         assert campaign is not None
-        found, about = _measured(campaign, money, _Measurement(method, informer, rater, seed), quiet=as_json)
+        found, about = _advise_on_campaign(campaign, money, settings)
     if page is not None:  # before printing: a closed pipe must not lose the page
         from bursar.report.allocation import write_allocation_page
 
         write_allocation_page(found, (table or campaign or page).stem, page, about)
-    if as_json:
-        typer.echo(json.dumps({**found.describe(), **({"measured": about} if about else {})}, ensure_ascii=False))
+    if settings.as_json:
+        print_json({**found.describe(), **({"measured": about} if about else {})})
     else:
-        from bursar.cli.splits import print_advice
-
-        print_advice(found)
+        _print_advice(found)
     if page is not None:
-        typer.echo(f"Page: {page}", err=as_json)
+        typer.echo(f"Page: {page}", err=settings.as_json)
 
 
-def _check_given(campaign: Path | None, table: Path | None, measures: str | None) -> None:
+def _check_given(campaign: Path | None, table: Path | None, settings: SplitSettings) -> None:
     """Require a campaign, or a table without options about measuring."""
     if table is None and campaign is None:
         raise ConfigError(
@@ -144,55 +127,42 @@ def _check_given(campaign: Path | None, table: Path | None, measures: str | None
         )
     if table is not None and campaign is not None:
         raise ConfigError("both a campaign and a table given", fix="pass only one of the two")
-    if table is not None and measures:
-        raise ConfigError(f"--{measures} has no effect with a table: nothing is measured", fix=f"remove --{measures}")
+    for option, given in (("--informer", settings.informer), ("--rater", settings.rater)):
+        if table is not None and given:
+            raise ConfigError(f"{option} has no effect with a table: nothing is measured", fix=f"remove {option}")
 
 
-def _check_page(page: Path, given: Path | None) -> None:
-    """Refuse a path where the page would replace something else."""
-    if page.is_dir() or not page.parent.is_dir():
-        wrong = f"{page} is a folder" if page.is_dir() else f"the folder {page.parent} does not exist"
-    elif page.exists() and not page.is_file():
-        wrong = f"{page} is not a regular file"
-    elif page.exists() and given is not None and given.exists() and page.samefile(given):
-        wrong = f"{page} is the input file and would be overwritten"
-    else:
-        return
-    raise ConfigError(f"--page: {wrong}", fix="name another file in an existing folder")
+def _advise_on_table(table: Path, money: Decimal, settings: SplitSettings) -> SplitAdvice:
+    from bursar.allocation.advice import advise
+    from bursar.allocation.tables import read_estimate_table
+
+    known, method = read_estimate_table(table), settings.method or "exact"
+    problem = known.problem(money)
+    _print_rounding(money, problem, settings)
+    with ProgressBar(quiet=settings.as_json, patience=PATIENCE) as bar:
+        return advise(problem, known.context, method=method, seed=settings.seed, progress=bar.update)
 
 
-@dataclass(frozen=True)
-class _Measurement:
-    """How to measure a campaign and split its budget; None stands for the campaign's own setting."""
-
-    method: str | None
-    informer: str | None
-    rater: str | None
-    seed: int
-
-
-def _measured(campaign: Path, money: Decimal, how: _Measurement, *, quiet: bool) -> tuple[SplitAdvice, dict[str, str]]:
-    """Measure a campaign's labels, with progress, and split the budget by the estimates."""
+def _advise_on_campaign(campaign: Path, money: Decimal, settings: SplitSettings) -> tuple[SplitAdvice, dict[str, str]]:
+    """Measure a campaign's labels and split the budget by the estimates; also say what was measured."""
     from bursar.allocation.advice import advise
     from bursar.allocation.split_inputs import inputs_of, inputs_of_run, measure
-    from bursar.campaign import load_config
-    from bursar.cli.progress import ProgressBar
     from bursar.report.allocation import described
 
     if _is_table(campaign):
         raise ConfigError(f"{campaign} is a table of estimates, not a campaign", fix=f"use --table {campaign}")
-    material = inputs_of_run(campaign) if campaign.is_dir() else inputs_of(load_config(campaign))
-    method, seed = how.method or material.method, how.seed
-    _print_rounding(money, material.check(money, method), quiet=quiet)
-    with ProgressBar(quiet=quiet, patience=PATIENCE) as bar:
-        found = measure(material, informer=how.informer, rater=how.rater, seed=seed, progress=bar.update)
+    material = inputs_of_run(campaign) if campaign.is_dir() else inputs_of(bursar.load_config(campaign))
+    method, seed = settings.method or material.method, settings.seed
+    _print_rounding(money, material.check(money, method), settings)
+    with ProgressBar(quiet=settings.as_json, patience=PATIENCE) as bar:
+        found = measure(material, informer=settings.informer, rater=settings.rater, seed=seed, progress=bar.update)
         about = described(found.estimates.informativeness.about) | {"rates from": found.rater}
         return advise(found.problem(money), found.context, method=method, seed=seed, progress=bar.update), about
 
 
-def _print_rounding(money: Decimal, problem: SplitProblem, *, quiet: bool) -> None:
+def _print_rounding(money: Decimal, problem: SplitProblem, settings: SplitSettings) -> None:
     """Say if the budget had to be rounded down."""
-    if not quiet and problem.costs.money(problem.budget) != money:
+    if not settings.as_json and problem.costs.money(problem.budget) != money:
         unit, counted = problem.show(1), problem.show(problem.budget)
         typer.echo(f"Prices are in units of {unit}, so {counted} of {money} are split.", err=True)
 
@@ -206,14 +176,36 @@ def _is_table(file: Path) -> bool:
         return False
 
 
-def _money(text: str) -> Decimal:
-    from bursar.allocation.tables import MOST, number_in
+def _print_advice(advice: SplitAdvice) -> None:
+    """Print the split, its reasons, how sensitive it is to the estimates, and alternatives."""
+    from bursar.report.allocation import moves_table, others_table, split_table
+    from bursar.report.wording import amount, sentence
 
-    found = number_in(text)
-    if found is None or found < 0:
-        raise ConfigError(
-            f"--budget: {text!r} is not a valid amount", fix="use a number of at least 0, such as 6000 or 199.50"
+    split, problem = advice.split, advice.split.problem
+    table = split_table(advice).without(*ON_PAGE)
+    title = f"{split.method} split of {problem.show(problem.budget)}: {problem.show(split.unspent)} left"
+    print_table(sentence(title), table.columns, table.rows)
+    typer.echo("First label: its value to all tasks. Half after: number of labels after which a label is worth half of")
+    typer.echo("the first. Gain: what the task gains from all labels, in labels of its own.\n")
+    for reason in advice.reasons:
+        typer.echo(f"- {reason}")
+    typer.echo()
+    if advice.robust is not None and advice.outcomes:
+        kept = advice.robust
+        typer.echo(
+            f"If any one estimate is wrong, this split loses at most {amount(kept.regret)} against the best split.\n"
+            f"No split can guarantee less than {amount(kept.bound)}. "
+            f"The exact split loses up to {amount(kept.nominal)}.\n"
         )
-    if found > MOST:
-        raise ConfigError(f"--budget {found} is too large", fix=f"use an amount from 0 to {MOST:,}")
-    return found
+    cases = f"{len(advice.outcomes)} cases"
+    if not advice.outcomes:
+        typer.echo("The estimates have no standard errors or intervals, so their effect on the split is not known.\n")
+    elif not advice.regretted:
+        typer.echo(f"If any one estimate is wrong ({cases}), this split is still the best.\n")
+    else:
+        table = moves_table(advice, MOST_CASES)
+        print_table(f"If one estimate is wrong ({cases}, worst first)", table.columns, table.rows, numbers=False)
+    table = others_table(advice)
+    print_table("Other splits, with the same estimates", table.columns, table.rows)
+    for said in advice.left_out:
+        typer.echo(f"Not shown: {said}.")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from bursar.cli.options import JsonOption
+from bursar.cli.output import print_json, print_table
 
 
 def check(
-    project: Annotated[Path, typer.Argument(help="Folder of a project or a run.")],
+    project: Annotated[Path, Argument(help="Folder of a project or a run.")],
     accept_loss: Annotated[
         bool,
-        typer.Option("--accept-loss", help="Continue with a ledger that has lost entries. The ledger records this."),
+        Option("--accept-loss", help="Continue with a ledger that has lost entries. The ledger records this."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -25,14 +26,13 @@ def check(
     Exits with 0 if all is well, and with 2 after listing the problems.
     """
     from bursar.annotation.verify import accept_losses, verify_project
-    from bursar.cli.show import print_table
 
     accepted = accept_losses(project) if accept_loss else []
     found = verify_project(project)
     problems = [f"{finding.what}: {problem}" for finding in found for problem in finding.problems]
     if as_json:
         about = {"project": str(project), "sound": not problems, "accepted": accepted}
-        typer.echo(json.dumps(about | {"checks": [asdict(finding) for finding in found]}, ensure_ascii=False))
+        print_json(about | {"checks": [asdict(finding) for finding in found]})
     else:
         for line in accepted:
             typer.echo(line)

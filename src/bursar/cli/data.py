@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
+import bursar
 from bursar.cli.options import JsonOption
+from bursar.cli.output import print_json, print_table
 from bursar.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from bursar.corpus import Corpus
 
 app = typer.Typer(help="Inspect and convert datasets.", no_args_is_help=True)
 
@@ -27,24 +26,20 @@ def _formats() -> list[str]:
     return FORMATS.names()
 
 
-PathArgument = Annotated[str, typer.Argument(help="A file, a folder, or 'builtin' for the built-in corpus.")]
+PathArgument = Annotated[str, Argument(help="A file, a folder, or 'builtin' for the built-in corpus.")]
 FormatOption = Annotated[
     str | None,
-    typer.Option(
-        "--format", "-f", metavar="NAME", help="Format of the dataset. Default: detected.", autocompletion=_formats
-    ),
+    Option("--format", "-f", metavar="NAME", help="Format of the dataset. Default: detected.", autocompletion=_formats),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Option of the reader, such as layer=PATH. Repeatable."),
+    Option("--set", metavar="KEY=VALUE", help="Option of the reader, such as layer=PATH. Repeatable."),
 ]
 
 
 @app.command("list")
 def list_data(
-    folder: Annotated[
-        Path | None, typer.Argument(help="Folder to search. Default: $BURSAR_DATA, or this folder.")
-    ] = None,
+    folder: Annotated[Path | None, Argument(help="Folder to search. Default: $BURSAR_DATA, or this folder.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the datasets in a folder and the known formats."""
@@ -61,10 +56,8 @@ def list_data(
             continue
     formats = {name: FORMATS[name].summary for name in FORMATS}
     if as_json:
-        typer.echo(json.dumps({"data": found, "formats": formats}))
+        print_json({"data": found, "formats": formats})
         return
-    from bursar.cli.show import print_table
-
     sets = [[d["name"], d["format"]] for d in found]
     print_table(f"Datasets in {place}", ["dataset", "format"], sets, numbers=False)
     print_table("Formats", ["format", "description"], list(formats.items()), numbers=False)
@@ -76,25 +69,19 @@ def stats(path: PathArgument, format: FormatOption = None, set: SetOption = None
     corpus = read_data(path, format, set)
     found = corpus_stats(corpus)
     if as_json:
-        typer.echo(json.dumps({"path": path} | found, ensure_ascii=False))
+        print_json({"path": path} | found)
         return
-    from bursar.cli.show import print_table
-
-    splits = list(found["items"])
-    rows = [["items", *(f"{found['items'][s]:,}" for s in splits)]]
-    if any(found["groups"].values()):
-        rows.append(["documents", *(f"{found['groups'][s]:,}" for s in splits)])
-    rows.append(["words", *(f"{found['words'][s]:,}" for s in splits)])
-    rows += [
-        [f"labelled for {name}", *(f"{task['annotated'][s]:,}" for s in splits)]
-        for name, task in found["tasks"].items()
-    ]
-    print_table(path, ["", *splits], rows)
+    counts = {"items": found["items"], "documents": found["groups"], "words": found["words"]}
+    if not any(found["groups"].values()):
+        del counts["documents"]
+    counts |= {f"labelled for {name}": task["annotated"] for name, task in found["tasks"].items()}
+    rows = [[name, *(f"{count:,}" for count in by_split.values())] for name, by_split in counts.items()]
+    print_table(path, ["", *found["items"]], rows)
     for name, task in found["tasks"].items():
-        counts = list(task["labels"].items())
-        shown = [[label, f"{count:,}"] for label, count in counts[:15]]
-        if len(counts) > 15:
-            shown.append([f"… {len(counts) - 15} more", f"{sum(c for _, c in counts[15:]):,}"])
+        labels = list(task["labels"].items())
+        shown = [[label, f"{count:,}"] for label, count in labels[:15]]
+        if len(labels) > 15:
+            shown.append([f"… {len(labels) - 15} more", f"{sum(count for _, count in labels[15:]):,}"])
         shown = shown or [[key, f"{value:.4g}"] for key, value in task.get("values", {}).items()]
         print_table(f"{name} ({task['kind']})", ["label", task["counted"] + "s"], shown)
 
@@ -102,16 +89,16 @@ def stats(path: PathArgument, format: FormatOption = None, set: SetOption = None
 @app.command()
 def convert(
     source: PathArgument,
-    target: Annotated[Path, typer.Argument(help="File or folder to write.")],
-    to: Annotated[str, typer.Option("--to", "-t", help="Format to write.", autocompletion=_formats)] = "jsonl",
+    target: Annotated[Path, Argument(help="File or folder to write.")],
+    to: Annotated[str, Option("--to", "-t", help="Format to write.", autocompletion=_formats)] = "jsonl",
     format: FormatOption = None,
     set: SetOption = None,
     write: Annotated[
-        list[str] | None, typer.Option("--write", help="Option of the writer, such as scheme=BIOES. Repeatable.")
+        list[str] | None, Option("--write", help="Option of the writer, such as scheme=BIOES. Repeatable.")
     ] = None,
-    tasks: Annotated[str | None, typer.Option("--tasks", help="Only these tasks, such as intent,slots.")] = None,
+    tasks: Annotated[str | None, Option("--tasks", help="Only these tasks, such as intent,slots.")] = None,
     rename: Annotated[
-        list[str] | None, typer.Option("--rename", help="Rename a task, such as slots=entities. Repeatable.")
+        list[str] | None, Option("--rename", help="Rename a task, such as slots=entities. Repeatable.")
     ] = None,
 ) -> None:
     """Convert a dataset from one format to another."""
@@ -126,55 +113,51 @@ def convert(
     typer.echo(f"Wrote {len(corpus):,} items to {target}")
 
 
-def corpus_stats(corpus: Corpus) -> dict[str, Any]:
+def corpus_stats(corpus: bursar.Corpus) -> dict[str, Any]:
     """Count items, documents and words per split, and annotated items and labels per task."""
     import numpy as np
 
-    splits = corpus.splits
-    codes = corpus.split_codes
-    words = np.bincount(codes, weights=corpus.reading, minlength=len(splits)).astype(int).tolist()
+    codes, splits = corpus.split_codes, corpus.splits
+
+    def by_split(rows: Any, weights: Any = None) -> dict[str, int]:
+        counts = np.bincount(codes[rows], weights=weights, minlength=len(splits)).astype(int)
+        return dict(zip(splits, counts.tolist(), strict=True))
+
     groups = dict.fromkeys(splits, 0)
     if corpus.groups is not None:
-        named = corpus.groups.tolist()
-        for code, split in enumerate(splits):
-            groups[split] = len({named[at] for at in np.flatnonzero(codes == code)} - {""})
+        named = np.array(corpus.groups.tolist(), dtype=object)
+        groups = {split: len(set(named[codes == code]) - {""}) for code, split in enumerate(splits)}
     tasks = {}
     for name, task in corpus.schema.items():
         labels = corpus.labels[name]
-        present = np.bincount(codes[labels.present], minlength=len(splits)).tolist()
         found: dict[str, Any] = {
             "kind": task.kind,
             "counted": "label" if task.counted == "item" else task.counted,
-            "annotated": dict(zip(splits, present, strict=True)),
+            "annotated": by_split(labels.present),
             "labels": {},
         }
         values = labels.rows.values
         if task.labels:
             counts = np.bincount(values[:, -1].astype(np.int64), minlength=len(task.labels))
-            order = np.argsort(-counts, kind="stable")
-            found["labels"] = {task.labels[i]: int(counts[i]) for i in order}
+            found["labels"] = {task.labels[i]: int(counts[i]) for i in np.argsort(-counts, kind="stable")}
         elif len(values):
             found["values"] = {"lowest": values.min(), "mean": values.mean(), "highest": values.max()}
         tasks[name] = found
     return {
         "items": corpus.split_counts(),
         "groups": groups,
-        "words": dict(zip(splits, words, strict=True)),
+        "words": by_split(slice(None), corpus.reading),
         "total": len(corpus),
         "tasks": tasks,
     }
 
 
-def read_data(path: str, format: str | None, options: list[str] | None) -> Corpus:
+def read_data(path: str, format: str | None, options: list[str] | None) -> bursar.Corpus:
     """Read a dataset named on the command line."""
-    from bursar.corpus import read
-
     if path == BUILTIN:
-        from bursar.simulation import assistant_corpus
-
         chosen = _integers(_options(options))
-        return assistant_corpus(chosen.get("items", 20_000), chosen.get("seed", 0))
-    corpus: Corpus = _call(read, path, format, options=_options(options), what="the reader")
+        return bursar.assistant_corpus(chosen.get("items", 20_000), chosen.get("seed", 0))
+    corpus: bursar.Corpus = _call(bursar.read, path, format, options=_options(options), what="the reader")
     return corpus
 
 

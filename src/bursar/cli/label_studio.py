@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from bursar.cli.options import JsonOption, RunOption, check_run_option
+import bursar
+from bursar.cli.options import JsonOption, RunOption, check_run_option, grouped
+from bursar.cli.output import ProgressBar, print_json
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,33 +26,71 @@ app = typer.Typer(help="Annotate a campaign in Label Studio.", no_args_is_help=T
 
 FIRST = "connecting to Label Studio"
 TOKEN, URL = "BURSAR_LABEL_STUDIO_TOKEN", "BURSAR_LABEL_STUDIO_URL"
-RunArgument = Annotated[
-    Path,
-    typer.Argument(help="Folder of a run, or the TOML file of a campaign.", metavar="RUN|CAMPAIGN.toml"),
-]
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", envvar=URL, help="Address of Label Studio. Default: that of the last push."),
-]
-TokenOption = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A campaign and the Label Studio server to annotate it with."""
+
+    run: Path = Argument(help="Folder of a run, or the TOML file of a campaign.", metavar="RUN|CAMPAIGN.toml")
+    url: str | None = Option(None, envvar=URL, help="Address of Label Studio. Default: that of the last push.")
+    token: str | None = Option(
+        None,
         envvar=TOKEN,
         help="Your Label Studio access token, personal or legacy. Prefer the environment variable: other users can see "
         "command lines.",
-    ),
-]
+    )
+    folder: RunOption = None
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Sync, Studio]]:
+        """Open the campaign and the server. The server comes first, so that a wrong token creates no run."""
+        from bursar.annotation.session import AnnotationSession
+        from bursar.web.labelstudio.client import Studio
+        from bursar.web.labelstudio.sync import Sync, SyncState
+
+        place = self.place()
+        known = SyncState.load(place)
+        address = self.url or (known.url if known is not None else None)
+        if address is None:
+            raise ConfigError("the address of Label Studio is not known", fix=f"pass --url or set ${URL}")
+        if self.token is None:
+            raise ConfigError(
+                "no Label Studio token given", fix=f"copy it from your Label Studio account into ${TOKEN}"
+            )
+        studio = Studio(address, self.token)
+        studio.whoami()
+        self.start(place)
+        session = AnnotationSession.open(place)
+        try:
+            yield Sync(session, studio), studio
+        finally:
+            session.close()
+
+    def place(self) -> Path:
+        if self.run.is_dir() or not self.run.suffix:
+            check_run_option(self.folder, self.run)
+            return self.run
+        return self.folder or Path("runs") / bursar.load_config(self.run).name
+
+    def start(self, place: Path) -> None:
+        """For a campaign file: check that the folder holds its run, or start the run."""
+        if self.run == place:
+            return
+        config = bursar.load_config(self.run)
+        if config.costs.pricing != "predicted":
+            raise ConfigError(
+                f"{self.run} is a simulation: it computes prices from gold labels (costs.pricing = 'gold')",
+                fix='set costs.pricing = "predicted" for a campaign that people annotate',
+            )
+        current = bursar.Run(place, config)
+        with current.locked():
+            current.pin()
 
 
 @app.command()
-def push(
-    run: RunArgument,
-    url: UrlOption = None,
-    token: TokenOption = None,
-    folder: RunOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@grouped
+def push(connection: Connection, as_json: JsonOption = False) -> None:
     """Send the items of the open round to Label Studio, with the model's suggestions.
 
     [bold]export BURSAR_LABEL_STUDIO_TOKEN=…[/bold]
@@ -63,9 +103,7 @@ def push(
 
     Audit and dev items get no suggestions, so that suggestions cannot bias scores.
     """
-    from bursar.cli.progress import ProgressBar
-
-    with _open(run, folder, url, token) as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
+    with connection.open() as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
         if sync.session.ready():
             sync.session.next_round(bar.update)
         pushed = sync.push(bar.update)
@@ -73,18 +111,16 @@ def push(
 
 
 @app.command()
+@grouped
 def pull(
-    run: RunArgument,
-    url: UrlOption = None,
-    token: TokenOption = None,
-    folder: RunOption = None,
+    connection: Connection,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Keep pulling, and push each next round, until the campaign ends.")
+        bool, Option("--watch", "-w", help="Keep pulling, and push each next round, until the campaign ends.")
     ] = False,
-    every: Annotated[float, typer.Option("--every", min=0.1, help="Seconds between pulls with --watch.")] = 10.0,
+    every: Annotated[float, Option("--every", min=0.1, help="Seconds between pulls with --watch.")] = 10.0,
     webhook: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--webhook",
             metavar="URL",
             help="With --watch: an address of this machine, such as http://127.0.0.1:8123/, that Label Studio calls "
@@ -104,12 +140,11 @@ def pull(
 
     You can interrupt it at any time: the same command resumes.
     """
-    from bursar.cli.progress import ProgressBar
     from bursar.web.labelstudio.sync import Pulled, watch_project
 
     if webhook is not None and not watch:
         raise ConfigError("--webhook needs --watch", fix="add --watch")
-    with _open(run, folder, url, token) as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
+    with connection.open() as (sync, studio), ProgressBar(quiet=as_json, first=FIRST) as bar:
         if not watch:
             _print_pulled(sync.session, sync.pull(bar.update), as_json)
             return
@@ -122,7 +157,10 @@ def pull(
 
         with _wait_for_webhook(sync, studio, webhook, every) as pause:
             why = watch_project(sync, pause=pause, report=report, progress=bar.update)
-    typer.echo(json.dumps({"ended": why}) if as_json else f"The campaign has ended: {why}.")
+    if as_json:
+        print_json({"ended": why})
+    else:
+        typer.echo(f"The campaign has ended: {why}.")
 
 
 @contextmanager
@@ -138,63 +176,12 @@ def _wait_for_webhook(sync: Sync, studio: Studio, url: str | None, every: float)
         yield lambda: webhook.wait(every)
 
 
-@contextmanager
-def _open(run: Path, folder: Path | None, url: str | None, token: str | None) -> Iterator[tuple[Sync, Studio]]:
-    """Open the campaign and the server. The server comes first, so that a wrong token creates no run."""
-    from bursar.annotation.session import AnnotationSession
-    from bursar.web.labelstudio.client import Studio
-    from bursar.web.labelstudio.sync import Sync, SyncState
-
-    place = _place(run, folder)
-    known = SyncState.load(place)
-    address = url or (known.url if known is not None else None)
-    if address is None:
-        raise ConfigError("the address of Label Studio is not known", fix=f"pass --url or set ${URL}")
-    if token is None:
-        raise ConfigError("no Label Studio token given", fix=f"copy it from your Label Studio account into ${TOKEN}")
-    studio = Studio(address, token)
-    studio.whoami()
-    _start(run, place)
-    session = AnnotationSession.open(place)
-    try:
-        yield Sync(session, studio), studio
-    finally:
-        session.close()
-
-
-def _place(run: Path, folder: Path | None) -> Path:
-    from bursar.campaign import load_config
-
-    if run.is_dir() or not run.suffix:
-        check_run_option(folder, run)
-        return run
-    return folder or Path("runs") / load_config(run).name
-
-
-def _start(run: Path, place: Path) -> None:
-    """For a campaign file: check that the folder holds its run, or start the run."""
-    from bursar.campaign import Run, load_config
-
-    if run == place:
-        return
-    config = load_config(run)
-    if config.costs.pricing != "predicted":
-        raise ConfigError(
-            f"{run} is a simulation: it computes prices from gold labels (costs.pricing = 'gold')",
-            fix='set costs.pricing = "predicted" for a campaign that people annotate',
-        )
-    current = Run(place, config)
-    with current.locked():
-        current.pin()
-
-
-# -- output ------------------------------------------------------------------------------------------------------------
 def _print_pushed(session: AnnotationSession, studio: Studio, pushed: Pushed, as_json: bool) -> None:
     from bursar.report.wording import counted
 
     state, page = session.state(), studio.page_of(pushed.project)
     if as_json:
-        typer.echo(json.dumps(_state(session) | asdict(pushed) | {"page": page}, ensure_ascii=False))
+        print_json(_state(session) | asdict(pushed) | {"page": page})
     elif state.phase == "ended":
         typer.echo(f"The campaign has ended: {state.why}.")
     else:
@@ -207,7 +194,7 @@ def _print_pulled(session: AnnotationSession, pulled: Pulled, as_json: bool) -> 
     from bursar.report.wording import counted
 
     if as_json:
-        typer.echo(json.dumps(_state(session) | asdict(pulled), ensure_ascii=False))
+        print_json(_state(session) | asdict(pulled))
         return
     for problem in pulled.problems:
         typer.echo(f"not imported: {problem}", err=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from bursar.cli import laws_together
-from bursar.cli.options import JsonOption, check_output_file
+from bursar.cli.options import JsonOption, check_output_file, grouped, one_of
+from bursar.cli.output import print_json, print_table, print_warnings
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,48 +22,73 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the split, the folds and the search.")]
+SeedOption = Annotated[int, Option("--seed", min=0, help="Seed of the split, the folds and the search.")]
 ArchitectureOption = Annotated[
     str | None,
-    typer.Option("--architecture", metavar="NAME", help="Use only the rows of this architecture. Default: all."),
+    Option("--architecture", metavar="NAME", help="Use only the rows of this architecture. Default: all."),
 ]
-TableArgument = Annotated[list[Path], typer.Argument(help="Tables of trained models: Parquet files.", metavar="TABLE")]
+TableArgument = Annotated[list[Path], Argument(help="Tables of trained models: Parquet files.", metavar="TABLE")]
 LawArgument = Annotated[
     str | None,
-    typer.Argument(help="File of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]"),
+    Argument(help="File of a law, or the name of a packaged one, such as balanced.", metavar="[LAW]"),
 ]
 
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Which rows to fit a law to, and how to search for its formula."""
+
+    engine: str = Option(
+        "operon", metavar="NAME", help="Symbolic regression: operon, or gplearn as in paper 2, which is much slower."
+    )
+    variables: str = Option("n,tasks,ami", metavar="NAMES", help="Variables of the formula.")
+    architecture: ArchitectureOption = None
+    single: bool = Option(False, "--single", help="Use only single-task models, for a law of n.")
+    by_seed: bool = Option(
+        False, "--by-seed", help="Fit to each model instead of the mean over seeds; useful with few settings."
+    )
+    restarts: int | None = Option(None, min=1, metavar="N", help="Number of restarts of the search.")
+    seed: SeedOption = 0
+
+    def fit(self, tables: list[Path]) -> Law:
+        from bursar.laws import FitSettings, fit_law
+        from bursar.laws.regression import EFFORTS
+
+        effort = EFFORTS[one_of("--engine", self.engine, EFFORTS)]
+        if self.restarts is not None:
+            effort = replace(effort, restarts=self.restarts)
+        rows = _read(tables, self.architecture)
+        rows = rows.of_single_tasks() if self.single else rows
+        return fit_law(
+            rows.averaged(by_seed=self.by_seed),
+            [name.strip() for name in self.variables.split(",") if name.strip()],
+            FitSettings(self.engine, effort, self.seed),
+            about=_provenance(tables, rows),
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The variables of a law."""
+
+    tokens: float | None = Option(None, min=0, help="Labelled tokens of the task of interest.")
+    tasks: float | None = Option(None, min=1, help="Number of tasks, including that one.")
+    ami: float | None = Option(None, min=0, max=1, help="How related the tasks are: adjusted mutual information.")
+    other_tokens: float | None = Option(None, min=0, help="Labelled tokens of each other task.")
+    alpha: float | None = Option(None, min=0, max=1, help="Share of the real labels that simulated tasks keep.")
+
+
 # Options of bursar laws predict, by variable.
-OPTION_OF = {"n": "--tokens", "n_other": "--other-tokens", "tasks": "--tasks", "ami": "--ami", "alpha": "--alpha"}
+OPTION_OF = {"n": "tokens", "n_other": "other_tokens", "tasks": "tasks", "ami": "ami", "alpha": "alpha"}
 
 
 @app.command()
+@grouped
 def fit(
     tables: TableArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="LAW.json", help="File to write the law to.")
-    ] = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="Symbolic regression: operon, or gplearn as in paper 2, which is much slower.",
-        ),
-    ] = "operon",
-    variables: Annotated[
-        str, typer.Option("--variables", metavar="NAMES", help="Variables of the formula.")
-    ] = "n,tasks,ami",
-    architecture: ArchitectureOption = None,
-    single: Annotated[bool, typer.Option("--single", help="Use only single-task models, for a law of n.")] = False,
-    by_seed: Annotated[
-        bool,
-        typer.Option("--by-seed", help="Fit to each model instead of the mean over seeds; useful with few settings."),
-    ] = False,
-    restarts: Annotated[
-        int | None, typer.Option("--restarts", min=1, metavar="N", help="Number of restarts of the search.")
-    ] = None,
-    seed: SeedOption = 0,
+    *,
+    out: Annotated[Path | None, Option("--out", "-o", metavar="LAW.json", help="File to write the law to.")] = None,
+    options: FitOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Fit a formula for the score to a table of trained models.
@@ -72,32 +99,19 @@ def fit(
 
     At least a tenth of the settings is held out to measure the error and the interval.
     """
-    from dataclasses import replace
-
-    from bursar.cli.laws_show import print_front, print_law
-    from bursar.laws import FitSettings, fit_law
-    from bursar.laws.regression import EFFORTS, ENGINES
+    from bursar.report.law import front_table
 
     if out is not None:
         check_output_file("--out", out, ".json")
-    if engine not in ENGINES:
-        raise ConfigError(f"--engine {engine}: unknown engine", fix=f"use {' or '.join(ENGINES)}")
-    effort = EFFORTS[engine] if restarts is None else replace(EFFORTS[engine], restarts=restarts)
-    rows = _read(tables, architecture)
-    rows = rows.of_single_tasks() if single else rows
-    law = fit_law(
-        rows.averaged(by_seed=by_seed),
-        [name.strip() for name in variables.split(",") if name.strip()],
-        FitSettings(engine, effort, seed),
-        about=_provenance(tables, rows),
-    )
+    law = options.fit(tables)
     if out is not None:
         law.save(out)
     if as_json:
-        typer.echo(json.dumps({"file": str(out) if out else None, **law.describe()}, ensure_ascii=False))
+        print_json({"file": str(out) if out else None, **law.describe()})
         return
-    print_law(law)
-    print_front(law)
+    _print_law(law)
+    front = front_table(law)
+    print_table("Candidate formulas, with cross-validated errors", front.columns, front.rows, numbers=False)
     typer.echo(f"Law: {out}" if out else "The law was not saved; pass --out LAW.json to save it.")
 
 
@@ -105,7 +119,7 @@ def fit(
 def show(
     law: LawArgument = None,
     page: Annotated[
-        Path | None, typer.Option("--page", metavar="OUT.html", help="Also write an HTML page with the residuals.")
+        Path | None, Option("--page", metavar="OUT.html", help="Also write an HTML page with the residuals.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -114,8 +128,6 @@ def show(
     [bold]bursar laws show[/bold]
     [bold]bursar laws show law.json --page law.html[/bold]
     """
-    from bursar.cli.laws_show import print_law
-
     _, found = _law(law)
     if page is not None:
         from bursar.report.law import write_law_page
@@ -123,32 +135,16 @@ def show(
         check_output_file("--page", page)
         write_law_page(found, Path(law or "balanced").stem, page)
     if as_json:
-        typer.echo(json.dumps(found.describe() | ({"page": str(page)} if page else {}), ensure_ascii=False))
+        print_json(found.describe() | ({"page": str(page)} if page else {}))
         return
-    print_law(found)
+    _print_law(found)
     if page is not None:
         typer.echo(f"Page: {page}")
 
 
 @app.command()
-def predict(
-    law: LawArgument = None,
-    tokens: Annotated[
-        float | None, typer.Option("--tokens", min=0, help="Labelled tokens of the task of interest.")
-    ] = None,
-    tasks: Annotated[float | None, typer.Option("--tasks", min=1, help="Number of tasks, including that one.")] = None,
-    ami: Annotated[
-        float | None,
-        typer.Option("--ami", min=0, max=1, help="How related the tasks are: adjusted mutual information."),
-    ] = None,
-    other_tokens: Annotated[
-        float | None, typer.Option("--other-tokens", min=0, help="Labelled tokens of each other task.")
-    ] = None,
-    alpha: Annotated[
-        float | None, typer.Option("--alpha", min=0, max=1, help="Share of the real labels that simulated tasks keep.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
+@grouped
+def predict(setting: Setting, law: LawArgument = None, as_json: JsonOption = False) -> None:
     """Predict the score of a setting, with an interval.
 
     [bold]bursar laws predict --tokens 5000 --tasks 3 --ami 0.4[/bold]
@@ -157,18 +153,16 @@ def predict(
     Default law: unbalanced with --other-tokens, single with --tasks 1,
     otherwise balanced.
     """
-    usual = "unbalanced" if other_tokens is not None else "single" if tasks == 1 else "balanced"
+    usual = "unbalanced" if setting.other_tokens is not None else "single" if setting.tasks == 1 else "balanced"
     name, found = _law(law, usual)
-    given = {"n": tokens, "n_other": other_tokens, "tasks": tasks, "ami": ami, "alpha": alpha}
-    missing = [OPTION_OF[name] for name in found.variables if given.get(name) is None]
+    given = {variable: getattr(setting, option) for variable, option in OPTION_OF.items()}
+    missing = ["--" + OPTION_OF[name].replace("_", "-") for name in found.variables if given.get(name) is None]
     if missing:
         raise ConfigError(f"{name} needs {' and '.join(missing)}", fix=f"pass {missing[0]} NUMBER")
     answer = found.predict(**{name: value for name, value in given.items() if value is not None})
-    for warning in answer.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+    print_warnings(answer.warnings)
     if as_json:
-        shown = {"value": answer.value, "low": answer.low, "high": answer.high, "level": answer.level}
-        typer.echo(json.dumps(shown | {"warnings": list(answer.warnings)}, ensure_ascii=False))
+        print_json(asdict(answer))
         return
     typer.echo(f"{answer.value:.3f} ({100 * answer.level:.0f} % interval {answer.low:.3f} to {answer.high:.3f})")
 
@@ -176,7 +170,7 @@ def predict(
 @app.command("list")
 def list_forms(
     table: Annotated[
-        Path | None, typer.Argument(help="Table of trained models to refit the formulas to.", metavar="TABLE")
+        Path | None, Argument(help="Table of trained models to refit the formulas to.", metavar="TABLE")
     ] = None,
     architecture: ArchitectureOption = None,
     seed: SeedOption = 0,
@@ -188,39 +182,29 @@ def list_forms(
 
     [bold]bursar laws list balanced.parquet[/bold]
     """
-    from bursar.cli.laws_show import list_known
-    from bursar.cli.show import print_table
     from bursar.laws import compare_forms
 
     if table is None:
-        list_known(as_json)
+        _list_known(as_json)
         return
     found = compare_forms(_read([table], architecture).averaged(), seed=seed)
     if as_json:
         numbers = ("error", "doubt", "monotone", "constant", "rows")
         shown = {c.name: {"text": c.formula.text} | {key: getattr(c, key) for key in numbers} for c in found}
-        typer.echo(json.dumps(shown))
+        print_json(shown)
         return
-    lines = [
-        [
-            c.name,
-            f"{c.error:.2e} ± {c.doubt:.0e}",
-            f"{c.monotone:.2e}",
-            f"{c.constant:.2e}",
-            f"{c.rows:,}",
-            c.formula.text,
-        ]
-        for c in found
-    ]
     columns = ["name", "squared error", "monotone model", "constant", "settings", "refitted formula"]
+    lines = []
+    for c in found:
+        errors = (f"{c.error:.2e} ± {c.doubt:.0e}", f"{c.monotone:.2e}", f"{c.constant:.2e}")
+        lines.append((c.name, *errors, f"{c.rows:,}", c.formula.text))
     print_table("Formulas of paper 2, refitted", columns, lines, numbers=False)
     typer.echo(
-        "squared error: mean over held-out folds, ± its standard error. monotone model, constant: the error of a"
+        "squared error: mean over held-out folds, ± its standard error. monotone model, constant: the error of a\n"
+        "free-form increasing function and of the mean score, on the same folds."
     )
-    typer.echo("free-form increasing function and of the mean score, on the same folds.")
 
 
-# -- reading ----------------------------------------------------------------------------------------------------------
 def _read(files: list[Path], architecture: str | None) -> Observations:
     from bursar.laws import Observations
 
@@ -235,8 +219,7 @@ def _law(given: str | None, usual: str = "balanced") -> tuple[str, Law]:
 
     if given is None:
         return f"the packaged law {usual!r}", Law.packaged(usual)
-    named = Path(given).suffix == "" and "/" not in given and not Path(given).exists()
-    if not named:
+    if Path(given).suffix or "/" in given or Path(given).exists():
         return given, Law.load(given)
     return f"the packaged law {given!r}", Law.packaged(given)
 
@@ -256,6 +239,49 @@ def _provenance(files: list[Path], rows: Observations) -> dict[str, Any]:
         "settings": names("settings"),
         "version": version("bursar"),
     }
+
+
+def _list_known(as_json: bool) -> None:
+    """List the packaged laws and the formulas of paper 2."""
+    from bursar.laws import PAPER_FORMS, Law, packaged_laws
+
+    laws = {name: Law.packaged(name) for name in packaged_laws()}
+    if as_json:
+        packaged = {name: {"text": law.formula.text, "variables": list(law.variables)} for name, law in laws.items()}
+        forms = {
+            name: {"printed": known.printed, "variables": list(known.variables)} for name, known in PAPER_FORMS.items()
+        }
+        print_json({"packaged": packaged, "forms": forms})
+        return
+    if laws:
+        lines = [(name, law.formula.text, _ranges(law)) for name, law in laws.items()]
+        print_table("Packaged laws (for the score)", ["name", "formula", "range"], lines, numbers=False)
+    else:
+        typer.echo("This installation has no packaged laws.\n")
+    lines = [(name, known.printed, ", ".join(known.variables)) for name, known in PAPER_FORMS.items()]
+    print_table("Formulas of paper 2 (for a scaled score)", ["name", "formula", "variables"], lines, numbers=False)
+
+
+def _ranges(law: Law) -> str:
+    return ", ".join(f"{name} {_plain(r.low)} to {_plain(r.high)}" for name, r in law.ranges.items())
+
+
+def _print_law(law: Law) -> None:
+    """Print a law: its formula, variables, error and origin."""
+    from bursar.report.law import error_tiles, origin_words, variables_table
+
+    typer.echo(f"score = {law.formula.text}\n")
+    table = variables_table(law)
+    print_table("Variables", table.columns, table.rows, numbers=False)
+    typer.echo("Exponent: local exponent in the middle of the range, and at its top. Power law: exponent of a plain")
+    typer.echo("power law fitted to the same rows, with its 95 % interval.\n")
+    print_table("Errors on held-out settings", ("error", "value", "meaning"), error_tiles(law), numbers=False)
+    typer.echo(f"{origin_words(law)}\n")
+    print_warnings(law.warnings)
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
 app.command()(laws_together.advise)

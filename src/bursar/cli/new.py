@@ -5,104 +5,124 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+from typer import Argument, Option
 
-from bursar.cli.data import FormatOption, SetOption
+import bursar
+from bursar.cli.data import FormatOption, SetOption, read_data
+from bursar.cli.options import grouped
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
     from bursar.annotation.projects import Draft, Wishes
-    from bursar.corpus import Corpus
 
 T = TypeVar("T")
 
-FromOption = Annotated[
-    str,
-    typer.Option(
+
+@dataclass(frozen=True)
+class DataSettings:
+    """The dataset and the tasks to annotate."""
+
+    source: str = Option(
+        ...,
         "--from",
         metavar="DATA",
         help="The dataset: a file or folder in any format of 'bursar data list', or 'builtin'.",
-    ),
-]
-TasksOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tasks",
+    )
+    tasks: list[str] | None = Option(
+        None,
         metavar="TASK",
         help="A task as NAME:KIND:LABEL,LABEL, such as intent:classification:alarm,music, or the name of a task in the "
         "dataset. Repeat for more tasks, or separate them with ';'. Default: all tasks of the dataset.",
-    ),
-]
+    )
+    format: FormatOption = None
+    set: SetOption = None
+
+    def read(self, ask: Prompt) -> bursar.Corpus:
+        """Read the dataset. Prompt for its tasks if it has none, or one without labels."""
+        from bursar.annotation.projects import with_wished_tasks
+
+        corpus = read_data(self.source, self.format, self.set)
+        if self.tasks:
+            return with_wished_tasks(corpus, _split(self.tasks))
+        lacking = [name for name, task in corpus.schema.items() if "labels" in task.vocabularies and not task.labels]
+        if corpus.schema and not lacking:
+            return corpus
+        about = f"no label names for {', '.join(lacking)}" if lacking else "no tasks"
+        question = f"The dataset has {about}. Tasks to annotate (NAME:KIND:LABEL,LABEL; …)"
+
+        def read(answer: str) -> bursar.Corpus:
+            return with_wished_tasks(corpus, _split([answer]))
+
+        return ask(question, "--tasks", None, read, f"the dataset has {about}: ")
 
 
-PriceOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--price",
+@dataclass(frozen=True)
+class ProjectSettings:
+    """Money, strategy and model of the project. What is not given here may be prompted for."""
+
+    budget: float | None = Option(None, metavar="B", help="Total budget.")
+    hourly: float | None = Option(None, metavar="B", help="Cost of an hour of annotation.")
+    currency: str | None = Option(None, metavar="SIGN", help="Currency sign.")
+    price: list[str] | None = Option(
+        None,
         metavar="PRICE",
         help="A price, such as intent.per_item=0.02 or reading.per_word=0.001. Default: estimated from --hourly.",
-    ),
-]
-StrategyOption = Annotated[
-    str | None, typer.Option("--strategy", metavar="NAME", help="How to select items: auto or the name of a strategy.")
-]
-SeedItemsOption = Annotated[
-    int | None, typer.Option("--seed-items", metavar="N", min=1, help="Random items to label before the first model.")
-]
-DevItemsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--dev-items", metavar="N", min=0, help="Random items to label for early stopping, if the dataset has none."
-    ),
-]
-LearnerOption = Annotated[
-    str | None,
-    typer.Option("--learner", metavar="NAME", help="The model to train. Default: a transformer; for images, a CNN."),
-]
-ForgetLabelsOption = Annotated[
-    bool, typer.Option("--forget-labels", help="Drop all labels but those of dev and test items.")
-]
-LedgerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ledger",
+    )
+    strategy: str | None = Option(None, metavar="NAME", help="How to select items: auto or the name of a strategy.")
+    rounds: int | None = Option(None, metavar="N", min=1, help="Number of rounds. Default: computed from the budget.")
+    seed_items: int | None = Option(None, metavar="N", min=1, help="Random items to label before the first model.")
+    dev_items: int | None = Option(
+        None, metavar="N", min=0, help="Random items to label for early stopping, if the dataset has none."
+    )
+    learner: str | None = Option(
+        None, metavar="NAME", help="The model to train. Default: a transformer; for images, a CNN."
+    )
+    name: str | None = Option(None, metavar="NAME", help="Name of the project. Default: name of the folder.")
+    forget_labels: bool = Option(False, "--forget-labels", help="Drop all labels but those of dev and test items.")
+    seed: int = Option(0, metavar="N", min=0, help="Random seed.")
+    ledger: str | None = Option(
+        None,
         metavar="URL",
         help="PostgreSQL ledger of a team: postgresql://host/db?schema=name. Default: a file.",
-    ),
-]
+    )
+
+    def wishes(self, project: Path, ask: Prompt) -> Wishes:
+        """The options, with answers for those that are not given."""
+        from bursar.annotation.projects import Wishes
+
+        prices, hourly, usual = _prices(self.price), self.hourly, Wishes("", 0.0)
+        if hourly is None and not prices:
+            hourly = ask("Cost of an hour of annotation", "--hourly", usual.hourly, _amount)
+        currency = self.currency if self.currency is not None else ask("Currency", "--currency", usual.currency, str)
+        return Wishes(
+            name=self.name or _name_of(project),
+            hourly=hourly,
+            currency=currency,
+            budget=self.budget if self.budget is not None else ask("Total budget", "--budget", None, _amount),
+            strategy=self.strategy or ask("Strategy", "--strategy", usual.strategy.lower(), _strategy),
+            prices=prices,
+            rounds=self.rounds,
+            seed_items=self.seed_items,
+            dev_items=self.dev_items,
+            learner=self.learner,
+            forget_labels=self.forget_labels,
+            seed=self.seed,
+            ledger=self.ledger,
+        )
 
 
+@grouped
 def new(
-    project: Annotated[Path, typer.Argument(help="Folder to create.")],
-    source: FromOption,
-    tasks: TasksOption = None,
-    budget: Annotated[float | None, typer.Option("--budget", metavar="B", help="Total budget.")] = None,
-    hourly: Annotated[
-        float | None, typer.Option("--hourly", metavar="B", help="Cost of an hour of annotation.")
-    ] = None,
-    currency: Annotated[str | None, typer.Option("--currency", metavar="SIGN", help="Currency sign.")] = None,
-    price: PriceOption = None,
-    strategy: StrategyOption = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option("--rounds", metavar="N", min=1, help="Number of rounds. Default: computed from the budget."),
-    ] = None,
-    seed_items: SeedItemsOption = None,
-    dev_items: DevItemsOption = None,
-    learner: LearnerOption = None,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Name of the project. Default: name of the folder.")
-    ] = None,
-    forget_labels: ForgetLabelsOption = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")] = 0,
-    ledger: LedgerOption = None,
-    format: FormatOption = None,
-    set: SetOption = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not prompt; use the defaults.")] = False,
+    project: Annotated[Path, Argument(help="Folder to create.")],
+    data: DataSettings,
+    settings: ProjectSettings,
+    yes: Annotated[bool, Option("--yes", "-y", help="Do not prompt; use the defaults.")] = False,
 ) -> None:
     """Create a project for people to annotate.
 
@@ -111,43 +131,23 @@ def new(
 
     [bold]bursar new reviews --from reviews.jsonl --tasks 'mood:classification:good,bad' --budget 200 --yes[/bold]
     """
-    from bursar.annotation.projects import Wishes, create_project, draft_project, with_wished_tasks
-    from bursar.cli.data import read_data
+    from bursar.annotation.projects import create_project, draft_project
 
     if project.exists() and (not project.is_dir() or any(project.iterdir())):
         raise ConfigError(f"{project} already exists", fix="choose another folder")
-    corpus = read_data(source, format, set)
-    ask = _Prompt(yes)
-    corpus = with_wished_tasks(corpus, _split(tasks)) if tasks else _with_tasks(corpus, ask)
-    prices = _prices(price)
-    usual = Wishes("", 0.0)
-    if hourly is None and not prices:
-        hourly = ask("Cost of an hour of annotation", "--hourly", usual.hourly, _amount)
-    wishes = Wishes(
-        name=name or _name_of(project),
-        hourly=hourly,
-        currency=currency if currency is not None else ask("Currency", "--currency", usual.currency, str),
-        budget=budget if budget is not None else ask("Total budget", "--budget", None, _amount),
-        strategy=strategy or ask("Strategy", "--strategy", usual.strategy.lower(), _strategy),
-        prices=prices,
-        rounds=rounds,
-        seed_items=seed_items,
-        dev_items=dev_items,
-        learner=learner,
-        forget_labels=forget_labels,
-        seed=seed,
-        ledger=ledger,
-    )
+    ask = Prompt(yes)
+    corpus = data.read(ask)
+    wishes = settings.wishes(project, ask)
     draft = draft_project(corpus, wishes)
     create_project(project, draft)
     _print_summary(project, draft, wishes)
 
 
-class _Prompt:
+@dataclass(frozen=True)
+class Prompt:
     """Prompts for a setting at a terminal; elsewhere, or with ``--yes``, uses its default."""
 
-    def __init__(self, yes: bool) -> None:
-        self.yes = yes
+    yes: bool
 
     def __call__(self, question: str, flag: str, default: T | None, read: Callable[[str], T], why: str = "") -> T:
         if self.yes and default is not None:
@@ -162,22 +162,6 @@ class _Prompt:
                 return read(answer)
             except ConfigError as wrong:
                 typer.echo(str(wrong), err=True)
-
-
-def _with_tasks(corpus: Corpus, ask: _Prompt) -> Corpus:
-    """Keep the tasks of the dataset; prompt for them if it has none, or one without labels."""
-    from bursar.annotation.projects import with_wished_tasks
-
-    lacking = [name for name, task in corpus.schema.items() if "labels" in task.vocabularies and not task.labels]
-    if corpus.schema and not lacking:
-        return corpus
-    about = f"no label names for {', '.join(lacking)}" if lacking else "no tasks"
-    question = f"The dataset has {about}. Tasks to annotate (NAME:KIND:LABEL,LABEL; …)"
-
-    def read(answer: str) -> Corpus:
-        return with_wished_tasks(corpus, _split([answer]))
-
-    return ask(question, "--tasks", None, read, f"the dataset has {about}: ")
 
 
 def _split(tasks: Sequence[str]) -> list[str]:
@@ -195,9 +179,7 @@ def _amount(answer: str) -> float:
 
 
 def _strategy(answer: str) -> str:
-    from bursar.selection import make_strategy
-
-    return make_strategy(answer).name
+    return bursar.make_strategy(answer).name
 
 
 def _prices(given: Sequence[str] | None) -> dict[str, dict[str, float]]:
@@ -239,18 +221,17 @@ def _print_summary(project: Path, draft: Draft, wishes: Wishes) -> None:
     say(f"  reading: {priced(costs.reading)}")
     if config.costs.measured:
         say("These prices are estimates. After the first round they follow the measured speed of your annotators.")
-    first = f"about {budget.seed_items} items before the first model" + (
-        f" and {budget.dev_items} for early stopping" if budget.dev_items else ""
+    dev = f" and {budget.dev_items} for early stopping" if budget.dev_items else ""
+    say(
+        f"Budget {_amount_text(sign, wishes.budget)}: about {budget.seed_items} items before the first model{dev}, "
+        f"then up to {budget.rounds} rounds of {_amount_text(sign, budget.per_round)}."
     )
-    total, each = _amount_text(sign, wishes.budget), _amount_text(sign, budget.per_round)
-    say(f"Budget {total}: {first}, then up to {budget.rounds} rounds of {each}.")
     say(f"Strategy {config.strategy.name.lower()}, learner {config.learner.name}.")
     if notice := fallback_notice(config):
         say(notice)
     if not len(corpus.in_split("test")):
         say("The dataset has no test items. Scores are estimated on a random audit slice of each round.")
-    say("")
-    say(f"Next: bursar serve {shlex.quote(str(project))}")
+    say(f"\nNext: bursar serve {shlex.quote(str(project))}")
 
 
 def _price(sign: str, price: Decimal, key: str) -> str:

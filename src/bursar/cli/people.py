@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from bursar.cli.options import JsonOption, ProjectArgument
+from bursar.cli.options import JsonOption, ProjectArgument, one_of
+from bursar.cli.output import print_json, print_table
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Manage the accounts of a project.", no_args_is_help=True)
 
 PASSWORD = "BURSAR_PASSWORD"
-NameArgument = Annotated[str, typer.Argument(help="Name of the account.")]
+NameArgument = Annotated[str, Argument(help="Name of the account.")]
 
 
 @app.command("list")
@@ -30,12 +31,10 @@ def list_people(project: ProjectArgument, as_json: JsonOption = False) -> None:
     with _accounts(project) as accounts:
         found = accounts.people()
     if as_json:
-        typer.echo(json.dumps([{"name": person.name, "role": person.role} for person in found], ensure_ascii=False))
+        print_json([{"name": person.name, "role": person.role} for person in found])
     elif not found:
         typer.echo(f"{project} has no accounts. Only this machine can open it.")
     else:
-        from bursar.cli.show import print_table
-
         print_table(str(project), ["name", "role"], [[person.name, person.role] for person in found], numbers=False)
 
 
@@ -43,15 +42,13 @@ def list_people(project: ProjectArgument, as_json: JsonOption = False) -> None:
 def add(
     project: ProjectArgument,
     name: NameArgument,
-    role: Annotated[str, typer.Option("--role", help="lead or annotator. The first account must be a lead.")] = "",
+    role: Annotated[str, Option("--role", help="lead or annotator. The first account must be a lead.")] = "",
 ) -> None:
     """Add an account. Prompts for the password, or reads it from $BURSAR_PASSWORD or standard input."""
     from bursar.web.accounts import ROLES
 
     with _accounts(project) as accounts:
-        chosen = role or ("annotator" if accounts.exist() else "lead")
-        if chosen not in ROLES:
-            raise ConfigError(f"--role {role}: unknown role", fix=f"use {' or '.join(ROLES)}")
+        chosen = one_of("--role", role or ("annotator" if accounts.exist() else "lead"), ROLES)
         accounts.add(name, "lead" if chosen == "lead" else "annotator", _password(name))
     typer.echo(f"Added {name} to {project} as {chosen}.")
 
@@ -59,8 +56,11 @@ def add(
 @app.command()
 def password(project: ProjectArgument, name: NameArgument) -> None:
     """Change a password. This signs the person out everywhere."""
+    from bursar.web.accounts import folded
+
     with _accounts(project) as accounts:
-        _known(accounts, name)
+        if folded(name) not in {folded(person.name) for person in accounts.people()}:  # before prompting
+            raise ConfigError(f"no account is named {name!r}", fix="list the accounts with: bursar people list PROJECT")
         accounts.set_password(name, _password(name))
     typer.echo(f"Changed the password of {name}.")
 
@@ -81,19 +81,8 @@ def _accounts(project: Path) -> Iterator[Accounts]:
     from bursar.web.database import DATABASE_FILE, WebDatabase
 
     check_project(project)
-    database = WebDatabase.open(project / DATABASE_FILE)
-    try:
+    with closing(WebDatabase.open(project / DATABASE_FILE)) as database:
         yield Accounts(database)
-    finally:
-        database.close()
-
-
-def _known(accounts: Accounts, name: str) -> None:
-    """Refuse an unknown name before prompting for a password."""
-    from bursar.web.accounts import folded
-
-    if folded(name) not in {folded(person.name) for person in accounts.people()}:
-        raise ConfigError(f"no account is named {name!r}", fix="list the accounts with: bursar people list PROJECT")
 
 
 def _password(name: str) -> str:

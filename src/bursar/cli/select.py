@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer import Argument, Option
 
+import bursar
+from bursar.cli.options import grouped, one_of, parse_number
+from bursar.cli.output import print_json
 from bursar.errors import ConfigError
 
 if TYPE_CHECKING:
-    from bursar.selection import Certificate, Limits, Selection, Strategy
+    from bursar.selection import Certificate, Limits
     from bursar.selection.scores import Scores
     from bursar.selection.spend import Spend
 
@@ -25,91 +30,140 @@ SCORELESS = ("par", "ind")
 UNWEIGHTED = ("max", "min")
 
 
-ScoresArgument = Annotated[
-    Path,
-    typer.Argument(
-        help="CSV or Parquet file with columns id and confidence:TASK (0 to 1) for each task. Optional columns: "
-        "cost:TASK (default 1), cost:reading (default 0, paid once per item), group, hours:ANNOTATOR:TASK.",
-        metavar="SCORES",
-    ),
-]
-BudgetOption = Annotated[str, typer.Option("--budget", "-b", metavar="B", help="Budget, in the units of the costs.")]
-ModeOption = Annotated[
-    str,
-    typer.Option(
-        "--mode",
+@dataclass(frozen=True)
+class StrategySettings:
+    """How to choose items and tasks."""
+
+    mode: str = Option(
+        "joint",
         metavar="MODE",
         help="joint: label an item for all tasks or none. disjoint: label an item for any of its tasks. equal: as "
         "disjoint, with an equal share of the budget per task. single:TASK: as joint, but by one task's confidence.",
-    ),
-]
-CombineOption = Annotated[
-    str | None,
-    typer.Option(
-        "--combine",
+    )
+    combine: str | None = Option(
+        None,
         metavar="HOW",
         help="Joint mode: how to combine the confidences of an item. avg, max, min; rrf: reciprocal rank fusion; "
         "par: Pareto fronts; ind: each task picks its share of items. Default: avg.",
-    ),
-]
-SpendOption = Annotated[
-    str | None,
-    typer.Option(
-        "--spend",
+    )
+    spend: str | None = Option(
+        None,
         metavar="HOW",
         help="exact: the optimal selection. greedy: least confident first. ratio: most uncertainty per cost first. "
         "Default: exact; greedy for par and ind.",
-    ),
-]
-WeightsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--weights",
+    )
+    weights: str | None = Option(
+        None,
         metavar="TASK=W,…",
         help="Weights of the tasks, such as intent=0.7,slots=0.3. Other tasks get weight 0. For avg, rrf, par and ind.",
-    ),
-]
-AtMostOption = Annotated[
-    list[str] | None,
-    typer.Option("--at-most", metavar="TASK=N", help="Maximum number of labels for a task. Repeatable."),
-]
-AtLeastOption = Annotated[
-    list[str] | None,
-    typer.Option("--at-least", metavar="TASK=N", help="Minimum number of labels for a task. Repeatable."),
-]
-PerGroupOption = Annotated[
-    int | None,
-    typer.Option("--per-group", min=1, metavar="N", help="Maximum number of items per group."),
-]
-HoursOption = Annotated[
-    list[str] | None,
-    typer.Option("--hours", metavar="ANNOTATOR=H", help="Maximum hours of an annotator. Repeatable."),
-]
-OutOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", metavar="CHOSEN", help="CSV or Parquet file to write. Default: CSV on standard output."
-    ),
-]
-AsJsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object: objective, bound, optimal, cost, items, seconds.")
-]
+    )
+
+    def strategy(self) -> bursar.Strategy:
+        from bursar.selection.strategy import one_task
+
+        kind, _, task = self.mode.partition(":")
+        if kind not in ("joint", "single", *LABEL_BY_LABEL) or (kind == "single") != bool(task):
+            raise ConfigError(f"--mode {self.mode}: unknown mode", fix="use joint, disjoint, equal or single:TASK")
+        for option, given in (("--combine", self.combine), ("--weights", self.weights)):
+            if kind != "joint" and given is not None:
+                raise ConfigError(
+                    f"{option} has no effect in --mode {kind}", fix=f"remove {option}, or use --mode joint"
+                )
+        combine = one_of("--combine", self.combine or "avg", COMBINERS)
+        spend = one_of("--spend", self.spend or ("greedy" if combine in SCORELESS else "exact"), SPENDING)
+        if kind == "single":
+            value, how = one_task(task), cast("Spend", spend)
+            return bursar.Strategy(f"STCS-{task}", f"lowest confidence in {task}", value=value, task=task, spend=how)
+        if kind in LABEL_BY_LABEL:
+            return bursar.make_strategy(f"{LABEL_BY_LABEL[kind]}+{SPENDING[spend]}")
+        if combine in SCORELESS and spend != "greedy":  # errata 8
+            raise ConfigError(
+                f"MT-{combine.upper()} has no scores, so it does not support --spend {spend}",
+                fix="use --spend greedy, or --combine avg, max, min or rrf",
+            )
+        if combine in UNWEIGHTED and self.weights is not None:  # errata 16
+            raise ConfigError(
+                f"--weights have no effect with --combine {combine}",
+                fix="use --combine avg, rrf, par or ind, or remove --weights",
+            )
+        counts = _numbers_of("--weights", self.weights and self.weights.split(","))
+        name = f"MT-{combine.upper()}" + ("" if combine in SCORELESS else f"+{SPENDING[spend]}")
+        return bursar.make_strategy(name, weights={task: float(weight) for task, weight in counts.items()})
 
 
+@dataclass(frozen=True)
+class LimitSettings:
+    """Limits of the selection beside its budget."""
+
+    at_most: list[str] | None = Option(None, metavar="TASK=N", help="Maximum number of labels for a task. Repeatable.")
+    at_least: list[str] | None = Option(None, metavar="TASK=N", help="Minimum number of labels for a task. Repeatable.")
+    per_group: int | None = Option(None, min=1, metavar="N", help="Maximum number of items per group.")
+    hours: list[str] | None = Option(None, metavar="ANNOTATOR=H", help="Maximum hours of an annotator. Repeatable.")
+
+    @cached_property
+    def numbers(self) -> dict[str, dict[str, Decimal]]:
+        """The numbers by option, and by task or annotator."""
+        return {
+            "--at-most": _numbers_of("--at-most", self.at_most, whole=True),
+            "--at-least": _numbers_of("--at-least", self.at_least, whole=True),
+            "--hours": _numbers_of("--hours", self.hours),
+        }
+
+    def check(self, recipe: bursar.Strategy) -> None:
+        if recipe.value is None and (any(self.numbers.values()) or self.per_group):
+            raise ConfigError(
+                f"{recipe.name} has no scores, so it does not support limits",
+                fix="use --combine avg, max, min or rrf, or remove the limits",
+            )
+
+    def on(self, table: Scores) -> Limits:
+        import numpy as np
+
+        from bursar.selection import Limit, Limits
+
+        most, least, hours = self.numbers.values()
+        for option in ("--at-most", "--at-least"):
+            _check_tasks(option, self.numbers[option], table)
+        sums = []
+        for at, task in enumerate(table.tasks):
+            if task in most or task in least:
+                use = np.zeros(table.own.shape)
+                use[:, at] = 1
+                sums.append(Limit(f"labels of {task}", use, float(most.get(task, "inf")), float(least.get(task, 0))))
+        for who, limit in hours.items():
+            if who not in table.hours:
+                there = f"use {', '.join(table.hours)}" if table.hours else "add a column hours:ANNOTATOR:TASK"
+                raise ConfigError(f"--hours: no column has the hours of {who!r}", fix=there)
+            sums.append(Limit(f"hours of {who}", table.hours[who], float(limit)))
+        if self.per_group is None:
+            return Limits(sums)
+        if table.groups is None:
+            raise ConfigError("--per-group: there is no column 'group'", fix="add one, or remove --per-group")
+        return Limits(sums, table.cap(self.per_group))
+
+
+@grouped
 def select(
-    scores: ScoresArgument,
-    budget: BudgetOption,
-    mode: ModeOption = "joint",
-    combine: CombineOption = None,
-    spend: SpendOption = None,
-    weights: WeightsOption = None,
-    in_items: Annotated[bool, typer.Option("--items", help="Count the budget in items instead of costs.")] = False,
-    at_most: AtMostOption = None,
-    at_least: AtLeastOption = None,
-    per_group: PerGroupOption = None,
-    hours: HoursOption = None,
-    out: OutOption = None,
-    as_json: AsJsonOption = False,
+    scores: Annotated[
+        Path,
+        Argument(
+            help="CSV or Parquet file with columns id and confidence:TASK (0 to 1) for each task. Optional columns: "
+            "cost:TASK (default 1), cost:reading (default 0, paid once per item), group, hours:ANNOTATOR:TASK.",
+            metavar="SCORES",
+        ),
+    ],
+    budget: Annotated[str, Option("--budget", "-b", metavar="B", help="Budget, in the units of the costs.")],
+    *,
+    how: StrategySettings,
+    in_items: Annotated[bool, Option("--items", help="Count the budget in items instead of costs.")] = False,
+    limits: LimitSettings,
+    out: Annotated[
+        Path | None,
+        Option("--out", "-o", metavar="CHOSEN", help="CSV or Parquet file to write. Default: CSV on standard output."),
+    ] = None,
+    as_json: Annotated[
+        bool, Option("--json", help="Print one JSON object: objective, bound, optimal, cost, items, seconds.")
+    ] = False,
 ) -> None:
     """Select the items to label next, by the confidences of your own model.
 
@@ -118,24 +172,17 @@ def select(
     CHOSEN has the columns id, tasks (separated by ;) and cost, best item first.
     The command also prints how far the selection is from the optimum, at most.
     """
-    recipe = _recipe(mode, combine, spend, weights)
-    money = _number("--budget", budget, whole=in_items)
-    most, least = _named("--at-most", at_most, whole=True), _named("--at-least", at_least, whole=True)
-    time_of = _named("--hours", hours)
-    if recipe.value is None and (most or least or time_of or per_group):
-        raise ConfigError(
-            f"{recipe.name} has no scores, so it does not support limits",
-            fix="use --combine avg, max, min or rrf, or remove the limits",
-        )
+    recipe, money = how.strategy(), parse_number("--budget", budget, whole=in_items)
+    limits.check(recipe)
 
     from bursar.selection.scores import CostUnits, check_target, csv_text, read_scores, selection_table, write_selection
 
     if out is not None:
         check_target(out, scores)
     table = read_scores(scores)
-    for option, task in [("--mode single", recipe.task), *(("--weights", task) for task in recipe.weights)]:
-        _known(option, task, table.tasks)
-    pool = table.pool(_limits(table, most, least, per_group, time_of))
+    _check_tasks("--mode single", [recipe.task] if recipe.task else [], table)
+    _check_tasks("--weights", recipe.weights, table)
+    pool = table.pool(limits.on(table))
     units = CostUnits(0) if in_items else table.units
     started = time.perf_counter()
     chosen = recipe.select(pool, units.floor(money), in_items=in_items)
@@ -146,7 +193,7 @@ def select(
         write_selection(rows, out)
     spent = table.units.money(chosen.total)
     if as_json:
-        typer.echo(json.dumps(_as_json(chosen, spent, seconds)))
+        print_json(_as_json(chosen, spent, seconds))
         return
     if out is None:
         typer.echo(csv_text(rows).encode(), nl=False)
@@ -156,51 +203,7 @@ def select(
         typer.echo(f"Ignored columns: {', '.join(table.ignored)}", err=True)
 
 
-# -- options ----------------------------------------------------------------------------------------------
-def _recipe(mode: str, combine: str | None, spend: str | None, weights: str | None) -> Strategy:
-    """Translate the options into a strategy of the library."""
-    from bursar.selection import Strategy, make_strategy
-    from bursar.selection.strategy import one_task
-
-    kind, _, task = mode.partition(":")
-    if kind not in ("joint", "single", *LABEL_BY_LABEL) or (kind == "single") != bool(task):
-        raise ConfigError(f"--mode {mode}: unknown mode", fix="use joint, disjoint, equal or single:TASK")
-    if kind != "joint":
-        for option, given in (("--combine", combine), ("--weights", weights)):
-            if given is not None:
-                raise ConfigError(
-                    f"{option} has no effect in --mode {kind}", fix=f"remove {option}, or use --mode joint"
-                )
-    combine = _one_of("--combine", combine or "avg", COMBINERS)
-    spend = _one_of("--spend", spend or ("greedy" if combine in SCORELESS else "exact"), tuple(SPENDING))
-    if kind == "single":
-        return Strategy(
-            f"STCS-{task}", f"lowest confidence in {task}", value=one_task(task), task=task, spend=cast("Spend", spend)
-        )
-    if kind in LABEL_BY_LABEL:
-        return make_strategy(f"{LABEL_BY_LABEL[kind]}+{SPENDING[spend]}")
-    if combine in SCORELESS and spend != "greedy":  # errata 8
-        raise ConfigError(
-            f"MT-{combine.upper()} has no scores, so it does not support --spend {spend}",
-            fix="use --spend greedy, or --combine avg, max, min or rrf",
-        )
-    if combine in UNWEIGHTED and weights is not None:  # errata 16
-        raise ConfigError(
-            f"--weights have no effect with --combine {combine}",
-            fix="use --combine avg, rrf, par or ind, or remove --weights",
-        )
-    counts = {name: float(weight) for name, weight in _named("--weights", weights and weights.split(",")).items()}
-    name = f"MT-{combine.upper()}"
-    return make_strategy(name if combine in SCORELESS else f"{name}+{SPENDING[spend]}", weights=counts)
-
-
-def _one_of(option: str, given: str, known: Sequence[str]) -> str:
-    if given not in known:
-        raise ConfigError(f"{option} {given}: unknown value", fix=f"use {', '.join(known)}")
-    return given
-
-
-def _named(option: str, given: Sequence[str] | None, *, whole: bool = False) -> dict[str, Decimal]:
+def _numbers_of(option: str, given: Sequence[str] | None, *, whole: bool = False) -> dict[str, Decimal]:
     """Parse ``NAME=NUMBER`` options, each name once."""
     found: dict[str, Decimal] = {}
     for entry in given or ():
@@ -209,62 +212,17 @@ def _named(option: str, given: Sequence[str] | None, *, whole: bool = False) -> 
             raise ConfigError(f"{option} {entry!r} has no name", fix="write NAME=NUMBER")
         if name in found:
             raise ConfigError(f"{option} is given twice for {name!r}", fix="pass it once")
-        found[name] = _number(f"{option} {name}", number, whole=whole)
+        found[name] = parse_number(f"{option} {name}", number, whole=whole)
     return found
 
 
-def _number(option: str, text: str, *, whole: bool = False) -> Decimal:
-    """Parse a number of at least 0, exactly as typed."""
-    try:
-        found = Decimal(text)
-    except InvalidOperation:
-        found = Decimal("NaN")
-    if not found.is_finite() or found < 0 or (whole and found != found.to_integral_value()):
-        fix = "use a whole number of at least 0" if whole else "use a number of at least 0, such as 20000 or 199.50"
-        raise ConfigError(f"{option}: {text!r} is not a valid number", fix=fix)
-    return found
+def _check_tasks(option: str, tasks: Iterable[str], table: Scores) -> None:
+    for task in tasks:
+        if task not in table.tasks:
+            raise ConfigError(f"{option}: unknown task {task!r}", fix=f"the tasks are {', '.join(table.tasks)}")
 
 
-def _known(option: str, task: str | None, tasks: Sequence[str]) -> None:
-    if task is not None and task not in tasks:
-        raise ConfigError(f"{option}: unknown task {task!r}", fix=f"the tasks are {', '.join(tasks)}")
-
-
-def _limits(
-    table: Scores,
-    most: Mapping[str, Decimal],
-    least: Mapping[str, Decimal],
-    per_group: int | None,
-    hours: Mapping[str, Decimal],
-) -> Limits:
-    """Make the limits of the selection beside its budget."""
-    import numpy as np
-
-    from bursar.selection import Limit, Limits
-
-    for option, given in (("--at-most", most), ("--at-least", least)):
-        for task in given:
-            _known(option, task, table.tasks)
-    sums = []
-    for at, task in enumerate(table.tasks):
-        if task in most or task in least:
-            use = np.zeros(table.own.shape)
-            use[:, at] = 1
-            sums.append(Limit(f"labels of {task}", use, float(most.get(task, "inf")), float(least.get(task, 0))))
-    for who, time_of in hours.items():
-        if who not in table.hours:
-            there = f"use {', '.join(table.hours)}" if table.hours else "add a column hours:ANNOTATOR:TASK"
-            raise ConfigError(f"--hours: no column has the hours of {who!r}", fix=there)
-        sums.append(Limit(f"hours of {who}", table.hours[who], float(time_of)))
-    if per_group is None:
-        return Limits(sums)
-    if table.groups is None:
-        raise ConfigError("--per-group: there is no column 'group'", fix="add one, or remove --per-group")
-    return Limits(sums, table.cap(per_group))
-
-
-# -- output --------------------------------------------------------------------------------------------------
-def _as_json(chosen: Selection, spent: Decimal, seconds: float) -> dict[str, Any]:
+def _as_json(chosen: bursar.Selection, spent: Decimal, seconds: float) -> dict[str, Any]:
     certificate = chosen.certificate
     return {
         "objective": certificate and certificate.objective,
@@ -276,7 +234,7 @@ def _as_json(chosen: Selection, spent: Decimal, seconds: float) -> dict[str, Any
     }
 
 
-def _bought(chosen: Selection, spent: Decimal, budget: Decimal, in_items: bool) -> str:
+def _bought(chosen: bursar.Selection, spent: Decimal, budget: Decimal, in_items: bool) -> str:
     """Describe what was selected and what it costs."""
     from bursar.report.wording import counted
 
@@ -286,7 +244,7 @@ def _bought(chosen: Selection, spent: Decimal, budget: Decimal, in_items: bool) 
     return f"{items}, {labels}, {_shown(spent)} of {_shown(budget)} spent"
 
 
-def _quality(recipe: Strategy, certificate: Certificate | None) -> str:
+def _quality(recipe: bursar.Strategy, certificate: Certificate | None) -> str:
     """Describe how far the selection is from the optimum, at most."""
     if certificate is None:
         return f"{recipe.name} has no scores to compare"

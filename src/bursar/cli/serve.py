@@ -3,45 +3,42 @@
 from __future__ import annotations
 
 import webbrowser
-from typing import Annotated
+from dataclasses import dataclass
 
 import typer
+from typer import Option
 
-from bursar.cli.options import ProjectArgument, ScoringEngineOption, TrustOption
+from bursar.cli.options import ProjectArgument, ScoringEngineOption, TrustOption, grouped
 
 
-def serve(
-    project: ProjectArgument,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", "-p", metavar="N", min=0, max=65535, help="Port. Default: 8000, or the next free one."),
-    ] = None,
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host",
-            metavar="IP",
-            help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for all networks.",
-        ),
-    ] = "127.0.0.1",
-    public: Annotated[
-        str | None,
-        typer.Option("--public", metavar="URL", help="Public address of the server, if it is behind a proxy."),
-    ] = None,
-    per_address: Annotated[
-        int,
-        typer.Option(
-            "--connections-per-address",
-            metavar="N",
-            min=1,
-            help="Open connections allowed per client address. A browser uses up to six.",
-        ),
-    ] = 500,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="Log every request to standard error.")] = False,
-    trust: TrustOption = False,
-    engine: ScoringEngineOption = "here",
-) -> None:
+@dataclass(frozen=True)
+class ServeSettings:
+    """Where the server listens, and what it allows."""
+
+    port: int | None = Option(
+        None, "--port", "-p", metavar="N", min=0, max=65535, help="Port. Default: 8000, or the next free one."
+    )
+    host: str = Option(
+        "127.0.0.1",
+        metavar="IP",
+        help="Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for all networks.",
+    )
+    public: str | None = Option(None, metavar="URL", help="Public address of the server, if it is behind a proxy.")
+    per_address: int = Option(
+        500,
+        "--connections-per-address",
+        metavar="N",
+        min=1,
+        help="Open connections allowed per client address. A browser uses up to six.",
+    )
+    open_page: bool = Option(False, "--open", help="Open the page in your browser.")
+    log: bool = Option(False, "--log", help="Log every request to standard error.")
+    trust: TrustOption = False
+    engine: ScoringEngineOption = "here"
+
+
+@grouped
+def serve(project: ProjectArgument, settings: ServeSettings) -> None:
     """Open a project in the browser: annotate, follow progress, review, change settings.
 
     Stop with Ctrl-C. Saved answers are never lost.
@@ -56,18 +53,18 @@ def serve(
     def opened(address: str) -> None:
         typer.echo(f"Serving {project} at {address}")
         typer.echo("Press Ctrl-C to stop.", err=True)
-        if open_page:
+        if settings.open_page:
             webbrowser.open(address)
 
     serve_project(
         project,
-        host=host,
-        port=port,
-        public=public,
-        per_address=per_address,
-        log=log,
-        trust=trust,
-        engine=engine,
+        host=settings.host,
+        port=settings.port,
+        public=settings.public,
+        per_address=settings.per_address,
+        log=settings.log,
+        trust=settings.trust,
+        engine=settings.engine,
         on_start=opened,
     )
     typer.echo("Stopped.", err=True)

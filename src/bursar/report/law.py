@@ -37,8 +37,8 @@ def render_law(law: Law, name: str) -> str:
         charts,
         title=sentence(name),
         law=law,
-        origin=_origin(law),
-        tiles=_tiles(law),
+        origin=origin_words(law),
+        tiles=error_tiles(law),
         variables=variables_table(law),
         warnings=[sentence(warning) for warning in law.warnings],
         interval=_interval_words(law),
@@ -112,7 +112,8 @@ def front_table(law: Law) -> Table:
     return Table(("Formula", "Length", "Squared error", "Found by"), tuple(rows))
 
 
-def _tiles(law: Law) -> list[tuple[str, str, str]]:
+def error_tiles(law: Law) -> list[tuple[str, str, str]]:
+    """The errors on held-out settings, each with a title and a note."""
     rows = law.held_out
     half = rows.half_width(law.level)
     found = [("Mean absolute error", f"{rows.mean_absolute:.4f}", f"on {counted(len(rows.score), 'held-out setting')}")]
@@ -137,9 +138,13 @@ def _interval_words(law: Law) -> str:
     return f"The grey band is ± {half:.3f}, the {100 * law.level:.0f} % interval for new settings."
 
 
-def _origin(law: Law) -> str:
-    rows = "models" if law.about.get("by_seed") else "settings"
-    return f"{sentence(_named(law.origin))}, in {law.about.get('rows', '?')} {rows}. {law.provenance}".strip()
+def origin_words(law: Law) -> str:
+    """How the law was found, and in what."""
+    about, scale = law.about, law.scaling.get("score", 1.0)
+    rows = "models" if about.get("by_seed") else "settings"
+    found = f"{sentence(_named(law.origin))}, in {about.get('rows', '?')} {rows}"
+    scaled = f"; the search used scores times {scale:g}, the formula is rescaled" if scale != 1 else ""
+    return f"{found}, seed {about.get('seed', '?')}{scaled}. {law.provenance}".strip()
 
 
 def _named(origin: str) -> str:
