@@ -52,6 +52,8 @@ STREAMS = {
     "judged items": Stream(137),
     # strategies: bursar.selection
     "strategy": Stream(None),
+    # projects: bursar.annotation
+    "held-out items": Stream(19),
     # task policies: bursar.curriculum
     "reward reservoir": Stream(23),
     # synthetic tasks: bursar.simulation

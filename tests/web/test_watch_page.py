@@ -225,10 +225,10 @@ def test_training_now_asks_when_items_are_open_and_then_trains_without_them(serv
     page.sees("#live-words", "2 items left to answer")
     page.click("#train").sees("#ask-words", "2 items are not answered yet")
     page.press("Escape")  # to leave it leaves it
-    assert served.app_state.state()["open"] == 2
+    assert served.app_state.state().open == 2
     page.click("#train").click("#ask-yes")
     page.sees("#live-what", "training, 50 %")
-    assert served.app_state.state()["open"] == 0
+    assert served.app_state.state().open == 0
     page.sees("#headline", "The model is being trained on the seed items")
 
 

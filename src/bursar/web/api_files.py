@@ -13,6 +13,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
 
 from bursar.corpus import FORMATS, Corpus, read, write
 from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
@@ -20,7 +21,6 @@ from bursar.errors import BursarError, DataError
 from bursar.ledger import Answer
 from bursar.web.accounts import Caller
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, to_http_error
-from bursar.web.api_models import Imported
 from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
 from bursar.web.security import MAX_IMPORT_BYTES
@@ -113,6 +113,17 @@ def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[by
 
 
 # -- import ----------------------------------------------------------------------------------------------------------
+class Imported(BaseModel):
+    """The result of an import."""
+
+    answered: int
+    repeated: int
+    not_asked: int = Field(description="Items that are not open.")
+    incomplete: int = Field(description="Items that lack a label for a requested task.")
+    cost: str
+    cost_units: int
+
+
 @router.post(
     "/import",
     summary="Import answers",

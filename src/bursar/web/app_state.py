@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ class AppState:
         except BaseException:
             self.session.close()
             raise
-        self.hub = Hub(self.state)
+        self.hub = Hub(lambda: asdict(self.state()))
         command = training_command(folder, trust, engine=engine)
         self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._on_training_end)
         self.previews = Previews(self.session, self.hub)
@@ -89,14 +89,12 @@ class AppState:
             )
 
     # -- status ------------------------------------------------------------------------------------------------------
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SessionState:
         """The campaign's state, including the training process."""
-        state = asdict(self.session.state())
-        if self.trainer.failure is not None and state["phase"] != "ended":
-            state |= {"phase": "failed", "why": self.trainer.failure}
-        elif self.trainer.phase == "training":
-            state["phase"] = "training"
-        return state
+        state = self.session.state()
+        if self.trainer.failure is not None and state.phase != "ended":
+            return replace(state, phase="failed", why=self.trainer.failure)
+        return replace(state, phase="training") if self.trainer.phase == "training" else state
 
     def result(self) -> RunResult:
         """The full result, as in a report; cached until the state changes."""

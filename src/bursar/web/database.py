@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy as sa
+from pydantic import PlainSerializer
 from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
 
 from bursar.errors import ConfigError, LedgerError
@@ -21,6 +23,13 @@ from bursar.ledger.places import translate_errors
 
 DATABASE_FILE = "web.sqlite"
 VERSION = 1
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+Timestamp = Annotated[float, PlainSerializer(_iso, return_type=str)]  # here in seconds, in the API in ISO 8601, UTC
 
 metadata = MetaData()
 
@@ -124,12 +133,21 @@ class WebDatabase:
         with translate_errors(self._where), self._engine.connect() as connection:
             yield connection.execution_options(reading=True)
 
+    def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """The rows of a query."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
+    def write(self, change: sa.Insert | sa.Update | sa.Delete) -> int:
+        """Make one change; returns the number of rows."""
+        with self.writing() as connection:
+            return connection.execute(change).rowcount
+
     # -- settings ----------------------------------------------------------------------------------------------------
     def get(self, name: str, default: Any = None) -> Any:
         """A setting, or the default if it is not set."""
-        with self.reading() as connection:
-            found = connection.execute(sa.select(settings.c.value).where(settings.c.name == name)).scalar()
-        return default if found is None else json.loads(found)
+        found = self.rows(sa.select(settings.c.value).where(settings.c.name == name))
+        return json.loads(found[0].value) if found else default
 
     def put(self, name: str, value: Any) -> None:
         """Store a setting."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,9 @@ def home(request: Request, app_state: AppStateDep) -> Response:
     if not me.is_lead:
         return _redirect("/annotate")
     state = app_state.state()
-    if state["phase"] == "ended":
+    if state.phase == "ended":
         return _redirect("/watch")
-    return _redirect("/annotate" if state["round"] > 0 or state["answered"] else "/start")
+    return _redirect("/annotate" if state.round > 0 or state.answered else "/start")
 
 
 @router.get("/login")
@@ -78,13 +79,6 @@ def login(request: Request, app_state: AppStateDep) -> Response:
     return page("login", app_state, None)
 
 
-@router.get("/start")
-def start(request: Request, app_state: AppStateDep) -> Response:
-    """The start page: an overview before the first answer."""
-    tasks = [{"labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()]
-    return _render_for(request, app_state, "start", about=about(app_state), tasks=tasks, state=app_state.state())
-
-
 @router.get("/static/widgets/{name}.js")
 def widget(app_state: AppStateDep, name: str) -> Response:
     """The widget of a task kind from another package."""
@@ -92,18 +86,6 @@ def widget(app_state: AppStateDep, name: str) -> Response:
     if file is None:
         raise HTTPError(404, "not_found", f"there is no widget {name!r}")
     return FileResponse(file, media_type="text/javascript")
-
-
-@router.get("/annotate")
-def annotate(request: Request, app_state: AppStateDep) -> Response:
-    """The annotation page."""
-    return _render_for(request, app_state, "annotate")
-
-
-@router.get("/watch")
-def watch(request: Request, app_state: AppStateDep) -> Response:
-    """The watch page: progress and results."""
-    return _render_for(request, app_state, "watch", panels=watch_panels(), **_spending(app_state))
 
 
 def watch_panels() -> list[dict[str, str]]:
@@ -120,6 +102,12 @@ def watch_panels() -> list[dict[str, str]]:
     ]
 
 
+def _start(app_state: AppState) -> dict[str, Any]:
+    """An overview before the first answer."""
+    tasks = [{"labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()]
+    return {"about": about(app_state), "tasks": tasks, "state": app_state.state()}
+
+
 def _spending(app_state: AppState) -> dict[str, Any]:
     """The state of the campaign, and how its amounts are shown."""
     session = app_state.session
@@ -127,31 +115,35 @@ def _spending(app_state: AppState) -> dict[str, Any]:
     return {"state": app_state.state(), "show": session.settings.costs.show, "by_item": by_item}
 
 
-@router.get("/decide")
-def decide(request: Request, app_state: AppStateDep) -> Response:
-    """The decide page: settings of the next round."""
-    return _render_for(request, app_state, "decide", **_spending(app_state))
-
-
-@router.get("/review")
-def review(request: Request, app_state: AppStateDep) -> Response:
-    """The review page: agreement, disagreements and skipped items."""
-    return _render_for(request, app_state, "review")
-
-
-@router.get("/files")
-def files_page(request: Request, app_state: AppStateDep) -> Response:
-    """The files page: export and import."""
+def _files(app_state: AppState) -> dict[str, Any]:
+    """What can be exported."""
     formats = {name: FORMATS[name].summary for name in FORMATS}
-    return _render_for(
-        request, app_state, "files", formats=formats, losses=LOSS_NAMES, tasks=list(app_state.session.corpus.schema)
-    )
+    return {"formats": formats, "losses": LOSS_NAMES, "tasks": list(app_state.session.corpus.schema)}
 
 
-@router.get("/people")
-def people(request: Request, app_state: AppStateDep) -> Response:
-    """The people page: all accounts for leads, the own account for annotators."""
-    return _render_for(request, app_state, "people", shortest=MIN_PASSWORD, longest=MAX_PASSWORD)
+CONTENTS: dict[str, Callable[[AppState], dict[str, Any]]] = {  # by page: what its template needs
+    "start": _start,
+    "annotate": lambda _: {},
+    "watch": lambda app_state: {"panels": watch_panels()} | _spending(app_state),
+    "decide": _spending,
+    "review": lambda _: {},
+    "files": _files,
+    "people": lambda _: {"shortest": MIN_PASSWORD, "longest": MAX_PASSWORD},
+}
+
+
+def show(request: Request, app_state: AppStateDep) -> Response:
+    """A page of ``CONTENTS``, for people who are signed in."""
+    name, me = request.url.path.strip("/"), find_caller(request, app_state)
+    if me is None:
+        return _redirect(f"/login?next={quote(request.url.path)}")
+    if name in LEAD_PAGES and not me.is_lead:
+        return _leads_only(app_state, me)
+    return page(name, app_state, me, **CONTENTS[name](app_state))
+
+
+for _name in CONTENTS:
+    router.add_api_route(f"/{_name}", show)
 
 
 @router.get("/report")
@@ -208,15 +200,6 @@ def about(app_state: AppState) -> dict[str, Any]:
         "strategy": session.config.strategy.name,
         "learner": session.config.learner.name,
     }
-
-
-def _render_for(request: Request, app_state: AppState, name: str, **values: Any) -> Response:
-    me = find_caller(request, app_state)
-    if me is None:
-        return _redirect(f"/login?next={quote(request.url.path)}")
-    if name in LEAD_PAGES and not me.is_lead:
-        return _leads_only(app_state, me)
-    return page(name, app_state, me, **values)
 
 
 def _leads_only(app_state: AppState, me: Caller) -> HTMLResponse:

@@ -47,7 +47,7 @@ def curves(view: RunView) -> Section:
 
 def _no_curves(view: RunView) -> str:
     if not view.arm.rounds:
-        return f"The curve starts with the first model. Answer {round_phrase(view.state['round'])} under Annotate."
+        return f"The curve starts with the first model. Answer {round_phrase(view.state.round)} under Annotate."
     if view.result.config.audit.share:
         return "The first audit slice is scored when this round is answered. The curve starts there."
     return (

@@ -13,11 +13,11 @@ def next_round(view: RunView) -> Section:
     """Whether the next round can be previewed, and its predicted gain."""
     state = view.state
     part: Section = {"may": False, "gain": _gain(view), "empty": None}
-    if state["phase"] == "ended":
-        why = f": {state['why']}" if state["why"] else ""
+    if state.phase == "ended":
+        why = f": {state.why}" if state.why else ""
         part["empty"] = f"There is no next round{why}. To continue, raise the budget or the rounds under Decide."
     elif not view.arm.rounds:
-        part["empty"] = f"There is no model yet. It is trained once {answered_clause(state['round'])}."
+        part["empty"] = f"There is no model yet. It is trained once {answered_clause(state.round)}."
     else:
         part["may"] = True
     return part

@@ -29,7 +29,7 @@ def best_order(view: RunView) -> Section:
         }
     if refused := (result.oracle or {}).get("refused"):
         return {"empty": f"Not available: {str(refused).rstrip('.')}."}
-    if state["phase"] != "ended":
+    if state.phase != "ended":
         return {
             "empty": "Available once the campaign has ended, if the labels of the whole pool are known.",
         }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from bursar.annotation.session import SessionState
 from bursar.campaign.results import ArmResult, RunResult
 from bursar.registry import Registry
 from bursar.report.tables import Table
@@ -19,7 +19,7 @@ class RunView:
     """What panels are made from: the result of the run with the current settings, and the state of the campaign."""
 
     result: RunResult
-    state: Mapping[str, Any]
+    state: SessionState
     folder: str  # of the project, for suggested commands
 
     @property

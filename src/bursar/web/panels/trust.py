@@ -14,7 +14,7 @@ def calibration(view: RunView) -> Section:
     charts = reliability_charts(result)
     if not charts:
         if not view.arm.rounds:
-            return {"empty": f"There is no model yet. Answer {round_phrase(state['round'])} first."}
+            return {"empty": f"There is no model yet. Answer {round_phrase(state.round)} first."}
         return {
             "empty": "Calibration is measured on development or test items, which are not used for training. This "
             "project has none."
