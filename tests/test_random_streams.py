@@ -36,6 +36,7 @@ WORDS = [
     ("training items", (), [5, 131]),
     ("judged items", (), [5, 137]),
     ("strategy", (), [5]),
+    ("held-out items", (), [5, 19]),
     ("reward reservoir", (), [5, 23]),
     ("related items", (), [5, 101]),
     ("related labels", (8,), [5, 97, 8]),

@@ -74,8 +74,7 @@ class Advising:
     def close(self) -> None:
         """Stop the process, if it is running."""
         self._closed = True
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.kill()
 
     def _work(self, advice: Advice) -> None:

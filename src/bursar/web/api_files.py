@@ -63,7 +63,8 @@ def export(
         raise HTTPError(409, "nothing_there", "nothing has been annotated yet", fix="annotate an item first")
     folder = tempfile.TemporaryDirectory(prefix="bursar-export-")
     try:
-        path = _export_file(corpus, format, lose or [], Path(folder.name), _stem(app_state))
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", app_state.session.config.name).strip("-") or "annotations"
+        path = _export_file(corpus, format, lose or [], Path(folder.name), stem)
     except BaseException:
         folder.cleanup()
         raise
@@ -102,10 +103,6 @@ def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
         raise HTTPError(400, "bad_data", error.message, fix=error.fix) from None
 
 
-def _stem(app_state: AppState) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", app_state.session.config.name).strip("-") or "annotations"
-
-
 def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:
     with folder, open(path, "rb") as file:
         while block := file.read(BLOCK):
@@ -124,11 +121,7 @@ class Imported(BaseModel):
     cost_units: int
 
 
-@router.post(
-    "/import",
-    summary="Import answers",
-    openapi_extra={"requestBody": {"required": True, "content": BINARY}},
-)
+@router.post("/import", summary="Import answers", openapi_extra={"requestBody": {"required": True, "content": BINARY}})
 async def import_answers(
     request: Request,
     app_state: AppStateDep,
@@ -183,14 +176,9 @@ def _import_corpus(app_state: AppState, corpus: Corpus, annotator: str) -> Impor
     session.recorder.check(answers)
     receipts = [app_state.assignments.answer(answer) for answer in answers]
     repeated, cost = sum(receipt.repeated for receipt in receipts), sum(receipt.cost for receipt in receipts)
-    return Imported(
-        answered=len(receipts) - repeated,
-        repeated=repeated,
-        not_asked=not_asked,
-        incomplete=incomplete,
-        cost=session.settings.costs.show(cost),
-        cost_units=cost,
-    )
+    counts = {"answered": len(receipts) - repeated, "repeated": repeated}
+    shown = session.settings.costs.show(cost)
+    return Imported(**counts, not_asked=not_asked, incomplete=incomplete, cost=shown, cost_units=cost)
 
 
 def _unzipped(path: Path) -> Path:

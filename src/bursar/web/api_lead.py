@@ -11,12 +11,11 @@ from sse_starlette import EventSourceResponse
 
 from bursar.annotation.session import SessionState
 from bursar.ledger import Answer
-from bursar.ledger.records import ADJUDICATION, Skip
+from bursar.ledger.records import ADJUDICATION
 from bursar.web.advising import Advice
 from bursar.web.agreement import Agreement, agreement_by_task, alike
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, Key, LeadDep, ReceiptOut, RequestBody, receipt_out
 from bursar.web.api_work import CorrectionRequest
-from bursar.web.app_state import AppState
 from bursar.web.dashboard import dashboard as dashboard_of
 from bursar.web.events import event_stream
 from bursar.web.http_errors import HTTPError
@@ -138,9 +137,8 @@ def next_round(app_state: AppStateDep, me: LeadDep, sent: RoundRequest) -> Sessi
     if sent.close:
         app_state.assignments.close_round(me.name)
     elif app_state.session.wanted():
-        raise HTTPError(
-            409, "open_items", "the round is not complete", fix="answer the remaining items, or send close: true"
-        )
+        fix = "answer the remaining items, or send close: true"
+        raise HTTPError(409, "open_items", "the round is not complete", fix=fix)
     if app_state.trainer.failure is not None:
         app_state.trainer.retry()
     app_state.changed()
@@ -183,28 +181,23 @@ def overlap(
     which: Annotated[str, Query(pattern="^(all|open)$", description="All items, or only those to adjudicate.")] = "all",
 ) -> OverlapList:
     """Items with two or more answers; unresolved disagreements first."""
-    found = []
+    undecided, rest = [], []
     for item, answers in app_state.assignments.index.shared().items():
         tasks = dict.fromkeys(task for answer in answers.values() for task in answer.labels)
         differ = [task for task in tasks if not alike([answer.labels.get(task) for answer in answers.values()])]
         decided = app_state.assignments.index.adjudicated(item)
-        found.append((item, answers, differ, decided))
-    undecided = [entry for entry in found if entry[2] and entry[3] is None]
-    rest = [entry for entry in found if not (entry[2] and entry[3] is None)] if which == "all" else []
-    return OverlapList(
-        items=[
-            OverlapItem(
-                item=app_state.session.item(item),
-                answers=[_answer_out(answer) for answer in answers.values()],
-                disagree=differ,
-                adjudicated=None if decided is None else _answer_out(decided),
-            )
-            for item, answers, differ, decided in [*undecided, *rest][offset : offset + limit]
-        ],
-        total=len(undecided) + len(rest),
-        disagree=len(undecided),
-        settings=app_state.queue.overlap,
-    )
+        (undecided if differ and decided is None else rest).append((item, answers, differ, decided))
+    listed = undecided + (rest if which == "all" else [])
+    items = [
+        OverlapItem(
+            item=app_state.session.item(item),
+            answers=[_answer_out(answer) for answer in answers.values()],
+            disagree=differ,
+            adjudicated=None if decided is None else _answer_out(decided),
+        )
+        for item, answers, differ, decided in listed[offset : offset + limit]
+    ]
+    return OverlapList(items=items, total=len(listed), disagree=len(undecided), settings=app_state.queue.overlap)
 
 
 @router.get("/overlap/settings", tags=["reviewing"], summary="Overlap settings")
@@ -272,7 +265,14 @@ def skips(
 ) -> SkipList:
     """Skipped items with their reasons, newest first."""
     found = app_state.session.ledger.skips(undone=which == "all")[::-1]
-    return SkipList(skips=[_skip_out(app_state, skip) for skip in found[offset : offset + limit]], total=len(found))
+    shown = []
+    for skip in found[offset : offset + limit]:
+        want = app_state.session.campaign_state.wanted(skip.round).get(skip.item)
+        tasks = [skip.task] if skip.task is not None else list(want.tasks) if want is not None else []
+        about = {name: getattr(skip, name) for name in ("key", "reason", "round", "undone_by", "undone_at")}
+        item = app_state.session.item(skip.item)
+        shown.append(SkipOut(**about, item=item, tasks=tasks, person=skip.annotator, at=skip.created_at))
+    return SkipList(skips=shown, total=len(found))
 
 
 @router.post("/skips/undo", tags=["reviewing"], summary="Undo a skip")
@@ -286,22 +286,6 @@ def undo_skip(app_state: AppStateDep, me: LeadDep, sent: UndoRequest) -> SkipUnd
         asked = app_state.assignments.undo_skip(me.name, sent.skip)
     app_state.changed()
     return SkipUndone(asked=asked)
-
-
-def _skip_out(app_state: AppState, skip: Skip) -> SkipOut:
-    want = app_state.session.campaign_state.wanted(skip.round).get(skip.item)
-    tasks = [skip.task] if skip.task is not None else list(want.tasks) if want is not None else []
-    return SkipOut(
-        key=skip.key,
-        item=app_state.session.item(skip.item),
-        tasks=tasks,
-        person=skip.annotator,
-        reason=skip.reason,
-        at=skip.created_at,
-        round=skip.round,
-        undone_by=skip.undone_by,
-        undone_at=skip.undone_at,
-    )
 
 
 @router.get("/agreement", tags=["reviewing"], summary="Inter-annotator agreement")

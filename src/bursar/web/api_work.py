@@ -211,7 +211,9 @@ def answer(app_state: AppStateDep, me: CallerDep, sent: AnswerRequest) -> Receip
     Sending the same answer again is harmless: `repeated` is true. The lease must be one that you were given for this
     item. After a lease expires, the answer is still accepted unless the item has gone to someone else.
     """
-    _check_seconds(app_state, sent.seconds)
+    for what in sent.seconds.keys() - {"reading", *app_state.session.corpus.schema}:
+        error, fix = f"seconds.{what[:100]}: unknown task", "use reading or the name of a task"
+        raise HTTPError(422, "bad_request", error, fix=fix)
     receipt = app_state.assignments.answer(Answer(sent.item, sent.labels, me.name, sent.seconds), sent.lease)
     app_state.changed()
     return receipt_out(app_state, sent.key, receipt)
@@ -237,19 +239,14 @@ def skip(app_state: AppStateDep, me: CallerDep, sent: SkipRequest) -> dict[str, 
 @router.get("/mine", summary="Your answers")
 def mine(app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> MyAnswers:
     """Newest first; a corrected answer appears with its correction."""
-    return MyAnswers(
-        answers=[
-            MyAnswer(
-                item=answer.item,
-                labels=dict(answer.labels),
-                at=answer.created_at,
-                round=answer.round,
-                key=answer.key,
-                text=beginning(app_state, answer.item),
-            )
-            for answer in app_state.assignments.index.newest(me.name, limit)
-        ]
-    )
+    found = []
+    for answer in app_state.assignments.index.newest(me.name, limit):
+        text = app_state.session.item(answer.item).get("text")
+        if text is not None and len(text) > BEGINNING:
+            text = text[:BEGINNING] + "…"
+        about = {"item": answer.item, "at": answer.created_at, "round": answer.round, "key": answer.key}
+        found.append(MyAnswer(**about, labels=dict(answer.labels), text=text))
+    return MyAnswers(answers=found)
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -281,19 +278,5 @@ def state_for(app_state: AppState, me: Caller) -> SessionState:
     return state if me.is_lead or state.phase != "failed" else replace(state, why=None)
 
 
-def beginning(app_state: AppState, id: str) -> str | None:
-    """The beginning of an item's text."""
-    text = app_state.session.item(id).get("text")
-    return None if text is None else text if len(text) <= BEGINNING else text[:BEGINNING] + "…"
-
-
 def _lease_out(app_state: AppState, lease: Lease) -> LeaseOut:
     return LeaseOut(id=lease.id, expires_at=lease.expires_at, seconds=app_state.queue.seconds)
-
-
-def _check_seconds(app_state: AppState, seconds: dict[str, float]) -> None:
-    for what in seconds:
-        if what != "reading" and what not in app_state.session.corpus.schema:
-            raise HTTPError(
-                422, "bad_request", f"seconds.{what[:100]}: unknown task", fix="use reading or the name of a task"
-            )

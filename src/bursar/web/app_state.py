@@ -54,7 +54,11 @@ class AppState:
         try:
             self.database = WebDatabase.open(folder / DATABASE_FILE)
             self.accounts = Accounts(self.database, hasher)
-            self._check_host_policy()
+            if not self.host_policy.loopback and not self.accounts.exist():
+                host = self.host_policy.host
+                error = f"{host} is reachable from other machines, but this project has no accounts"
+                fix = f"add a lead first: bursar people add {folder} NAME --role lead"
+                raise HTTPError(403, "no_accounts", error, fix=fix)
             self.queue = Queue(self.database, seconds)
             self.assignments = Assignments(self.session, self.queue)
         except BaseException:
@@ -77,16 +81,6 @@ class AppState:
         self.trainer.stop()
         self.database.close()
         self.session.close()
-
-    def _check_host_policy(self) -> None:
-        """Refuse to serve a project without accounts beyond this machine."""
-        if not self.host_policy.loopback and not self.accounts.exist():
-            raise HTTPError(
-                403,
-                "no_accounts",
-                f"{self.host_policy.host} is reachable from other machines, but this project has no accounts",
-                fix=f"add a lead first: bursar people add {self.session.folder} NAME --role lead",
-            )
 
     # -- status ------------------------------------------------------------------------------------------------------
     def state(self) -> SessionState:

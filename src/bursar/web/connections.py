@@ -73,12 +73,11 @@ class Connections:
     def admit(self, new: Connection) -> bool:
         """Add a connection, closing an idle one if necessary. False if all are busy."""
         same_address = self._open.setdefault(new.address, set())
+        candidates: set[Connection] | None = None
         if len(same_address) >= self._limits.of(new.address):
             candidates = same_address
         elif self._count >= self._limits.total:
             candidates = max(self._open.values(), key=len)
-        else:
-            candidates = None
         if candidates is not None:
             idle = [connection for connection in candidates if connection.idle]
             LOG.warning("%d connections are open, %d from %s", self._count, len(same_address), new.address)

@@ -77,11 +77,7 @@ def train(state: SessionState) -> Section:
     phase, waiting, round = state.phase, state.open, state.round
     strip: Section = {"title": "", "words": "", "button": None, "close": False, "ask": None, "annotate": False}
     if phase == "failed":
-        return strip | {
-            "title": "Training failed",
-            "words": "All answers are safe.",
-            "button": "Try again",
-        }
+        return strip | {"title": "Training failed", "words": "All answers are safe.", "button": "Try again"}
     if phase != "annotating":
         return strip
     items = f"{counted(waiting, 'item')} left to answer."
@@ -91,10 +87,10 @@ def train(state: SessionState) -> Section:
     strip |= {"title": "Waiting for answers", "button": "Train the next round now", "close": bool(waiting)}
     if not waiting:
         return strip | {"words": "All items are answered."}
+    are, they, their = ("is", "It returns", "its") if waiting == 1 else ("are", "They return", "their")
     strip["ask"] = (
-        f"{counted(waiting, 'item')} {'is' if waiting == 1 else 'are'} not answered yet. "
-        f"{'It returns' if waiting == 1 else 'They return'} to the pool, and {'its' if waiting == 1 else 'their'} cost "
-        "to the budget. The model is trained on the answers so far."
+        f"{counted(waiting, 'item')} {are} not answered yet. {they} to the pool, and {their} cost to the budget. "
+        "The model is trained on the answers so far."
     )
     return strip | {"words": f"{items} You can train without them.", "annotate": True}
 
@@ -107,7 +103,8 @@ def tile(title: str, value: str, note: str, tone: str = "", share: float | None 
 
 def tiles(result: RunResult, state: SessionState) -> list[Section]:
     """The four key figures: progress, spending, score, and cost against random."""
-    return [_answered(result, state), _spent(result, state), _score(result), _saved(result)]
+    saved = saved_tile(result) or ("–", "this campaign selects at random")
+    return [_answered(result, state), _spent(result, state), _score(result), tile(TITLE, *saved)]
 
 
 def _answered(result: RunResult, state: SessionState) -> Section:
@@ -124,13 +121,10 @@ def _answered(result: RunResult, state: SessionState) -> Section:
 
 def _spent(result: RunResult, state: SessionState) -> Section:
     spent, budget = state.spent, state.budget
+    if not budget:
+        return tile("Spent", amount(result, spent), "no budget set")
     note = f"of {amount(result, budget)}, {amount(result, max(0, budget - spent))} left"
-    return tile(
-        "Spent",
-        amount(result, spent),
-        note if budget else "no budget set",
-        share=min(1.0, spent / budget) if budget else None,
-    )
+    return tile("Spent", amount(result, spent), note, share=min(1.0, spent / budget))
 
 
 def _score(result: RunResult) -> Section:
@@ -157,9 +151,3 @@ def _between(metric: str, interval: tuple[float, float] | None) -> str:
         return " (too few items for an interval)"
     show = Scale.of(metric).show
     return f" ({show(interval[0])} to {show(interval[1])})"
-
-
-def _saved(result: RunResult) -> Section:
-    """The cost against random selection, or why it is unknown."""
-    shown = saved_tile(result)
-    return tile(TITLE, *shown) if shown is not None else tile(TITLE, "–", "this campaign selects at random")

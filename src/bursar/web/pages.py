@@ -50,13 +50,6 @@ def page(name: str, app_state: AppState, me: Caller | None, status: int = 200, *
     return HTMLResponse(text, status)
 
 
-def message(
-    app_state: AppState, me: Caller | None, status: int, title: str, words: str, fix: str | None = None
-) -> HTMLResponse:
-    """Render a page with a title and a message."""
-    return page("message", app_state, me, status, title=title, words=words, fix=fix)
-
-
 @router.get("/")
 def home(request: Request, app_state: AppStateDep) -> Response:
     """Redirect to the page where the caller continues."""
@@ -92,12 +85,8 @@ def watch_panels() -> list[dict[str, str]]:
     """The panels of the watch page: id, title, name in the list of contents, and script, if there is one."""
     scripts = {path.stem for path in (STATIC / "watch" / "panels").glob("*.js")}
     return [
-        {
-            "name": name,
-            "title": panel.title,
-            "link": panel.link,
-            "script": f"/static/watch/panels/{name}.js" if name in scripts else "",
-        }
+        {"name": name, "title": panel.title, "link": panel.link}
+        | {"script": f"/static/watch/panels/{name}.js" if name in scripts else ""}
         for name, panel in sorted_panels().items()
     ]
 
@@ -190,10 +179,7 @@ def about(app_state: AppState) -> dict[str, Any]:
     session, budget = app_state.session, app_state.session.config.budget
     costs, by_item = session.settings.costs, budget.counts == "items"
     per_round = f"{budget.per_round:,.0f} items" if by_item else costs.show(costs.units(budget.per_round))
-    return {
-        "pool": len(session.parts.pool),
-        "dev": len(session.parts.dev),
-        "test": len(session.parts.test),
+    return {part: len(getattr(session.parts, part)) for part in ("pool", "dev", "test")} | {
         "seed": budget.seed_items,
         "per_round": per_round,
         "rounds": budget.rounds,
@@ -203,7 +189,8 @@ def about(app_state: AppState) -> dict[str, Any]:
 
 
 def _leads_only(app_state: AppState, me: Caller) -> HTMLResponse:
-    return message(app_state, me, 403, "For leads only", "Only leads of this project can see this page.")
+    words = "Only leads of this project can see this page."
+    return page("message", app_state, me, 403, title="For leads only", words=words, fix=None)
 
 
 def _redirect(place: str) -> RedirectResponse:
@@ -218,7 +205,8 @@ def error_page(request: Request, error: HTTPError) -> HTMLResponse | None:
     title = "Page not found" if error.status == 404 else "Something went wrong"
     words = error.message[:1].upper() + error.message[1:] + "."
     try:
-        shown = message(app_state, find_caller(request, app_state), error.status, title, words, error.fix)
+        me = find_caller(request, app_state)
+        shown = page("message", app_state, me, error.status, title=title, words=words, fix=error.fix)
     except StorageError:  # the page shows the caller's name, which cannot be read either
         return None
     if error.retry_after is not None:

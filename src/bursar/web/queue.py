@@ -25,7 +25,6 @@ LEASE_SECONDS = 600.0  # duration of a lease
 MAX_LEASES = 5  # per person: the current item and a few fetched ahead
 
 DAY = 24 * 3600.0
-
 Key = tuple[int, str]  # round and item
 
 
@@ -148,7 +147,9 @@ class Queue:
             if chosen is None:
                 return None
             _forget_expired(connection, chosen.key, now)
-            lease = Lease(self._new_id(chosen.item, person), *chosen.key, person, now + self.seconds)
+            nonce = secrets.token_urlsafe(12)
+            id = f"{nonce}.{self._signature(nonce, chosen.item, person)}"
+            lease = Lease(id, *chosen.key, person, now + self.seconds)
             connection.execute(tables.leases.insert().values(**vars(lease)))
             return lease
 
@@ -182,10 +183,6 @@ class Queue:
         leases = tables.leases.c
         query = sa.select(leases.id).where(leases.id == id, leases.item == item, leases.person == person)
         return bool(self.database.rows(query))
-
-    def _new_id(self, item: str, person: str) -> str:
-        nonce = secrets.token_urlsafe(12)
-        return f"{nonce}.{self._signature(nonce, item, person)}"
 
     def _signature(self, nonce: str, item: str, person: str) -> str:
         content = json.dumps([nonce, item, person]).encode()

@@ -141,7 +141,8 @@ class Guard:
             await error_response(error)(scope, receive, send_with_headers)
         finally:
             spent = 1000 * (time.perf_counter() - began)
-            LOG.info("%s %s %s %d %.0f ms", request_id, scope["method"], _plain(scope["path"]), status, spent)
+            path = "".join(c if c.isprintable() else "?" for c in scope["path"][:200])
+            LOG.info("%s %s %s %d %.0f ms", request_id, scope["method"], path, status, spent)
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
@@ -170,11 +171,6 @@ def _with_default_headers(headers: Any, path: str, request_id: str) -> list[tupl
     usual = HEADERS | ({"cache-control": "no-cache"} if path.startswith("/static/") else {})
     more = {name.encode(): value.encode() for name, value in usual.items() if name.encode() not in given}
     return [*headers, *more.items(), (b"x-request-id", request_id.encode())]
-
-
-def _plain(path: str) -> str:
-    """A path for the log: printable and shortened."""
-    return "".join(c if c.isprintable() else "?" for c in path[:200])
 
 
 def _host_of(url: str) -> str | None:

@@ -33,6 +33,9 @@ class RunView:
         return self.result.config.budget.counts == "items"
 
 
+Show = Callable[[RunView], Section]
+
+
 @dataclass(frozen=True)
 class Panel:
     """A section of the watch page.
@@ -44,18 +47,16 @@ class Panel:
     title: str
     link: str  # its name in the list of contents
     order: int  # position on the page
-    show: Callable[[RunView], Section]
+    show: Show
 
 
 PANELS: Registry[Panel] = Registry("panel", "bursar.panels")
 
 
-def panel(
-    name: str, title: str, *, link: str, order: int
-) -> Callable[[Callable[[RunView], Section]], Callable[[RunView], Section]]:
+def panel(name: str, title: str, *, link: str, order: int) -> Callable[[Show], Show]:
     """Register a function as a panel."""
 
-    def register(show: Callable[[RunView], Section]) -> Callable[[RunView], Section]:
+    def register(show: Show) -> Show:
         PANELS.add(name, Panel(title, link, order, show))
         return show
 
