@@ -71,7 +71,7 @@ class _EventSender:
         self._send = send
 
     def stage(self, round: int, what: str, done: float) -> None:
-        self._send({"event": "stage", "round": round, "what": what, "done": round(float(done), 3)})  # fewer events
+        self._send({"event": "stage", "round": round, "what": what, "done": float(f"{done:.3f}")})  # fewer events
 
     def scored(self, record: RoundRecord) -> None:
         self._send({"event": "scored", "round": record.round, "record": record.model_dump(mode="json")})

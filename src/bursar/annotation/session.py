@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -76,18 +77,14 @@ class AnnotationSession:
         """
         folder = Path(folder)
         run = Run.open(folder, trust=trust)
-        lock = Lock(folder / "run.lock", patience=0.5)
-        try:
+        with ExitStack() as on_failure:
+            lock = Lock(folder / "run.lock", patience=0.5)
+            on_failure.callback(lock.release)
             session = cls(run, lock)
-        except BaseException:
-            lock.release()
-            raise
-        try:
+            on_failure.callback(session._campaign.close)
             session._campaign.begin()
             session.refresh()
-        except BaseException:
-            session.close()
-            raise
+            on_failure.pop_all()
         return session
 
     def close(self) -> None:

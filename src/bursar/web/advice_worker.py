@@ -61,11 +61,11 @@ def _shares(split: Split) -> list[dict[str, Any]]:
     alone = ", for it alone" if split.together else ""
     for task, labels, units in zip(split.tasks, split.counts, split.spent, strict=True):
         shares.append((task, units, f"{counted(labels - split.together, 'label')}{alone}"))
-    found = []
-    for task, units, note in shares:
+    found: list[dict[str, Any]] = []
+    for name, units, note in shares:
         share = units / max(1, split.cost)
-        note = f"{percent(share)}, {note}"
-        found.append({"task": task, "money": _money(problem, units), "share": share, "note": note})
+        words = f"{percent(share)}, {note}"
+        found.append({"task": name, "money": _money(problem, units), "share": share, "note": words})
     return found
 
 

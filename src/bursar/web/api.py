@@ -16,11 +16,12 @@ from bursar.errors import BursarError, DataError, StorageError, is_storage_fault
 from bursar.ledger import Receipt
 from bursar.web.accounts import Caller, same_secret
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import ErrorBody, HTTPError, error_response, storage_unavailable
+from bursar.web.http_errors import ErrorBody, HTTPError, error_response
 from bursar.web.logs import STORAGE_LOG
 from bursar.web.security import LOG, SAFE_METHODS
 
 CSRF = "X-CSRF-Token"
+RETRY = 5  # seconds before a request that failed on storage is sent again
 # The annotate page retries these on its own.
 RETRIED_BY_PAGE = ("/api/next", "/api/answers", "/api/corrections", "/api/skips")
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -163,7 +164,11 @@ def _storage_error(request: Request, error: Exception) -> HTTPError:
     if not is_storage_fault(error):
         return _internal_error(request, error)
     STORAGE_LOG.error("storage fault: %s", error)
-    return storage_unavailable(request.url.path in RETRIED_BY_PAGE)
+    what = f"try again in {RETRY} seconds"
+    if request.url.path in RETRIED_BY_PAGE:
+        what = "your answer is kept in this browser and will be sent again automatically"
+    fix = f"{what}; see the server log for the cause"
+    return HTTPError(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)
 
 
 def _internal_error(request: Request, error: Exception) -> HTTPError:

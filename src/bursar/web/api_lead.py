@@ -23,6 +23,7 @@ from bursar.web.previews import Preview
 from bursar.web.queue import Overlap
 
 router = APIRouter(prefix="/api", responses=ERROR_RESPONSES)
+Shared = tuple[str, dict[str, Answer], list[str], Answer | None]  # item, answers, tasks that differ, adjudication
 
 
 # -- watching --------------------------------------------------------------------------------------------------------
@@ -181,7 +182,8 @@ def overlap(
     which: Annotated[str, Query(pattern="^(all|open)$", description="All items, or only those to adjudicate.")] = "all",
 ) -> OverlapList:
     """Items with two or more answers; unresolved disagreements first."""
-    undecided, rest = [], []
+    undecided: list[Shared] = []
+    rest: list[Shared] = []
     for item, answers in app_state.assignments.index.shared().items():
         tasks = dict.fromkeys(task for answer in answers.values() for task in answer.labels)
         differ = [task for task in tasks if not alike([answer.labels.get(task) for answer in answers.values()])]

@@ -244,7 +244,7 @@ def mine(app_state: AppStateDep, me: CallerDep, limit: Annotated[int, Query(ge=1
         text = app_state.session.item(answer.item).get("text")
         if text is not None and len(text) > BEGINNING:
             text = text[:BEGINNING] + "…"
-        about = {"item": answer.item, "at": answer.created_at, "round": answer.round, "key": answer.key}
+        about: Any = {"item": answer.item, "at": answer.created_at, "round": answer.round, "key": answer.key}
         found.append(MyAnswer(**about, labels=dict(answer.labels), text=text))
     return MyAnswers(answers=found)
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import sqlalchemy as sa
 from pydantic import PlainSerializer
 from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger.places import translate_errors
@@ -157,13 +158,9 @@ class WebDatabase:
 
     def secret(self, name: str) -> str:
         """A random string, created once and then kept."""
-        with self.writing() as connection:
-            found = connection.execute(sa.select(settings.c.value).where(settings.c.name == name)).scalar()
-            if found is not None:
-                return str(json.loads(found))
-            drawn = secrets.token_urlsafe(32)
-            connection.execute(settings.insert().values(name=name, value=json.dumps(drawn)))
-        return drawn
+        drawn = sqlite_insert(settings).values(name=name, value=json.dumps(secrets.token_urlsafe(32)))
+        self.write(drawn.on_conflict_do_nothing())
+        return str(self.get(name))
 
 
 def _begin(connection: sa.Connection) -> None:

@@ -7,8 +7,6 @@ from starlette.responses import JSONResponse
 
 from bursar.errors import BursarError
 
-RETRY = 5  # seconds before a request that failed on storage is sent again
-
 
 class ErrorBody(BaseModel):
     """The body of every error response."""
@@ -49,10 +47,3 @@ def failed_in_background(error: Exception, kind: str) -> ErrorBody:
     if isinstance(error, BursarError):
         return ErrorBody(error=error.message, fix=error.fix, kind=kind)
     return ErrorBody(error=f"{type(error).__name__}: {error}", fix=None, kind="broken")
-
-
-def storage_unavailable(resent: bool) -> HTTPError:
-    """The error for an unusable disk or database; ``resent`` if the page retries the request on its own."""
-    kept = "your answer is kept in this browser and will be sent again automatically"
-    fix = f"{kept if resent else f'try again in {RETRY} seconds'}; see the server log for the cause"
-    return HTTPError(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)

@@ -122,20 +122,19 @@ class Trainer:
         code, message = self._listen(process)
         if self._stopped.is_set():
             return
+        if code not in (0, NO_STORAGE):
+            LOG.error("training exited with code %d: %s", code, message)
         if code == 0:
             self._crashes = 0
             self._on_end()
-            return
-        if code == NO_STORAGE:
+        elif code == NO_STORAGE:
             self._wait(message)
-            return
-        LOG.error("training exited with code %d: %s", code, message)
-        if code == WRONG or self._crashes >= len(self._pauses):
+        elif code == WRONG or self._crashes >= len(self._pauses):
             self._fail(message)
-            return
-        self._on_end()
-        self._stopped.wait(self._pauses[self._crashes])
-        self._crashes += 1
+        else:
+            self._on_end()
+            self._stopped.wait(self._pauses[self._crashes])
+            self._crashes += 1
 
     def _listen(self, process: WorkerProcess) -> tuple[int, str]:
         """Forward the events of the process; returns its exit code and its last message."""

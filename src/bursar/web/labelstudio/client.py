@@ -43,7 +43,8 @@ class Studio:
             raise ConfigError(f"{url!r} is not a server address", fix="use one like http://localhost:8080")
         if not token.strip():
             raise ConfigError("no token for Label Studio", fix="copy it from Account & Settings in Label Studio")
-        self._sdk = self._read(lambda: LabelStudio(base_url=self.url, api_key=token.strip(), **options))
+        sdk: Any = LabelStudio  # its constructor has no types
+        self._sdk: LabelStudio = self._read(lambda: sdk(base_url=self.url, api_key=token.strip(), **options))
 
     # -- users -------------------------------------------------------------------------------------------------------
     def whoami(self) -> str:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bursar.annotation.session import AnnotationSession
 from bursar.corpus.formats.format import replacing
@@ -27,22 +27,13 @@ from bursar.ledger import Answer
 from bursar.ledger.records import ANSWER, CORRECTION, OVERLAP
 from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, config_for, key_of, task_of
 
+if TYPE_CHECKING:
+    from bursar.web.labelstudio.client import Studio
+
 FILE = "label-studio.json"
 VERSION = 1
 BATCH = 50  # tasks per import request
 SKIP = "skip"
-
-
-class Server(Protocol):
-    """The part of ``client.Studio`` that is needed here."""
-
-    url: str
-
-    def people(self) -> dict[int, str]: ...
-    def find_project(self, mark: str, known: int | None = None) -> int | None: ...
-    def create_project(self, title: str, description: str, config: str) -> int: ...
-    def pages(self, project: int) -> Iterator[list[dict[str, Any]]]: ...
-    def import_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> int: ...
 
 
 # -- stored state ----------------------------------------------------------------------------------------------------
@@ -123,7 +114,7 @@ class Pulled:
 class Sync:
     """Pushes to and pulls from one server."""
 
-    def __init__(self, session: AnnotationSession, server: Server) -> None:
+    def __init__(self, session: AnnotationSession, server: Studio) -> None:
         self.session = session
         self.server = server
         self.sync_state = SyncState.load(session.folder)
