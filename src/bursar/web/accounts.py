@@ -96,7 +96,7 @@ class Accounts:
     # -- people ------------------------------------------------------------------------------------------------------
     def exist(self) -> bool:
         """Whether there is any account."""
-        return bool(self.database.rows(sa.select(tables.people.c.id).limit(1)))
+        return self.database.first(sa.select(tables.people.c.id)) is not None
 
     def people(self) -> list[Person]:
         """All accounts, by name."""
@@ -146,7 +146,7 @@ class Accounts:
         """Whether this is the person's password. Limits the rate of attempts."""
         p = tables.people.c
         self._attempts.begin(folded(name), address)
-        found = next(iter(self.database.rows(sa.select(p.id, p.password).where(p.folded == folded(name)))), None)
+        found = self.database.first(sa.select(p.id, p.password).where(p.folded == folded(name)))
         if not self._matches(None if found is None else found.password, password):
             return False
         self._attempts.forget(folded(name), address)
@@ -182,7 +182,7 @@ class Accounts:
             .join_from(tables.sessions, tables.people, s.person == p.id)
             .where(s.digest == _digest(cookie), s.expires_at > now)
         )
-        found = next(iter(self.database.rows(query)), None)
+        found = self.database.first(query)
         if found is None:
             return None
         until = min(now + IDLE_SECONDS, found.created_at + MAX_AGE)
@@ -221,7 +221,7 @@ class Accounts:
             .join_from(tables.tokens, tables.people, t.person == p.id, isouter=True)
             .where(t.digest == _digest(secret))
         )
-        found = next(iter(self.database.rows(query)), None)
+        found = self.database.first(query)
         if found is None or (found.name is None and (found.person is not None or self.exist())):
             return None
         if found.used_at is None or now - found.used_at > REFRESH_SECONDS:

@@ -139,6 +139,11 @@ class WebDatabase:
         with self.reading() as connection:
             return connection.execute(query).all()
 
+    def first(self, query: sa.Select[Any]) -> sa.Row[Any] | None:
+        """The first row of a query, if there is one."""
+        with self.reading() as connection:
+            return connection.execute(query).first()
+
     def write(self, change: sa.Insert | sa.Update | sa.Delete) -> int:
         """Make one change; returns the number of rows."""
         with self.writing() as connection:
@@ -147,8 +152,8 @@ class WebDatabase:
     # -- settings ----------------------------------------------------------------------------------------------------
     def get(self, name: str, default: Any = None) -> Any:
         """A setting, or the default if it is not set."""
-        found = self.rows(sa.select(settings.c.value).where(settings.c.name == name))
-        return json.loads(found[0].value) if found else default
+        found = self.first(sa.select(settings.c.value).where(settings.c.name == name))
+        return default if found is None else json.loads(found.value)
 
     def put(self, name: str, value: Any) -> None:
         """Store a setting."""

@@ -182,7 +182,7 @@ class Queue:
             return True
         leases = tables.leases.c
         query = sa.select(leases.id).where(leases.id == id, leases.item == item, leases.person == person)
-        return bool(self.database.rows(query))
+        return self.database.first(query) is not None
 
     def _signature(self, nonce: str, item: str, person: str) -> str:
         content = json.dumps([nonce, item, person]).encode()
