@@ -46,7 +46,7 @@ WORDS = [
     ("start candidates", (), [5, 23]),
     ("audit intervals", (), [5]),
     ("savings interval", (), [5]),
-    ("item order", (), [5, 19]),
+    ("held-out items", (), [5, 19]),
     ("reward reservoir", (), [5, 23]),
     ("related items", (), [5, 101]),
     ("related labels", (8,), [5, 97, 8]),

@@ -63,7 +63,7 @@ STREAMS = {
     "audit intervals": Stream(None),
     "savings interval": Stream(None),
     # annotation projects: bursar.annotation
-    "item order": Stream(19),
+    "held-out items": Stream(19),
     # task policies: bursar.curriculum
     "reward reservoir": Stream(23),
     # synthetic tasks: bursar.simulation

@@ -97,8 +97,8 @@ def test_a_served_project_says_what_it_refused_and_why(project, tmp_path):
         time.sleep(0.05)
     state = app_state.state()
     app_state.close()
-    assert state["phase"] == "failed"
-    assert any(str(file) in state["why"] for file in files)
+    assert state.phase == "failed"
+    assert any(str(file) in (state.why or "") for file in files)
     assert not (tmp_path / "mark").exists()
 
 

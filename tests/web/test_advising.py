@@ -13,6 +13,7 @@ import pytest
 from bursar.allocation import Informativeness, ReductionRate, SplitEstimates, SplitProblem
 from bursar.allocation.advice import advise
 from bursar.allocation.split_inputs import inputs_of_run
+from bursar.annotation.session import SessionState
 from bursar.web.advice_worker import advice_view
 from bursar.web.advising import ADVICE_FILE, STAGES, Advising
 from bursar.web.http_errors import HTTPError
@@ -50,7 +51,7 @@ def advising(tmp_path):
     made = []
 
     def make(script, hub=None):
-        told = {"round": 2, "spent": 300}
+        told = SessionState(2, "annotating", 10, 0, 0, 300, 900)
         made.append(
             Advising(tmp_path, hub or Noted(), lambda: told, lambda folder, money: [sys.executable, "-c", script])
         )
@@ -104,7 +105,7 @@ def test_a_child_that_is_killed_leaves_a_reason_and_the_next_question_is_taken(a
     asking._process.kill()
     until(lambda: first.done)
     assert first.result is None
-    assert "code -9" in first.wrong["error"]
+    assert "code -9" in first.wrong.error
     assert not (tmp_path / ADVICE_FILE).exists()
     assert asking.start("3") is not first
 
@@ -115,7 +116,7 @@ def test_a_child_that_is_killed_leaves_a_reason_and_the_next_question_is_taken(a
 def test_a_child_that_cannot_say_says_why(advising, script, error, fix):
     found = advising(script).start("2")
     until(lambda: found.done)
-    assert (found.wrong["error"], found.wrong["fix"], found.result) == (error, fix, None)
+    assert (found.wrong.error, found.wrong.fix, found.result) == (error, fix, None)
 
 
 def test_a_failure_does_not_throw_away_what_was_found_before(advising):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
+from bursar.ledger import Answer
+from bursar.ledger.records import CORRECTION
 from bursar.tasks import make_task
 from bursar.web.agreement import (
-    Rating,
     agreement,
     alike,
     cohen,
@@ -22,6 +24,7 @@ from bursar.web.agreement import (
     span_f1,
     units_of,
 )
+from bursar.web.answer_index import AnswerIndex
 
 INTENT = make_task("intent", {"kind": "classification", "labels": ["a", "b", "c"]})
 SLOTS = make_task("slots", {"kind": "tagging", "labels": ["x", "y"]})
@@ -131,8 +134,8 @@ def test_spans_are_compared_word_by_word_and_nested_ones_together():
 )
 def test_every_kind_tells_full_agreement_from_none(task, mine, yours):
     def found(first, second):
-        said = [("u1", "ann", first), ("u1", "bob", second), ("u2", "ann", yours), ("u2", "bob", yours)]
-        return agreement(task, [Rating(*entry, words=2) for entry in said])
+        said = {"u1": {"ann": first, "bob": second}, "u2": {"ann": yours, "bob": yours}}
+        return agreement(task, said, {"u1": 2, "u2": 2})
 
     same, other = found(mine, mine), found(mine, yours)
     assert (same.items, same.people, same.same) == (2, 2, 1.0)
@@ -144,13 +147,16 @@ def test_every_kind_tells_full_agreement_from_none(task, mine, yours):
 
 
 def test_what_only_one_person_answered_says_nothing():
-    found = agreement(INTENT, [Rating("u1", "ann", "a"), Rating("u2", "bob", "b")])
+    found = agreement(INTENT, {"u1": {"ann": "a"}, "u2": {"bob": "b"}}, {"u1": 1, "u2": 1})
     assert (found.items, found.cohen, found.krippendorff, found.same) == (0, None, None, None)
 
 
 def test_the_newest_answer_of_a_person_counts():
-    said = [Rating("u1", "ann", "b"), Rating("u1", "bob", "a"), Rating("u1", "ann", "a")]
-    assert agreement(INTENT, said).same == 1.0
+    said = [Answer("u1", {"intent": label}, person) for person, label in (("ann", "b"), ("bob", "a"))]
+    corrected = replace(said[0], labels={"intent": "a"}, role=CORRECTION)
+    shared = AnswerIndex([*said, corrected]).shared()
+    labels = {person: answer.labels["intent"] for person, answer in shared["u1"].items()}
+    assert agreement(INTENT, {"u1": labels}, {"u1": 1}).same == 1.0
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from bursar.annotation.session import SessionState
 from bursar.report.run_charts import spending_chart, spending_totals
 from bursar.report.wording import THIN
 from bursar.web.dashboard import dashboard
@@ -20,8 +22,8 @@ EUROS = {"costs": {"currency": "€", "unit": 0.01}}
 def state_of(result=None, **changes):
     """Where a campaign stands that has ended, or is changed to stand elsewhere."""
     spent = result.main.spent if result else 0
-    state = {"round": 3, "phase": "ended", "asked": 10, "answered": 10, "skipped": 0, "spent": spent, "budget": spent}
-    return state | {"why": "all rounds are done", "open": 0, "written": 1} | changes
+    over = SessionState(3, "ended", 10, 10, 0, spent, spent, "all rounds are done", open=0, written=1)
+    return replace(over, **changes)
 
 
 def shown_of(result, **changes):
@@ -135,7 +137,7 @@ def test_one_open_item_is_spoken_of_as_one():
     state = state_of(phase="annotating", answered=9, open=1)
     asked = train(state)["ask"]
     assert asked.startswith("1 item is not answered yet. It returns to the pool, and its cost")
-    assert "1 item left" in lead(make_result(), state | {"phase": "training"})
+    assert "1 item left" in lead(make_result(), replace(state, phase="training"))
 
 
 def test_nothing_can_be_trained_before_the_first_answer_nor_while_training_nor_at_the_end():

@@ -443,5 +443,5 @@ def test_an_ended_campaign_says_how_it_goes_on(served, lead):
     page = lead(served).sees("#state", "The campaign has ended: all rounds are done. To continue, raise the budget")
     page.write("budget.rounds", "3").preview().sees("#preview-words", "The round will be exactly this")
     page.use()
-    until(lambda: served.app_state.state()["phase"] == "training")
+    until(lambda: served.app_state.state().phase == "training")
     page.sees("#state", "is being prepared")

@@ -15,13 +15,13 @@ from bursar.web.panels import PANELS, sorted_panels
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 FOLLOW = """
 import json, sys
+from bursar.annotation.session import SessionState
 from bursar.web.dashboard import dashboard
 from bursar.web.pages import watch_panels
 from tests.report.results import make_result
 import my_panel
 result = make_result()
-state = {"round": 3, "phase": "ended", "asked": 1, "answered": 1, "skipped": 0, "spent": 1, "budget": 1, "why": None}
-shown = dashboard(result, state | {"open": 0, "written": 1})["panels"]
+shown = dashboard(result, SessionState(3, "ended", 1, 1, 0, 1, 1))["panels"]
 json.dump({"panels": list(shown), "shown": shown["strategies"], "page": watch_panels()}, sys.stdout)
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from bursar.web.database import DATABASE_FILE, WebDatabase
 from bursar.web.http_errors import HTTPError
-from bursar.web.queue import MAX_LEASES, Overlap, Queue, WorkItem, WorkList, choose, draw
+from bursar.web.queue import MAX_LEASES, Overlap, Queue, WorkItem, choose, draw
 
 
 class Clock:
@@ -37,6 +38,19 @@ def queue(tmp_path, clock):
 
 def work(count, round=0):
     return WorkList([WorkItem(round, f"u{number}") for number in range(count)])
+
+
+@dataclass(frozen=True)
+class WorkList:
+    """A fixed list of items, in the place of a session's."""
+
+    pieces: list[WorkItem]
+
+    def work(self):
+        return self.pieces
+
+    def is_open(self, key):
+        return any(piece.key == key for piece in self.pieces)
 
 
 # -- the rule --------------------------------------------------------------------------------------------------------

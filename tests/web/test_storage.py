@@ -16,8 +16,7 @@ from starlette.testclient import TestClient
 from bursar.errors import StorageError
 from bursar.ledger import Answer
 from bursar.web.accounts import Caller
-from bursar.web.api import RETRIED_BY_PAGE
-from bursar.web.http_errors import RETRY
+from bursar.web.api import RETRIED_BY_PAGE, RETRY
 from bursar.web.logs import STORAGE_LOG, RateLimitFilter
 from bursar.web.server import make_app
 from tests.postgres import PostgresServer

@@ -210,8 +210,9 @@ def test_progress_moves_while_a_round_trains_and_people_go_on_annotating(serve, 
     served.answer(1)  # while the round is being trained
     page.sees("#live-words", "3 items are open")
     page.until(lambda: page.texts("#tiles .value")[0] == "5 of 8")
-    served.app_state.trainer._process.stdin.write("\n")
-    served.app_state.trainer._process.stdin.flush()
+    pipe = served.app_state.trainer._process._process.stdin
+    pipe.write("\n")
+    pipe.flush()
     page.sees("#live-what", "training, 75 %")
     later = watch(served)  # whoever comes later is told how far it is
     later.sees("#live-what", "training, 75 %")
@@ -225,10 +226,10 @@ def test_training_now_asks_when_items_are_open_and_then_trains_without_them(serv
     page.sees("#live-words", "2 items left to answer")
     page.click("#train").sees("#ask-words", "2 items are not answered yet")
     page.press("Escape")  # to leave it leaves it
-    assert served.app_state.state()["open"] == 2
+    assert served.app_state.state().open == 2
     page.click("#train").click("#ask-yes")
     page.sees("#live-what", "training, 50 %")
-    assert served.app_state.state()["open"] == 0
+    assert served.app_state.state().open == 0
     page.sees("#headline", "The model is being trained on the seed items")
 
 
@@ -317,8 +318,9 @@ def test_asking_for_a_split_shows_progress_then_the_split_and_keeps_it_over_a_re
     served.answer(1)  # what somebody else does leaves the question and its amount alone
     page.until(lambda: page.texts("#tiles .value")[0].startswith("1 of"))
     assert page.tab.input_value("#split input") == "2"
-    served.app_state.advising._process.stdin.write("\n")
-    served.app_state.advising._process.stdin.flush()
+    pipe = served.app_state.advising._process._process.stdin
+    pipe.write("\n")
+    pipe.flush()
     page.sees("#split .heat")
     assert page.texts("#split .shares .value") == ["€1.50", "€0.50"]
     assert page.texts("#split .reasons li") == ["A label of intent advances slots by 0.40."]

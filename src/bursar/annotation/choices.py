@@ -36,18 +36,17 @@ def strategies(tasks: Iterable[str]) -> list[dict[str, Any]]:
     >>> known["BALD-intent"]["task"]
     'intent'
     """
-    found = [_described(name, STRATEGIES[name], None) for name in STRATEGIES.names()]
+    found = [_described(name, STRATEGIES[name]) for name in STRATEGIES.names()]
     return found + [_described(f"{name}-{task}", FAMILIES[name], task) for name in FAMILIES.names() for task in tasks]
 
 
-def _described(name: str, strategy: Strategy, task: str | None) -> dict[str, Any]:
-    scores = strategy.value is not None or task is not None
+def _described(name: str, strategy: Strategy, task: str | None = None) -> dict[str, Any]:
     return {
         "name": name,
-        "about": strategy.summary if task is None else strategy.summary.replace("of one task", f"of {task}"),
+        "about": strategy.summary.replace("of one task", f"of {task}") if task else strategy.summary,
         "task": task,
         "weighted": strategy.weighted,
-        "scores": scores,  # supports all ways of spending
+        "scores": strategy.value is not None or task is not None,  # supports all ways of spending
         "spend": strategy.spend,
         "limits": task is not None or strategy.keeps_limits,
         "splits": task is None and strategy.by_label and strategy.keeps_limits,
@@ -76,8 +75,7 @@ def splits(config: CampaignConfig, tasks: Iterable[str]) -> list[dict[str, str]]
     """
     if len(list(tasks)) < 2 or config.budget.counts == "items":
         return []
-    ways = sorted((NO_SPLIT, *METHODS), key=list(SPLITS).index)
-    return [{"name": name, "about": SPLITS[name]} for name in ways]
+    return [{"name": name, "about": SPLITS[name]} for name in sorted((NO_SPLIT, *METHODS), key=list(SPLITS).index)]
 
 
 def parts_of(name: str) -> dict[str, Any]:
@@ -100,11 +98,10 @@ def choices(config: CampaignConfig, tasks: Mapping[str, Task], has_groups: bool)
     classes = [f"label:{name}" for name, task in tasks.items() if isinstance(task, Classification)]
     chosen = parts_of(config.strategy.name)
     base = make_strategy(chosen["base"])
-    offered = [
-        one for one in strategies(tasks) if one["name"] == base.name or not lacks(config, make_strategy(one["name"]))
-    ]
-    if base.name not in [one["name"] for one in offered]:  # its name has a modifier
-        offered.append(_described(base.name, base, None))
+    all_known = {one["name"]: one for one in strategies(tasks)}
+    offered = [all_known[name] for name in all_known if name == base.name or not lacks(config, make_strategy(name))]
+    if base.name not in all_known:  # it has a modifier
+        offered.append(_described(base.name, base))
     by_place = not lacks(config, make_strategy("RANDOM+IDMR", bins="cluster"))
     return {
         "strategies": offered,  # those that the learner supports, and the current one

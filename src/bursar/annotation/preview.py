@@ -89,15 +89,13 @@ class _View:
             offer = self._offer(terms)
         except InfeasibleError as wrong:
             return found | {"why": wrong.message}
-        corpus = self.campaign.corpus
+        corpus, certificate = self.campaign.corpus, certificate_record(offer.chosen.certificate)
         entries = selected_items(corpus, offer.audit, offer.audit_prices, None, "audit")
         entries += selected_items(corpus, offer.items, offer.pool.prices, offer.chosen, "strategy")
-        certificate = certificate_record(offer.chosen.certificate)
-        labels = {name: sum(name in entry.tasks for entry in entries) for name in corpus.schema}
         return found | {
             "budget": offer.budget,
             "items": len(entries),
-            "labels": labels,
+            "labels": {name: sum(name in entry.tasks for entry in entries) for name in corpus.schema},
             "cost": sum(sum(entry.estimate.values()) for entry in entries),
             "audit": len(offer.audit),
             "certificate": certificate and certificate.model_dump(),
@@ -108,15 +106,12 @@ class _View:
         }
 
     def _offer(self, terms: RoundSettings) -> Offer:
-        campaign, following = self.campaign, self.left.round + 1
-        if not asks_the_model(terms):
-            return campaign.planner.offer(following, terms, self.known, None, split=self._split)
-        strategy = terms.strategy
-        if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "vectors", "units", "doubt"}:
-            pool = pool_left_for(self.folder, self.left.round, campaign.corpus)
-            if pool is not None:
-                return campaign.planner.offer(following, terms, self.known, None, pool, self._split)
-        return campaign.planner.offer(following, terms, self.known, self._model(), split=self._split)
+        learner, pool, strategy = None, None, terms.strategy
+        if asks_the_model(terms):
+            if strategy.measure == self.left.measure and not strategy.needs & {"beliefs", "vectors", "units", "doubt"}:
+                pool = pool_left_for(self.folder, self.left.round, self.campaign.corpus)
+            learner = self._model() if pool is None else None
+        return self.campaign.planner.offer(self.left.round + 1, terms, self.known, learner, pool, self._split)
 
     def _split(self, terms: RoundSettings, pool: Candidates, money: int) -> RoundSplit:
         """The budget split by the last measurement, or by a new one if there is none or the round would measure."""

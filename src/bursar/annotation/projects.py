@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -76,10 +77,9 @@ class Draft:
 
     def counts(self) -> dict[str, int]:
         """The number of items by role."""
-        counts = dict.fromkeys(("train", *HELD_OUT, GIVEN), 0) | self.corpus.split_counts()
-        return {"to choose from": counts["train"], "development": counts["dev"], "test": counts["test"]} | {
-            "labelled already": counts[GIVEN]
-        }
+        roles = {"to choose from": "train", "development": "dev", "test": "test", "labelled already": GIVEN}
+        counts = self.corpus.split_counts()
+        return {role: counts.get(split, 0) for role, split in roles.items()}
 
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
@@ -118,12 +118,8 @@ def with_wished_tasks(corpus: Corpus, wished: Sequence[str]) -> Corpus:
     for text in wished:
         name = text.partition(":")[0].strip()
         own = corpus.schema.get(name)
-        task = own if ":" not in text and own is not None else task_of(text)
-        if own is None:
-            labels[name] = Labels.none(len(corpus), task)
-        else:
-            labels[name] = _recoded(corpus, own, task)
-        schema[name] = task
+        schema[name] = task = own if ":" not in text and own is not None else task_of(text)
+        labels[name] = Labels.none(len(corpus), task) if own is None else _recoded(corpus, own, task)
     return replace(corpus, schema=schema, labels=labels)
 
 
@@ -156,8 +152,7 @@ def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
             )
         parts[labelled] = GIVEN
         if len(labelled) >= FEWEST_HELD_OUT and not np.isin(parts, list(HELD_OUT)).any():
-            order = corpus.by_id(labelled)
-            order = rng(seed, "item order").permutation(order)
+            order = rng(seed, "held-out items").permutation(corpus.by_id(labelled))
             for part, (share, most) in HELD_OUT.items():
                 count = min(most, int(share * len(labelled)))
                 parts[order[:count]], order = part, order[count:]
@@ -168,16 +163,11 @@ def parted(corpus: Corpus, forget: bool = False, seed: int = 0) -> Corpus:
 
 def _without_labels(corpus: Corpus, which: BoolArray) -> Corpus:
     """The corpus without the labels of some items."""
-    labels = {}
-    for name, column in corpus.labels.items():
-        kept = Labels.none(len(corpus), corpus.schema[name])
-        rest = np.flatnonzero(column.present & ~which)
-        counts = np.zeros(len(corpus), dtype=np.int64)
-        counts[rest] = column.rows.lengths[rest]
-        rows = type(column.rows)(column.rows.take(rest).values, np.concatenate([[0], np.cumsum(counts)]))
-        present = kept.present.copy()
-        present[rest] = True
-        labels[name] = Labels(present, rows)
+    source = np.where(which, len(corpus), np.arange(len(corpus)))  # a row without a label is put last
+    labels = {
+        name: Labels.concatenate([column, Labels.none(1, corpus.schema[name])]).take(source)
+        for name, column in corpus.labels.items()
+    }
     return replace(corpus, labels=labels)
 
 
@@ -195,8 +185,7 @@ def draft_project(corpus: Corpus, wishes: Wishes) -> Draft:
     counts = corpus.split_counts()
     if counts["train"] < 2:
         raise ConfigError(f"the pool has only {counts['train']} items", fix="use data with more items")
-    table = _table(corpus, wishes, counts)
-    return Draft(corpus, parse_config(table, "the project"))
+    return Draft(corpus, parse_config(_table(corpus, wishes, counts), "the project"))
 
 
 def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -214,8 +203,7 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
     if wishes.hourly is not None:
         check_unit(model, wishes.hourly)
     pool = corpus.take(corpus.in_split("train"))
-    typical = {task.name: 1.0 for task in tasks}
-    price = float(np.mean(prices_of(model, tasks, pool, {}, typical).joint())) * UNIT
+    price = float(np.mean(prices_of(model, tasks, pool, {}, {task.name: 1.0 for task in tasks}).joint())) * UNIT
     seed_items, dev_items = _first_items(wishes, counts, price)
     left = wishes.budget - (seed_items + dev_items) * price
     if left <= price:
@@ -225,23 +213,22 @@ def _table(corpus: Corpus, wishes: Wishes, counts: Mapping[str, int]) -> dict[st
         )
     most = int(min(left / price, max(1, counts["train"] - seed_items - dev_items)))
     rounds = wishes.rounds or int(np.clip(round(most / 40), 1, 10))
-    budget: dict[str, Any] = {"seed_items": seed_items, "total": wishes.budget, "rounds": rounds}
-    budget |= {"per_round": max(round(left / rounds, 2), 0.01)} | ({"dev_items": dev_items} if dev_items else {})
-    return {
+    per_round = max(round(left / rounds, 2), 0.01)
+    budget = {"seed_items": seed_items, "total": wishes.budget, "rounds": rounds, "per_round": per_round}
+    table: dict[str, Any] = {
         "name": wishes.name,
         "seed": wishes.seed,
         "corpus": {"source": DATA_FILE, "format": "jsonl"},
         "costs": costs,
-        "budget": budget,
+        "budget": budget | ({"dev_items": dev_items} if dev_items else {}),
         "strategy": {"name": wishes.strategy},
-        "learner": _learner(corpus, wishes),
-        **({"ledger": {"url": wishes.ledger}} if wishes.ledger else {}),
-    } | _audit(rounds, max(1.0, 0.1 * budget["per_round"] / price), counts["train"])
-
-
-def _audit(rounds: int, count: float, pool: int) -> dict[str, Any]:
-    """Audit settings for twice the rounds, in case the budget is raised; unless that uses too much of the pool."""
-    return {"audit": {"rounds": 2 * rounds}} if 2 * rounds * count <= 0.2 * pool else {}
+        "learner": {"name": wishes.learner or ("image-cnn" if corpus.images is not None else "transformer")},
+    }
+    if wishes.ledger:
+        table["ledger"] = {"url": wishes.ledger}
+    if 2 * rounds * max(1.0, 0.1 * per_round / price) <= 0.2 * counts["train"]:
+        table["audit"] = {"rounds": 2 * rounds}  # twice the rounds, in case the budget is raised
+    return table
 
 
 def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tuple[int, int]:
@@ -253,10 +240,6 @@ def _first_items(wishes: Wishes, counts: Mapping[str, int], price: float) -> tup
         raise ConfigError("the data already has development items", fix="omit --dev-items")
     seed = wishes.seed_items if wishes.seed_items is not None else max(2, min(40, most - dev))
     return seed, dev
-
-
-def _learner(corpus: Corpus, wishes: Wishes) -> dict[str, Any]:
-    return {"name": wishes.learner or ("image-cnn" if corpus.images is not None else "transformer")}
 
 
 # -- making it ---------------------------------------------------------------------------------------------------------
@@ -287,18 +270,13 @@ def _begin(folder: Path, draft: Draft) -> None:
     here = config.model_copy(update={"corpus": config.corpus.model_copy(update={"source": str(folder / DATA_FILE)})})
     run = Run(folder, config, Run(folder, here).parts)
     run.pin()
-    campaign = Campaign(config, folder, parts=run.parts)
-    try:
+    with closing(Campaign(config, folder, parts=run.parts)) as campaign:
         campaign.begin()
-        corpus = run.parts.corpus
-        labels = [(corpus.ids[at], corpus[at].labels) for at in draft.given.tolist()]
-        given = tuple(Annotation(item, task, label) for item, known in labels for task, label in known.items())
+        items = [run.parts.corpus[at] for at in draft.given.tolist()]
+        given = tuple(Annotation(item.id, task, label) for item in items for task, label in item.labels.items())
         if given:
-            campaign.ledger.submit(
-                Submission(GIVEN, given, round=BEFORE, purpose=GIVEN, annotator=f"{DATA_FILE} as it came")
-            )
-    finally:
-        campaign.close()
+            source = f"{DATA_FILE} as it came"
+            campaign.ledger.submit(Submission(GIVEN, given, round=BEFORE, purpose=GIVEN, annotator=source))
 
 
 def toml_of(config: CampaignConfig) -> str:
@@ -315,18 +293,20 @@ def toml_of(config: CampaignConfig) -> str:
     <BLANKLINE>
     """
     table = config.model_dump(mode="json", exclude_unset=True)
-    said = {key: value for key, value in table.items() if value is not None and value != {}}
-    lines = [f"{key} = {_toml(value)}" for key, value in said.items() if not isinstance(value, dict)]
-    for section, values in said.items():
-        if isinstance(values, dict):
-            lines += ["", f"[{section}]"]
-            lines += [f"{_toml_key(key)} = {_toml(value)}" for key, value in values.items() if value is not None]
+    sections = {name: values for name, values in table.items() if isinstance(values, dict) and values}
+    lines = _toml_lines({name: value for name, value in table.items() if not isinstance(value, dict)})
+    for name, values in sections.items():
+        lines += ["", f"[{name}]", *_toml_lines(values)]
     return "\n".join(lines) + "\n"
+
+
+def _toml_lines(values: Mapping[str, Any]) -> list[str]:
+    return [f"{_toml_key(key)} = {_toml(value)}" for key, value in values.items() if value is not None]
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml_key(k)} = {_toml(v)}" for k, v in value.items() if v is not None) + "}"
+        return "{" + ", ".join(_toml_lines(value)) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

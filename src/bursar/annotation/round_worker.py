@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -33,44 +34,34 @@ SUGGESTIONS = "suggestions"  # folder of the suggestions
 
 def next_round(folder: Path, send: SendEvent, *, trust: bool = False, engine: Engine = THIS_PROCESS) -> str:
     """Train, score and select. Returns ``opened``, ``ended``, or ``waiting`` if answers are missing."""
-    run = Run.open(folder, trust=trust)
-    lock = Lock(folder / "training.lock", patience=30)  # an earlier process may still be ending
-    try:
-        campaign = Campaign(
-            run.config, folder, parts=run.parts, watcher=_EventSender(send), lock=False, trust=trust, engine=engine
-        )
+    with ExitStack() as stack:
+        stack.callback(Lock(folder / "training.lock", patience=30).release)  # an earlier process may still be ending
+        campaign = stack.enter_context(closing(_campaign(folder, send, trust, engine)))
 
         def offered(offer: Offer, learner: Learner) -> None:
             waiting = campaign.state.open()
             leave(folder / SUGGESTIONS, campaign.corpus, offer, waiting, learner, str(campaign.models.newest))
 
         campaign.offered = offered
-        try:
-            waiting = len(campaign.state.open())
-            if not campaign.state.complete(waiting, campaign.state.terms()):
-                raise ConfigError(
-                    f"round {campaign.rounds_opened} still has {waiting} open items",
-                    fix="answer them, or close the round",
-                )
-            outcome = campaign.advance()
-            send({"event": outcome, "round": campaign.rounds_opened, "why": campaign.ended})
-            return outcome
-        finally:
-            campaign.close()
-    finally:
-        lock.release()
+        waiting, round = len(campaign.state.open()), campaign.rounds_opened
+        if not campaign.state.complete(waiting, campaign.state.terms()):
+            raise ConfigError(f"round {round} still has {waiting} open items", fix="answer them, or close the round")
+        outcome = campaign.advance()
+        send({"event": outcome, "round": campaign.rounds_opened, "why": campaign.ended})
+        return outcome
 
 
 def preview_round(folder: Path, changes: Mapping[str, Any], send: SendEvent, *, trust: bool = False) -> dict[str, Any]:
     """Preview the next round under changed settings and under the current ones."""
-    run = Run.open(folder, trust=trust)
-    campaign = Campaign(run.config, folder, parts=run.parts, watcher=_EventSender(send), lock=False, trust=trust)
-    try:
+    with closing(_campaign(folder, send, trust)) as campaign:
         found = preview(campaign, changes, folder / SUGGESTIONS)
-    finally:
-        campaign.close()
     send({"event": "preview", "found": found})
     return found
+
+
+def _campaign(folder: Path, send: SendEvent, trust: bool, engine: Engine = THIS_PROCESS) -> Campaign:
+    run, sender = Run.open(folder, trust=trust), _EventSender(send)
+    return Campaign(run.config, folder, parts=run.parts, watcher=sender, lock=False, trust=trust, engine=engine)
 
 
 class _EventSender:
@@ -80,15 +71,10 @@ class _EventSender:
         self._send = send
 
     def stage(self, round: int, what: str, done: float) -> None:
-        self._send({"event": "stage", "round": round, "what": what, "done": round_done(done)})
+        self._send({"event": "stage", "round": round, "what": what, "done": float(f"{done:.3f}")})  # fewer events
 
     def scored(self, record: RoundRecord) -> None:
         self._send({"event": "scored", "round": record.round, "record": record.model_dump(mode="json")})
-
-
-def round_done(done: float) -> float:
-    """Progress rounded to thousandths, to limit the number of events."""
-    return round(float(done), 3)
 
 
 def main(arguments: list[str]) -> int:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from bursar.annotation.answers import AnswerRecorder
 from bursar.annotation.ledger_mirror import LedgerMirror
@@ -42,9 +45,9 @@ class SessionState:
     skipped: int
     spent: int
     budget: int
-    why: str | None = None  # the reason why it has ended or failed
-    open: int = 0  # unanswered items of all rounds
-    written: int = 0  # number of writes since the session was opened
+    why: Annotated[str | None, Field(description="Why it has ended or failed.")] = None
+    open: Annotated[int, Field(description="Unanswered items of all rounds.")] = 0
+    written: Annotated[int, Field(description="Increases with every write; compare it to detect changes.")] = 0
 
 
 class AnnotationSession:
@@ -74,18 +77,14 @@ class AnnotationSession:
         """
         folder = Path(folder)
         run = Run.open(folder, trust=trust)
-        lock = Lock(folder / "run.lock", patience=0.5)
-        try:
+        with ExitStack() as on_failure:
+            lock = Lock(folder / "run.lock", patience=0.5)
+            on_failure.callback(lock.release)
             session = cls(run, lock)
-        except BaseException:
-            lock.release()
-            raise
-        try:
+            on_failure.callback(session._campaign.close)
             session._campaign.begin()
             session.refresh()
-        except BaseException:
-            session.close()
-            raise
+            on_failure.pop_all()
         return session
 
     def close(self) -> None:
@@ -115,14 +114,9 @@ class AnnotationSession:
                 phase = "training"
             elif self._failure is not None and phase != "ended" and self._failure[1] == mirror.terms.changes:
                 phase, why = "failed", self._failure[0]
-            counts = (
-                len(self.campaign_state.wanted(round)),
-                mirror.answered,
-                mirror.skipped,
-                mirror.spent,
-                mirror.budget,
-            )
-            return SessionState(round, phase, *counts, why, len(mirror.open), mirror.writes)
+            asked, money = len(self.campaign_state.wanted(round)), (mirror.spent, mirror.budget)
+            counts = mirror.answered, mirror.skipped, *money
+            return SessionState(round, phase, asked, *counts, why, len(mirror.open), mirror.writes)
 
     def wanted(self) -> list[ItemRequest]:
         """The open items, in order of selection."""
@@ -179,9 +173,8 @@ class AnnotationSession:
         """Train, score and select in a separate process, and wait for it. Can be interrupted and repeated."""
         with self._mirror.lock:  # not while a skip is being undone
             if not self._training.acquire(blocking=False):
-                raise LedgerError(
-                    f"{self.folder}: the next round is already being trained", fix="wait until it is done"
-                )
+                training = f"{self.folder}: the next round is already being trained"
+                raise LedgerError(training, fix="wait until it is done")
         try:
             self._failure = None
             run_child(self.folder, None, progress, trust=self.run.trust)

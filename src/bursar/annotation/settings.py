@@ -59,6 +59,8 @@ class SessionSettings:
         """The settings of the next round, the history of changes, prices, measured times and choices."""
         with self._mirror.lock:
             config, history = self.in_force, self._state.history()
+        first = next(iter(self._state.wanted(0)), None)
+        answers = [] if first is None else self._ledger.answers(first)
         return {
             "settings": config.model_dump(mode="json", include=set(FIXED)),
             "fixed": {section: sorted(keys) for section, keys in FIXED.items()},
@@ -66,19 +68,12 @@ class SessionSettings:
             "prices": self.prices(),
             "pace": self.measured_speed(),
             "choices": choices(config, self._corpus.schema, self._corpus.groups is not None),
-            "simulated": self._simulated(),
+            # whether the first round was answered with the labels of the corpus, as in a simulation
+            "simulated": any(entry.annotator == GoldAnnotator.name for entry in answers),
         }
 
-    def _simulated(self) -> bool:
-        """Whether the first round was answered with the labels of the corpus, as in a simulation."""
-        first = next(iter(self._state.wanted(0)), None)
-        return first is not None and any(e.annotator == GoldAnnotator.name for e in self._ledger.answers(first))
-
     def prices(self) -> dict[str, Any]:
-        """Prices of reading and of each task: in the latest round, in the next round, and as configured.
-
-        The configured prices do not apply if prices follow the measured times.
-        """
+        """Prices of reading and of each task: in the latest round, in the next, and as configured if not measured."""
         with self._mirror.lock:
             terms = self._mirror.terms
         costs = terms.config.costs

@@ -83,14 +83,9 @@ class WorkerProcess:
     """A running worker. Read ``events`` to their end, then ``code`` and ``message`` say how it ended."""
 
     def __init__(self, command: Sequence[str]) -> None:
+        pipe = subprocess.PIPE  # the worker ends when its standard input closes
         self._process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE,  # the worker ends when this closes
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
+            list(command), stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace"
         )
         self._tail: deque[str] = deque(maxlen=TAIL)
         self.code = 1

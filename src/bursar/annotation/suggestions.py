@@ -115,11 +115,8 @@ def pool_left_for(folder: Path, round: int, corpus: Corpus) -> tuple[IntArray, S
     """The candidates of a round and their scores; ``None`` if they are not stored."""
     try:
         with np.load(folder / _pool(round), allow_pickle=False) as file:
-            guesses = {
-                name: Ragged(file[f"values {number}"], file[f"offsets {number}"])
-                for number, name in enumerate(corpus.schema)
-            }
-            return file["items"], Scored(file["confidence"], guesses)
+            rows = [Ragged(file[f"values {at}"], file[f"offsets {at}"]) for at in range(len(corpus.schema))]
+            return file["items"], Scored(file["confidence"], dict(zip(corpus.schema, rows, strict=True)))
     except (OSError, ValueError, KeyError):
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,23 +65,20 @@ def verify_project(folder: Path) -> list[Finding]:
     run, settings = _settings(folder)
     found = [settings]
     for kept in _ledgers(folder, run):
-        found += _verify_ledger(kept, run)
-        found += _verify_files(kept)
+        found += [*_verify_ledger(kept, run), *_verify_files(kept)]
     return found
 
 
 def accept_losses(folder: Path) -> list[str]:
     """Accept lost entries: record the loss in each ledger that has lost some."""
     run, _ = _settings(folder)
-    lock = Lock(folder / "run.lock", patience=0.5)
     accepted = []
-    try:
+    with ExitStack() as stack:
+        stack.callback(Lock(folder / "run.lock", patience=0.5).release)
         for kept in _ledgers(folder, run):
             if lost := _lost(kept):
                 entry = accept_loss(kept.place, kept.head, lost)
                 accepted.append(f"{lost}. Accepted: this is entry {entry} of the ledger")
-    finally:
-        lock.release()
     return accepted
 
 
@@ -133,13 +131,11 @@ def _verify_ledger(kept: Kept, run: Run | None) -> list[Finding]:
         ledger = Ledger.open(kept.place, run.parts.corpus, folder=kept.folder)
     except BursarError as wrong:
         return [Finding(kept.name, "cannot be opened", (str(wrong),))]
-    try:
+    with closing(ledger):
         state = CampaignState(kept.config, ledger)
         checked = {"answers": _wrong_answers(state), "money": _wrong_charges(state)}
         rest = [Finding(f"{kept.name}: {what}", words, _few(wrong)) for what, (words, wrong) in checked.items()]
         return [_verify_entries(kept), *rest]
-    finally:
-        ledger.close()
 
 
 def _verify_entries(kept: Kept) -> Finding:
@@ -188,17 +184,14 @@ def _due(state: CampaignState, answer: Answer) -> dict[str, int]:
 # -- other files -------------------------------------------------------------------------------------------------------
 def _verify_files(kept: Kept) -> Iterator[Finding]:
     """Models, suggestions and the database of the web server."""
-    models = sorted((kept.folder / "models").glob("*/fit.json"))
-    if models:
-        yield _readable(f"models{kept.arm}", models, lambda file: json.loads(file.read_text())["best"])
-    left = sorted((kept.folder / SUGGESTIONS).glob("round-*.json"))
-    if left:
-        yield _readable(
-            f"suggestions{kept.arm}", left, lambda file: json.loads(file.read_text(encoding="utf-8"))["items"]
-        )
-    pools = sorted((kept.folder / SUGGESTIONS).glob("pool-*.npz"))
-    if pools:
-        yield _readable("scores of the pool", pools, _read_arrays)
+    checks: list[tuple[str, str, Callable[[Path], object]]] = [
+        (f"models{kept.arm}", "models/*/fit.json", lambda file: json.loads(file.read_bytes())["best"]),
+        (f"suggestions{kept.arm}", f"{SUGGESTIONS}/round-*.json", lambda file: json.loads(file.read_bytes())["items"]),
+        ("scores of the pool", f"{SUGGESTIONS}/pool-*.npz", _read_arrays),
+    ]
+    for what, pattern, read in checks:
+        if files := sorted(kept.folder.glob(pattern)):
+            yield _readable(what, files, read)
     server = kept.folder / "web.sqlite"
     if server.exists():
         yield Finding("accounts and leases", server.name, _few(file_problems(server)))

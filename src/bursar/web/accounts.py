@@ -20,10 +20,11 @@ from typing import Any, Literal
 
 import argon2
 import sqlalchemy as sa
+from pydantic import BaseModel
 
 from bursar.errors import StorageError
 from bursar.web import database as tables
-from bursar.web.database import WebDatabase
+from bursar.web.database import Timestamp, WebDatabase
 from bursar.web.http_errors import HTTPError
 
 Role = Literal["lead", "annotator"]
@@ -37,13 +38,12 @@ REFRESH_SECONDS = 3600.0  # between two updates of a last use
 HASHES_AT_ONCE = 2  # each takes 64 MB and a core
 
 
-@dataclass(frozen=True)
-class Person:
+class Person(BaseModel):
     """A person with an account."""
 
     name: str
     role: Role
-    created_at: float
+    created_at: Timestamp
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,13 @@ class Caller:
         return self.role == "lead"
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(BaseModel):
     """An API token as listed, without its secret."""
 
     id: str
     label: str
-    created_at: float
-    used_at: float | None
+    created_at: Timestamp
+    used_at: Timestamp | None = None
 
 
 class Accounts:
@@ -97,15 +96,13 @@ class Accounts:
     # -- people ------------------------------------------------------------------------------------------------------
     def exist(self) -> bool:
         """Whether there is any account."""
-        with self.database.reading() as connection:
-            return connection.execute(sa.select(tables.people.c.id).limit(1)).first() is not None
+        return self.database.first(sa.select(tables.people.c.id)) is not None
 
     def people(self) -> list[Person]:
         """All accounts, by name."""
         p = tables.people.c
-        with self.database.reading() as connection:
-            rows = connection.execute(sa.select(p.name, p.role, p.created_at).order_by(p.folded)).all()
-        return [Person(*row) for row in rows]
+        rows = self.database.rows(sa.select(p.name, p.role, p.created_at).order_by(p.folded))
+        return [Person.model_validate(row._asdict()) for row in rows]
 
     def add(self, name: str, role: Role, password: str) -> None:
         """Create an account. The first must be a lead."""
@@ -130,7 +127,7 @@ class Accounts:
             leads = connection.execute(sa.select(tables.people.c.id).where(tables.people.c.role == "lead")).all()
             if person.role == "lead" and len(leads) == 1:
                 raise HTTPError(409, "last_lead", f"{person.name!r} is the only lead", fix="add another lead first")
-            self._sign_out_everywhere(connection, person.id)
+            connection.execute(tables.sessions.delete().where(tables.sessions.c.person == person.id))
             connection.execute(tables.tokens.delete().where(tables.tokens.c.person == person.id))
             connection.execute(tables.leases.delete().where(tables.leases.c.person == person.name))
             connection.execute(tables.people.delete().where(tables.people.c.id == person.id))
@@ -142,21 +139,20 @@ class Accounts:
         with self.database.writing() as connection:
             person = self._find(connection, name)
             connection.execute(tables.people.update().where(tables.people.c.id == person.id).values(password=hashed))
-            self._sign_out_everywhere(connection, person.id, keep)
+            s = tables.sessions.c
+            connection.execute(tables.sessions.delete().where(s.person == person.id, s.digest != (keep or "")))
 
     def is_password(self, name: str, password: str, address: str) -> bool:
         """Whether this is the person's password. Limits the rate of attempts."""
         p = tables.people.c
         self._attempts.begin(folded(name), address)
-        with self.database.reading() as connection:
-            found = connection.execute(sa.select(p.id, p.password).where(p.folded == folded(name))).first()
+        found = self.database.first(sa.select(p.id, p.password).where(p.folded == folded(name)))
         if not self._matches(None if found is None else found.password, password):
             return False
         self._attempts.forget(folded(name), address)
         if found is not None and self._hasher.check_needs_rehash(found.password):
             hashed = self._hash(password)
-            with self.database.writing() as connection:
-                connection.execute(tables.people.update().where(p.id == found.id).values(password=hashed))
+            self.database.write(tables.people.update().where(p.id == found.id).values(password=hashed))
         return True
 
     # -- sessions ----------------------------------------------------------------------------------------------------
@@ -176,8 +172,7 @@ class Accounts:
 
     def sign_out(self, cookie: str) -> None:
         """End a session."""
-        with self.database.writing() as connection:
-            connection.execute(tables.sessions.delete().where(tables.sessions.c.digest == _digest(cookie)))
+        self.database.write(tables.sessions.delete().where(tables.sessions.c.digest == _digest(cookie)))
 
     def by_cookie(self, cookie: str) -> Caller | None:
         """The owner of a session cookie; None if the session has ended."""
@@ -187,39 +182,35 @@ class Accounts:
             .join_from(tables.sessions, tables.people, s.person == p.id)
             .where(s.digest == _digest(cookie), s.expires_at > now)
         )
-        with self.database.reading() as connection:
-            found = connection.execute(query).first()
+        found = self.database.first(query)
         if found is None:
             return None
         until = min(now + IDLE_SECONDS, found.created_at + MAX_AGE)
         if until - found.expires_at > REFRESH_SECONDS:
-            with suppress(StorageError), self.database.writing() as connection:  # a full disk must not end a session
-                connection.execute(tables.sessions.update().where(s.digest == found.digest).values(expires_at=until))
+            with suppress(StorageError):  # a full disk must not end a session
+                self.database.write(tables.sessions.update().where(s.digest == found.digest).values(expires_at=until))
         return Caller(found.name, found.role, found.csrf, found.id, found.digest)
 
     # -- tokens ------------------------------------------------------------------------------------------------------
     def make_token(self, caller: Caller, label: str) -> tuple[Token, str]:
         """Create an API token; returns it with its secret, which is not stored."""
         secret = f"bursar_{secrets.token_urlsafe(32)}"
-        made = Token(secrets.token_hex(8), label, self.database.clock(), None)
-        with self.database.writing() as connection:
-            row = {"id": made.id, "digest": _digest(secret), "person": caller.number, "label": label}
-            connection.execute(tables.tokens.insert().values(**row, created_at=made.created_at))
+        made = Token(id=secrets.token_hex(8), label=label, created_at=self.database.clock())
+        row = {"id": made.id, "digest": _digest(secret), "person": caller.number, "label": label}
+        self.database.write(tables.tokens.insert().values(**row, created_at=made.created_at))
         return made, secret
 
     def tokens(self, caller: Caller) -> list[Token]:
         """A person's tokens, oldest first."""
         t = tables.tokens.c
         query = sa.select(t.id, t.label, t.created_at, t.used_at).where(t.person == caller.number)
-        with self.database.reading() as connection:
-            return [Token(*row) for row in connection.execute(query.order_by(t.created_at, t.id))]
+        rows = self.database.rows(query.order_by(t.created_at, t.id))
+        return [Token.model_validate(row._asdict()) for row in rows]
 
     def remove_token(self, caller: Caller, id: str) -> None:
         """Remove a person's token."""
         t = tables.tokens.c
-        with self.database.writing() as connection:
-            gone = connection.execute(tables.tokens.delete().where(t.id == id, t.person == caller.number))
-        if not gone.rowcount:
+        if not self.database.write(tables.tokens.delete().where(t.id == id, t.person == caller.number)):
             raise HTTPError(404, "no_token", "you have no token with this id")
 
     def by_token(self, secret: str) -> Caller | None:
@@ -230,13 +221,12 @@ class Accounts:
             .join_from(tables.tokens, tables.people, t.person == p.id, isouter=True)
             .where(t.digest == _digest(secret))
         )
-        with self.database.reading() as connection:
-            found = connection.execute(query).first()
+        found = self.database.first(query)
         if found is None or (found.name is None and (found.person is not None or self.exist())):
             return None
         if found.used_at is None or now - found.used_at > REFRESH_SECONDS:
-            with suppress(StorageError), self.database.writing() as connection:
-                connection.execute(tables.tokens.update().where(t.id == found.id).values(used_at=now))
+            with suppress(StorageError):
+                self.database.write(tables.tokens.update().where(t.id == found.id).values(used_at=now))
         return Caller(found.name or YOU, found.role or "lead", None, found.person)
 
     # -- helpers -----------------------------------------------------------------------------------------------------
@@ -246,10 +236,6 @@ class Accounts:
         if found is None:
             raise HTTPError(404, "no_person", f"there is no account {name!r}")
         return found
-
-    def _sign_out_everywhere(self, connection: sa.Connection, person: int, keep: str | None = None) -> None:
-        s = tables.sessions.c
-        connection.execute(tables.sessions.delete().where(s.person == person, s.digest != (keep or "")))
 
     def _hash(self, password: str) -> str:
         with self._hash_slots:
@@ -294,13 +280,8 @@ class Attempts:
                     tried.popleft()
                 if len(tried) >= self.MOST[what]:
                     wait = max(1, round(tried[0] + self.WINDOW - now + 0.5))
-                    raise HTTPError(
-                        429,
-                        "too_many_attempts",
-                        "too many password attempts",
-                        fix=f"wait {wait} seconds",
-                        retry_after=wait,
-                    )
+                    error, fix = "too many password attempts", f"wait {wait} seconds"
+                    raise HTTPError(429, "too_many_attempts", error, fix=fix, retry_after=wait)
             for key in keys.values():
                 self._tried.setdefault(key, deque()).append(now)
             while len(self._tried) > self.MOST_KEYS:
@@ -340,23 +321,15 @@ def checked_name(name: str) -> str:
     """
     name = unicodedata.normalize("NFC", name)
     if not re.fullmatch(NAME, name) or name != name.strip():
-        raise HTTPError(
-            422,
-            "bad_name",
-            f"{name!r} is not a valid name",
-            fix="use 1 to 64 letters, digits and . _ - @ +, with spaces only inside",
-        )
+        fix = "use 1 to 64 letters, digits and . _ - @ +, with spaces only inside"
+        raise HTTPError(422, "bad_name", f"{name!r} is not a valid name", fix=fix)
     return name
 
 
 def _check_password(password: str) -> None:
     if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
-        raise HTTPError(
-            422,
-            "bad_password",
-            f"a password must have {MIN_PASSWORD} to {MAX_PASSWORD} characters",
-            fix="choose another",
-        )
+        error = f"a password must have {MIN_PASSWORD} to {MAX_PASSWORD} characters"
+        raise HTTPError(422, "bad_password", error, fix="choose another")
 
 
 def same_secret(mine: str, yours: str) -> bool:

@@ -26,17 +26,11 @@ def advice_view(found: SplitAdvice, about: Mapping[str, str]) -> dict[str, Any]:
     """A split as the page shows it: shares, gains by task, informativeness between tasks, and reasons."""
     split, problem = found.split, found.split.problem
     known, whole, off = problem.estimates.informativeness, found.whole, moves_table(found)
-    gains = [
-        {
-            "task": task,
-            "gain": amount(gain.value),
-            "between": f"{amount(gain.low)} to {amount(gain.high)}",
-            "low": gain.low,
-            "middle": gain.value,
-            "high": gain.high,
-        }
-        for task, gain in found.gains.items()
-    ]
+    gains = []
+    for task, gain in found.gains.items():
+        ends = {"low": gain.low, "middle": gain.value, "high": gain.high}
+        between = f"{amount(gain.low)} to {amount(gain.high)}"
+        gains.append({"task": task, "gain": amount(gain.value), "between": between} | ends)
     return {
         "budget": _money(problem, problem.budget),
         "shares": _shares(split),
@@ -67,15 +61,12 @@ def _shares(split: Split) -> list[dict[str, Any]]:
     alone = ", for it alone" if split.together else ""
     for task, labels, units in zip(split.tasks, split.counts, split.spent, strict=True):
         shares.append((task, units, f"{counted(labels - split.together, 'label')}{alone}"))
-    return [
-        {
-            "task": task,
-            "money": _money(problem, units),
-            "share": units / max(1, split.cost),
-            "note": f"{percent(units / max(1, split.cost))}, {note}",
-        }
-        for task, units, note in shares
-    ]
+    found: list[dict[str, Any]] = []
+    for name, units, note in shares:
+        share = units / max(1, split.cost)
+        words = f"{percent(share)}, {note}"
+        found.append({"task": name, "money": _money(problem, units), "share": share, "note": words})
+    return found
 
 
 def _money(problem: SplitProblem, units: int) -> str:

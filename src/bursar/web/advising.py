@@ -6,21 +6,20 @@ the campaign state at the time of the request. The process runs ``bursar.web.adv
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field
+
+from bursar.annotation.session import SessionState
 from bursar.annotation.subprocess_events import PYTHON, WorkerProcess, listen
 from bursar.corpus.formats.format import replacing
-from bursar.errors import BursarError
-from bursar.web.api_models import AdviceOut
 from bursar.web.events import Hub
-from bursar.web.http_errors import HTTPError
+from bursar.web.http_errors import ErrorBody, HTTPError, failed_in_background
 
 ADVICE_FILE = "advice.json"
 STAGES = ("who informs whom", "how fast tasks saturate", "how hard tasks are", "if one estimate is off")
@@ -29,17 +28,16 @@ SHOWN = {"budget", "shares", "gains", "whole", "reasons", "informs", "tables"}  
 PUBLISH_EVERY = 0.5  # seconds between two progress events
 
 
-@dataclass
-class Advice:
-    """Requested advice: running, finished or failed."""
+class Advice(BaseModel):
+    """Running or finished advice on a budget split."""
 
     amount: str  # of money, as requested
-    asked_at: dict[str, Any]  # round and amount spent at the request
+    asked_at: dict[str, Any] = Field(description="The round and the amount spent when it was requested.")
     done: bool = False
     progress: float = 0.0
     what: str = ""
     result: dict[str, Any] | None = None
-    wrong: dict[str, str | None] | None = None
+    wrong: ErrorBody | None = None
 
 
 class Advising:
@@ -49,13 +47,11 @@ class Advising:
         self,
         folder: Path,
         hub: Hub,
-        state: Callable[[], Mapping[str, Any]],
+        state: Callable[[], SessionState],
         command: Callable[[Path, str], list[str]] | None = None,
     ) -> None:
-        self._folder = folder
+        self._folder, self._hub, self._state = folder, hub, state
         self._command = command or advice_command
-        self._hub = hub
-        self._state = state
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._closed = False
@@ -70,7 +66,7 @@ class Advising:
                 if self.newest.amount == amount:
                     return self.newest
                 raise HTTPError(409, "advice_under_way", "another split is being computed", fix="wait until it is done")
-            advice = Advice(amount, {"round": state["round"], "spent": state["spent"]})
+            advice = Advice(amount=amount, asked_at={"round": state.round, "spent": state.spent})
             self.newest = advice
         threading.Thread(target=self._work, args=(advice,), name="advice", daemon=True).start()
         return advice
@@ -78,8 +74,7 @@ class Advising:
     def close(self) -> None:
         """Stop the process, if it is running."""
         self._closed = True
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.kill()
 
     def _work(self, advice: Advice) -> None:
@@ -88,17 +83,15 @@ class Advising:
             if self._closed:
                 process.kill()
             advice.result = listen(process, lambda what, done: self._note(advice, what, done))
-        except BursarError as error:
-            advice.wrong = {"error": error.message, "fix": error.fix, "kind": "no_advice"}
         except Exception as error:  # show any failure on the page
-            advice.wrong = {"error": f"{type(error).__name__}: {error}", "fix": None, "kind": "broken"}
+            advice.wrong = failed_in_background(error, "no_advice")
         self._process = None
         if self._closed:
             return
         if advice.result is not None:  # save it before listeners are notified
-            found = asdict(replace(advice, done=True, progress=1.0, what=""))
+            found = advice.model_copy(update={"done": True, "progress": 1.0, "what": ""})
             with suppress(OSError), replacing(self._folder / ADVICE_FILE) as file:
-                json.dump(found, file)
+                file.write(found.model_dump_json())
         advice.progress, advice.done = 1.0, True
         self._hub.publish("advice", {"done": True, "progress": 1.0, "what": ""})
 
@@ -118,8 +111,8 @@ def advice_command(folder: Path, amount: str) -> list[str]:
 def _load(path: Path) -> Advice | None:
     """The saved advice; None if there is none or the file is incomplete."""
     try:
-        known = AdviceOut.model_validate_json(path.read_bytes())
+        known = Advice.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
     whole = known.done and known.result is not None and known.result.keys() >= SHOWN
-    return Advice(**known.model_dump()) if whole and known.asked_at.keys() >= ASKED_AT else None
+    return known if whole and known.asked_at.keys() >= ASKED_AT else None

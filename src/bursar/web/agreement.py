@@ -7,7 +7,7 @@ an array of units × values × values: gigabytes for the words of a few hundred 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,16 +23,6 @@ Unit = Mapping[str, Hashable]  # label of one unit by person
 
 
 @dataclass(frozen=True)
-class Rating:
-    """One person's label of one item for one task; ``words`` is the item's number of words."""
-
-    item: str
-    person: str
-    label: Any
-    words: int = 0
-
-
-@dataclass(frozen=True)
 class Agreement:
     """Agreement on one task. A value is ``None`` where it is undefined for the task or these ratings."""
 
@@ -44,28 +34,27 @@ class Agreement:
     same: float | None = None  # share of pairs of answers that are identical
 
 
-def agreement(task: Task, ratings: Iterable[Rating]) -> Agreement:
-    """Agreement of people on one task. Only items with two or more ratings count.
+def agreement(task: Task, labels: Mapping[str, Mapping[str, Any]], words: Mapping[str, int]) -> Agreement:
+    """Agreement of people on one task, from labels by item and person, and the numbers of words of the items.
+
+    Only items with the labels of two or more people count.
 
     >>> from bursar.tasks import Classification
-    >>> labels = [("u1", "ann", "a"), ("u1", "bob", "a"), ("u2", "ann", "b"), ("u2", "bob", "a")]
-    >>> agreement(Classification("intent", ("a", "b")), [Rating(*label) for label in labels])
+    >>> labels = {"u1": {"ann": "a", "bob": "a"}, "u2": {"ann": "b", "bob": "a"}}
+    >>> agreement(Classification("intent", ("a", "b")), labels, {"u1": 3, "u2": 5})
     Agreement(items=2, people=2, cohen=0.0, krippendorff=0.0, span_f1=None, same=0.5)
     """
-    shared = shared_ratings(ratings)
+    shared = {item: by_person for item, by_person in labels.items() if len(by_person) > 1}
     people = len({person for by_person in shared.values() for person in by_person})
     if not shared:
         return Agreement(0, people)
-    words = {item: max(rating.words for rating in by_person.values()) for item, by_person in shared.items()}
-    labels = {
-        item: {person: rating.label for person, rating in by_person.items()} for item, by_person in shared.items()
-    }
-    same = _share_alike(labels.values())
+    pairs = [alike(pair) for by_person in shared.values() for pair in combinations(by_person.values(), 2)]
+    same = sum(pairs) / len(pairs)
     if isinstance(task, Regression):
-        alpha = krippendorff_interval([list(by_person.values()) for by_person in labels.values()])
+        alpha = krippendorff_interval([list(by_person.values()) for by_person in shared.values()])
         return Agreement(len(shared), people, None, alpha, None, same)
-    f1 = span_f1(labels.values()) if task.may_be_empty else None
-    units = [unit for item, by_person in labels.items() for unit in units_of(task, by_person, words[item])]
+    f1 = span_f1(shared.values()) if task.may_be_empty else None
+    units = [unit for item, by_person in shared.items() for unit in units_of(task, by_person, words[item])]
     alpha = krippendorff_nominal([list(unit.values()) for unit in units])
     return Agreement(len(shared), people, mean_cohen(units), alpha, f1, same)
 
@@ -73,26 +62,15 @@ def agreement(task: Task, ratings: Iterable[Rating]) -> Agreement:
 def agreement_by_task(corpus: Corpus, shared: Mapping[str, Mapping[str, Answer]]) -> dict[str, Agreement]:
     """Agreement by task, from the answers by item and person before adjudication."""
     words = dict(zip(shared, corpus.words[corpus.positions(shared)].tolist(), strict=True))
+
+    def given(task: str, answers: Mapping[str, Answer]) -> dict[str, Any]:
+        labels = {person: answer.labels.get(task) for person, answer in answers.items()}
+        return {person: label for person, label in labels.items() if label is not None}
+
     return {
-        name: agreement(
-            task,
-            [
-                Rating(item, person, answer.labels[name], words[item])
-                for item, answers in shared.items()
-                for person, answer in answers.items()
-                if answer.labels.get(name) is not None
-            ],
-        )
+        name: agreement(task, {item: given(name, answers) for item, answers in shared.items()}, words)
         for name, task in corpus.schema.items()
     }
-
-
-def shared_ratings(ratings: Iterable[Rating]) -> dict[str, dict[str, Rating]]:
-    """The latest ratings by item and person, for items rated by two or more people."""
-    by_item: dict[str, dict[str, Rating]] = defaultdict(dict)
-    for rating in ratings:
-        by_item[rating.item][rating.person] = rating
-    return {item: by_person for item, by_person in by_item.items() if len(by_person) > 1}
 
 
 def units_of(task: Task, by_person: Mapping[str, Any], words: int) -> list[dict[str, Hashable]]:
@@ -197,15 +175,6 @@ def _squares(values: Any) -> float:
 
 
 # -- comparing labels ------------------------------------------------------------------------------------------------
-def _share_alike(items: Iterable[Mapping[str, Any]]) -> float:
-    pairs = [
-        _comparable(mine) == _comparable(yours)
-        for by_person in items
-        for mine, yours in combinations(by_person.values(), 2)
-    ]
-    return sum(pairs) / len(pairs)
-
-
 def alike(labels: Iterable[Any]) -> bool:
     """Whether all labels are equal; the order of spans does not matter.
 

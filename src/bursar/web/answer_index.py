@@ -20,7 +20,9 @@ class AnswerIndex:
         self._by_item: dict[str, list[Answer]] = {}  # in order
         self._items: dict[str, dict[str, None]] = {}  # by person: the items they answered, in order
         self._people: dict[int, dict[str, set[str]]] = {}  # by round and item: who answered
-        self._short = _ShortOfAnswers()
+        self._lock = threading.Lock()  # of what follows, which different threads read and update
+        self._rule: tuple[int, Overlap] = (-1, Overlap())  # the round and its overlap settings
+        self._short: dict[str, None] = {}  # items of this round that need more people, by their first answers
         for answer in _with_kept_labels(answers):
             self.add(answer)
 
@@ -32,7 +34,7 @@ class AnswerIndex:
         if answer.role in (ANSWER, OVERLAP):
             people = self._people.setdefault(answer.round, {}).setdefault(answer.item, set())
             people.add(answer.annotator)
-            self._short.note(answer.round, answer.item, len(people))
+            self._note_people(answer.round, answer.item, len(people))
 
     def replace(self, item: str, answers: Iterable[Answer]) -> None:
         """Replace what is known of an item by all its answers in the ledger."""
@@ -65,8 +67,26 @@ class AnswerIndex:
         return found
 
     def short_of_answers(self, round: int, overlap: Overlap) -> list[str]:
-        """The answered items of a round that need answers from more people."""
-        return self._short.of(round, overlap, self._people.get(round, {}))
+        """The answered items of a round that need answers from more people, in the order of their first answers.
+
+        They are searched again only if the round or the overlap has changed, because a search gets slower as answers
+        grow in number.
+        """
+        with self._lock:
+            if self._rule != (round, overlap):
+                found = list(self._people.get(round, {}).items()) if overlap.share else []
+                self._short = {item: None for item, people in found if len(people) < overlap.people_for(item)}
+                self._rule = round, overlap
+            return list(self._short)
+
+    def _note_people(self, round: int, item: str, people: int) -> None:
+        """Update an item that this number of people has answered."""
+        with self._lock:
+            known, overlap = self._rule
+            if round == known and people < overlap.people_for(item):
+                self._short[item] = None
+            elif round == known:
+                self._short.pop(item, None)
 
     # -- people ------------------------------------------------------------------------------------------------------
     def by_person(self, person: str, item: str) -> list[Answer]:
@@ -86,36 +106,6 @@ class AnswerIndex:
         if round is None:
             return len(self._items.get(person, ()))
         return sum(person in people for people in list(self._people.get(round, {}).values()))
-
-
-class _ShortOfAnswers:
-    """Items of a round that need answers from more people, in the order of their first answers.
-
-    Kept up to date, because searching all answered items would get slower as their number grows.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()  # read and updated by different threads
-        self._rule: tuple[int, Overlap] = (-1, Overlap())  # the round and its overlap settings
-        self._items: dict[str, None] = {}
-
-    def of(self, round: int, overlap: Overlap, answered: dict[str, set[str]]) -> list[str]:
-        """The items of a round; searched again only if the round or the overlap has changed."""
-        with self._lock:
-            if self._rule != (round, overlap):
-                found = list(answered.items()) if overlap.share else []
-                self._items = {item: None for item, people in found if len(people) < overlap.people_for(item)}
-                self._rule = round, overlap
-            return list(self._items)
-
-    def note(self, round: int, item: str, people: int) -> None:
-        """Update an item that this number of people has answered."""
-        with self._lock:
-            known, overlap = self._rule
-            if round == known and people < overlap.people_for(item):
-                self._items[item] = None
-            elif round == known:
-                self._items.pop(item, None)
 
 
 def _with_kept_labels(answers: Iterable[Answer]) -> Iterator[Answer]:

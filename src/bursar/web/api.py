@@ -1,48 +1,74 @@
-"""Shared parts of the API: dependencies that identify the caller, and error handling."""
+"""Shared parts of the API: types of requests and responses, dependencies that identify the caller, error handling."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from fastapi.security import APIKeyHeader, HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from bursar.errors import BursarError, DataError, StorageError, is_storage_fault
 from bursar.ledger import Receipt
 from bursar.web.accounts import Caller, same_secret
-from bursar.web.api_models import ErrorBody, ReceiptOut
 from bursar.web.app_state import AppState
-from bursar.web.http_errors import HTTPError, storage_unavailable
+from bursar.web.http_errors import ErrorBody, HTTPError, error_response
 from bursar.web.logs import STORAGE_LOG
 from bursar.web.security import LOG, SAFE_METHODS
 
 CSRF = "X-CSRF-Token"
-RETRIED_BY_PAGE = (
-    "/api/next",
-    "/api/answers",
-    "/api/corrections",
-    "/api/skips",
-)  # the annotate page retries these on its own
+RETRY = 5  # seconds before a request that failed on storage is sent again
+# The annotate page retries these on its own.
+RETRIED_BY_PAGE = ("/api/next", "/api/answers", "/api/corrections", "/api/skips")
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorBody, "description": "The input is invalid."},
-    401: {"model": ErrorBody, "description": "Not signed in."},
-    403: {"model": ErrorBody, "description": "Not allowed for you, or not sent by one of our pages."},
-    404: {"model": ErrorBody, "description": "Not found."},
-    409: {"model": ErrorBody, "description": "Conflicts with the current state."},
-    422: {"model": ErrorBody, "description": "The request does not match the schema."},
-    429: {"model": ErrorBody, "description": "Too many requests; see Retry-After."},
-    503: {"model": ErrorBody, "description": "Storage is full or unavailable; see Retry-After."},
+    status: {"model": ErrorBody, "description": description}
+    for status, description in {
+        400: "The input is invalid.",
+        401: "Not signed in.",
+        403: "Not allowed for you, or not sent by one of our pages.",
+        404: "Not found.",
+        409: "Conflicts with the current state.",
+        422: "The request does not match the schema.",
+        429: "Too many requests; see Retry-After.",
+        503: "Storage is full or unavailable; see Retry-After.",
+    }.items()
 }
 
 _token = HTTPBearer(auto_error=False, description="A token from POST /api/tokens.")
 _csrf = APIKeyHeader(
     name=CSRF, auto_error=False, description="Required with a session cookie: `csrf` from GET /api/me."
 )
+
+
+# -- types -----------------------------------------------------------------------------------------------------------
+Key = Annotated[
+    str,
+    Field(
+        min_length=8,
+        max_length=100,
+        pattern=r"^[A-Za-z0-9_.:-]+$",
+        description="Idempotency key chosen by the sender, such as a UUID. Repeating a key has no effect.",
+    ),
+]
+
+
+class RequestBody(BaseModel):
+    """Base of request bodies: unknown fields are rejected."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ReceiptOut(BaseModel):
+    """Confirms that the request is on disk."""
+
+    key: str
+    repeated: bool = Field(description="Already recorded: nothing was written or charged again.")
+    cost: str
+    cost_units: int
 
 
 # -- dependencies ----------------------------------------------------------------------------------------------------
@@ -120,12 +146,6 @@ def to_http_error(error: BursarError) -> HTTPError:
     return HTTPError(400, f"bad_{kind}", error.message, fix=error.fix)
 
 
-def error_response(error: HTTPError) -> JSONResponse:
-    """An HTTP error as a JSON response."""
-    headers = {"retry-after": str(error.retry_after)} if error.retry_after is not None else None
-    return JSONResponse(error.body, error.status, headers)
-
-
 def _validation_error(request: Request, error: RequestValidationError) -> HTTPError:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
@@ -144,7 +164,11 @@ def _storage_error(request: Request, error: Exception) -> HTTPError:
     if not is_storage_fault(error):
         return _internal_error(request, error)
     STORAGE_LOG.error("storage fault: %s", error)
-    return storage_unavailable(request.url.path in RETRIED_BY_PAGE)
+    what = f"try again in {RETRY} seconds"
+    if request.url.path in RETRIED_BY_PAGE:
+        what = "your answer is kept in this browser and will be sent again automatically"
+    fix = f"{what}; see the server log for the cause"
+    return HTTPError(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)
 
 
 def _internal_error(request: Request, error: Exception) -> HTTPError:
@@ -152,12 +176,6 @@ def _internal_error(request: Request, error: Exception) -> HTTPError:
     number = request.scope.get("state", {}).get("request_id", "")
     LOG.error("request %s failed", number, exc_info=error)
     return HTTPError(500, "broken", f"internal server error (request {number})", fix="see the server log")
-
-
-# -- formatting ------------------------------------------------------------------------------------------------------
-def timestamp(at: float | None) -> str:
-    """A time in UTC, ISO 8601, to the second."""
-    return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
 def receipt_out(app_state: AppState, key: str, receipt: Receipt) -> ReceiptOut:

@@ -13,6 +13,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
 
 from bursar.corpus import FORMATS, Corpus, read, write
 from bursar.corpus.formats.write_checks import LOSSES, UnknownTaskError, suggest_task_names
@@ -20,7 +21,6 @@ from bursar.errors import BursarError, DataError
 from bursar.ledger import Answer
 from bursar.web.accounts import Caller
 from bursar.web.api import ERROR_RESPONSES, AppStateDep, LeadDep, to_http_error
-from bursar.web.api_models import Imported
 from bursar.web.app_state import AppState
 from bursar.web.http_errors import HTTPError
 from bursar.web.security import MAX_IMPORT_BYTES
@@ -63,7 +63,8 @@ def export(
         raise HTTPError(409, "nothing_there", "nothing has been annotated yet", fix="annotate an item first")
     folder = tempfile.TemporaryDirectory(prefix="bursar-export-")
     try:
-        path = _export_file(corpus, format, lose or [], Path(folder.name), _stem(app_state))
+        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", app_state.session.config.name).strip("-") or "annotations"
+        path = _export_file(corpus, format, lose or [], Path(folder.name), stem)
     except BaseException:
         folder.cleanup()
         raise
@@ -102,10 +103,6 @@ def _write(corpus: Corpus, target: Path, format: str, lose: list[str]) -> None:
         raise HTTPError(400, "bad_data", error.message, fix=error.fix) from None
 
 
-def _stem(app_state: AppState) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", app_state.session.config.name).strip("-") or "annotations"
-
-
 def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[bytes]:
     with folder, open(path, "rb") as file:
         while block := file.read(BLOCK):
@@ -113,11 +110,18 @@ def _blocks(path: Path, folder: tempfile.TemporaryDirectory[str]) -> Iterator[by
 
 
 # -- import ----------------------------------------------------------------------------------------------------------
-@router.post(
-    "/import",
-    summary="Import answers",
-    openapi_extra={"requestBody": {"required": True, "content": BINARY}},
-)
+class Imported(BaseModel):
+    """The result of an import."""
+
+    answered: int
+    repeated: int
+    not_asked: int = Field(description="Items that are not open.")
+    incomplete: int = Field(description="Items that lack a label for a requested task.")
+    cost: str
+    cost_units: int
+
+
+@router.post("/import", summary="Import answers", openapi_extra={"requestBody": {"required": True, "content": BINARY}})
 async def import_answers(
     request: Request,
     app_state: AppStateDep,
@@ -172,14 +176,9 @@ def _import_corpus(app_state: AppState, corpus: Corpus, annotator: str) -> Impor
     session.recorder.check(answers)
     receipts = [app_state.assignments.answer(answer) for answer in answers]
     repeated, cost = sum(receipt.repeated for receipt in receipts), sum(receipt.cost for receipt in receipts)
-    return Imported(
-        answered=len(receipts) - repeated,
-        repeated=repeated,
-        not_asked=not_asked,
-        incomplete=incomplete,
-        cost=session.settings.costs.show(cost),
-        cost_units=cost,
-    )
+    counts = {"answered": len(receipts) - repeated, "repeated": repeated}
+    shown = session.settings.costs.show(cost)
+    return Imported(**counts, not_asked=not_asked, incomplete=incomplete, cost=shown, cost_units=cost)
 
 
 def _unzipped(path: Path) -> Path:

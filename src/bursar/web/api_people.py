@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
+from pydantic import BaseModel, Field
 
-from bursar.web.accounts import MAX_AGE, Token, folded
-from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, LeadDep, timestamp
-from bursar.web.api_models import (
-    Me,
-    NewPassword,
-    NewPerson,
-    People,
-    PersonOut,
-    ProjectOut,
-    SignIn,
-    TokenMade,
-    TokenOut,
-    TokenRequest,
-    Tokens,
-)
+from bursar.web.accounts import MAX_AGE, MAX_PASSWORD, MIN_PASSWORD, Person, Role, Token, folded
+from bursar.web.api import ERROR_RESPONSES, AppStateDep, CallerDep, LeadDep, RequestBody
 from bursar.web.http_errors import HTTPError
 from bursar.web.widgets import widget_path
 
 router = APIRouter(prefix="/api", tags=["people"], responses=ERROR_RESPONSES)
 NAME = Path(min_length=1, max_length=64)
 MOST_TOKENS = 50  # per person
+
+
+Password = Annotated[str, Field(min_length=MIN_PASSWORD, max_length=MAX_PASSWORD)]
+
+
+class ProjectOut(BaseModel):
+    """The project and its tasks."""
+
+    id: str = Field(description="Unique id of the project; pages use it as a prefix for browser storage.")
+    name: str
+    currency: str
+    unit: str
+    tasks: list[dict[str, Any]]
+
+
+class Me(BaseModel):
+    """The caller and the project."""
+
+    name: str
+    role: Role
+    csrf: str | None = Field(description="Send it as X-CSRF-Token from a browser; not needed with an API token.")
+    project: ProjectOut
+    accounts: bool
+
+
+class SignIn(RequestBody):
+    """Credentials."""
+
+    name: str = Field(min_length=1, max_length=200)
+    password: str = Field(min_length=1, max_length=MAX_PASSWORD)
 
 
 @router.get("/me", summary="Who you are")
@@ -51,15 +69,8 @@ def sign_in(request: Request, response: Response, app_state: AppStateDep, given:
         raise HTTPError(409, "no_accounts", "this project has no accounts, so there is no sign-in")
     address = request.client.host if request.client else ""
     cookie = app_state.accounts.sign_in(given.name, given.password, address, request.cookies.get(app_state.cookie))
-    response.set_cookie(
-        app_state.cookie,
-        cookie,
-        max_age=int(MAX_AGE),
-        path="/",
-        secure=app_state.host_policy.secure,
-        httponly=True,
-        samesite="strict",
-    )
+    secure = app_state.host_policy.secure
+    response.set_cookie(app_state.cookie, cookie, int(MAX_AGE), secure=secure, httponly=True, samesite="strict")
 
 
 @router.post("/logout", status_code=204, summary="Sign out")
@@ -68,25 +79,47 @@ def sign_out(request: Request, response: Response, app_state: AppStateDep, me: C
     cookie = request.cookies.get(app_state.cookie)
     if cookie:
         app_state.accounts.sign_out(cookie)
-    response.delete_cookie(
-        app_state.cookie, path="/", secure=app_state.host_policy.secure, httponly=True, samesite="strict"
-    )
+    secure = app_state.host_policy.secure
+    response.delete_cookie(app_state.cookie, secure=secure, httponly=True, samesite="strict")
 
 
 # -- accounts --------------------------------------------------------------------------------------------------------
+class NewPerson(RequestBody):
+    """A new account."""
+
+    name: str = Field(min_length=1, max_length=64)
+    role: Role = "annotator"
+    password: Password
+
+
+class NewPassword(RequestBody):
+    """A new password. The old one is required to change your own."""
+
+    password: Password
+    old: str | None = Field(default=None, max_length=MAX_PASSWORD)
+
+
+class PersonOut(Person):
+    """An account and its activity."""
+
+    answers: int
+    holds: int = Field(description="Items the person holds now.")
+
+
+class People(BaseModel):
+    """All accounts."""
+
+    people: list[PersonOut]
+    accounts: bool
+
+
 @router.get("/people", summary="List accounts")
 def people(app_state: AppStateDep, me: LeadDep) -> People:
     """All accounts and their activity."""
     holds = Counter(lease.person for lease in app_state.queue.leases())
     return People(
         people=[
-            PersonOut(
-                name=person.name,
-                role=person.role,
-                created_at=timestamp(person.created_at),
-                answers=app_state.assignments.index.count(person.name),
-                holds=holds[person.name],
-            )
+            PersonOut(**vars(person), answers=app_state.assignments.index.count(person.name), holds=holds[person.name])
             for person in app_state.accounts.people()
         ],
         accounts=me.number is not None,
@@ -122,10 +155,28 @@ def remove_person(app_state: AppStateDep, me: LeadDep, name: Annotated[str, NAME
 
 
 # -- tokens ----------------------------------------------------------------------------------------------------------
+class TokenRequest(RequestBody):
+    """A new API token."""
+
+    label: str = Field(default="", max_length=100)
+
+
+class TokenMade(Token):
+    """A new token with its secret, which is shown only once."""
+
+    token: str
+
+
+class Tokens(BaseModel):
+    """Your tokens."""
+
+    tokens: list[Token]
+
+
 @router.get("/tokens", summary="List your tokens")
 def tokens(app_state: AppStateDep, me: CallerDep) -> Tokens:
     """Your API tokens, without their secrets."""
-    return Tokens(tokens=[_token_out(token) for token in app_state.accounts.tokens(me)])
+    return Tokens(tokens=app_state.accounts.tokens(me))
 
 
 @router.post("/tokens", status_code=201, summary="Create a token")
@@ -134,15 +185,10 @@ def make_token(app_state: AppStateDep, me: CallerDep, asked: TokenRequest) -> To
     if len(app_state.accounts.tokens(me)) >= MOST_TOKENS:
         raise HTTPError(409, "too_many_tokens", f"you have {MOST_TOKENS} tokens", fix="remove one first")
     token, secret = app_state.accounts.make_token(me, asked.label)
-    return TokenMade(**_token_out(token).model_dump(), token=secret)
+    return TokenMade(**vars(token), token=secret)
 
 
 @router.delete("/tokens/{id}", status_code=204, summary="Remove a token")
 def remove_token(app_state: AppStateDep, me: CallerDep, id: Annotated[str, Path(min_length=1, max_length=100)]) -> None:
     """Revoke a token."""
     app_state.accounts.remove_token(me, id)
-
-
-def _token_out(token: Token) -> TokenOut:
-    used = None if token.used_at is None else timestamp(token.used_at)
-    return TokenOut(id=token.id, label=token.label, created_at=timestamp(token.created_at), used_at=used)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,17 @@ class AppState:
         try:
             self.database = WebDatabase.open(folder / DATABASE_FILE)
             self.accounts = Accounts(self.database, hasher)
-            self._check_host_policy()
+            if not self.host_policy.loopback and not self.accounts.exist():
+                host = self.host_policy.host
+                error = f"{host} is reachable from other machines, but this project has no accounts"
+                fix = f"add a lead first: bursar people add {folder} NAME --role lead"
+                raise HTTPError(403, "no_accounts", error, fix=fix)
             self.queue = Queue(self.database, seconds)
             self.assignments = Assignments(self.session, self.queue)
         except BaseException:
             self.session.close()
             raise
-        self.hub = Hub(self.state)
+        self.hub = Hub(lambda: asdict(self.state()))
         command = training_command(folder, trust, engine=engine)
         self.trainer = Trainer(command, self.session.ready, self._on_training_event, self._on_training_end)
         self.previews = Previews(self.session, self.hub)
@@ -78,25 +82,13 @@ class AppState:
         self.database.close()
         self.session.close()
 
-    def _check_host_policy(self) -> None:
-        """Refuse to serve a project without accounts beyond this machine."""
-        if not self.host_policy.loopback and not self.accounts.exist():
-            raise HTTPError(
-                403,
-                "no_accounts",
-                f"{self.host_policy.host} is reachable from other machines, but this project has no accounts",
-                fix=f"add a lead first: bursar people add {self.session.folder} NAME --role lead",
-            )
-
     # -- status ------------------------------------------------------------------------------------------------------
-    def state(self) -> dict[str, Any]:
+    def state(self) -> SessionState:
         """The campaign's state, including the training process."""
-        state = asdict(self.session.state())
-        if self.trainer.failure is not None and state["phase"] != "ended":
-            state |= {"phase": "failed", "why": self.trainer.failure}
-        elif self.trainer.phase == "training":
-            state["phase"] = "training"
-        return state
+        state = self.session.state()
+        if self.trainer.failure is not None and state.phase != "ended":
+            return replace(state, phase="failed", why=self.trainer.failure)
+        return replace(state, phase="training") if self.trainer.phase == "training" else state
 
     def result(self) -> RunResult:
         """The full result, as in a report; cached until the state changes."""

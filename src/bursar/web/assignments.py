@@ -35,8 +35,7 @@ class Assignments:
     """Assigns the items of the open round and records answers, one write at a time. ``index`` holds the answers."""
 
     def __init__(self, session: AnnotationSession, queue: Queue) -> None:
-        self.session = session
-        self.queue = queue
+        self.session, self.queue = session, queue
         self._lock = threading.Lock()  # serializes writes
         self._faults_seen = session.catch_up()
         self.index = AnswerIndex(session.ledger.answers())
@@ -111,7 +110,8 @@ class Assignments:
         round = before[0].round
         mine = next((known for known in before if known.annotator == person), None)
         if mine is not None:
-            if not _same_labels(mine.labels, answer.labels):
+            given = mine.labels
+            if given.keys() != answer.labels.keys() or not all(alike([given[t], answer.labels[t]]) for t in given):
                 words = f"you have already answered item {item!r} differently"
                 raise HTTPError(409, "answered_before", words, fix="send a correction to POST /api/corrections")
             return round, None
@@ -181,14 +181,7 @@ class Assignments:
             made = self.session.campaign_state.setting_changes()
             if after is not None and after != len(made) and all(one.key != key for one in made):
                 latest = f"number {len(made)}, by {made[-1].by}" if made else "number 0"
-                raise HTTPError(
-                    409,
-                    "changed_meanwhile",
-                    f"the latest change is {latest}, not number {after}",
-                    fix="check the current settings and send your change again",
-                )
+                error = f"the latest change is {latest}, not number {after}"
+                fix = "check the current settings and send your change again"
+                raise HTTPError(409, "changed_meanwhile", error, fix=fix)
             self.session.settings.change(dict(changes), by, key)
-
-
-def _same_labels(mine: Mapping[str, Any], yours: Mapping[str, Any]) -> bool:
-    return mine.keys() == yours.keys() and all(alike([mine[task], yours[task]]) for task in mine)

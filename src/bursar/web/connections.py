@@ -1,9 +1,8 @@
 """Limits the number of connections and closes slow or idle ones.
 
-uvicorn waits for the head of a request without a time limit, and accepts connections until no file descriptors are
-left. Here, requests must arrive and responses must be read in time, and each address has a limit. At the limit, the
-connection that has been idle longest is closed in favour of the new one. A connection whose request is being answered,
-such as a stream of events, is never closed for that reason.
+Unlike in plain uvicorn, requests must arrive and responses must be read in time, and each address has a limit. At the
+limit, the connection that has been idle longest is closed in favour of the new one. A connection whose request is being
+answered, such as a stream of events, is never closed for that reason.
 """
 
 from __future__ import annotations
@@ -73,12 +72,11 @@ class Connections:
     def admit(self, new: Connection) -> bool:
         """Add a connection, closing an idle one if necessary. False if all are busy."""
         same_address = self._open.setdefault(new.address, set())
+        candidates = None
         if len(same_address) >= self._limits.of(new.address):
             candidates = same_address
         elif self._count >= self._limits.total:
             candidates = max(self._open.values(), key=len)
-        else:
-            candidates = None
         if candidates is not None:
             idle = [connection for connection in candidates if connection.idle]
             LOG.warning("%d connections are open, %d from %s", self._count, len(same_address), new.address)
@@ -92,9 +90,8 @@ class Connections:
     def remove(self, connection: Connection) -> None:
         """Remove a closed connection."""
         same_address = self._open.get(connection.address, set())
-        if connection in same_address:
-            same_address.remove(connection)
-            self._count -= 1
+        self._count -= connection in same_address
+        same_address.discard(connection)
         if not same_address:
             self._open.pop(connection.address, None)
 

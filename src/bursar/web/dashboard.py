@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from bursar.annotation.session import SessionState
 from bursar.campaign.results import RunResult
 from bursar.report.charts import thing_look
 from bursar.report.summary import summarise
@@ -13,7 +13,7 @@ from bursar.web.dashboard_now import headline, lead, tiles, train
 from bursar.web.panels import RunView, sorted_panels
 
 
-def dashboard(result: RunResult, state: Mapping[str, Any], folder: str = "PROJECT") -> dict[str, Any]:
+def dashboard(result: RunResult, state: SessionState, folder: str = "PROJECT") -> dict[str, Any]:
     """The watch page of a run. ``state`` is that of the API; ``folder`` is used in suggested commands."""
     money, view = Money.of(result), RunView(result, state, folder)
     return {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from bursar.annotation.session import SessionState
 from bursar.campaign.results import RunResult
 from bursar.report.saved import TITLE, saved_tile
 from bursar.report.spending import items_of, labels_of
@@ -38,10 +38,10 @@ def amount(result: RunResult, units: int) -> str:
 
 
 # -- headline --------------------------------------------------------------------------------------------------------
-def headline(result: RunResult, state: Mapping[str, Any]) -> str:
+def headline(result: RunResult, state: SessionState) -> str:
     """The state of the campaign in one line."""
-    round, planned = state["round"], result.config.budget.rounds
-    match state["phase"]:
+    round, planned = state.round, result.config.budget.rounds
+    match state.phase:
         case "annotating" if round <= 0:
             return "The seed items are being annotated"
         case "annotating":
@@ -53,48 +53,44 @@ def headline(result: RunResult, state: Mapping[str, Any]) -> str:
     return "The campaign has ended"
 
 
-def lead(result: RunResult, state: Mapping[str, Any]) -> str:
+def lead(result: RunResult, state: SessionState) -> str:
     """What happens next, in a sentence or two."""
-    waiting = state["open"]
-    match state["phase"]:
+    waiting = state.open
+    match state.phase:
         case "annotating":
-            model = "The first model" if state["round"] <= 0 else "The next model"
-            left = f" {waiting:,} to go." if state["answered"] else ""
-            return f"{model} is trained automatically once {answered_clause(state['round'])}.{left}"
+            model = "The first model" if state.round <= 0 else "The next model"
+            left = f" {waiting:,} to go." if state.answered else ""
+            return f"{model} is trained automatically once {answered_clause(state.round)}.{left}"
         case "training":
             if waiting:
                 return f"People can go on annotating: {counted(waiting, 'item')} left."
             return "The next items are selected when it is done. There is nothing to do."
         case "failed":
-            why = sentence(str(state["why"] or "the reason is unknown")).rstrip(".")
+            why = sentence(str(state.why or "the reason is unknown")).rstrip(".")
             return f"{why}. No answers are lost. Try again below."
-    why = f" ({state['why']})" if state["why"] else ""
-    return f"{amount(result, state['spent'])} spent{why}. To continue, raise the budget or the rounds under Decide."
+    why = f" ({state.why})" if state.why else ""
+    return f"{amount(result, state.spent)} spent{why}. To continue, raise the budget or the rounds under Decide."
 
 
-def train(state: Mapping[str, Any]) -> Section:
+def train(state: SessionState) -> Section:
     """The strip below the tiles: what to do now, and whether the next round can be trained."""
-    phase, waiting, round = state["phase"], state["open"], state["round"]
+    phase, waiting, round = state.phase, state.open, state.round
     strip: Section = {"title": "", "words": "", "button": None, "close": False, "ask": None, "annotate": False}
     if phase == "failed":
-        return strip | {
-            "title": "Training failed",
-            "words": "All answers are safe.",
-            "button": "Try again",
-        }
+        return strip | {"title": "Training failed", "words": "All answers are safe.", "button": "Try again"}
     if phase != "annotating":
         return strip
     items = f"{counted(waiting, 'item')} left to answer."
-    if not state["answered"]:
+    if not state.answered:
         begins = "Start with the seed items" if round <= 0 else f"Round {round} is ready"
         return strip | {"title": begins, "words": items, "annotate": True}
     strip |= {"title": "Waiting for answers", "button": "Train the next round now", "close": bool(waiting)}
     if not waiting:
         return strip | {"words": "All items are answered."}
+    are, they, their = ("is", "It returns", "its") if waiting == 1 else ("are", "They return", "their")
     strip["ask"] = (
-        f"{counted(waiting, 'item')} {'is' if waiting == 1 else 'are'} not answered yet. "
-        f"{'It returns' if waiting == 1 else 'They return'} to the pool, and {'its' if waiting == 1 else 'their'} cost "
-        "to the budget. The model is trained on the answers so far."
+        f"{counted(waiting, 'item')} {are} not answered yet. {they} to the pool, and {their} cost to the budget. "
+        "The model is trained on the answers so far."
     )
     return strip | {"words": f"{items} You can train without them.", "annotate": True}
 
@@ -105,32 +101,30 @@ def tile(title: str, value: str, note: str, tone: str = "", share: float | None 
     return {"title": title, "value": value, "note": note, "tone": tone, "share": share}
 
 
-def tiles(result: RunResult, state: Mapping[str, Any]) -> list[Section]:
+def tiles(result: RunResult, state: SessionState) -> list[Section]:
     """The four key figures: progress, spending, score, and cost against random."""
-    return [_answered(result, state), _spent(result, state), _score(result), _saved(result)]
+    saved = saved_tile(result) or ("–", "this campaign selects at random")
+    return [_answered(result, state), _spent(result, state), _score(result), tile(TITLE, *saved)]
 
 
-def _answered(result: RunResult, state: Mapping[str, Any]) -> Section:
+def _answered(result: RunResult, state: SessionState) -> Section:
     lines = result.main.spending
     items, labels = counted(items_of(lines), "item"), counted(labels_of(lines), "label")
-    if state["phase"] == "ended" or not state["asked"]:
+    if state.phase == "ended" or not state.asked:
         return tile("Answered", items, f"{labels} in total")
-    where = [f"in {round_phrase(state['round'])}"]
-    where += [f"{state['skipped']:,} skipped"] if state["skipped"] else []
-    where += [f"{items}, {labels} in total"] if state["round"] > 0 else [labels] if state["answered"] else []
-    share = min(1.0, (state["answered"] + state["skipped"]) / state["asked"])
-    return tile("Answered", f"{state['answered']:,} of {state['asked']:,}", "; ".join(where), share=share)
+    where = [f"in {round_phrase(state.round)}"]
+    where += [f"{state.skipped:,} skipped"] if state.skipped else []
+    where += [f"{items}, {labels} in total"] if state.round > 0 else [labels] if state.answered else []
+    share = min(1.0, (state.answered + state.skipped) / state.asked)
+    return tile("Answered", f"{state.answered:,} of {state.asked:,}", "; ".join(where), share=share)
 
 
-def _spent(result: RunResult, state: Mapping[str, Any]) -> Section:
-    spent, budget = state["spent"], state["budget"]
+def _spent(result: RunResult, state: SessionState) -> Section:
+    spent, budget = state.spent, state.budget
+    if not budget:
+        return tile("Spent", amount(result, spent), "no budget set")
     note = f"of {amount(result, budget)}, {amount(result, max(0, budget - spent))} left"
-    return tile(
-        "Spent",
-        amount(result, spent),
-        note if budget else "no budget set",
-        share=min(1.0, spent / budget) if budget else None,
-    )
+    return tile("Spent", amount(result, spent), note, share=min(1.0, spent / budget))
 
 
 def _score(result: RunResult) -> Section:
@@ -157,9 +151,3 @@ def _between(metric: str, interval: tuple[float, float] | None) -> str:
         return " (too few items for an interval)"
     show = Scale.of(metric).show
     return f" ({show(interval[0])} to {show(interval[1])})"
-
-
-def _saved(result: RunResult) -> Section:
-    """The cost against random selection, or why it is unknown."""
-    shown = saved_tile(result)
-    return tile(TITLE, *shown) if shown is not None else tile(TITLE, "–", "this campaign selects at random")

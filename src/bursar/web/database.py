@@ -8,19 +8,29 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy as sa
+from pydantic import PlainSerializer
 from sqlalchemy import Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from bursar.errors import ConfigError, LedgerError
 from bursar.ledger.places import translate_errors
 
 DATABASE_FILE = "web.sqlite"
 VERSION = 1
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+Timestamp = Annotated[float, PlainSerializer(_iso, return_type=str)]  # here in seconds, in the API in ISO 8601, UTC
 
 metadata = MetaData()
 
@@ -124,12 +134,26 @@ class WebDatabase:
         with translate_errors(self._where), self._engine.connect() as connection:
             yield connection.execution_options(reading=True)
 
+    def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """The rows of a query."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
+    def first(self, query: sa.Select[Any]) -> sa.Row[Any] | None:
+        """The first row of a query, if there is one."""
+        with self.reading() as connection:
+            return connection.execute(query).first()
+
+    def write(self, change: sa.Insert | sa.Update | sa.Delete) -> int:
+        """Make one change; returns the number of rows."""
+        with self.writing() as connection:
+            return connection.execute(change).rowcount
+
     # -- settings ----------------------------------------------------------------------------------------------------
     def get(self, name: str, default: Any = None) -> Any:
         """A setting, or the default if it is not set."""
-        with self.reading() as connection:
-            found = connection.execute(sa.select(settings.c.value).where(settings.c.name == name)).scalar()
-        return default if found is None else json.loads(found)
+        found = self.first(sa.select(settings.c.value).where(settings.c.name == name))
+        return default if found is None else json.loads(found.value)
 
     def put(self, name: str, value: Any) -> None:
         """Store a setting."""
@@ -139,13 +163,9 @@ class WebDatabase:
 
     def secret(self, name: str) -> str:
         """A random string, created once and then kept."""
-        with self.writing() as connection:
-            found = connection.execute(sa.select(settings.c.value).where(settings.c.name == name)).scalar()
-            if found is not None:
-                return str(json.loads(found))
-            drawn = secrets.token_urlsafe(32)
-            connection.execute(settings.insert().values(name=name, value=json.dumps(drawn)))
-        return drawn
+        drawn = sqlite_insert(settings).values(name=name, value=json.dumps(secrets.token_urlsafe(32)))
+        self.write(drawn.on_conflict_do_nothing())
+        return str(self.get(name))
 
 
 def _begin(connection: sa.Connection) -> None:

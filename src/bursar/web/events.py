@@ -140,15 +140,12 @@ async def event_stream(hub: Hub, is_lead: bool) -> EventSourceResponse:
     return EventSourceResponse(sent(), ping=HEARTBEAT, ping_message_factory=ping, sep="\n")
 
 
-def without_reason(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The state for annotators: without the reason of a failure, which may hold paths and addresses.
+def for_annotators(event: HubEvent) -> HubEvent:
+    """An event for annotators: without the reason of a failure, which may hold paths and addresses.
 
-    >>> without_reason({"phase": "failed", "why": "/srv/project: Permission denied"})
+    >>> for_annotators(HubEvent("state", {"phase": "failed", "why": "/srv/project: Permission denied"})).data
     {'phase': 'failed', 'why': None}
     """
-    return {**state, "why": None} if state["phase"] == "failed" else dict(state)
-
-
-def for_annotators(event: HubEvent) -> HubEvent:
-    """An event for annotators."""
-    return HubEvent("state", without_reason(event.data)) if event.name == "state" else event
+    if event.name == "state" and event.data["phase"] == "failed":
+        return HubEvent("state", {**event.data, "why": None})
+    return event

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel, Field
+from starlette.responses import JSONResponse
+
 from bursar.errors import BursarError
 
-RETRY = 5  # seconds before a request that failed on storage is sent again
+
+class ErrorBody(BaseModel):
+    """The body of every error response."""
+
+    error: str = Field(description="What went wrong, in a sentence.")
+    fix: str | None = Field(description="What to do about it.")
+    kind: str = Field(description="Machine-readable kind of the error.")
 
 
 class HTTPError(BursarError):
     """An error response: every failed request has this form.
 
-    >>> HTTPError(409, "answered_by_other", "someone else has answered this item").body
-    {'error': 'someone else has answered this item', 'fix': None, 'kind': 'answered_by_other'}
+    >>> HTTPError(409, "answered_by_other", "someone else has answered this item").body.kind
+    'answered_by_other'
     """
 
     def __init__(
         self, status: int, kind: str, message: str, *, fix: str | None = None, retry_after: int | None = None
     ) -> None:
-        self.status = status
-        self.kind = kind
+        self.status, self.kind = status, kind
         self.retry_after = retry_after  # seconds
         super().__init__(message, fix=fix)
 
     @property
-    def body(self) -> dict[str, str | None]:
+    def body(self) -> ErrorBody:
         """The JSON body."""
-        return {"error": self.message, "fix": self.fix, "kind": self.kind}
+        return ErrorBody(error=self.message, fix=self.fix, kind=self.kind)
 
 
-def storage_unavailable(resent: bool) -> HTTPError:
-    """The error for an unusable disk or database; ``resent`` if the page retries the request on its own."""
-    kept = "your answer is kept in this browser and will be sent again automatically"
-    fix = f"{kept if resent else f'try again in {RETRY} seconds'}; see the server log for the cause"
-    return HTTPError(503, "storage_unavailable", "storage is full or unavailable", fix=fix, retry_after=RETRY)
+def error_response(error: HTTPError) -> JSONResponse:
+    """An HTTP error as a JSON response."""
+    headers = {"retry-after": str(error.retry_after)} if error.retry_after is not None else None
+    return JSONResponse(error.body.model_dump(), error.status, headers)
+
+
+def failed_in_background(error: Exception, kind: str) -> ErrorBody:
+    """What the page shows if work in the background fails. ``kind`` is used if Bursar itself raised the error."""
+    if isinstance(error, BursarError):
+        return ErrorBody(error=error.message, fix=error.fix, kind=kind)
+    return ErrorBody(error=f"{type(error).__name__}: {error}", fix=None, kind="broken")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -49,13 +50,6 @@ def page(name: str, app_state: AppState, me: Caller | None, status: int = 200, *
     return HTMLResponse(text, status)
 
 
-def message(
-    app_state: AppState, me: Caller | None, status: int, title: str, words: str, fix: str | None = None
-) -> HTMLResponse:
-    """Render a page with a title and a message."""
-    return page("message", app_state, me, status, title=title, words=words, fix=fix)
-
-
 @router.get("/")
 def home(request: Request, app_state: AppStateDep) -> Response:
     """Redirect to the page where the caller continues."""
@@ -65,9 +59,9 @@ def home(request: Request, app_state: AppStateDep) -> Response:
     if not me.is_lead:
         return _redirect("/annotate")
     state = app_state.state()
-    if state["phase"] == "ended":
+    if state.phase == "ended":
         return _redirect("/watch")
-    return _redirect("/annotate" if state["round"] > 0 or state["answered"] else "/start")
+    return _redirect("/annotate" if state.round > 0 or state.answered else "/start")
 
 
 @router.get("/login")
@@ -76,13 +70,6 @@ def login(request: Request, app_state: AppStateDep) -> Response:
     if find_caller(request, app_state) is not None:
         return _redirect("/")
     return page("login", app_state, None)
-
-
-@router.get("/start")
-def start(request: Request, app_state: AppStateDep) -> Response:
-    """The start page: an overview before the first answer."""
-    tasks = [{"labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()]
-    return _render_for(request, app_state, "start", about=about(app_state), tasks=tasks, state=app_state.state())
 
 
 @router.get("/static/widgets/{name}.js")
@@ -94,30 +81,20 @@ def widget(app_state: AppStateDep, name: str) -> Response:
     return FileResponse(file, media_type="text/javascript")
 
 
-@router.get("/annotate")
-def annotate(request: Request, app_state: AppStateDep) -> Response:
-    """The annotation page."""
-    return _render_for(request, app_state, "annotate")
-
-
-@router.get("/watch")
-def watch(request: Request, app_state: AppStateDep) -> Response:
-    """The watch page: progress and results."""
-    return _render_for(request, app_state, "watch", panels=watch_panels(), **_spending(app_state))
-
-
 def watch_panels() -> list[dict[str, str]]:
     """The panels of the watch page: id, title, name in the list of contents, and script, if there is one."""
     scripts = {path.stem for path in (STATIC / "watch" / "panels").glob("*.js")}
     return [
-        {
-            "name": name,
-            "title": panel.title,
-            "link": panel.link,
-            "script": f"/static/watch/panels/{name}.js" if name in scripts else "",
-        }
+        {"name": name, "title": panel.title, "link": panel.link}
+        | {"script": f"/static/watch/panels/{name}.js" if name in scripts else ""}
         for name, panel in sorted_panels().items()
     ]
+
+
+def _start(app_state: AppState) -> dict[str, Any]:
+    """An overview before the first answer."""
+    tasks = [{"labels": [], "low": None, "high": None} | task for task in app_state.session.tasks()]
+    return {"about": about(app_state), "tasks": tasks, "state": app_state.state()}
 
 
 def _spending(app_state: AppState) -> dict[str, Any]:
@@ -127,31 +104,35 @@ def _spending(app_state: AppState) -> dict[str, Any]:
     return {"state": app_state.state(), "show": session.settings.costs.show, "by_item": by_item}
 
 
-@router.get("/decide")
-def decide(request: Request, app_state: AppStateDep) -> Response:
-    """The decide page: settings of the next round."""
-    return _render_for(request, app_state, "decide", **_spending(app_state))
-
-
-@router.get("/review")
-def review(request: Request, app_state: AppStateDep) -> Response:
-    """The review page: agreement, disagreements and skipped items."""
-    return _render_for(request, app_state, "review")
-
-
-@router.get("/files")
-def files_page(request: Request, app_state: AppStateDep) -> Response:
-    """The files page: export and import."""
+def _files(app_state: AppState) -> dict[str, Any]:
+    """What can be exported."""
     formats = {name: FORMATS[name].summary for name in FORMATS}
-    return _render_for(
-        request, app_state, "files", formats=formats, losses=LOSS_NAMES, tasks=list(app_state.session.corpus.schema)
-    )
+    return {"formats": formats, "losses": LOSS_NAMES, "tasks": list(app_state.session.corpus.schema)}
 
 
-@router.get("/people")
-def people(request: Request, app_state: AppStateDep) -> Response:
-    """The people page: all accounts for leads, the own account for annotators."""
-    return _render_for(request, app_state, "people", shortest=MIN_PASSWORD, longest=MAX_PASSWORD)
+CONTENTS: dict[str, Callable[[AppState], dict[str, Any]]] = {  # by page: what its template needs
+    "start": _start,
+    "annotate": lambda _: {},
+    "watch": lambda app_state: {"panels": watch_panels()} | _spending(app_state),
+    "decide": _spending,
+    "review": lambda _: {},
+    "files": _files,
+    "people": lambda _: {"shortest": MIN_PASSWORD, "longest": MAX_PASSWORD},
+}
+
+
+def show(request: Request, app_state: AppStateDep) -> Response:
+    """A page of ``CONTENTS``, for people who are signed in."""
+    name, me = request.url.path.strip("/"), find_caller(request, app_state)
+    if me is None:
+        return _redirect(f"/login?next={quote(request.url.path)}")
+    if name in LEAD_PAGES and not me.is_lead:
+        return _leads_only(app_state, me)
+    return page(name, app_state, me, **CONTENTS[name](app_state))
+
+
+for _name in CONTENTS:
+    router.add_api_route(f"/{_name}", show)
 
 
 @router.get("/report")
@@ -198,10 +179,7 @@ def about(app_state: AppState) -> dict[str, Any]:
     session, budget = app_state.session, app_state.session.config.budget
     costs, by_item = session.settings.costs, budget.counts == "items"
     per_round = f"{budget.per_round:,.0f} items" if by_item else costs.show(costs.units(budget.per_round))
-    return {
-        "pool": len(session.parts.pool),
-        "dev": len(session.parts.dev),
-        "test": len(session.parts.test),
+    return {part: len(getattr(session.parts, part)) for part in ("pool", "dev", "test")} | {
         "seed": budget.seed_items,
         "per_round": per_round,
         "rounds": budget.rounds,
@@ -210,17 +188,9 @@ def about(app_state: AppState) -> dict[str, Any]:
     }
 
 
-def _render_for(request: Request, app_state: AppState, name: str, **values: Any) -> Response:
-    me = find_caller(request, app_state)
-    if me is None:
-        return _redirect(f"/login?next={quote(request.url.path)}")
-    if name in LEAD_PAGES and not me.is_lead:
-        return _leads_only(app_state, me)
-    return page(name, app_state, me, **values)
-
-
 def _leads_only(app_state: AppState, me: Caller) -> HTMLResponse:
-    return message(app_state, me, 403, "For leads only", "Only leads of this project can see this page.")
+    words = "Only leads of this project can see this page."
+    return page("message", app_state, me, 403, title="For leads only", words=words, fix=None)
 
 
 def _redirect(place: str) -> RedirectResponse:
@@ -235,7 +205,8 @@ def error_page(request: Request, error: HTTPError) -> HTMLResponse | None:
     title = "Page not found" if error.status == 404 else "Something went wrong"
     words = error.message[:1].upper() + error.message[1:] + "."
     try:
-        shown = message(app_state, find_caller(request, app_state), error.status, title, words, error.fix)
+        me = find_caller(request, app_state)
+        shown = page("message", app_state, me, error.status, title=title, words=words, fix=error.fix)
     except StorageError:  # the page shows the caller's name, which cannot be read either
         return None
     if error.retry_after is not None:

@@ -6,36 +6,37 @@ import queue
 import secrets
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
+from pydantic import BaseModel
+
 from bursar.annotation.session import AnnotationSession
-from bursar.errors import BursarError
 from bursar.web.events import Hub
-from bursar.web.http_errors import HTTPError
+from bursar.web.http_errors import ErrorBody, HTTPError, failed_in_background
 
 MOST_KEPT = 50
 MOST_WAITING = 8  # unfinished previews
 
 
-@dataclass
-class Preview:
+class Preview(BaseModel):
     """A running preview, or its result."""
 
     job: str
     done: bool = False
     progress: float = 0.0
     result: dict[str, Any] | None = None
-    wrong: dict[str, str | None] | None = None
+    wrong: ErrorBody | None = None
+
+    def note(self, what: str, done: float) -> None:
+        """Note the progress."""
+        self.progress = done
 
 
 class Previews:
     """Runs previews and publishes an event when each is done."""
 
     def __init__(self, session: AnnotationSession, hub: Hub) -> None:
-        self._live = session
-        self._hub = hub
+        self._session, self._hub = session, hub
         self._lock = threading.Lock()
         self._jobs: dict[str, Preview] = {}
         self._asked: queue.SimpleQueue[tuple[Preview, dict[str, Any]] | None] = queue.SimpleQueue()
@@ -44,7 +45,7 @@ class Previews:
 
     def start(self, changes: Mapping[str, Any]) -> Preview:
         """Start a preview."""
-        job = Preview(secrets.token_hex(8))
+        job = Preview(job=secrets.token_hex(8))
         with self._lock:
             if sum(not known.done for known in self._jobs.values()) >= MOST_WAITING:
                 raise HTTPError(429, "too_many_previews", "too many previews are waiting", retry_after=5)
@@ -69,14 +70,8 @@ class Previews:
         while (asked := self._asked.get()) is not None:
             job, changes = asked
             try:
-                job.result = self._live.preview(changes, partial(_note, job))
-            except BursarError as error:
-                job.wrong = {"error": error.message, "fix": error.fix, "kind": "bad_settings"}
+                job.result = self._session.preview(changes, job.note)
             except Exception as error:  # the thread must go on
-                job.wrong = {"error": f"{type(error).__name__}: {error}", "fix": None, "kind": "broken"}
+                job.wrong = failed_in_background(error, "bad_settings")
             job.progress, job.done = 1.0, True
             self._hub.publish("preview", {"job": job.job, "done": True})
-
-
-def _note(job: Preview, what: str, done: float) -> None:
-    job.progress = done

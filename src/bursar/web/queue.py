@@ -10,11 +10,12 @@ import hmac
 import json
 import secrets
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Protocol
 
 import sqlalchemy as sa
+from pydantic import ConfigDict, Field
 
 from bursar.web import database as tables
 from bursar.web.database import WebDatabase
@@ -24,7 +25,6 @@ LEASE_SECONDS = 600.0  # duration of a lease
 MAX_LEASES = 5  # per person: the current item and a few fetched ahead
 
 DAY = 24 * 3600.0
-
 Key = tuple[int, str]  # round and item
 
 
@@ -39,8 +39,10 @@ class Overlap:
     [1, 2, 2, 1]
     """
 
-    share: float = 0.0
-    people: int = 2
+    __pydantic_config__ = ConfigDict(extra="forbid")  # as the body of a request
+
+    share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    people: Annotated[int, Field(ge=2, le=20)] = 2
 
     def people_for(self, item: str) -> int:
         """The number of people who should answer an item."""
@@ -110,30 +112,8 @@ class WorkSource(Protocol):
         """Whether this item can still be assigned."""
 
 
-@dataclass(frozen=True)
-class WorkList:
-    """A fixed list of items."""
-
-    pieces: Sequence[WorkItem]
-
-    def work(self) -> Iterable[WorkItem]:
-        return self.pieces
-
-    def is_open(self, key: Key) -> bool:
-        return any(piece.key == key for piece in self.pieces)
-
-
 class Queue:
-    """The leases of a project. They survive a restart of the server.
-
-    >>> import tempfile, pathlib
-    >>> database = WebDatabase.open(pathlib.Path(tempfile.mkdtemp()) / "web.sqlite")
-    >>> queue = Queue(database)
-    >>> work = WorkList([WorkItem(0, "u1"), WorkItem(0, "u2")])
-    >>> queue.next("ann", work).item, queue.next("bob", work).item, queue.next("eve", work)
-    ('u1', 'u2', None)
-    >>> database.close()
-    """
+    """The leases of a project. They survive a restart of the server."""
 
     def __init__(self, database: WebDatabase, seconds: float = LEASE_SECONDS) -> None:
         self.database = database
@@ -144,7 +124,7 @@ class Queue:
 
     def set_overlap(self, chosen: Overlap) -> None:
         """Change and store the overlap settings."""
-        self.database.put("overlap", {"share": chosen.share, "people": chosen.people})
+        self.database.put("overlap", asdict(chosen))
         self.overlap = chosen
 
     def next(self, person: str, open: WorkSource, known: Collection[str] = ()) -> Lease | None:
@@ -167,7 +147,9 @@ class Queue:
             if chosen is None:
                 return None
             _forget_expired(connection, chosen.key, now)
-            lease = Lease(self._new_id(chosen.item, person), *chosen.key, person, now + self.seconds)
+            nonce = secrets.token_urlsafe(12)
+            id = f"{nonce}.{self._signature(nonce, chosen.item, person)}"
+            lease = Lease(id, *chosen.key, person, now + self.seconds)
             connection.execute(tables.leases.insert().values(**vars(lease)))
             return lease
 
@@ -200,12 +182,7 @@ class Queue:
             return True
         leases = tables.leases.c
         query = sa.select(leases.id).where(leases.id == id, leases.item == item, leases.person == person)
-        with self.database.reading() as connection:
-            return connection.execute(query).first() is not None
-
-    def _new_id(self, item: str, person: str) -> str:
-        nonce = secrets.token_urlsafe(12)
-        return f"{nonce}.{self._signature(nonce, item, person)}"
+        return self.database.first(query) is not None
 
     def _signature(self, nonce: str, item: str, person: str) -> str:
         content = json.dumps([nonce, item, person]).encode()
@@ -217,8 +194,7 @@ class Queue:
         query = sa.select(leases.person).where(
             leases.round == key[0], leases.item == key[1], leases.expires_at > self.database.clock()
         )
-        with self.database.reading() as connection:
-            return list(connection.execute(query.order_by(leases.number)).scalars())
+        return [row.person for row in self.database.rows(query.order_by(leases.number))]
 
     def leases(self) -> list[Lease]:
         """All leases that have not expired, oldest first."""

@@ -7,7 +7,6 @@ and DNS rebinding, refused by host name.
 from __future__ import annotations
 
 import ipaddress
-import json
 import logging
 import secrets
 import time
@@ -20,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bursar.errors import ConfigError
-from bursar.web.http_errors import HTTPError
+from bursar.web.http_errors import HTTPError, error_response
 
 LOG = logging.getLogger("bursar.web")
 
@@ -64,9 +63,8 @@ class HostPolicy:
         if self.public is not None:
             parts = urlsplit(self.public)
             if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-                raise ConfigError(
-                    f"{self.public!r} is not a valid address", fix="use one like https://label.example.org"
-                )
+                fix = "use one like https://label.example.org"
+                raise ConfigError(f"{self.public!r} is not a valid address", fix=fix)
 
     @property
     def secure(self) -> bool:
@@ -98,20 +96,13 @@ def check_request(host_policy: HostPolicy, method: str, headers: Mapping[str, st
     """Refuse requests for other hosts, and cross-site requests that change something."""
     host = headers.get("host", "")
     if not host_policy.accepts_host(host):
-        raise HTTPError(
-            421,
-            "unknown_host",
-            f"unknown host name {host[:100]!r}",
-            fix="use the IP address, or start the server with --public https://NAME",
-        )
+        fix = "use the IP address, or start the server with --public https://NAME"
+        raise HTTPError(421, "unknown_host", f"unknown host name {host[:100]!r}", fix=fix)
     if method in SAFE_METHODS:
         return
-    origin = headers.get("origin")
-    fetch_site = headers.get("sec-fetch-site", "same-origin")
-    if (origin is not None and not host_policy.is_same_origin(origin, host)) or fetch_site not in (
-        "same-origin",
-        "none",
-    ):
+    origin, fetch_site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    other_origin = origin is not None and not host_policy.is_same_origin(origin, host)
+    if other_origin or fetch_site not in ("same-origin", "none"):
         raise HTTPError(403, "cross_site", "cross-site requests are not allowed")
 
 
@@ -119,8 +110,7 @@ class Guard:
     """Outermost middleware: checks requests, adds headers to responses, and logs both."""
 
     def __init__(self, app: ASGIApp, host_policy: HostPolicy) -> None:
-        self.app = app
-        self.host_policy = host_policy
+        self.app, self.host_policy = app, host_policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -148,10 +138,11 @@ class Guard:
         except HTTPError as error:
             if status:
                 raise
-            await _send_error(error, send_with_headers)
+            await error_response(error)(scope, receive, send_with_headers)
         finally:
             spent = 1000 * (time.perf_counter() - began)
-            LOG.info("%s %s %s %d %.0f ms", request_id, scope["method"], _plain(scope["path"]), status, spent)
+            path = "".join(c if c.isprintable() else "?" for c in scope["path"][:200])
+            LOG.info("%s %s %s %d %.0f ms", request_id, scope["method"], path, status, spent)
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
@@ -174,24 +165,12 @@ def _too_large(limit: int) -> HTTPError:
     return HTTPError(413, "too_large", f"requests are limited to {limit // 1_000_000} MB here", fix="send less at once")
 
 
-async def _send_error(error: HTTPError, send: Send) -> None:
-    body = json.dumps(error.body, ensure_ascii=False).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
 def _with_default_headers(headers: Any, path: str, request_id: str) -> list[tuple[bytes, bytes]]:
     """The headers of a response, with defaults for those that are missing."""
     given = {name.lower() for name, _ in headers}
     usual = HEADERS | ({"cache-control": "no-cache"} if path.startswith("/static/") else {})
     more = {name.encode(): value.encode() for name, value in usual.items() if name.encode() not in given}
     return [*headers, *more.items(), (b"x-request-id", request_id.encode())]
-
-
-def _plain(path: str) -> str:
-    """A path for the log: printable and shortened."""
-    return "".join(c if c.isprintable() else "?" for c in path[:200])
 
 
 def _host_of(url: str) -> str | None:

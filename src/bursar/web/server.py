@@ -118,8 +118,7 @@ def serve(
     ``per_address`` limits connections per client address; a local proxy in front of a ``public`` address is exempt.
     ``trust`` allows training to load saved models that could run code. ``engine`` selects where the pool is scored.
     """
-    host_policy = HostPolicy(host, public, (socket.gethostname(),))
-    app_state = AppState(folder, host_policy, trust=trust, engine=engine)
+    app_state = AppState(folder, HostPolicy(host, public, (socket.gethostname(),)), trust=trust, engine=engine)
     try:
         listener = find_port(host, port)
     except BaseException:

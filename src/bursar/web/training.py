@@ -37,10 +37,8 @@ class Trainer:
         pauses: Sequence[float] = PAUSES,
         storage_pause: float = STORAGE_PAUSE,
     ) -> None:
-        self._command = list(command)
-        self._ready = ready
-        self._on_event = on_event
-        self._on_end = on_end  # the process has ended, successfully or not
+        self._command, self._ready = list(command), ready
+        self._on_event, self._on_end = on_event, on_end  # the process has ended, successfully or not
         self._pauses, self._storage_pause = pauses, storage_pause
         self._woken = threading.Event()
         self._stopped = threading.Event()
@@ -69,8 +67,7 @@ class Trainer:
 
     def retry(self) -> None:
         """Try again after a failure."""
-        self.failure = None
-        self._crashes = 0
+        self.failure, self._crashes = None, 0
         self._on_event("retry", {})
         self.wake()
 
@@ -79,17 +76,15 @@ class Trainer:
         """Prevent training from starting, for changes that reopen an item. Raises if training is running."""
         with self._starting:
             if self._process is not None:
-                raise HTTPError(
-                    409, "training", "the next round is being trained", fix="try again when training is done"
-                )
+                fix = "try again when training is done"
+                raise HTTPError(409, "training", "the next round is being trained", fix=fix)
             yield
 
     def stop(self) -> None:
         """Stop the process and the thread."""
         self._stopped.set()
         self._woken.set()
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.kill()
         if self._thread is not None:
             self._thread.join(timeout=10)
@@ -127,20 +122,19 @@ class Trainer:
         code, message = self._listen(process)
         if self._stopped.is_set():
             return
+        if code not in (0, NO_STORAGE):
+            LOG.error("training exited with code %d: %s", code, message)
         if code == 0:
             self._crashes = 0
             self._on_end()
-            return
-        if code == NO_STORAGE:
+        elif code == NO_STORAGE:
             self._wait(message)
-            return
-        LOG.error("training exited with code %d: %s", code, message)
-        if code == WRONG or self._crashes >= len(self._pauses):
+        elif code == WRONG or self._crashes >= len(self._pauses):
             self._fail(message)
-            return
-        self._on_end()
-        self._stopped.wait(self._pauses[self._crashes])
-        self._crashes += 1
+        else:
+            self._on_end()
+            self._stopped.wait(self._pauses[self._crashes])
+            self._crashes += 1
 
     def _listen(self, process: WorkerProcess) -> tuple[int, str]:
         """Forward the events of the process; returns its exit code and its last message."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import count
+from typing import Any, TypeVar
 
 from bursar.errors import ConfigError, StudioError
 from bursar.web.labelstudio.tasks import MODEL
 
 try:
     import httpx
-except ImportError:  # installed with the SDK
-    raise ConfigError("Label Studio's SDK is not installed", fix="pip install 'bursar[label-studio]'") from None
-
-if TYPE_CHECKING:
     from label_studio_sdk import LabelStudio
+    from label_studio_sdk.core.api_error import ApiError
+except ImportError:
+    raise ConfigError("Label Studio's SDK is not installed", fix="pip install 'bursar[label-studio]'") from None
 
 T = TypeVar("T")
 TIMEOUT = 60.0  # seconds
@@ -37,13 +37,14 @@ class Studio:
     def __init__(
         self, url: str, token: str, *, timeout: float = TIMEOUT, pause: Callable[[float], object] = time.sleep
     ) -> None:
-        self.url = url.rstrip("/")
-        self._pause = pause
+        self.url, self._pause = url.rstrip("/"), pause
+        options: Any = {"timeout": timeout, "max_retries": 0}
         if not self.url.startswith(("http://", "https://")):
             raise ConfigError(f"{url!r} is not a server address", fix="use one like http://localhost:8080")
         if not token.strip():
             raise ConfigError("no token for Label Studio", fix="copy it from Account & Settings in Label Studio")
-        self._sdk = self._read(lambda: _sdk(self.url, token.strip(), timeout))
+        sdk: Any = LabelStudio  # its constructor has no types
+        self._sdk: LabelStudio = self._read(lambda: sdk(base_url=self.url, api_key=token.strip(), **options))
 
     # -- users -------------------------------------------------------------------------------------------------------
     def whoami(self) -> str:
@@ -64,26 +65,23 @@ class Studio:
             except StudioError as error:
                 if error.status != 404:
                     raise
-        for project in self._read(lambda: [*self._sdk.projects.list()]):
-            if _holds(project, mark):
-                return int(project.id or 0)
-        return None
+        projects = self._read(lambda: [*self._sdk.projects.list()])
+        return next((int(project.id or 0) for project in projects if _holds(project, mark)), None)
 
     def create_project(self, title: str, description: str, config: str) -> int:
         """Create a project. Skipped tasks are not given to others, as in Bursar."""
-        made = self._write(
-            lambda: self._sdk.projects.create(
-                title=title.ljust(3, "."),  # Label Studio requires three characters
-                description=description,
-                label_config=config,
-                model_version=MODEL,
-                show_collab_predictions=True,
-                enable_empty_annotation=True,
-                skip_queue="IGNORE_SKIPPED",
-                request_options={"max_retries": 0},
-            )
+        request = partial(
+            self._sdk.projects.create,
+            title=title.ljust(3, "."),  # Label Studio requires three characters
+            description=description,
+            label_config=config,
+            model_version=MODEL,
+            show_collab_predictions=True,
+            enable_empty_annotation=True,
+            skip_queue="IGNORE_SKIPPED",
+            request_options={"max_retries": 0},
         )
-        return int(made.id or 0)
+        return int(self._write(request).id or 0)
 
     def page_of(self, project: int) -> str:
         """The URL of a project's page."""
@@ -92,27 +90,21 @@ class Studio:
     # -- tasks -------------------------------------------------------------------------------------------------------
     def pages(self, project: int) -> Iterator[list[dict[str, Any]]]:
         """All tasks of a project with their annotations, page by page."""
-        number = seen = 0
-        total = 1
-        while seen < total:
-            number += 1
+        seen = 0
+        for number in count(1):
             request = partial(self._sdk.tasks.list, project=project, fields="all", page=number, page_size=PAGE)
             page: Any = self._read(request)
             tasks = [_plain(task) for task in page.items or ()]
-            total = int(page.response.total) if tasks else 0
-            seen += len(tasks)
             yield tasks
+            seen += len(tasks)
+            if not tasks or seen >= int(page.response.total):
+                return
 
     def import_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> int:
         """Import tasks; returns how many were imported."""
-        taken = self._write(
-            lambda: self._sdk.projects.import_tasks(
-                id=project,
-                request=[dict(task) for task in tasks],  # type: ignore[misc]
-                return_task_ids=True,
-                request_options={"max_retries": 0},
-            )
-        )
+        options: Any = {"return_task_ids": True, "request_options": {"max_retries": 0}}
+        sent: Any = [dict(task) for task in tasks]
+        taken = self._write(lambda: self._sdk.projects.import_tasks(id=project, request=sent, **options))
         return int(taken.task_count or 0)
 
     def register_webhook(self, project: int, url: str) -> int:
@@ -120,29 +112,17 @@ class Studio:
         for hook in self._read(lambda: self._sdk.webhooks.list(project=str(project))):
             if hook.url == url and hook.project == project:
                 return int(hook.id)
-        made = self._write(
-            lambda: self._sdk.webhooks.create(
-                url=url,
-                project=project,
-                actions=[*EVENTS],
-                send_for_all_actions=False,
-                request_options={"max_retries": 0},
-            )
-        )
+        options: Any = {"send_for_all_actions": False, "request_options": {"max_retries": 0}}
+        made = self._write(lambda: self._sdk.webhooks.create(url=url, project=project, actions=[*EVENTS], **options))
         return int(made.id)
 
     # -- requests ----------------------------------------------------------------------------------------------------
-    def _read(self, request: Callable[[], T]) -> T:
-        """Send a read request; retried if the connection fails."""
-        return self._with_retries(request, httpx.TransportError)
-
-    def _write(self, write: Callable[[], T]) -> T:
+    def _write(self, request: Callable[[], T]) -> T:
         """Send a write request; retried only if nothing was sent."""
-        return self._with_retries(write, NEVER_SENT)
+        return self._read(request, NEVER_SENT)
 
-    def _with_retries(self, request: Callable[[], T], retry_on: type[Exception] | tuple[type[Exception], ...]) -> T:
-        from label_studio_sdk.core.api_error import ApiError
-
+    def _read(self, request: Callable[[], T], retry_on: tuple[type[Exception], ...] = (httpx.TransportError,)) -> T:
+        """Send a request; retried if the connection fails in one of these ways."""
         for left in range(TRIES - 1, -1, -1):
             try:
                 return request()
@@ -176,19 +156,12 @@ class Studio:
             return self._not_label_studio()
         detail = body.get("detail") or body.get("validation_errors") if isinstance(body, Mapping) else None
         why = f"{self.url} refuses: {detail or f'status {status}'}".removesuffix(".")
+        fix = None
         if status in (401, 403):
-            return StudioError(why, status=status, fix="use a valid token")
-        if status == 404 or detail is None:
-            return StudioError(why, status=status, fix="check that the address is Label Studio's front page")
-        return StudioError(why, status=status)
-
-
-def _sdk(url: str, token: str, timeout: float) -> LabelStudio:
-    try:
-        from label_studio_sdk import LabelStudio
-    except ImportError:
-        raise ConfigError("Label Studio's SDK is not installed", fix="pip install 'bursar[label-studio]'") from None
-    return LabelStudio(base_url=url, api_key=token, timeout=timeout, max_retries=0)  # type: ignore[no-untyped-call]
+            fix = "use a valid token"
+        elif status == 404 or detail is None:
+            fix = "check that the address is Label Studio's front page"
+        return StudioError(why, status=status, fix=fix)
 
 
 def _address(user: Any) -> str:

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bursar.annotation.session import AnnotationSession
-from bursar.campaign.state import ItemRequest
 from bursar.corpus.formats.format import replacing
 from bursar.errors import BursarError, ConfigError
 from bursar.learners.learner import Progress, no_progress
@@ -28,22 +27,13 @@ from bursar.ledger import Answer
 from bursar.ledger.records import ANSWER, CORRECTION, OVERLAP
 from bursar.web.labelstudio.tasks import StudioAnnotation, annotations_in, config_for, key_of, task_of
 
+if TYPE_CHECKING:
+    from bursar.web.labelstudio.client import Studio
+
 FILE = "label-studio.json"
 VERSION = 1
 BATCH = 50  # tasks per import request
 SKIP = "skip"
-
-
-class Server(Protocol):
-    """The part of ``client.Studio`` that is needed here."""
-
-    url: str
-
-    def people(self) -> dict[int, str]: ...
-    def find_project(self, mark: str, known: int | None = None) -> int | None: ...
-    def create_project(self, title: str, description: str, config: str) -> int: ...
-    def pages(self, project: int) -> Iterator[list[dict[str, Any]]]: ...
-    def import_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> int: ...
 
 
 # -- stored state ----------------------------------------------------------------------------------------------------
@@ -73,11 +63,10 @@ class SyncState:
         path = folder / FILE
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            if stored["version"] != VERSION:
-                raise ConfigError(
-                    f"{path} has version {stored['version']!r}", fix=f"this Bursar reads version {VERSION}"
-                )
-            taken = {int(annotation): PulledAnnotation(**about) for annotation, about in stored["taken"].items()}
+            version = stored.pop("version")
+            if version != VERSION:
+                raise ConfigError(f"{path} has version {version!r}", fix=f"this Bursar reads version {VERSION}")
+            taken = {int(id): PulledAnnotation(**about) for id, about in stored["taken"].items()}
             return cls(stored["url"], stored["mark"], stored["project"], taken)
         except FileNotFoundError:
             return None
@@ -89,10 +78,8 @@ class SyncState:
 
     def save(self, folder: Path) -> None:
         """Write the file atomically."""
-        about = {"version": VERSION, "url": self.url, "mark": self.mark, "project": self.project}
-        about["taken"] = {str(annotation): asdict(taken) for annotation, taken in self.taken.items()}
         with replacing(folder / FILE) as file:
-            json.dump(about, file, ensure_ascii=False, indent=1)
+            json.dump({"version": VERSION} | asdict(self), file, ensure_ascii=False, indent=1)
 
 
 @dataclass(frozen=True)
@@ -127,7 +114,7 @@ class Pulled:
 class Sync:
     """Pushes to and pulls from one server."""
 
-    def __init__(self, session: AnnotationSession, server: Server) -> None:
+    def __init__(self, session: AnnotationSession, server: Studio) -> None:
         self.session = session
         self.server = server
         self.sync_state = SyncState.load(session.folder)
@@ -144,34 +131,27 @@ class Sync:
         there = {key for tasks in self.server.pages(project) for task in tasks if (key := key_of(task))}
         wanted = self.session.wanted()
         new = [want for want in wanted if (want.round, want.id) not in there]
-        tasks = [task_of(self.session.corpus, want, self._suggestions(want)) for want in new]
+        tasks = [task_of(self.session.corpus, want, self.session.suggestions(want.id)) for want in new]
         for start in range(0, len(tasks), BATCH):
             progress("importing", start / len(tasks))
             self.server.import_tasks(project, tasks[start : start + BATCH])
         progress("importing", 1.0)
         return Pushed(project, len(new), len(wanted) - len(new), sum("predictions" in task for task in tasks))
 
-    def _suggestions(self, want: ItemRequest) -> dict[str, Any]:
-        found = self.session.suggestions(want.id)
-        return {task: about for task, about in found.items() if task in self.session.corpus.schema}
-
     def _project_for_push(self, config: str) -> int:
         """The run's project, created if necessary. Its mark is saved first, so that there is only ever one."""
-        if self.sync_state is None:
-            self.sync_state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
-            self.sync_state.save(self.session.folder)
-        found = self.server.find_project(self.sync_state.mark, self.sync_state.project)
+        state = self.sync_state
+        found = None if state is None else self.server.find_project(state.mark, state.project)
+        if state is None or (found is None and (state.project is not None or state.taken)):
+            # This is the first push, or the project was deleted, or this is another server.
+            state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
+            state.save(self.session.folder)
         if found is None:
-            if (
-                self.sync_state.project is not None or self.sync_state.taken
-            ):  # it was deleted, or this is another server
-                self.sync_state = SyncState(self.server.url, f"bursar run {secrets.token_hex(8)}")
-                self.sync_state.save(self.session.folder)
-            about = f"Made by Bursar: please keep this line. {self.sync_state.mark}"
-            marked = config.replace("<View", f'<View run="{self.sync_state.mark}"', 1)
+            about = f"Made by Bursar: please keep this line. {state.mark}"
+            marked = config.replace("<View", f'<View run="{state.mark}"', 1)
             found = self.server.create_project(self.session.config.name, about, marked)
-        self.sync_state.project, self.sync_state.url = found, self.server.url
-        self.sync_state.save(self.session.folder)
+        state.project, state.url, self.sync_state = found, self.server.url, state
+        state.save(self.session.folder)
         return found
 
     def project(self) -> int:
@@ -195,14 +175,14 @@ class Sync:
             for task in tasks:
                 for annotation in annotations_in(self.session.corpus, task):
                     seen.add(annotation.id)
-                    self._take(
-                        sync_state, annotation, people.get(annotation.person, f"user {annotation.person}"), pulled
-                    )
+                    person = people.get(annotation.person, f"user {annotation.person}")
+                    self._take(sync_state, annotation, person, pulled)
             sync_state.save(self.session.folder)
         for id, taken in sync_state.taken.items():
-            if taken.gone != (id not in seen):
-                sync_state.taken[id] = PulledAnnotation(**asdict(taken) | {"gone": id not in seen})
-                pulled.deleted += [taken.item] if id not in seen else []
+            gone = id not in seen
+            if taken.gone != gone:
+                sync_state.taken[id] = replace(taken, gone=gone)
+                pulled.deleted += [taken.item] if gone else []
         sync_state.save(self.session.folder)
         return pulled
 
@@ -218,15 +198,14 @@ class Sync:
             if annotation.skipped:
                 role = self._skip(before, annotation, person, pulled)
             elif before is not None:
-                role = self._change(before, annotation, person, pulled)
+                role = self._change(before.role, annotation, person, pulled)
             else:
                 role = self._new(annotation, person, pulled)
         except BursarError as error:
             pulled.problems.append(f"item {annotation.item!r}, annotation {annotation.id}: {error}")
             return
-        sync_state.taken[annotation.id] = PulledAnnotation(
-            annotation.item, annotation.round, dict(annotation.labels), role
-        )
+        labels = dict(annotation.labels)
+        sync_state.taken[annotation.id] = PulledAnnotation(annotation.item, annotation.round, labels, role)
 
     def _open(self, annotation: StudioAnnotation) -> bool:
         return any((want.round, want.id) == (annotation.round, annotation.item) for want in self.session.wanted())
@@ -244,35 +223,25 @@ class Sync:
         answers = self.session.ledger.answers(annotation.item)
         earlier = [e for e in answers if e.round == annotation.round and e.role in (ANSWER, OVERLAP)]
         mine = [entry for entry in earlier if entry.annotator == person]
-        if self._open(annotation) or not earlier:
-            if not self._open(annotation):
-                raise ConfigError("the item is not open: it was skipped, or its round was closed")
-            self._answer(annotation, person, ANSWER, pulled)
-            pulled.answered.append(annotation.item)
-            return ANSWER
-        if not mine:
-            self._answer(annotation, person, OVERLAP, pulled)
-            pulled.beside.append(annotation.item)
-            return OVERLAP
+        open = self._open(annotation)
+        if not open and not earlier:
+            raise ConfigError("the item is not open: it was skipped, or its round was closed")
+        if open or not mine:
+            role = ANSWER if open else OVERLAP
+            answer = Answer(annotation.item, annotation.labels, person, role=role)
+            pulled.cost += self.session.recorder.record(answer).cost
+            (pulled.answered if open else pulled.beside).append(annotation.item)
+            return role
         role = mine[0].role
-        stands = {t: label for e in answers if e.annotator == person for t, label in e.labels.items()}
-        stands = {task: label for task, label in stands.items() if task in annotation.labels}
-        if stands != dict(annotation.labels):
-            return self._change(
-                PulledAnnotation(annotation.item, annotation.round, stands, role), annotation, person, pulled
-            )
+        stands = {task: label for e in answers if e.annotator == person for task, label in e.labels.items()}
+        if any(stands.get(task) != label for task, label in annotation.labels.items()):
+            return self._change(role, annotation, person, pulled)
         return role
 
-    def _answer(self, annotation: StudioAnnotation, person: str, role: str, pulled: Pulled) -> None:
-        # ``annotation.seconds`` is not recorded: the ledger keeps seconds for reading and for each task, but Label
-        # Studio reports only their sum.
-        answer = Answer(annotation.item, annotation.labels, person, role=role)
-        pulled.cost += self.session.recorder.record(answer).cost
-
-    def _change(self, before: PulledAnnotation, annotation: StudioAnnotation, person: str, pulled: Pulled) -> str:
-        """Record a changed annotation."""
-        if before.role != ANSWER:
-            raise ConfigError(f"it was changed, but it was recorded as {before.role} and cannot be corrected")
+    def _change(self, role: str, annotation: StudioAnnotation, person: str, pulled: Pulled) -> str:
+        """Record a changed annotation, which was recorded in this role before."""
+        if role != ANSWER:
+            raise ConfigError(f"it was changed, but it was recorded as {role} and cannot be corrected")
         key = f"{_key(annotation)}: {annotation.updated}"
         answer = Answer(annotation.item, annotation.labels, person, role=CORRECTION, key=key)
         self.session.recorder.record(answer)
@@ -296,7 +265,7 @@ def watch_project(
     while True:
         pulled = sync.pull(progress)
         pulled.problems = [problem for problem in pulled.problems if problem not in reported]  # report each once
-        reported |= {*pulled.problems}
+        reported.update(pulled.problems)
         if pulled.anything:
             report(pulled)
         if sync.session.ready():

@@ -32,7 +32,7 @@ class StudioAnnotation:
     labels: Mapping[str, Any] = field(default_factory=dict)
     skipped: bool = False
     problem: str | None = None  # why it cannot be used
-    seconds: float | None = None  # in total; Label Studio does not record them by task
+    seconds: float | None = None  # in total; not recorded, because the ledger keeps them by task
     created: str = ""
     updated: str = ""
 
@@ -83,7 +83,8 @@ def _prediction(corpus: Corpus, at: int, want: ItemRequest, suggestions: Suggest
     try:
         results = results_of(design, labels, text, places)
     except LabelError:  # a relation between spans that the model does not predict cannot be drawn
-        results = results_of(design, {t: label for t, label in labels.items() if t not in design.ends}, text, places)
+        spans = {task: label for task, label in labels.items() if task not in design.ends}
+        results = results_of(design, spans, text, places)
     sure = [float(suggestions[task]["confidence"]) for task in want.tasks if task in suggestions]
     return {"model_version": MODEL, "score": sum(sure) / len(sure) if sure else 0.0, "result": results}
 
@@ -105,9 +106,9 @@ def key_of(task: Mapping[str, Any]) -> tuple[int, str] | None:
 def annotations_in(corpus: Corpus, task: Mapping[str, Any]) -> list[StudioAnnotation]:
     """The annotations of a task, oldest first; empty if Bursar did not create the task."""
     key = key_of(task)
-    annotations = [a for a in task.get("annotations") or () if isinstance(a, Mapping)]
     if key is None:
         return []
+    annotations = [entry for entry in task.get("annotations") or () if isinstance(entry, Mapping)]
     found = [_annotation(corpus, task["data"], key, annotation) for annotation in annotations]
     return sorted(found, key=lambda annotation: (annotation.created, annotation.id))
 

@@ -33,18 +33,15 @@ class WebhookListener:
         except ValueError:
             host, port = None, None
         if parts.scheme != "http" or host is None or port is None:
-            raise ConfigError(
-                f"{url!r} is not a webhook address",
-                fix="use an address of this machine, such as http://127.0.0.1:8123/",
-            )
+            fix = "use an address of this machine, such as http://127.0.0.1:8123/"
+            raise ConfigError(f"{url!r} is not a webhook address", fix=fix)
         self._called = threading.Event()
         path = parts.path or "/"
         try:
             self._server = ThreadingHTTPServer((host, port), _handler(path, self._called))
         except OSError as error:
-            raise ConfigError(
-                f"{url}: cannot listen there: {error.strerror or error}", fix="use another port or address"
-            ) from None
+            why = error.strerror or error
+            raise ConfigError(f"{url}: cannot listen there: {why}", fix="use another port or address") from None
         self._server.daemon_threads = True
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._server.server_address[1]}{path}"

@@ -13,4 +13,4 @@ for _module in iter_modules(__path__):
 
 def sorted_panels() -> dict[str, Panel]:
     """All panels by name, in the order of the page."""
-    return dict(sorted(((name, PANELS[name]) for name in PANELS), key=lambda entry: entry[1].order))
+    return {name: PANELS[name] for name in sorted(PANELS, key=lambda name: PANELS[name].order)}

@@ -31,23 +31,20 @@ def curves(view: RunView) -> Section:
         )
     elif slices:
         note = f"Audit slices with fewer than {FEWEST_FOR_INTERVAL} items are shown in the table only."
-    tables = [
-        table_section("Points of the curves", curve_table(result)),
-        table_section("Audit slices", audit_table(result)),
-    ]
+    tables = {"Points of the curves": curve_table(result), "Audit slices": audit_table(result)}
     words = [comparison_words(result) if len(result.arms) > 1 else "", saved_words(result)]
     return {
         "words": [text for text in [*words, *summarise(result).cautions] if text],
         "note": note,
         "panels": [chart.to_json() for chart in panels.values()],
         "saved": _saved_rows(result),
-        "tables": [table for table in tables if table["rows"]],
+        "tables": [table_section(title, table) for title, table in tables.items() if table.rows],
     }
 
 
 def _no_curves(view: RunView) -> str:
     if not view.arm.rounds:
-        return f"The curve starts with the first model. Answer {round_phrase(view.state['round'])} under Annotate."
+        return f"The curve starts with the first model. Answer {round_phrase(view.state.round)} under Annotate."
     if view.result.config.audit.share:
         return "The first audit slice is scored when this round is answered. The curve starts there."
     return (

@@ -12,15 +12,13 @@ from bursar.web.panels.panel import RunView, Section, panel
 def next_round(view: RunView) -> Section:
     """Whether the next round can be previewed, and its predicted gain."""
     state = view.state
-    part: Section = {"may": False, "gain": _gain(view), "empty": None}
-    if state["phase"] == "ended":
-        why = f": {state['why']}" if state["why"] else ""
-        part["empty"] = f"There is no next round{why}. To continue, raise the budget or the rounds under Decide."
+    empty = None
+    if state.phase == "ended":
+        why = f": {state.why}" if state.why else ""
+        empty = f"There is no next round{why}. To continue, raise the budget or the rounds under Decide."
     elif not view.arm.rounds:
-        part["empty"] = f"There is no model yet. It is trained once {answered_clause(state['round'])}."
-    else:
-        part["may"] = True
-    return part
+        empty = f"There is no model yet. It is trained once {answered_clause(state.round)}."
+    return {"may": empty is None, "gain": _gain(view), "empty": empty}
 
 
 def _gain(view: RunView) -> Section | None:

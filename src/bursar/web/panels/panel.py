@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from bursar.annotation.session import SessionState
 from bursar.campaign.results import ArmResult, RunResult
 from bursar.registry import Registry
 from bursar.report.tables import Table
@@ -19,7 +19,7 @@ class RunView:
     """What panels are made from: the result of the run with the current settings, and the state of the campaign."""
 
     result: RunResult
-    state: Mapping[str, Any]
+    state: SessionState
     folder: str  # of the project, for suggested commands
 
     @property
@@ -33,6 +33,9 @@ class RunView:
         return self.result.config.budget.counts == "items"
 
 
+Show = Callable[[RunView], Section]
+
+
 @dataclass(frozen=True)
 class Panel:
     """A section of the watch page.
@@ -44,18 +47,16 @@ class Panel:
     title: str
     link: str  # its name in the list of contents
     order: int  # position on the page
-    show: Callable[[RunView], Section]
+    show: Show
 
 
 PANELS: Registry[Panel] = Registry("panel", "bursar.panels")
 
 
-def panel(
-    name: str, title: str, *, link: str, order: int
-) -> Callable[[Callable[[RunView], Section]], Callable[[RunView], Section]]:
+def panel(name: str, title: str, *, link: str, order: int) -> Callable[[Show], Show]:
     """Register a function as a panel."""
 
-    def register(show: Callable[[RunView], Section]) -> Callable[[RunView], Section]:
+    def register(show: Show) -> Show:
         PANELS.add(name, Panel(title, link, order, show))
         return show
 

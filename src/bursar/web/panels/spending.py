@@ -32,19 +32,8 @@ def _amounts(view: RunView) -> Table:
     """All charges by round, purpose and task."""
     money, columns = Money.of(view.result), ("Round", "Why", "For", "Items", "Estimated", "Paid")
     order = {name: at for at, name in enumerate([*WHY, READING, *view.result.tasks])}
-    lines = sorted(
-        view.arm.spending,
-        key=lambda line: (line.round, order.get(line.purpose, -1), order.get(line.what, -1)),
-    )
-    rows = [
-        (
-            round_name(line.round),
-            WHY.get(line.purpose, line.purpose),
-            line.what,
-            f"{line.items:,}",
-            money.brief(line.estimate),
-            money.brief(line.actual),
-        )
-        for line in lines
-    ]
+    rows = []
+    for line in sorted(view.arm.spending, key=lambda x: (x.round, order.get(x.purpose, -1), order.get(x.what, -1))):
+        amounts = f"{line.items:,}", money.brief(line.estimate), money.brief(line.actual)
+        rows.append((round_name(line.round), WHY.get(line.purpose, line.purpose), line.what, *amounts))
     return Table(columns, tuple(rows))

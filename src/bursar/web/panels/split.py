@@ -16,8 +16,8 @@ def budget_split(view: RunView) -> Section:
     if len(tasks) < 2:
         return {"empty": "There is only one task, so there is nothing to split."}
     if not main.rounds:
-        return {"empty": f"Advice needs labels of every task. It is available once {answered_clause(state['round'])}."}
-    left = 0 if view.by_item or state["phase"] == "ended" else max(0, state["budget"] - state["spent"])
+        return {"empty": f"Advice needs labels of every task. It is available once {answered_clause(state.round)}."}
+    left = 0 if view.by_item or state.phase == "ended" else max(0, state.budget - state.spent)
     given = [body.budget for body in main.selections if body.budget] if not view.by_item else []
     units, why = (left, "the rest of the budget") if left else (main.spent, "the amount spent so far")
     if given and not left:

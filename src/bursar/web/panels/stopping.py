@@ -14,7 +14,7 @@ def stopping(view: RunView) -> Section:
     result, state = view.result, view.state
     words = stopping_words(result)
     if not words:
-        return {"empty": f"Advice starts with the first model. Answer {round_phrase(state['round'])} under Annotate."}
+        return {"empty": f"Advice starts with the first model. Answer {round_phrase(state.round)} under Annotate."}
     newest = view.arm.stopping[-1]
     verdict = "unknown" if newest.gain is None else "stop" if newest.stop else "go on"
     words = [sentence(words[0].removeprefix("Go on: ").removeprefix("Stop: ")), *words[1:]]  # shown as the verdict

@@ -14,11 +14,9 @@ def calibration(view: RunView) -> Section:
     charts = reliability_charts(result)
     if not charts:
         if not view.arm.rounds:
-            return {"empty": f"There is no model yet. Answer {round_phrase(state['round'])} first."}
-        return {
-            "empty": "Calibration is measured on development or test items, which are not used for training. This "
-            "project has none."
-        }
+            return {"empty": f"There is no model yet. Answer {round_phrase(state.round)} first."}
+        where = "development or test items, which are not used for training"
+        return {"empty": f"Calibration is measured on {where}. This project has none."}
     return {
         "words": calibration_words(result),
         "panels": [chart.to_json() for chart in charts.values()],
