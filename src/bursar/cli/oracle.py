@@ -159,8 +159,8 @@ def _check_place(place: Path, command: str | None) -> None:
 def _judge_and_engine(config: CampaignConfig, judge: str | None, engine: str | None) -> tuple[str, Engine]:
     """Take the judge and the engine from the options, or else from the campaign."""
     from bursar.compute import make_engine
+    from bursar.oracle.adviser import OracleSection, oracle_settings
     from bursar.oracle.judge_registry import known_judge
-    from bursar.oracle.settings import OracleSection, oracle_settings
 
     given = oracle_settings(config) or OracleSection()
     name, where = given.judge if judge is None else judge, given.engine if engine is None else engine
@@ -178,8 +178,8 @@ class _Schedule:
 
 def _plan(config: CampaignConfig, judge: str, options: _Schedule) -> SearchPlan:
     """Take the schedule from the options, or else from the campaign; new steps or judges have their own cooling."""
+    from bursar.oracle.adviser import oracle_settings
     from bursar.oracle.comparison import plan_of
-    from bursar.oracle.settings import oracle_settings
 
     given = oracle_settings(config)
     steps, greedy_steps, cooling = options.steps, options.greedy_steps, options.cooling
