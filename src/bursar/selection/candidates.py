@@ -93,8 +93,7 @@ class Candidates:
 
     def ranking(self, score: FloatArray) -> IntArray:
         """Positions from the lowest score to the highest; ties keep their order."""
-        order: IntArray = np.argsort(score, kind="stable")
-        return order
+        return np.argsort(score, kind="stable")
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,7 @@ def utilities(confidence: FloatArray, combine: str, weights: FloatArray | None =
     """
     if weights is not None and combine in UNWEIGHTED:  # paper 1, footnote 8: a single task would decide
         raise SelectionError(f"{combine!r} takes no weights", fix="combine by avg, rrf, par or ind, or leave them out")
-    utility: FloatArray = COMBINERS[combine](confidence, weights)
-    return utility
+    return COMBINERS[combine](confidence, weights)
 
 
 def shares(total: int, weights: FloatArray) -> IntArray:

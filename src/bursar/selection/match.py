@@ -158,8 +158,7 @@ def bin_surplus(current: IntArray, reference: IntArray) -> IntArray:
 
     In whole numbers (both shares times both totals), so that ties are exact.
     """
-    short: IntArray = current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
-    return short
+    return current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,8 +113,7 @@ def _first_mentions(items: IntArray) -> IntArray:
 
 def _joint_price(pool: Candidates, budget: int) -> IntArray:
     """The price of all tasks of each item; above the budget where some are labelled already."""
-    price: IntArray = np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
-    return price
+    return np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
 
 
 for family, about, traits in (
@@ -130,8 +129,7 @@ for family, about, traits in (
 # -- paper 1, section 7 ----------------------------------------------------------------------------------------------
 def label_by_label(pool: Candidates) -> FloatArray:
     """Score every label by its uncertainty."""
-    unsure: FloatArray = 1 - pool.confidence
-    return unsure
+    return 1 - pool.confidence
 
 
 scoring_strategy("UDJS", "any item for any of the tasks (unrestricted disjoint sets)", mode="disjoint")(label_by_label)
@@ -161,8 +159,7 @@ for name, measure, about in (
 @scoring_strategy("LONGEST", "the longest items first", needs_model=False, needs=frozenset({"words"}))
 def longest(pool: Candidates) -> FloatArray:
     """Paper 4's longest-first heuristic."""
-    value: FloatArray = 1 - length_confidence(pool.features.require("words"))
-    return value
+    return 1 - length_confidence(pool.features.require("words"))
 
 
 @strategy("K-CENTER", "items far from each other and from labelled items", needs=frozenset({"vectors"}))
@@ -199,8 +196,7 @@ def share_of_doubt(pool: Candidates) -> FloatArray:
 
 def _weighted(pool: Candidates, value: FloatArray) -> FloatArray:
     """The weighted mean over the tasks: (items, tasks) to (items,)."""
-    found: FloatArray = value.mean(axis=1) if pool.weights is None else value @ pool.weights
-    return found
+    return value.mean(axis=1) if pool.weights is None else value @ pool.weights
 
 
 @strategy(
@@ -274,8 +270,7 @@ def _one_label(beliefs: object) -> FloatArray | None:
     """Probabilities as (passes, items, labels) if every item has one unit with the same labels."""
     if not isinstance(beliefs, Beliefs) or not (beliefs.units == 1).all() or np.ptp(np.diff(beliefs.choices)) > 0:
         return None
-    found: FloatArray = beliefs.values.reshape(beliefs.passes, len(beliefs.units), -1).astype(np.float64)
-    return found
+    return beliefs.values.reshape(beliefs.passes, len(beliefs.units), -1).astype(np.float64)
 
 
 def _residuals(beliefs: object, confidence: FloatArray) -> FloatArray:

@@ -324,7 +324,6 @@ def one_task(task: str) -> Value:
     def value(pool: Candidates) -> FloatArray:
         if task not in pool.tasks:
             raise SelectionError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(pool.tasks)}")
-        unsure: FloatArray = 1 - pool.confidence[:, pool.tasks.index(task)]
-        return unsure
+        return 1 - pool.confidence[:, pool.tasks.index(task)]
 
     return value
