@@ -23,8 +23,9 @@ from bursar.curriculum.improve import (
     regularised,
 )
 from bursar.curriculum.logs import StepLog
-from bursar.curriculum.policy import Course, draw
+from bursar.curriculum.policy import Course
 from bursar.errors import ConfigError, DataError
+from experiments.studies.bandit_environment import draw
 from tests.curriculum.exact import best_policy, best_ratio
 
 seeds = st.integers(0, 10**6)
