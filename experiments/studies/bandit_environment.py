@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bursar.curriculum.logs import StepLog
-from bursar.curriculum.policy import Course, Steering, draw
+from bursar.curriculum.policy import Course, Steering
 from bursar.curriculum.rewards import REWARDS
 from bursar.ragged import FloatArray, IntArray
 
@@ -136,3 +136,15 @@ def play(bandits: Bandits, begin: Callable[[Course], Steering], *, runs: int, se
 def _loss(score: FloatArray) -> FloatArray:
     loss: FloatArray = -np.log(np.maximum(score, FLOOR))
     return loss
+
+
+def draw(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
+    """Draw a task per row, from uniform numbers from 0 to 1.
+
+    >>> draw(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0.2, 0.0])).tolist()
+    [0, 1]
+    """
+    ends = np.cumsum(probabilities, axis=1)
+    ends /= ends[:, -1:]
+    found: IntArray = (uniform[:, None] >= ends).sum(axis=1)
+    return found

@@ -25,10 +25,8 @@ from bursar.errors import ConfigError
 from bursar.oracle import Judge, LabellingProblem, Order, ScoreCache, SearchPlan, SearchState, quality, search
 from bursar.oracle.chain import is_current
 from bursar.oracle.comparison import plan_of, random_orders
-from bursar.oracle.heuristics import StrategyBuyer, features_of
 from bursar.oracle.judge_registry import make_judge
 from bursar.oracle.probe import vectors_of
-from bursar.oracle.reference import FoundOrder, reference_order
 from bursar.oracle.search import SearchOptions
 from bursar.ragged import IntArray
 from bursar.selection.match import BINS, by_cluster
@@ -36,6 +34,7 @@ from experiments.studies.arms import Place, corpus_of
 from experiments.studies.optimal_annealing import Limits, annealed
 from experiments.studies.optimal_encoder import EncoderJudge
 from experiments.studies.optimal_findings import analyse
+from experiments.studies.optimal_heuristics import StrategyBuyer, features_of
 from experiments.studies.optimal_orders import (
     ENTITY_LENGTHS,
     INTENT_LENGTHS,
@@ -49,6 +48,7 @@ from experiments.studies.optimal_orders import (
     shares_of,
     tsne_places,
 )
+from experiments.studies.optimal_reference import FoundOrder, reference_order
 from experiments.studies.optimal_settings import PAPER, SETTINGS, grid_of
 from experiments.studies.study import STUDIES, Study
 

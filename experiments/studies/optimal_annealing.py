@@ -9,8 +9,8 @@ from math import inf
 
 from bursar.oracle.chain import SearchPlan, SearchState
 from bursar.oracle.judge import Judge, ScoreCache
-from bursar.oracle.reference import FoundOrder
 from bursar.oracle.search import SearchOptions, search
+from experiments.studies.optimal_reference import FoundOrder
 
 BETWEEN = 50  # steps between two checks of the limits
 

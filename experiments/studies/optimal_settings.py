@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bursar.oracle.heuristics import HEURISTICS
+from experiments.studies.optimal_heuristics import HEURISTICS
 
 SEEDS = range(5)
 RANDOM = 10  # random orders a learner and seed

@@ -19,8 +19,8 @@ from bursar.curriculum.estimators import (
     weighed,
 )
 from bursar.curriculum.logs import StepLog
-from bursar.curriculum.policy import draw
 from bursar.ragged import offsets_of
+from experiments.studies.bandit_environment import draw
 
 MEANS = np.array([0.2, 0.5, 0.9])  # what the tasks earn
 NOISE = 0.5

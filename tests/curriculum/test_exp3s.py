@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bursar.curriculum import Course, make_policy
 from bursar.curriculum.exp3s import Reservoir, mixed, updated
-from bursar.curriculum.policy import draw
 from bursar.errors import ConfigError
+from experiments.studies.bandit_environment import draw
 
 
 def equation_5(weights, task, reward, rate, step):

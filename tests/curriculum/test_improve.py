@@ -15,7 +15,6 @@ from bursar.curriculum.estimators import ESTIMATORS, estimate, gather, spread, w
 from bursar.curriculum.improve import (
     CmaEs,
     Ratio,
-    best_ratio,
     closed_form,
     evolve,
     improve,
@@ -24,8 +23,10 @@ from bursar.curriculum.improve import (
     regularised,
 )
 from bursar.curriculum.logs import StepLog
-from bursar.curriculum.policy import Course, draw
+from bursar.curriculum.policy import Course
 from bursar.errors import ConfigError, DataError
+from experiments.studies.bandit_environment import draw
+from tests.curriculum.exact import best_policy, best_ratio
 
 seeds = st.integers(0, 10**6)
 few = settings(max_examples=12, deadline=None)
@@ -149,27 +150,28 @@ def test_cma_es_finds_what_a_fine_grid_finds(estimator, seed):
 @pytest.mark.parametrize(("entropy", "slack"), [(0.1, 1e-3), (0.5, 1e-6)])  # tasks with hardly a chance get lost
 def test_cma_es_finds_what_the_exact_solver_finds(seed, entropy, slack):
     logs = random_logs(seed, tasks=2 + seed, constant=seed % 2 == 0)
-    searched, exact = (improved(logs, solver=solver, entropy=entropy) for solver in ("cma-es", "exact"))
-    assert exact.objective - slack <= searched.objective <= exact.objective + 1e-9
-    np.testing.assert_allclose(chances_of(searched), chances_of(exact), atol=10 * slack**0.75)
+    searched, (best, highest) = improved(logs, entropy=entropy), best_policy(logs, entropy)
+    assert highest - slack <= searched.objective <= highest + 1e-9
+    np.testing.assert_allclose(chances_of(searched), best, atol=10 * slack**0.75)
 
 
 @pytest.mark.parametrize("estimator", ["importance", "self-normalised", "doubly-robust"])
-@pytest.mark.parametrize("solver", ["cma-es", "exact"])
-def test_where_all_policies_have_one_sum_of_weights_the_best_is_the_closed_form(estimator, solver):
+def test_where_all_policies_have_one_sum_of_weights_the_best_is_the_closed_form(estimator):
     # errata 22: π_k ∝ exp(mean reward of k / λ)
     rewards = np.array([0.1, 0.35, 0.2, 0.8])
-    found = improved([even_log(rewards)], entropy=0.3, estimator=estimator, solver=solver)
+    found = improved([even_log(rewards)], entropy=0.3, estimator=estimator)
     powers = np.exp(rewards / 0.3)
     np.testing.assert_allclose(chances_of(found), powers / powers.sum(), atol=1e-3)
+    best, _ = best_policy([even_log(rewards)], 0.3, estimator)
+    np.testing.assert_allclose(best, powers / powers.sum(), atol=1e-3)
 
 
 @pytest.mark.parametrize("estimator", LINEAR)
 def test_estimators_that_are_linear_in_the_policy_have_a_closed_form_on_any_log(estimator):
     logs = random_logs(5)
-    searched, exact = (improved(logs, estimator=estimator, solver=solver) for solver in ("cma-es", "exact"))
-    assert searched.objective == pytest.approx(exact.objective, abs=1e-6)
-    np.testing.assert_allclose(chances_of(searched), chances_of(exact), atol=1e-3)
+    searched, (best, highest) = improved(logs, estimator=estimator), best_policy(logs, estimator=estimator)
+    assert searched.objective == pytest.approx(highest, abs=1e-6)
+    np.testing.assert_allclose(chances_of(searched), best, atol=1e-3)
 
 
 def test_the_closed_form_is_best_among_all_policies_of_a_grid():
@@ -186,10 +188,8 @@ def test_an_estimator_of_another_hand_is_searched_step_by_step(monkeypatch):
     )
     logs = random_logs(2, steps=60)
     halved = improved(logs, estimator="halved", entropy=0.25, search=CmaEs(20, 16))
-    whole = improved(logs, estimator="importance", entropy=0.5, solver="exact")
-    assert 2 * halved.objective == pytest.approx(whole.objective, abs=1e-3)
-    with pytest.raises(ConfigError, match="this estimator has no exact solver"):
-        improved(logs, estimator="halved", solver="exact")
+    _, highest = best_policy(logs, 0.5, "importance")
+    assert 2 * halved.objective == pytest.approx(highest, abs=1e-3)
 
 
 # -- what the policy is like ------------------------------------------------------------------------------------------
@@ -203,15 +203,15 @@ def test_more_weight_on_entropy_never_gives_a_less_even_policy(seed):
 
 
 def test_with_much_weight_on_entropy_the_policy_is_even():
-    for solver in ("cma-es", "exact"):
-        np.testing.assert_allclose(chances_of(improved(random_logs(0), entropy=1e4, solver=solver)), 1 / 3, atol=1e-3)
+    for chances in (chances_of(improved(random_logs(0), entropy=1e4)), best_policy(random_logs(0), 1e4)[0]):
+        np.testing.assert_allclose(chances, 1 / 3, atol=1e-3)
 
 
 def test_where_nothing_was_earned_the_policy_is_even():
     log = random_logs(0)[0]
     nothing = replace(log, before=np.zeros(len(log)), earned={})
-    for solver in ("cma-es", "exact"):
-        np.testing.assert_allclose(chances_of(improved([nothing], solver=solver)), 1 / 3, atol=1e-3)
+    for chances in (chances_of(improved([nothing])), best_policy([nothing])[0]):
+        np.testing.assert_allclose(chances, 1 / 3, atol=1e-3)
 
 
 @few
@@ -219,8 +219,8 @@ def test_where_nothing_was_earned_the_policy_is_even():
 def test_the_order_of_tasks_never_matters(seed, order, estimator):
     logs = random_logs(seed, tasks=4)
     turned = [log.in_order_of(["abcd"[k] for k in order]) for log in logs]
-    first, second = (improved(some, estimator=estimator, solver="exact").policy.weights for some in (logs, turned))
-    assert dict(second) == pytest.approx(dict(first), abs=1e-6)
+    first, second = (best_policy(some, estimator=estimator)[0] for some in (logs, turned))
+    np.testing.assert_allclose(second, first[list(order)], atol=1e-6)
 
 
 @pytest.mark.parametrize("estimator", ["importance", "self-normalised", "clipped"])
@@ -261,9 +261,8 @@ def test_the_predicted_gain_is_over_what_was_logged():
 
 # -- edges ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("estimator", ["importance", "self-normalised", "doubly-robust"])
-@pytest.mark.parametrize("solver", ["cma-es", "exact"])
-def test_without_entropy_the_best_policy_is_a_corner_and_a_warning_says_so(estimator, solver):
-    found = improved([even_log([0.2, 0.9, 0.4])], entropy=0, estimator=estimator, solver=solver)
+def test_without_entropy_the_best_policy_is_a_corner_and_a_warning_says_so(estimator):
+    found = improved([even_log([0.2, 0.9, 0.4])], entropy=0, estimator=estimator)
     assert found.policy.weights == {"a": 0.0, "b": 1.0, "c": 0.0}
     assert "without entropy the best policy is a corner: it trains only b" in found.warnings
     assert found.entropy == 0
@@ -283,11 +282,10 @@ def test_a_task_that_was_never_trained_is_no_corner_even_if_all_others_lose(esti
     assert improved([log], entropy=0, estimator=estimator).policy.weights == {"a": 1.0, "b": 0.0, "c": 0.0}
 
 
-@pytest.mark.parametrize("solver", ["cma-es", "exact"])
-def test_a_task_that_was_never_trained_is_warned_of(solver):
+def test_a_task_that_was_never_trained_is_warned_of():
     taken = np.tile([0, 1], 100)
     log = log_of(taken, np.tile([0.5, 0.5, 0.0], (200, 1)), np.where(taken == 0, 1.0, 2.0), "abc")
-    found = improved([log], solver=solver)
+    found = improved([log])
     assert any(
         said.startswith("task 'c' has ") and said.endswith("no logged step trained it") for said in found.warnings
     )
@@ -315,9 +313,7 @@ def test_of_one_task_there_is_one_policy(estimator, entropy):
 def test_with_almost_no_entropy_the_exact_solver_comes_to_the_corner(entropy):
     logs = random_logs(6)
     corner = improved(logs, entropy=0)
-    np.testing.assert_allclose(
-        chances_of(improved(logs, entropy=entropy, solver="exact")), chances_of(corner), atol=1e-6
-    )
+    np.testing.assert_allclose(best_policy(logs, entropy)[0], chances_of(corner), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -325,9 +321,7 @@ def test_with_almost_no_entropy_the_exact_solver_comes_to_the_corner(entropy):
     [
         ({"entropy": -0.1}, "entropy = -0.1. Fix: use 0 or more"),
         ({"entropy": np.nan}, "entropy = nan"),
-        ({"solver": "newton"}, "there is no solver 'newton'. Fix: use cma-es or exact"),
         ({"estimator": "clipd"}, "there is no policy estimator 'clipd'. Fix: did you mean 'clipped'"),
-        ({"estimator": "clipped", "solver": "exact"}, "this estimator has no exact solver. Fix: use the solver cma-es"),
         ({"weighting": "fair"}, "there is no weighting 'fair'"),
     ],
 )

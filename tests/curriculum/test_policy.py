@@ -20,8 +20,9 @@ from bursar.curriculum import (
     load_policy,
     make_policy,
 )
-from bursar.curriculum.policy import draw, read_policy
+from bursar.curriculum.policy import read_policy
 from bursar.errors import ConfigError
+from experiments.studies.bandit_environment import draw
 
 COURSE = Course(("intent", "slots", "urgency"), (900, 100, 400), steps=10)
 

@@ -75,7 +75,7 @@ def probe(problem, shift=0.0):
         for part, items in problem.parts.items():
             codes = task.targets(items.labels[name].rows, items.words)
             rows[part] = Rows(np.tanh(places[part] + shift), codes, offsets_of(task.units(items.words)))
-        labels = task.tags if by_word else len(task.labels)
+        labels = task.classes
         tasks[name] = RidgeTask(rows, labels, metric="accuracy", penalty=1.0)
     return ProbeJudge(tasks)
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bursar.errors import SelectionError
-from bursar.selection import average, maximum, minimum, reciprocal_rank_fusion
-from bursar.selection.combine import shares, utilities
+from bursar.selection import Candidates, average, make_strategy, maximum, minimum, reciprocal_rank_fusion
+from bursar.selection.combine import shares
+from bursar.tasks import Prices
 
 seeds = st.integers(0, 10**6)
 
@@ -37,17 +38,19 @@ def test_a_weighted_average_is_that_of_section_6():
 
 
 @pytest.mark.parametrize(
-    ("how", "combined"), [("avg", average), ("max", maximum), ("min", minimum)], ids=["avg", "max", "min"]
+    ("name", "combined"), [("MT-AVG", average), ("MT-MAX", maximum), ("MT-MIN", minimum)], ids=["avg", "max", "min"]
 )
-def test_urgency_is_what_is_missing_to_certainty(how, combined):
+def test_the_score_of_an_item_is_what_its_combined_confidence_lacks(name, combined):
     confidence = random_confidence(0)
-    np.testing.assert_allclose(utilities(confidence, how), 1 - combined(confidence))
+    prices = Prices(tuple("abc"), np.ones(12, dtype=np.int64), np.ones((12, 3), dtype=np.int64))
+    pool = Candidates([f"u{n:02d}" for n in range(12)], confidence, prices)
+    np.testing.assert_allclose(make_strategy(name).value(pool), 1 - combined(confidence))
 
 
-@pytest.mark.parametrize("how", ["max", "min"])
-def test_weights_are_refused_where_one_task_would_decide(how):
-    with pytest.raises(SelectionError, match=rf"'{how}' takes no weights\. Fix: combine by avg, rrf"):
-        utilities(np.ones((2, 2)), how, np.array([0.3, 0.7]))
+@pytest.mark.parametrize("name", ["MT-MAX", "MT-MIN"])
+def test_weights_are_refused_where_one_task_would_decide(name):
+    with pytest.raises(SelectionError, match=rf"{name} takes no weights\. Fix: use MT-AVG, MT-RRF"):
+        make_strategy(name, weights={"a": 0.3, "b": 0.7})
 
 
 # -- reciprocal rank fusion ------------------------------------------------------------------------------------------
@@ -74,7 +77,7 @@ def test_rank_fusion_is_the_sum_of_reciprocal_ranks(seed, items, tasks, k):
 
 
 def test_rank_fusion_is_offset_by_60_as_in_the_paper():
-    np.testing.assert_allclose(utilities(np.array([[0.3], [0.1], [0.2]]), "rrf"), [1 / 63, 1 / 61, 1 / 62])
+    np.testing.assert_allclose(reciprocal_rank_fusion(np.array([[0.3], [0.1], [0.2]])), [1 / 63, 1 / 61, 1 / 62])
 
 
 def test_a_task_without_weight_does_not_count():

@@ -9,7 +9,6 @@ from scipy import sparse
 from bursar.corpus import read
 from bursar.learners import make_learner
 from bursar.selection import Candidates, make_strategy
-from bursar.selection.combine import utilities
 from bursar.selection.spend.highs import maximise
 from bursar.tasks import CostModel
 from bursar.tasks.costs import counts_of
@@ -44,7 +43,7 @@ both = pytest.mark.parametrize("pool", ["atis", "snips"], indirect=True)
 def test_joint_selection_is_what_a_general_solver_finds(pool, combine):
     chosen = make_strategy(f"MT-{combine.upper()}+BLP_AL").select(pool, BUDGET)
     by_id = pool.take(pool.order)
-    value, price = utilities(by_id.confidence, combine), by_id.prices.joint()
+    value, price = make_strategy(f"MT-{combine}").value(by_id), by_id.prices.joint()
     which, _ = maximise(value, sparse.csr_array(price[None].astype(float)), np.zeros(1), np.array([float(BUDGET)]))
     assert chosen.certificate.optimal
     assert chosen.certificate.objective >= value[which].sum() - 1e-9

@@ -50,7 +50,7 @@ class SearchSettings:
         from bursar.oracle.comparison import plan_of
         from bursar.oracle.judge_registry import known_judge
         from bursar.oracle.run_comparison import OracleRequest
-        from bursar.oracle.settings import OracleSection, oracle_settings
+        from bursar.oracle.adviser import OracleSection, oracle_settings
 
         given = oracle_settings(config) or OracleSection()
         judge = known_judge(given.judge if self.judge is None else self.judge)

@@ -89,8 +89,7 @@ class DynamicSteering(Steering):
 
     def probabilities(self, step: int) -> FloatArray:
         chances = softmax((features_of(self.states, step, self.course.steps) @ self.weights)[:, :, 0])
-        share: FloatArray = (1 - self.explore) * chances + self.explore / chances.shape[1]
-        return share
+        return (1 - self.explore) * chances + self.explore / chances.shape[1]
 
     def observe(self, step: int, task: IntArray, before: FloatArray, after: FloatArray | None) -> None:
         check_losses(self.course, step, task, before)

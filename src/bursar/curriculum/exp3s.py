@@ -18,8 +18,7 @@ LEAST = 1e-9  # lower bound of a probability before exploration, for safety; mix
 
 def mixed(weights: FloatArray, explore: float) -> FloatArray:
     """Softmax of the weights, mixed with the uniform distribution: π of eq. 5."""
-    share: FloatArray = (1 - explore) * softmax(weights) + explore / weights.shape[-1]
-    return share
+    return (1 - explore) * softmax(weights) + explore / weights.shape[-1]
 
 
 def updated(weights: FloatArray, task: IntArray, reward: FloatArray, rate: float, step: int) -> FloatArray:

@@ -33,13 +33,9 @@ from bursar.curriculum.policy import Policy, softmax
 from bursar.errors import ConfigError
 from bursar.ragged import BoolArray, FloatArray
 
-SOLVERS = ("cma-es", "exact")
 HARDLY = 1e-3  # share below which a task is hardly ever trained
 SPREAD = 1.0  # standard deviation of the first generation's weights
 SMALLEST_POPULATION = 4  # CMA-ES cannot estimate a covariance from fewer
-# The exact solver: sums of weights tried at once, refinements of the best, and maxima that are refined.
-SUMS, ZOOMS, TOPS = 66, 6, 3
-STEPS, FARTHEST = 60, 2.0**60
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,6 @@ def improve(
     estimator: str = "self-normalised",
     reward: str = "improving",
     weighting: str = "balanced",
-    solver: str = "cma-es",
     search: CmaEs | None = None,
     level: float = 0.95,
 ) -> Improvement:
@@ -92,8 +87,7 @@ def improve(
 
     ``entropy`` is λ: smaller values trust the logs more. The default is far above the paper's, which does worse than
     uniform (errata 22). CMA-ES comes within 1e-6 of the best objective for λ of 0.2 and more; for less it may give
-    tasks 0 instead of some thousandths, because a softmax is flat there. The ``solver`` "exact" has no such error and
-    is faster, but does not support "clipped".
+    tasks 0 instead of some thousandths, because a softmax is flat there.
 
     >>> log = StepLog(("a", "b"), (1, 1), planned=4, taken=np.array([0, 1, 0, 1]), probabilities=np.full((4, 2), 0.5),
     ...     before=np.array([1.0, 3.0, 1.0, 3.0]), after=np.zeros(4))
@@ -103,8 +97,6 @@ def improve(
     """
     if not 0 <= entropy < np.inf:
         raise ConfigError(f"entropy = {entropy}", fix="use 0 or more, such as 0.5")
-    if solver not in SOLVERS:
-        raise ConfigError(f"there is no solver {solver!r}", fix=f"use {' or '.join(SOLVERS)}")
     steps, warnings = weighed(gather(logs, reward), weighting, fixed=True)
     value = objective_of(steps, estimator)
     corner = value.corner() if entropy == 0 else None
@@ -114,8 +106,6 @@ def improve(
         policy = corner
         favoured = [task for task, share in zip(steps.tasks, policy, strict=True) if share > 0]
         warnings = (*warnings, f"without entropy the best policy is a corner: it trains only {', '.join(favoured)}")
-    elif solver == "exact":
-        policy = value.exact(entropy)
     else:
         policy = evolve(value, entropy, len(steps.tasks), search or CmaEs())
     if corner is None:
@@ -152,10 +142,6 @@ class PolicyValue(ABC):
     def __call__(self, policies: FloatArray) -> FloatArray:
         """The value of each."""
 
-    def exact(self, entropy: float) -> FloatArray:
-        """The best policy, without a search, if the estimator allows it."""
-        raise ConfigError("this estimator has no exact solver", fix="use the solver cma-es")
-
     def corner(self) -> FloatArray | None:
         """The best policy without entropy, if it is known to be one task (or several equally good ones)."""
         return None
@@ -171,9 +157,6 @@ class Linear(PolicyValue):
     def __call__(self, policies: FloatArray) -> FloatArray:
         return policies @ self.gains
 
-    def exact(self, entropy: float) -> FloatArray:
-        return closed_form(self.gains, entropy)
-
     def corner(self) -> FloatArray:
         return closed_form(np.where(self.known, self.gains, -np.inf), 0.0)
 
@@ -188,11 +171,7 @@ class Ratio(PolicyValue):
     def __call__(self, policies: FloatArray) -> FloatArray:
         weight = policies @ self.weight
         known = weight > 0
-        found: FloatArray = np.where(known, policies @ self.earned / np.where(known, weight, 1.0), -np.inf)
-        return found
-
-    def exact(self, entropy: float) -> FloatArray:
-        return best_ratio(self.earned, self.weight, entropy)
+        return np.where(known, policies @ self.earned / np.where(known, weight, 1.0), -np.inf)
 
     def corner(self) -> FloatArray:
         known = self.weight > 0
@@ -243,8 +222,7 @@ def objective_of(steps: LoggedSteps, estimator: str) -> PolicyValue:
     chances = steps.of_taken(steps.divisors)
 
     def per_task(numbers: FloatArray) -> FloatArray:
-        sums: FloatArray = np.bincount(steps.taken, weights=numbers / chances, minlength=tasks) / len(steps)
-        return sums
+        return np.bincount(steps.taken, weights=numbers / chances, minlength=tasks) / len(steps)
 
     known = np.bincount(steps.taken, minlength=tasks) > 0
     if estimator == "importance":
@@ -303,76 +281,4 @@ def closed_form(mean_rewards: FloatArray, entropy: float) -> FloatArray:
         best = mean_rewards == mean_rewards.max()
         corner: FloatArray = best / best.sum()
         return corner
-    found: FloatArray = softmax(mean_rewards / entropy)
-    return found
-
-
-def best_ratio(earned: FloatArray, weight: FloatArray, entropy: float) -> FloatArray:
-    """The policy that maximises π·earned / π·weight + λ H(π), to about 1e-8.
-
-    For a given sum of weights s = π·weight the problem is concave, and its optimum is a softmax of earned / (λ s) minus
-    a multiple of weight. The best s is found by a line search with refinement.
-
-    >>> best_ratio(np.array([0.0, np.log(3)]), np.ones(2), entropy=1.0).round(6).tolist()
-    [0.25, 0.75]
-    """
-    least, reach = weight.min(), np.ptp(weight)
-    if reach <= 1e-12 * weight.max():
-        return closed_form(earned / weight, entropy)
-    value, places = Ratio(earned, weight), (weight - least) / reach
-
-    def scanned(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The best policy for each sum but the ends, and its objective."""
-        slopes = earned / (entropy * (least + reach * sums[1:-1, None]))
-        policies = softmax(slopes - _multiples(slopes, places, sums[1:-1])[:, None] * places)
-        return policies, regularised(value, policies, entropy)
-
-    # Denser at the ends, where policies are sharp. There may be several maxima.
-    sums = (1 - np.cos(np.linspace(0, np.pi, SUMS))) / 2
-    policies, heights = scanned(sums)
-    walled = np.concatenate([[-np.inf], heights, [-np.inf]])
-    tops = np.flatnonzero((heights >= walled[:-2]) & (heights >= walled[2:]))
-    found: list[tuple[float, FloatArray]] = []
-    for top in tops[np.argsort(-heights[tops])][:TOPS]:
-        near = np.linspace(sums[top], sums[top + 2], SUMS)
-        for _ in range(ZOOMS):
-            policies, heights = scanned(near)
-            best = int(heights.argmax())
-            near = np.linspace(near[best], near[best + 2], SUMS)
-        found.append((float(heights[best]), policies[best]))
-    return max(found, key=lambda one: one[0])[1]
-
-
-def _multiples(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> FloatArray:
-    """For each sum, the x with softmax(slopes − x·places)·places = sum, which decreases in x.
-
-    By Newton's method; the derivative is the variance of the places. Steps that leave the bracket are bisections.
-    """
-    low, high = _bracketed(slopes, places, sums)
-    x: FloatArray = (low + high) / 2
-    for _ in range(STEPS):
-        policies = softmax(slopes - x[:, None] * places)
-        mean = policies @ places
-        miss = mean - sums
-        low, high = np.where(miss > 0, x, low), np.where(miss > 0, high, x)
-        if np.abs(miss).max() < 1e-13:
-            break
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            stepped = x + miss / (policies @ places**2 - mean**2)
-        x = np.where((stepped > low) & (stepped < high), stepped, (low + high) / 2)
-    return x
-
-
-def _bracketed(slopes: FloatArray, places: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A bracket of each x of ``_multiples``, found by doubling."""
-
-    def above(x: FloatArray) -> BoolArray:
-        return softmax(slopes - x[:, None] * places) @ places > sums
-
-    low: FloatArray = np.full(len(sums), -1.0)
-    high: FloatArray = np.full(len(sums), 1.0)
-    while not (fine := above(low)).all() and low.min() > -FARTHEST:
-        low = np.where(fine, low, 2 * low)
-    while (short := above(high)).any() and high.max() < FARTHEST:
-        high = np.where(short, 2 * high, high)
-    return low, high
+    return softmax(mean_rewards / entropy)

@@ -190,15 +190,3 @@ def softmax(weights: FloatArray) -> FloatArray:
     powers = np.exp(weights - weights.max(axis=-1, keepdims=True))
     found: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
     return found
-
-
-def draw(probabilities: FloatArray, uniform: FloatArray) -> IntArray:
-    """Draw a task per row, from uniform numbers from 0 to 1.
-
-    >>> draw(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([0.2, 0.0])).tolist()
-    [0, 1]
-    """
-    ends = np.cumsum(probabilities, axis=1)
-    ends /= ends[:, -1:]
-    found: IntArray = (uniform[:, None] >= ends).sum(axis=1)
-    return found

@@ -50,8 +50,7 @@ class TaskStates:
     @property
     def shortfall(self) -> FloatArray:
         """1 − the likelihood of each task: (runs, tasks), 1 before its first sample."""
-        found: FloatArray = 1 - self.fast
-        return found
+        return 1 - self.fast
 
     @property
     def pace(self) -> FloatArray:

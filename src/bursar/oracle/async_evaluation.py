@@ -6,11 +6,11 @@ change with each score, and work on withdrawn sets is dropped.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Protocol
 
 from bursar.compute.processes import ChildProcess
 from bursar.errors import ComputeError
@@ -21,74 +21,55 @@ RECENT = 256  # scores that a process keeps, since a request may cross the answe
 TRIES = 3  # processes that may die before a stream gives up
 
 
-class ScoreStream(Protocol):
+class ScoreStream(ABC):
     """Scores sets one by one."""
 
     room: int  # sets that are worked on at the same time
 
+    @abstractmethod
     def request(self, sets: SetsByKey) -> None:
         """Replace all earlier requests by these."""
-        ...
 
+    @abstractmethod
     def results(self) -> dict[bytes, float]:
         """Wait for at least one score. Each is returned once. Empty if nothing is requested."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Stop working."""
-        ...
 
 
-class SetEvaluator(Protocol):
-    """Scores sets in this process, a step at a time."""
+class LocalStream(ScoreStream):
+    """Works in this process, a step at a time."""
 
-    room: int
-
-    def request(self, sets: SetsByKey) -> None:
-        """Replace all earlier requests by these."""
-        ...
-
+    @abstractmethod
     def step(self) -> dict[bytes, float]:
         """Work for a moment; return the scores that are ready, perhaps none."""
-        ...
 
+    @abstractmethod
     def __len__(self) -> int:
         """The number of sets in work."""
-        ...
-
-
-class LocalStream:
-    """Works in this process."""
-
-    def __init__(self, evaluator: SetEvaluator) -> None:
-        self.evaluator, self.room = evaluator, evaluator.room
-
-    def request(self, sets: SetsByKey) -> None:
-        self.evaluator.request(sets)
 
     def results(self) -> dict[bytes, float]:
-        while len(self.evaluator):
-            if found := self.evaluator.step():
+        while len(self):
+            if found := self.step():
                 return found
         return {}
 
     def close(self) -> None:
-        self.evaluator.request({})
+        self.request({})
 
 
-class ProcessStream:
+class ProcessStream(ScoreStream):
     """Works in several processes of this machine; one that dies is replaced."""
 
-    def __init__(self, make: Callable[[], SetEvaluator], workers: int, room: int) -> None:
-        """``make`` creates the evaluator of each process; ``room`` is that of all together."""
+    def __init__(self, make: Callable[[], LocalStream], workers: int, room: int) -> None:
+        """``make`` creates the stream of each process; ``room`` is that of all together."""
         self.room = room
-        self._make = make
+        self._start = partial(ChildProcess, partial(_serve, make=make))
         self.processes = [self._start() for _ in range(workers)]
         self._held: list[dict[bytes, IntArray]] = [{} for _ in range(workers)]  # what each process works on
         self._died = 0
-
-    def _start(self) -> ChildProcess:
-        return ChildProcess(partial(_serve, make=self._make))
 
     def request(self, sets: SetsByKey) -> None:
         changed = set()
@@ -149,20 +130,20 @@ class ProcessStream:
             process.join()
 
 
-def _serve(line: Connection, make: Callable[[], SetEvaluator]) -> None:
+def _serve(line: Connection, make: Callable[[], LocalStream]) -> None:
     """Run in a process: receive requests, work on them, send scores."""
     recent: dict[bytes, float] = {}
     try:
-        evaluator = make()
+        stream = make()
         while True:
             found: dict[bytes, float] = {}
-            while not len(evaluator) or line.poll():
+            while not len(stream) or line.poll():
                 wanted = line.recv()
-                evaluator.request({key: items for key, items in wanted.items() if key not in recent})
+                stream.request({key: items for key, items in wanted.items() if key not in recent})
                 found = {key: recent[key] for key in wanted if key in recent}
                 if found:
                     break
-            found |= evaluator.step()
+            found |= stream.step()
             if found:
                 line.send(found)
                 recent = dict(islice((found | recent).items(), RECENT))

@@ -17,7 +17,7 @@ from bursar.learners.features import classes_of
 from bursar.learners.lockstep import CodedTexts, FitJob, LockstepTraining, Network, Settings, Trained
 from bursar.learners.lockstep.scores import Score
 from bursar.learners.lockstep.words import word_vectors
-from bursar.oracle.async_evaluation import LocalStream, ScoreStream, SetsByKey
+from bursar.oracle.async_evaluation import LocalStream, SetsByKey
 from bursar.oracle.judge import Judge, key_of
 from bursar.oracle.judge_registry import ARCHITECTURES
 from bursar.oracle.probe import score_of
@@ -98,8 +98,8 @@ class NetworkJudge(Judge):
             found[name] = Beliefs.of(torch.softmax(logits, dim=-1).numpy(), made.units["pool"])
         return found
 
-    def stream(self) -> ScoreStream:
-        return LocalStream(NetworkEvaluator(self))
+    def stream(self) -> LocalStream:
+        return NetworkStream(self)
 
     def job(self, items: IntArray) -> FitJob:
         """The training of a set."""
@@ -147,7 +147,7 @@ class NetworkJudge(Judge):
         return found[inside] if not passes else found[:, inside]
 
 
-class NetworkEvaluator:
+class NetworkStream(LocalStream):
     """Trains the models of requested sets in lockstep, one per task."""
 
     def __init__(self, judge: NetworkJudge) -> None:

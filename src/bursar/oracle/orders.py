@@ -44,8 +44,7 @@ class Order:
 
     def prefix(self, batches: int) -> IntArray:
         """The items of the first batches, sorted."""
-        found: IntArray = np.sort(self.batches[:batches], axis=None)
-        return found
+        return np.sort(self.batches[:batches], axis=None)
 
     def walk(self, batches: int) -> IntArray:
         """The items of the first batches, batch after batch."""

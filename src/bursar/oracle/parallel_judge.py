@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from bursar.compute import Engine, Processes, ProgressCallback, Unit, run_units
-from bursar.oracle.async_evaluation import LocalStream, ProcessStream, ScoreStream, SetEvaluator
+from bursar.oracle.async_evaluation import LocalStream, ProcessStream, ScoreStream
 from bursar.oracle.judge import Judge
 from bursar.oracle.judge_registry import make_judge
 from bursar.oracle.problem import LabellingProblem
@@ -83,7 +83,7 @@ class ParallelJudge(Judge):
         if not isinstance(self.engine, Processes):
             return None
         self.engine.dismiss()  # a stream has its own workers
-        return ProcessStream(partial(_evaluator, self.factory), self.engine.workers, here.room * self.engine.workers)
+        return ProcessStream(partial(_local_stream, self.factory), self.engine.workers, here.room * self.engine.workers)
 
     def prepare(self, sets: Sequence[IntArray]) -> None:
         self.here.prepare(sets)
@@ -98,10 +98,10 @@ def made(factory: JudgeFactory) -> Judge:
     return factory()
 
 
-def _evaluator(factory: JudgeFactory) -> SetEvaluator:
+def _local_stream(factory: JudgeFactory) -> LocalStream:
     stream = made(factory).stream()
     assert isinstance(stream, LocalStream)
-    return stream.evaluator
+    return stream
 
 
 def _judged(unit: Unit, tell: ProgressCallback, *, factory: JudgeFactory) -> list[list[float]]:

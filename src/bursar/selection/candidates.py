@@ -91,10 +91,13 @@ class Candidates:
         ones = np.ones(len(self), dtype=np.int64)
         return replace(self, prices=Prices(self.tasks, ones, np.zeros_like(self.prices.own)))
 
+    def joint_price(self, budget: int) -> IntArray:
+        """The price of all tasks of each item; above the budget where some are labelled already."""
+        return np.where(self.open.all(axis=1), self.prices.joint(), budget + 1)
+
     def ranking(self, score: FloatArray) -> IntArray:
         """Positions from the lowest score to the highest; ties keep their order."""
-        order: IntArray = np.argsort(score, kind="stable")
-        return order
+        return np.argsort(score, kind="stable")
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,16 @@
 """Combine the confidences of several tasks into one number per item: (items, tasks) to (items,).
 
 ``average``, ``maximum`` and ``minimum`` return a confidence: label the lowest first. ``reciprocal_rank_fusion``
-returns a score: label the highest first. ``utilities`` returns any of them as a score to maximise.
+returns a score: label the highest first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 
 RANK_OFFSET = 60  # of reciprocal rank fusion, as in Cormack et al. (2009)
@@ -57,31 +55,6 @@ def reciprocal_rank_fusion(
             order = np.argsort(confidence[:, column], kind="stable")
             fused[order] += weight / (k + 1 + np.arange(len(order)))
     return fused
-
-
-COMBINERS: dict[str, Callable[..., FloatArray]] = {
-    "avg": lambda confidence, weights: 1 - average(confidence, weights),
-    "max": lambda confidence, weights: 1 - maximum(confidence),
-    "min": lambda confidence, weights: 1 - minimum(confidence),
-    "rrf": reciprocal_rank_fusion,
-}
-UNWEIGHTED = ("max", "min")
-
-
-def utilities(confidence: FloatArray, combine: str, weights: FloatArray | None = None) -> FloatArray:
-    """The utility of labelling each item: 1 − the combined confidence, or the fused score.
-
-    >>> utilities(np.array([[0.2, 0.6]]), "max").tolist()
-    [0.4]
-    >>> utilities(np.array([[0.2, 0.6]]), "min", np.array([0.3, 0.7]))
-    Traceback (most recent call last):
-        ...
-    bursar.errors.SelectionError: 'min' takes no weights. Fix: combine by avg, rrf, par or ind, or leave them out
-    """
-    if weights is not None and combine in UNWEIGHTED:  # paper 1, footnote 8: a single task would decide
-        raise SelectionError(f"{combine!r} takes no weights", fix="combine by avg, rrf, par or ind, or leave them out")
-    utility: FloatArray = COMBINERS[combine](confidence, weights)
-    return utility
 
 
 def shares(total: int, weights: FloatArray) -> IntArray:

@@ -69,8 +69,7 @@ class Coverage:
     def shares(self) -> FloatArray:
         """Each item's share of the sampling weight of targets, times the task's weight: (items,)."""
         running = np.concatenate([[0.0], np.cumsum(np.sqrt(self.units.doubt))])[self.units.offsets]
-        found: FloatArray = self.weight * np.diff(running) / max(float(running[-1]), 1e-300)
-        return found
+        return self.weight * np.diff(running) / max(float(running[-1]), 1e-300)
 
     def rows(self, items: IntArray) -> Vectors:
         """How far each item covers each target: (items, targets). Cached as far as memory allows."""

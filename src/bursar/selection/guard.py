@@ -51,8 +51,7 @@ def most_doubtful(doubt: FloatArray) -> BoolArray:
     """
     count = int(MOST_DOUBTFUL * len(doubt))
     edge = np.partition(doubt, len(doubt) - count - 1)[len(doubt) - count - 1] if count else np.inf
-    found: BoolArray = doubt > edge
-    return found
+    return doubt > edge
 
 
 def far_from_others(vectors: Vectors, items: IntArray) -> BoolArray:
@@ -65,8 +64,7 @@ def far_from_others(vectors: Vectors, items: IntArray) -> BoolArray:
     if len(sample) < 2:
         return np.zeros(len(items), dtype=bool)
     usual = float(np.quantile(_to_nearest(vectors, sample, sample), FAR))
-    found: BoolArray = _to_nearest(vectors, items, sample) > usual * (1 + 1e-5)  # allows for rounding
-    return found
+    return _to_nearest(vectors, items, sample) > usual * (1 + 1e-5)  # allows for rounding
 
 
 def _to_nearest(vectors: Vectors, items: IntArray, others: IntArray) -> FloatArray:

@@ -77,7 +77,7 @@ class Matching:
 def _usual_price(pool: Candidates, mode: str, budget: int) -> IntArray:
     """The likely price of an item: all tasks if bought whole, else all open tasks, or the cheapest if over budget."""
     if mode == "joint":
-        return np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
+        return pool.joint_price(budget)
     cheapest = pool.prices.reading + np.where(pool.open, pool.prices.own, budget + 1).min(axis=1)
     whole = pool.prices.of(pool.open)
     return np.where(pool.open.any(axis=1) & (whole <= budget), whole, cheapest)
@@ -158,8 +158,7 @@ def bin_surplus(current: IntArray, reference: IntArray) -> IntArray:
 
     In whole numbers (both shares times both totals), so that ties are exact.
     """
-    short: IntArray = current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
-    return short
+    return current * max(1, int(reference.sum())) - reference * max(1, int(current.sum()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,12 +23,12 @@ import numpy as np
 from bursar.errors import SelectionError
 from bursar.ragged import FloatArray, IntArray
 from bursar.selection.candidates import Candidates, Selection
-from bursar.selection.combine import shares, utilities
+from bursar.selection.combine import average, maximum, minimum, reciprocal_rank_fusion, shares
 from bursar.selection.cover import cover_items, cover_labels, coverages_of
 from bursar.selection.diversify import badge, batch_bald, k_center
 from bursar.selection.fronts import fronts, thin_front
 from bursar.selection.spend import greedy_by_confidence, spend_joint
-from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, Value, scoring_strategy, strategy
+from bursar.selection.strategy import FAMILIES, STRATEGIES, Strategy, scoring_strategy, strategy
 from bursar.tasks import Beliefs
 from bursar.uncertainty import bald, length_confidence
 
@@ -42,34 +42,33 @@ def random(pool: Candidates, budget: int, rng: np.random.Generator) -> Selection
     return replace(spend_joint(pool, rng.random(len(pool)), budget, "greedy"), certificate=None)
 
 
-strategy("MT-R", "items at random", needs_model=False, handles_limits=True)(random)
-strategy("ST-R", "items at random, every task trained alone", needs_model=False, handles_limits=True, alone=True)(
-    random
+STRATEGIES.add("MT-R", replace(STRATEGIES["RANDOM"], name="MT-R", summary="items at random"))
+STRATEGIES.add(
+    "ST-R",
+    replace(STRATEGIES["RANDOM"], name="ST-R", summary="items at random, every task trained alone", alone=True),
 )
 
 
-def combined_utility(how: str) -> Value:
-    """Score items by the combined uncertainty of all tasks."""
-
-    def value(pool: Candidates) -> FloatArray:
-        return utilities(pool.confidence, how, pool.weights)
-
-    return value
+def average_doubt(pool: Candidates) -> FloatArray:
+    """Score items by 1 − the average confidence over the tasks."""
+    return 1 - average(pool.confidence, pool.weights)
 
 
-scoring_strategy("MT-AVG", "lowest average confidence over the tasks", weighted=True)(combined_utility("avg"))
+scoring_strategy("MT-AVG", "lowest average confidence over the tasks", weighted=True)(average_doubt)
 scoring_strategy("MT-AVGDA", "lowest average dropout agreement", measure="dropout-agreement", weighted=True)(
-    combined_utility("avg")
+    average_doubt
 )
-scoring_strategy("MT-MAX", "lowest maximum confidence: unsure of every task")(combined_utility("max"))
-scoring_strategy("MT-MIN", "lowest minimum confidence: unsure of some task")(combined_utility("min"))
-scoring_strategy("MT-RRF", "reciprocal rank fusion of the tasks' rankings", weighted=True)(combined_utility("rrf"))
+scoring_strategy("MT-MAX", "lowest maximum confidence: unsure of every task")(lambda pool: 1 - maximum(pool.confidence))
+scoring_strategy("MT-MIN", "lowest minimum confidence: unsure of some task")(lambda pool: 1 - minimum(pool.confidence))
+scoring_strategy("MT-RRF", "reciprocal rank fusion of the tasks' rankings", weighted=True)(
+    lambda pool: reciprocal_rank_fusion(pool.confidence, pool.weights)
+)
 
 
 @strategy("MT-PAR", "Pareto fronts of the tasks' confidences", weighted=True)
 def pareto(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """MT-PAR: buy one front after another; thin the front that does not fit along the first task (errata 5, 6)."""
-    price, first_task = _joint_price(pool, budget), pool.confidence[:, 0]
+    price, first_task = pool.joint_price(budget), pool.confidence[:, 0]
     cheapest, left = int(price.min()), budget
     bought: list[IntArray] = []
     for front in fronts(pool.confidence, pool.weights):
@@ -87,7 +86,7 @@ def pareto(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
 @strategy("MT-IND", "each task's least confident items, from its own share of the budget", weighted=True)
 def independent(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """MT-IND: split the budget by weight, and split again what is left where tasks want the same item (errata 7)."""
-    price = _joint_price(pool, budget)
+    price = pool.joint_price(budget)
     weights = np.ones(len(pool.tasks)) if pool.weights is None else pool.weights
     rankings = [pool.ranking(column) for column in pool.confidence.T]
     bought: list[IntArray] = [np.zeros(0, dtype=np.int64)]
@@ -111,12 +110,6 @@ def _first_mentions(items: IntArray) -> IntArray:
     return items[np.sort(np.unique(items, return_index=True)[1])]
 
 
-def _joint_price(pool: Candidates, budget: int) -> IntArray:
-    """The price of all tasks of each item; above the budget where some are labelled already."""
-    price: IntArray = np.where(pool.open.all(axis=1), pool.prices.joint(), budget + 1)
-    return price
-
-
 for family, about, traits in (
     ("MT-EC", "lowest confidence in one task", {}),
     ("MT-DA", "lowest dropout agreement in one task", {"measure": "dropout-agreement"}),
@@ -130,8 +123,7 @@ for family, about, traits in (
 # -- paper 1, section 7 ----------------------------------------------------------------------------------------------
 def label_by_label(pool: Candidates) -> FloatArray:
     """Score every label by its uncertainty."""
-    unsure: FloatArray = 1 - pool.confidence
-    return unsure
+    return 1 - pool.confidence
 
 
 scoring_strategy("UDJS", "any item for any of the tasks (unrestricted disjoint sets)", mode="disjoint")(label_by_label)
@@ -154,22 +146,21 @@ for name, measure, about in (
     ("MIN-CONF", "sequence", "lowest joint probability of the likeliest labels"),
     ("NORM-MIN-CONF", "normalised-sequence", "lowest joint probability, normalised by length"),
 ):
-    scoring_strategy(name, f"{about}, averaged over tasks", measure=measure, weighted=True)(combined_utility("avg"))
+    scoring_strategy(name, f"{about}, averaged over tasks", measure=measure, weighted=True)(average_doubt)
     FAMILIES.add(name, Strategy(name, f"{about}, of one task", measure=measure))
 
 
 @scoring_strategy("LONGEST", "the longest items first", needs_model=False, needs=frozenset({"words"}))
 def longest(pool: Candidates) -> FloatArray:
     """Paper 4's longest-first heuristic."""
-    value: FloatArray = 1 - length_confidence(pool.features.require("words"))
-    return value
+    return 1 - length_confidence(pool.features.require("words"))
 
 
 @strategy("K-CENTER", "items far from each other and from labelled items", needs=frozenset({"vectors"}))
 def k_center_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntArray:
     """The greedy k-centre of Sener and Savarese (2018) on the encoder's features."""
     centres = pool.features.labelled.vectors
-    return k_center(pool.features.require("vectors"), _joint_price(pool, budget), budget, centres=centres)
+    return k_center(pool.features.require("vectors"), pool.joint_price(budget), budget, centres=centres)
 
 
 @strategy("BADGE", "large and diverse gradients (BADGE)", weighted=True, needs=frozenset({"vectors", "beliefs"}))
@@ -178,7 +169,7 @@ def badge_items(pool: Candidates, budget: int, rng: np.random.Generator) -> IntA
     beliefs = pool.features.require("beliefs")
     residuals = [_residuals(beliefs[task], pool.confidence[:, at]) for at, task in enumerate(pool.tasks)]
     vectors = pool.features.require("vectors")
-    return badge(vectors, residuals, _joint_price(pool, budget), budget, rng, weights=pool.weights)
+    return badge(vectors, residuals, pool.joint_price(budget), budget, rng, weights=pool.weights)
 
 
 @scoring_strategy("MT-SUM", "largest total uncertainty over units and tasks", weighted=True, needs=frozenset({"doubt"}))
@@ -199,8 +190,7 @@ def share_of_doubt(pool: Candidates) -> FloatArray:
 
 def _weighted(pool: Candidates, value: FloatArray) -> FloatArray:
     """The weighted mean over the tasks: (items, tasks) to (items,)."""
-    found: FloatArray = value.mean(axis=1) if pool.weights is None else value @ pool.weights
-    return found
+    return value.mean(axis=1) if pool.weights is None else value @ pool.weights
 
 
 @strategy(
@@ -267,15 +257,14 @@ def batch_mutual_information(pool: Candidates, budget: int, rng: np.random.Gener
         raise SelectionError(
             "BATCHBALD needs a task with one label per item, such as a classification", fix="use BALD instead"
         )
-    return batch_bald(passes, _joint_price(pool, budget), budget, rng, weights=weights[of], extra=extra)
+    return batch_bald(passes, pool.joint_price(budget), budget, rng, weights=weights[of], extra=extra)
 
 
 def _one_label(beliefs: object) -> FloatArray | None:
     """Probabilities as (passes, items, labels) if every item has one unit with the same labels."""
     if not isinstance(beliefs, Beliefs) or not (beliefs.units == 1).all() or np.ptp(np.diff(beliefs.choices)) > 0:
         return None
-    found: FloatArray = beliefs.values.reshape(beliefs.passes, len(beliefs.units), -1).astype(np.float64)
-    return found
+    return beliefs.values.reshape(beliefs.passes, len(beliefs.units), -1).astype(np.float64)
 
 
 def _residuals(beliefs: object, confidence: FloatArray) -> FloatArray:
@@ -293,6 +282,3 @@ def _residuals(beliefs: object, confidence: FloatArray) -> FloatArray:
         sums[filled] = np.add.reduceat(p, beliefs.offsets[:-1][filled])
     means: FloatArray = sums / np.maximum(beliefs.units, 1)[:, None]
     return means
-
-
-__all__ = ["FAMILIES", "STRATEGIES"]

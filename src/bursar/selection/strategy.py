@@ -7,11 +7,7 @@ A name is a base strategy, a task if the strategy uses only one, and modifiers a
 ``BALD+IDMR``, ``MIN-CONF+IDMR``      paper 4: input-distribution matching
 ``MT-AVG+COVER``, ``COVER+GUARD``      cover the uncertainty that a strategy scores; leave out outliers
 
-To add a strategy::
-
-    @strategy("SHORTEST", "the cheapest items first")
-    def shortest(pool, budget, rng):
-        return greedy_by_confidence(pool.ranking(pool.prices.joint()), pool.prices.joint(), budget)
+Module ``strategies`` has all of them, and shows how to add one.
 """
 
 from __future__ import annotations
@@ -324,7 +320,6 @@ def one_task(task: str) -> Value:
     def value(pool: Candidates) -> FloatArray:
         if task not in pool.tasks:
             raise SelectionError(f"there is no task {task!r}", fix=f"the tasks are {', '.join(pool.tasks)}")
-        unsure: FloatArray = 1 - pool.confidence[:, pool.tasks.index(task)]
-        return unsure
+        return 1 - pool.confidence[:, pool.tasks.index(task)]
 
     return value

@@ -180,8 +180,7 @@ class Deviations:
     @property
     def least(self) -> FloatArray:
         """The least loss of each item: (core,)."""
-        found: FloatArray = np.minimum.reduceat(self.loss, self.offsets[:-1]) if len(self) else self.loss
-        return found
+        return np.minimum.reduceat(self.loss, self.offsets[:-1]) if len(self) else self.loss
 
     def keep(self, kept: BoolArray) -> Deviations:
         """A subset of the deviations and the items that still have one, sorted by least loss."""
@@ -227,8 +226,7 @@ def losses(menu: Menu, plan: RelaxedPlan) -> FloatArray:
 
 def _gains(menu: Menu, price: float) -> FloatArray:
     """The value of each label less its price at λ; −∞ for a value of 0."""
-    gain: FloatArray = np.where(menu.value > 0, menu.value - price * menu.own, -np.inf)
-    return gain
+    return np.where(menu.value > 0, menu.value - price * menu.own, -np.inf)
 
 
 def core(menu: Menu, plan: RelaxedPlan, gap: float) -> Deviations:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle.heuristics import HEURISTICS, StrategyBuyer, features_of, passes_for, strategy_for
 from bursar.oracle.orders import Order
 from bursar.oracle.probe import vectors_of
 from bursar.selection import Strategy, make_strategy
 from bursar.selection.match import by_length
+from experiments.studies.optimal_heuristics import HEURISTICS, StrategyBuyer, features_of, passes_for, strategy_for
 from tests.oracle.small import Rule, images, probe, texts, vectors
 from tests.tiny import HashedEncoder
 

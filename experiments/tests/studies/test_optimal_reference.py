@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bursar.errors import ConfigError
-from bursar.oracle.heuristics import StrategyBuyer, features_of
 from bursar.oracle.orders import quality
-from bursar.oracle.reference import ProposedBatch, greedy_order, reference_order
+from experiments.studies.optimal_heuristics import StrategyBuyer, features_of
+from experiments.studies.optimal_reference import ProposedBatch, greedy_order, reference_order
 from tests.oracle.small import Rule, every_order, probe, texts, vectors
 
 FEW = ("RANDOM+IDMR", "MAX-ENT", "BALD", "K-CENTER")
