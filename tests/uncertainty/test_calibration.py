@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bursar.uncertainty import (
-    calibration_summary,
-    overconfidence_error,
-    r_squared,
-    reliability,
-)
+from bursar.uncertainty.calibration import calibration_summary, overconfidence_error, r_squared, reliability
 
 KERNELS = [calibration_summary, overconfidence_error, r_squared, reliability]
 share = st.floats(0, 1) | st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0])

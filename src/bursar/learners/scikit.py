@@ -46,23 +46,20 @@ FOLDS = 5
 ESTIMATORS: Registry[Callable[[str, bool], Any]] = Registry("estimator", "bursar.estimators")
 
 
-def _logistic(kind: str, dense: bool) -> Any:
-    return Ridge() if kind == Regression.kind else LogisticRegression(C=1.0 if dense else 10.0, max_iter=1000)
-
-
-def _naive_bayes(kind: str, dense: bool) -> Any:
-    if kind == Regression.kind:
-        return None
-    return GaussianNB() if dense else MultinomialNB(alpha=0.1)
-
-
-def _random_forest(kind: str, dense: bool) -> Any:
-    return RandomForestRegressor(100) if kind == Regression.kind else RandomForestClassifier(100)
-
-
-ESTIMATORS.add("logistic", _logistic)
-ESTIMATORS.add("naive-bayes", _naive_bayes)
-ESTIMATORS.add("random-forest", _random_forest)
+ESTIMATORS.add(
+    "logistic",
+    lambda kind, dense: (
+        Ridge() if kind == Regression.kind else LogisticRegression(C=1.0 if dense else 10.0, max_iter=1000)
+    ),
+)
+ESTIMATORS.add(
+    "naive-bayes",
+    lambda kind, dense: None if kind == Regression.kind else GaussianNB() if dense else MultinomialNB(alpha=0.1),
+)
+ESTIMATORS.add(
+    "random-forest",
+    lambda kind, dense: RandomForestRegressor(100) if kind == Regression.kind else RandomForestClassifier(100),
+)
 
 
 # -- models of one task --------------------------------------------------------------------------------------------
@@ -98,7 +95,6 @@ class FittedRegressor:
     variance: float
 
     def learned(self) -> dict[str, Any]:
-        """What was fitted beside the estimator, as JSON."""
         return {"variance": self.variance}
 
     def predict_proba(self, rows: Any) -> tuple[NDArray[Any], ...]:
@@ -245,7 +241,6 @@ class ScikitLearner(FeatureLearner):
         return {"estimator": self._described, "features": self.features, "encoder": encoder}
 
     def write(self, folder: Path) -> None:
-        """Write the estimators as skops; vocabularies and the rest as JSON."""
         models: dict[str, Any] = dict(self.models)
         save_estimators(folder, {name: model.estimator for name, model in models.items()})
         learned = {
@@ -279,7 +274,6 @@ class ScikitLearner(FeatureLearner):
 
 
 def _new_vectorizer(what: str) -> Any:
-    """A vectorizer of words' features, or of items' terms."""
     if what == "words":
         return CountVectorizer(analyzer=list, binary=True, max_features=MOST_FEATURES, dtype=np.float64)
     return TfidfVectorizer(analyzer=terms)
@@ -292,7 +286,6 @@ def _written(vectorizer: Any) -> dict[str, Any]:
 
 
 def _vectorizer(what: str, learned: Mapping[str, Any]) -> Any:
-    """A vectorizer from its JSON."""
     vectorizer = _new_vectorizer(what)
     vectorizer.vocabulary_ = {str(term): place for place, term in enumerate(learned["vocabulary"])}
     vectorizer.fixed_vocabulary_ = False
@@ -312,5 +305,4 @@ def _errors(estimator: Any, rows: Any, numbers: FloatArray, seed: int) -> FloatA
     if len(numbers) < 2:
         return np.zeros(0)
     folds = KFold(min(FOLDS, len(numbers)), shuffle=True, random_state=seed)
-    errors: FloatArray = cross_val_predict(clone(estimator), rows, numbers, cv=folds).reshape(-1) - numbers
-    return errors
+    return np.asarray(cross_val_predict(clone(estimator), rows, numbers, cv=folds).reshape(-1) - numbers)

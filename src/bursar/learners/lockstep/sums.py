@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bursar.ragged import IntArray
+from bursar.ragged import IntArray, offsets_of
 
 SPAN = 128  # rows
 ALIGNED = 32  # numbers: 128 bytes of single precision
@@ -83,8 +83,7 @@ def scattered(values: Tensor, source: IntArray, places: IntArray, like: Tensor) 
     keys = lane * rows + slot
     small = keys.astype(np.uint16) if lanes * rows < 2**16 else keys  # sorts much faster, to the same order
     order = np.argsort(small, kind="stable")
-    offsets = np.zeros(lanes * rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys, minlength=lanes * rows), out=offsets[1:])
+    offsets = offsets_of(np.bincount(keys, minlength=lanes * rows))
     return gathered(values, source[order], offsets).view(lanes, rows, width)
 
 
