@@ -1,6 +1,7 @@
 """What tasks share: no layers (single), all of the encoder (shared), or its lower layers and a gate (gated).
 
-Tasks that build on each other's spans (relations on entities) form a *group* and always share an encoder.
+Tasks that build on each other's spans (relations on entities) form a *group* and always share an encoder. Models are
+saved as safetensors, with the rest as JSON.
 """
 
 from __future__ import annotations

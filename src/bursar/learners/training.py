@@ -1,4 +1,4 @@
-"""The training loop: early stopping, best model kept, resumable. Batches depend on the seed alone."""
+"""The optimiser and the training loop: early stopping, best model kept, resumable. Batches depend on the seed."""
 
 from __future__ import annotations
 

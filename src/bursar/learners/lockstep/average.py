@@ -87,22 +87,13 @@ def into(found: Numbers, x: Numbers, weight: Numbers, bias: Numbers) -> None:
 @compiled
 def rectified(x: Numbers, weight: Numbers, bias: Numbers) -> Numbers:
     """``affine`` and ReLU."""
-    found = affine(x, weight, bias)
-    zero = found.dtype.type(0)
-    for i in range(found.shape[0]):
-        for j in range(found.shape[1]):
-            found[i, j] = max(found[i, j], zero)
-    return found
+    return np.maximum(affine(x, weight, bias), x.dtype.type(0))
 
 
 @compiled
 def transposed(x: Numbers) -> Numbers:
-    """The transpose."""
-    found = np.empty((x.shape[1], x.shape[0]), x.dtype)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            found[j, i] = x[i, j]
-    return found
+    """A copy of the transpose."""
+    return np.ascontiguousarray(x.T)
 
 
 @compiled
@@ -119,11 +110,7 @@ def layer_grads(x: Numbers, grad: Numbers, weight: Numbers, bias: Numbers, nothi
 def backwards(grad: Numbers, weight: Numbers, seen: Numbers, nothing: Numbers) -> Numbers:
     """The gradient of a layer's input, which came through a ReLU: zero where ``seen`` is."""
     found = affine(grad, transposed(weight), nothing[: weight.shape[0]])
-    zero = found.dtype.type(0)
-    for i in range(found.shape[0]):
-        for k in range(found.shape[1]):
-            found[i, k] = found[i, k] if seen[i, k] > 0 else zero
-    return found
+    return np.where(seen > 0, found, found.dtype.type(0))
 
 
 @compiled

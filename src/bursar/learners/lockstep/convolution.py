@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from bursar.errors import ConfigError
 from bursar.learners.lockstep.network import Draws, Network, Parameters
-from bursar.learners.lockstep.sums import pooled, product
+from bursar.learners.lockstep.sums import gathered, product
 from bursar.learners.lockstep.texts import Pack, SequenceNetwork, pack
 from bursar.ragged import IntArray
 
@@ -44,7 +44,7 @@ class TextConvolution(SequenceNetwork):
         for layer in range(LAYERS):
             weight, bias = (parameters[f"convolution{layer + 1}.{part}"] for part in ("weight", "bias"))
             x = product(windows(x, packed), weight, bias, packed.cuts).relu() * real
-        mean = self.mean(pooled(x.reshape(-1, CHANNELS), *packed.sums()).view(lanes, items, CHANNELS), rows)
+        mean = self.mean(gathered(x.reshape(-1, CHANNELS), *packed.sums()).view(lanes, items, CHANNELS), rows)
         return product(mean, parameters["full.weight"], parameters["full.bias"], (0, items)).relu()
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bursar.learners.lockstep.network import Draws, LaneBatch, Parameters, cross_entropy
-from bursar.learners.lockstep.sums import contracted, pooled, product
+from bursar.learners.lockstep.sums import contracted, gathered, product
 from bursar.learners.lockstep.texts import Pack, SequenceNetwork, pack
 from bursar.ragged import IntArray
 
@@ -137,7 +137,7 @@ class BiLSTM(RecurrentNetwork):
         lanes, items = rows.shape
         packed = pack(self.texts, rows, self.step)
         states = self.encoded(parameters, rows, places, packed).reshape(-1, self.size)
-        sums = pooled(states, *packed.sums(2)).view(lanes, 2, items, self.size)
+        sums = gathered(states, *packed.sums(2)).view(lanes, 2, items, self.size)
         return self.mean(sums.permute(0, 2, 1, 3).reshape(lanes, items, self.width), rows)
 
 

@@ -139,23 +139,3 @@ def looked_up(table: Tensor, places: IntArray, order: IntArray) -> Tensor:
     """Rows of the flat table, (rows, width); ``order`` lists those with a gradient, in the order of adding them."""
     found: Tensor = _Lookup.apply(table, places, order)  # type: ignore[no-untyped-call]
     return found
-
-
-class _Pooled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
-        ctx.index, ctx.offsets, ctx.rows = index, offsets, len(values)
-        return gathered(values, index, offsets)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        found = grads[0].new_zeros(ctx.rows, grads[0].shape[1])
-        owners = np.repeat(np.arange(len(ctx.offsets) - 1), np.diff(ctx.offsets))
-        found[torch.from_numpy(ctx.index)] = grads[0].index_select(0, torch.from_numpy(owners))
-        return found, None, None
-
-
-def pooled(values: Tensor, index: IntArray, offsets: IntArray) -> Tensor:
-    """``gathered`` with a gradient, for rows that are in at most one sum each."""
-    found: Tensor = _Pooled.apply(values, index, offsets)  # type: ignore[no-untyped-call]
-    return found
