@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bursar.tasks import Beliefs, CostModel, Task
 
 # Where public names live. Nothing is imported before it is asked for: ``import bursar`` is quick.
-_HOMES = {
+_NAMES = {
     "campaign": ["Campaign", "CampaignConfig", "GoldAnnotator", "Run", "load_config", "run_campaign"],
     "corpus": ["Corpus", "CorpusBuilder", "read", "write"],
     "errors": ["BursarError"],
@@ -34,7 +34,7 @@ _HOMES = {
     "simulation": ["assistant_corpus"],
     "tasks": ["Beliefs", "CostModel", "Task"],
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Annotation",
@@ -66,8 +66,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        return getattr(import_module(f"bursar.{_HOME_OF[name]}"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"bursar.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'bursar' has no attribute {name!r}")
 
 
